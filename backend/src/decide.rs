@@ -22,7 +22,7 @@
 //!   next message, and is told of by whoever makes that, with [`StepKind::Tell`]. What a group told
 //!   of, closings as well, is told on with the group. What matches only when it is closed goes alone.
 //! - An event that opens too often within a rule's window flaps for it, until nothing opened or closed
-//!   for a while. Who was told of it hears neither that it closes nor that it opens meanwhile: the next
+//!   for a while. Who was notified of it hears neither that it closes nor that it opens meanwhile: the next
 //!   occurrences take over what is owed, in the same thread, and when it settles one message says how
 //!   it stands. Other changes are told of at once.
 //! - What a shadow rule decides is recorded as if it were sent, and nobody is owed anything by it. As

@@ -291,7 +291,7 @@ pub const REPLAY_STEP: usize = 100;
 pub const REPLAY_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long before the days that are told of a replay begins.
 pub const REPLAY_WARM_UP: Duration = Duration::from_secs(24 * 3_600);
-/// Occurrences that an impact shows of those that nobody would be told of.
+/// Occurrences that an impact shows of those that would notify nobody any more.
 pub const IMPACT_SHOWN_MAX: usize = 20;
 
 /// Occurrences, the newest first, that are read for the fields that events have.

@@ -1,4 +1,4 @@
-//! Budgets over REST: what is beyond one is told in a digest, also when the service is killed in between.
+//! Budgets over REST: what is beyond one goes out in a digest, also when the service is killed in between.
 
 use bellwether_tests::{
     eventually::eventually,
@@ -179,7 +179,7 @@ async fn what_is_beyond_a_budget_is_told_in_a_digest_over_a_kill() {
         text.contains("which arrived").then_some(text)
     })
     .await;
-    for part in ["told of in a digest", "\"budget\"", "\"folded\"", &id] {
+    for part in ["folded into a digest", "\"budget\"", "\"folded\"", &id] {
         assert!(explained.contains(part), "{part} in {explained}");
     }
     let left = rest.get(&format!("{PENDING}?kinds=DIGEST")).await.ok();

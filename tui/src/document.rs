@@ -102,8 +102,8 @@ impl Document {
 
     /// A label and its value, which is wrapped beside it.
     pub(crate) fn field(&mut self, label: &str, token: Token, value: &str) {
-        let room = self.columns.saturating_sub(LABEL + 3);
-        for (index, part) in text::wrap(value, room).into_iter().enumerate() {
+        let space = self.columns.saturating_sub(LABEL + 3);
+        for (index, part) in text::wrap(value, space).into_iter().enumerate() {
             let label = if index == 0 { label } else { "" };
             self.line(vec![self::label(label), span(token, &part)]);
         }
@@ -142,8 +142,8 @@ impl Document {
                 }
             }
             Value::String(value) => {
-                let room = self.columns.saturating_sub(indent + key.len() + 4).max(10);
-                for (index, part) in text::wrap(value, room).into_iter().enumerate() {
+                let space = self.columns.saturating_sub(indent + key.len() + 4).max(10);
+                for (index, part) in text::wrap(value, space).into_iter().enumerate() {
                     let shown = if index == 0 {
                         format!("{key}: ")
                     } else {

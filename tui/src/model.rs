@@ -283,9 +283,9 @@ impl Model {
     /// Whether the overview is drawn as a wall: there is room, and something to show.
     pub(crate) fn shows_wall(&self) -> bool {
         let (columns, rows) = self.size;
-        let has_room = columns >= limits::WALL.0 && rows >= limits::WALL.1;
+        let fits = columns >= limits::WALL.0 && rows >= limits::WALL.1;
         let is_read = self.store.overview.value.is_some();
-        self.page.route == Route::Overview && has_room && is_read && self.first_steps().is_none()
+        self.page.route == Route::Overview && fits && is_read && self.first_steps().is_none()
     }
 
     /// What is drawn with.

@@ -92,8 +92,8 @@ fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 fn form_and_made(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let columns = [Constraint::Fill(3), Constraint::Fill(2)];
     let [left, right] = Layout::horizontal(columns).areas(area);
-    let room = usize::from(right.width.saturating_sub(4));
-    let made = model::document::made(form, room);
+    let space = usize::from(right.width.saturating_sub(4));
+    let made = model::document::made(form, space);
     match made.filter(|_| area.width >= limits::FORM_SPLIT_COLUMNS) {
         Some(made) => {
             form::draw(model, form, pen, left);

@@ -28,7 +28,7 @@ pub struct Notices {
     pub told: Option<MemberNotice>,
 }
 
-/// What a message about a group tells of one of its members.
+/// What a message about a group says of one of its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberNotice {
     /// What became of it.
@@ -124,13 +124,13 @@ struct News {
     clear: bool,
     /// Whether it waits for nothing.
     is_owed: bool,
-    /// What they were told last; none for an opening.
+    /// What they were notified of last; none for an opening.
     last_notified: Option<LastNotified>,
 }
 
-/// Where what a rule tells of stands to its groups.
+/// Where what a rule notifies of stands to its groups.
 struct GroupPlace {
-    /// Whether it was told of with a group that is not over.
+    /// Whether it was notified of with a group that is not over.
     is_member: bool,
     /// Whether it is to join one, if the rule has any.
     joins: bool,
@@ -367,7 +367,7 @@ impl Writer<'_> {
         } else {
             group.next_ms
         };
-        let detail = "it was told of with others, and is told of with them again";
+        let detail = "it was notified of with others, and is with them again";
         Some(HeldBy {
             until_ms: Some(until_ms),
             ..group_hold((id, &entry.rule_name), self.step.now_ms, detail.into())
@@ -488,7 +488,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Where what a rule tells of stands to its groups.
+    /// Where what a rule notifies of stands to its groups.
     fn place(&self, rule: &Rule, entry: Option<&Notified>) -> GroupPlace {
         let has_group = |it: &Notified| it.group.is_some() && !it.cleared;
         let is_member = entry.is_some_and(|it| has_group(it) && self.group_of(it).is_some());
@@ -584,8 +584,8 @@ pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64
     }
 }
 
-/// Why what does not group is told of together.
-const TOGETHER: &str = "so much of the rule was freed at once that it is told of together";
+/// Why what does not group goes out in one message.
+const TOGETHER: &str = "so much of the rule was freed at once that it goes out in one message";
 
 /// What holds something until the next message of a group.
 fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String) -> HeldBy {

@@ -35,7 +35,7 @@ impl Waiting {
         self.before.iter().find(|it| it.rule == rule)
     }
 
-    /// Lets something of a rule wait, or wait on: an opening, where nobody was told before.
+    /// Lets something of a rule wait, or wait on: an opening, where nobody was notified before.
     pub(super) fn wait(
         &mut self,
         (rule, rule_name): (RecordId, &Name),

@@ -140,5 +140,5 @@ async fn why(store: &Store, digest: RecordId) -> Result<String, Error> {
     let (found, _) = store.get_readable::<Delivery>(vec![key]).await?;
     let digest = found.into_iter().flatten().next();
     let why = digest.map(|it| it.value.last_error).unwrap_or_default();
-    Ok(format!("the digest that told of it was given up: {why}"))
+    Ok(format!("the digest it was folded into was given up: {why}"))
 }

@@ -59,7 +59,7 @@ pub(crate) struct Lease {
     pub(crate) delivery: Arc<Stored<Delivery>>,
     pub(crate) attempt: Arc<Stored<Attempt>>,
     pub(crate) destination: Arc<Destination>,
-    /// The delivery that told first of what this one tells a change of, when that arrived.
+    /// The first delivery about what this one updates, when that arrived.
     pub(crate) opening: Option<RecordId>,
 }
 

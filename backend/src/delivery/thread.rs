@@ -1,4 +1,4 @@
-//! Where a message in a chat answers: the one that told first, by what the chat said of it.
+//! Where a message in a chat answers: the first one, by what the chat said of it.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::{
     store::Store,
 };
 
-/// The name by which the chat knows the message that told first; none where there is no such message,
+/// The name by which the chat knows the first message; none where there is no such message,
 /// where it went elsewhere, and where its answer is not kept any more.
 pub(super) async fn thread(
     store: &Store,

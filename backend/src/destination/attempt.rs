@@ -31,7 +31,7 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) content: &'a Content,
     /// What is told beside it.
     pub(super) around: Context<'a>,
-    /// The delivery that told first of what this one tells a change of.
+    /// The first delivery about what this one updates.
     pub(super) opening: Option<RecordId>,
     /// The name by which a chat knows that one.
     pub(super) thread: Option<&'a str>,

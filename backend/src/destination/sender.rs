@@ -46,7 +46,7 @@ pub struct SendRequest<'a> {
     pub destination_name: &'a str,
     /// Where to: the destination as it is now.
     pub kind: &'a DestinationKind,
-    /// The delivery that told first of what this one tells a change of, when that arrived.
+    /// The first delivery about what this one updates, when that arrived.
     pub opening: Option<RecordId>,
     /// Where a message in a chat answers: the name by which the chat knows that one.
     pub thread: Option<&'a str>,

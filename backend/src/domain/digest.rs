@@ -7,7 +7,7 @@ use crate::{
     limits::{DIGEST_ROWS_MAX, DIGEST_SHOWN_BYTES_MAX, DIGEST_SHOWN_MAX},
 };
 
-/// How many messages a destination gets one by one; what is beyond that is told in one digest.
+/// How many messages a destination gets one by one; what is beyond that goes out in one digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// How many in a window, 1 to 10,000.

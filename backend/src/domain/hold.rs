@@ -91,7 +91,7 @@ pub struct Pending {
     pub since_ms: i64,
     /// Whether a repeat fell due meanwhile.
     pub repeat_due: bool,
-    /// For what is no opening: what those who know were told last.
+    /// For what is no opening: what those who know were notified of last.
     pub last_notified: Option<LastNotified>,
     /// What holds it back, in the order in which it was asked; never empty.
     pub held_by: Vec<HeldBy>,

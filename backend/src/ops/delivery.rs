@@ -218,7 +218,7 @@ fn word(state: DeliveryState) -> &'static str {
         DeliveryState::Delivered => "delivered",
         DeliveryState::Dead => "dead",
         DeliveryState::Cancelled => "cancelled",
-        DeliveryState::Folded => "told of in a digest",
+        DeliveryState::Folded => "folded into a digest",
         DeliveryState::Shadowed => "recorded by a shadow rule",
     }
 }

@@ -448,7 +448,7 @@ fn notified_so_far(sent: &[SentDelivery]) -> String {
     let folded = sent.iter().filter(|it| it.digest.is_some()).count();
     let folded = match folded {
         0 => String::new(),
-        folded => format!(", {folded} of them told of in a digest"),
+        folded => format!(", {folded} of them folded into a digest"),
     };
     let shadows = sent.iter().filter(|it| it.is_shadow()).count();
     match sent.len() {

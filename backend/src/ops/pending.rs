@@ -209,7 +209,7 @@ async fn released(
     };
     if waiting_for_group(occurrence, rule_id) {
         return Err(Error::FailedPrecondition(
-            "those who were told of its group hear of it with the group's next message".into(),
+            "those who were notified of its group hear of it with the group's next message".into(),
         ));
     }
     let now_ms = deciding.clock.now_ms();

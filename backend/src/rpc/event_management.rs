@@ -78,8 +78,8 @@ impl EventManagementService for EventManagement {
         let items = request.into_inner().statuses;
         check_count("statuses", items.len())?;
         let mut outcomes = Outcomes::take(items.iter().map(operator::status));
-        let rooms = (&self.deciding, &self.intake);
-        let answers = set_status::set_status(rooms, &outcomes.valid, &author).await?;
+        let modules = (&self.deciding, &self.intake);
+        let answers = set_status::set_status(modules, &outcomes.valid, &author).await?;
         let results = items.into_iter().zip(outcomes.merge(answers));
         let results = results.map(|(item, outcome)| {
             let mut result = StatusResult {

@@ -1,4 +1,4 @@
-//! Every room of the service with what it needs from the others.
+//! Every module of the service with what it needs from the others.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -106,7 +106,7 @@ use crate::{
 };
 
 /// What the services and the work beside them share.
-struct Rooms {
+struct Modules {
     store: Store,
     clock: Arc<dyn Clock>,
     clients: Clients,
@@ -164,19 +164,19 @@ async fn assemble_over(
     streams: CancellationToken,
 ) -> Result<Assembled, StartError> {
     let engine = Arc::clone(store.engine());
-    let (rooms, workers) = Rooms::open(store, config, clock, own).await?;
-    let guard = rooms.guard().believing(config.proxies.clone());
-    let mut work = rooms.work(config, workers);
+    let (modules, workers) = Modules::open(store, config, clock, own).await?;
+    let guard = modules.guard().believing(config.proxies.clone());
+    let mut work = modules.work(config, workers);
     let certificate = CertificateWatch::new(
-        rooms.store.clone(),
-        Arc::clone(&rooms.clock),
-        rooms.intake.clone(),
+        modules.store.clone(),
+        Arc::clone(&modules.clock),
+        modules.intake.clone(),
     );
-    let metrics = Arc::new(rooms.exposition(config, &guard));
-    let receiver = DataReceiver::new(rooms.intake.clone(), Arc::clone(&rooms.clock));
+    let metrics = Arc::new(modules.exposition(config, &guard));
+    let receiver = DataReceiver::new(modules.intake.clone(), Arc::clone(&modules.clock));
     let receiver = Arc::new(receiver);
-    let counted = CountedLayer(rooms.store.metrics().clone());
-    let (services, health) = rooms.services(config, streams).await?;
+    let counted = CountedLayer(modules.store.metrics().clone());
+    let (services, health) = modules.services(config, streams).await?;
     if let Some(is_within_reach) = engine.within_reach() {
         work.add("health", |stop| follow_reach(health, is_within_reach, stop));
     }
@@ -195,7 +195,7 @@ async fn assemble_over(
     })
 }
 
-impl Rooms {
+impl Modules {
     /// Makes them over a store, with what takes events in.
     async fn open(
         store: Store,
@@ -228,7 +228,7 @@ impl Rooms {
             let sign_ins = SignIns::new(oidc, Arc::clone(&clock));
             Arc::new(People::new(Arc::new(sign_ins), Arc::clone(&clock)))
         });
-        let rooms = Self {
+        let modules = Self {
             people,
             keys: Arc::new(Keys::open(store.clone(), Arc::clone(&clock)).await?),
             audit: Arc::new(AuditLog::new(
@@ -252,7 +252,7 @@ impl Rooms {
             clock,
             clients,
         };
-        Ok((rooms, workers))
+        Ok((modules, workers))
     }
 
     fn guard(&self) -> Guard {

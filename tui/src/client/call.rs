@@ -672,7 +672,7 @@ fn reason(reason: v1::skipped_deliveries::Reason) -> &'static str {
         Reason::Test => "a test",
         Reason::UnderWay => "under way just now",
         Reason::RetriedAlready => "sent again before",
-        Reason::Folded => "told of in a digest, which is to be sent again",
+        Reason::Folded => "folded into a digest, which is to be sent again",
         Reason::Shadowed => "recorded by a shadow rule",
         Reason::DestinationGone => "its destination is gone",
         Reason::Ended => "ended before",

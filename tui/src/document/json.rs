@@ -10,10 +10,10 @@ impl Document {
         if shown == body {
             return self.text(Token::Text, indent, body);
         }
-        let room = self.columns.saturating_sub(indent + 2);
+        let space = self.columns.saturating_sub(indent + 2);
         for line in shown.lines() {
             // What has to be wrapped goes without colours: parts of a text look like anything.
-            if text::width(line) > room {
+            if text::width(line) > space {
                 self.text(Token::Text, indent, line);
                 continue;
             }

@@ -260,7 +260,7 @@ actions! {
     GoMappings ["<A-8>"] in ANYWHERE, Need::None, 0
         "mappings": "Go to Mappings: what becomes of the webhooks of any service";
     GoGroups ["<A-7>"] in ANYWHERE, Need::None, 0
-        "groups": "Go to Groups: events that are told of together";
+        "groups": "Go to Groups: events that go out in one message";
     GoPending ["<A-6>"] in ANYWHERE, Need::None, 0
         "pending": "Go to Pending: who is notified next, and what holds it";
     GoViews ["<A-5>"] in ANYWHERE, Need::None, 0

@@ -277,7 +277,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::section(
             "#limits",
             "Limits",
-            "How long and how often it is tried, and how much it is told one by one.",
+            "How long and how often it is tried, and how many messages go one by one.",
         ),
         FieldSpec::new(
         "delivery.timeout",
@@ -303,7 +303,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "delivery.budget.messages",
         "Budget",
         FieldKind::Number(1, 10_000),
-        "Messages that go one by one, 1 to 10,000; more are told in one digest. Empty here and below: all."),
+        "Messages that go one by one, 1 to 10,000; more go in one digest. Empty here and below: all."),
         FieldSpec::new(
         "delivery.budget.per",
         "Budget per",

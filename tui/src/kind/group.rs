@@ -123,7 +123,7 @@ fn document(into: &mut Document, around: &dyn Around, group: &Object) {
         ("first message", "createTime"),
         ("last message", "lastMessageTime"),
         ("next message", "nextMessageTime"),
-        ("end told", "endTime"),
+        ("end sent", "endTime"),
     ] {
         if let Some(ms) = group.moment(path) {
             into.field(label, Token::Text, &around.moment_in_full(ms));

@@ -156,7 +156,7 @@ fn document(into: &mut Document, around: &dyn Around, pending: &Object) {
     }
     let word = match pending.text("kind") {
         "OPENING" => "the first message",
-        "UPDATE" => "an update for those who were told",
+        "UPDATE" => "an update for those who were notified",
         "DIGEST" => "what is beyond the budget of its destination",
         _ => "of a kind that this console does not know",
     };

@@ -168,7 +168,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "flapping.settle",
             "Settles after",
             FieldKind::Text,
-            "How long nothing opens or closes until it has settled and is told of again, as 900s.",
+            "How long nothing opens or closes until it has settled and notifies again, as 900s.",
         ),
     ],
     document: Some(document),

@@ -33,7 +33,7 @@ impl Step {
             Self::Trigger => {
                 "Add a trigger, which events matter (‹trigger_from_event› on an event)"
             }
-            Self::Rule => "Add a rule, who is told of what (‹form_test› previews it)",
+            Self::Rule => "Add a rule, who is notified of what (‹form_test› previews it)",
             Self::Enable => "Enable the rule (‹toggle› in Rules), then send it an event",
         }
     }

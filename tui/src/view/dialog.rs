@@ -36,12 +36,12 @@ fn more_lines(count: usize) -> String {
 
 pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
-    let room = usize::from(width.saturating_sub(4));
+    let space = usize::from(width.saturating_sub(4));
     let lines: Vec<(Token, String)> = confirm
         .lines
         .iter()
         .flat_map(|(token, line)| {
-            text::wrap(line, room)
+            text::wrap(line, space)
                 .into_iter()
                 .map(|part| (*token, part))
         })
@@ -89,9 +89,9 @@ fn answers(verb: &str, is_yes: bool, pen: &mut Pen<'_>, inside: Rect) {
 /// Both versions, and the choices.
 pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
-    let room = usize::from(width.saturating_sub(4));
+    let space = usize::from(width.saturating_sub(4));
     let wrapped = clash.lines.iter().flat_map(|(token, line)| {
-        let parts = text::wrap(line, room).into_iter();
+        let parts = text::wrap(line, space).into_iter();
         parts.map(|part| (*token, part))
     });
     let lines: Vec<(Token, String)> = wrapped.collect();
@@ -103,11 +103,11 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
     let body = usize::from(foot.saturating_sub(inside.y + 1));
     let top = clash.top.min(lines.len().saturating_sub(body));
     for ((token, line), y) in lines.iter().skip(top).zip(inside.y..foot.saturating_sub(1)) {
-        pen.put(inside.x, y, room, *token, line);
+        pen.put(inside.x, y, space, *token, line);
     }
     if lines.len() > body + top {
         let words = more_lines(lines.len() - body - top);
-        pen.put(inside.x, foot.saturating_sub(1), room, Token::Dim, &words);
+        pen.put(inside.x, foot.saturating_sub(1), space, Token::Dim, &words);
     }
     let mut x = inside.x;
     for choice in ClashChoice::ALL {
@@ -116,17 +116,17 @@ pub(super) fn clash(clash: &Clash, pen: &mut Pen<'_>, area: Rect) {
         } else {
             (Token::Text, format!("  {}  ", choice.words()))
         };
-        let room = usize::from(inside.right().saturating_sub(x));
-        x = pen.put(x, foot, room, token, &words);
+        let space = usize::from(inside.right().saturating_sub(x));
+        x = pen.put(x, foot, space, token, &words);
     }
 }
 
 /// A deed to many deliveries: what was counted, the question, and how far it is.
 pub(super) fn bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
-    let room = usize::from(width.saturating_sub(4));
+    let space = usize::from(width.saturating_sub(4));
     let wrapped = |(token, line): (Token, String)| {
-        let parts = text::wrap(&line, room).into_iter();
+        let parts = text::wrap(&line, space).into_iter();
         parts.map(move |part| (token, part)).collect::<Vec<_>>()
     };
     let lines: Vec<_> = bulk.lines().into_iter().flat_map(wrapped).collect();
@@ -143,7 +143,7 @@ pub(super) fn bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
         Stage::Stopping => format!("… {} done · stopping", bulk.progress()),
         Stage::Failed(_) => format!("{} done · Enter goes on · Esc leaves it", bulk.progress()),
     };
-    pen.put(inside.x, foot, room, Token::Info, &words);
+    pen.put(inside.x, foot, space, Token::Info, &words);
 }
 
 pub(super) fn prompt(prompt: &Prompt, pen: &mut Pen<'_>, area: Rect) {
@@ -191,8 +191,8 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
     };
     pen.field(field, &pick.needle, true, false);
     let foot = inside.bottom().saturating_sub(1);
-    let room = usize::from(foot.saturating_sub(inside.y + 1)).max(1);
-    let top = (pick.cursor + 1).saturating_sub(room);
+    let space = usize::from(foot.saturating_sub(inside.y + 1)).max(1);
+    let top = (pick.cursor + 1).saturating_sub(space);
     if items.is_empty() {
         let words = if pick.items.is_empty() {
             "nothing is stored yet"
@@ -247,18 +247,18 @@ pub(super) fn menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
 /// A new client's key.
 pub(super) fn key(name: &str, key: &str, pen: &mut Pen<'_>, area: Rect) {
     let width = area.width.saturating_sub(4).min(76);
-    let room = usize::from(width.saturating_sub(4));
-    let parts = text::wrap(key, room);
+    let space = usize::from(width.saturating_sub(4));
+    let parts = text::wrap(key, space);
     let height = rows(parts.len()).saturating_add(6);
     let inside = pen.window(middle(area, width, height), &format!("The key of {name}"));
     for (part, y) in parts.iter().zip(inside.y + 1..) {
-        pen.put(inside.x, y, room, Token::Title, part);
+        pen.put(inside.x, y, space, Token::Title, part);
     }
     let y = inside.y + 2 + rows(parts.len());
     pen.put(
         inside.x,
         y,
-        room,
+        space,
         Token::Warning,
         "It is shown this once. y copies it, Esc leaves.",
     );

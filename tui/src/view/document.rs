@@ -28,8 +28,8 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     for ((index, line), y) in shown.zip(area.top()..area.bottom()) {
         let mut x = area.x + 1;
         for span in &line.spans {
-            let room = usize::from(area.right().saturating_sub(x));
-            x = pen.put(x, y, room, span.token, &span.text);
+            let space = usize::from(area.right().saturating_sub(x));
+            x = pen.put(x, y, space, span.token, &span.text);
         }
         if index == reading.cursor {
             let mark = if line.link.is_some() { "▶" } else { "▏" };

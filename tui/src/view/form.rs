@@ -55,12 +55,12 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         .filter(|index| form.is_shown(*index))
         .collect();
     let heights: Vec<usize> = shown.iter().map(|index| height(form, *index)).collect();
-    let room = usize::from(body.bottom().saturating_sub(y));
+    let space = usize::from(body.bottom().saturating_sub(y));
     let focus = shown
         .iter()
         .position(|index| *index == form.focus)
         .unwrap_or(0);
-    let first = first_shown(&heights, focus, room);
+    let first = first_shown(&heights, focus, space);
     for (index, height) in shown.iter().zip(&heights).skip(first) {
         let left = body.bottom().saturating_sub(y);
         if left == 0 {
@@ -78,11 +78,11 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
 }
 
 /// The first field shown, so that the focused one is whole on the screen.
-fn first_shown(heights: &[usize], focus: usize, room: usize) -> usize {
+fn first_shown(heights: &[usize], focus: usize, space: usize) -> usize {
     let mut used = 0;
     for index in (0..=focus).rev() {
         used += heights[index];
-        if used > room {
+        if used > space {
             return (index + 1).min(focus);
         }
     }
@@ -157,30 +157,30 @@ fn section(form: &Form, index: usize, is_open: bool, pen: &mut Pen<'_>, area: Re
     let end = pen.put(x, area.y, usize::from(area.width) - 2, token, &words);
     let filled = form.filled(index);
     if !is_open && !filled.is_empty() {
-        let room = usize::from(area.right().saturating_sub(end + 2));
-        pen.put(end + 2, area.y, room, Token::Text, &filled.join(", "));
+        let space = usize::from(area.right().saturating_sub(end + 2));
+        pen.put(end + 2, area.y, space, Token::Text, &filled.join(", "));
     }
 }
 
 fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect) {
     let spec = &form.specs[index];
-    let room = usize::from(area.width);
+    let space = usize::from(area.width);
     match &form.inputs[index] {
         Input::Text(field) if form.is_locked(index) => {
-            pen.put(area.x, area.y, room, Token::Text, field.text());
+            pen.put(area.x, area.y, space, Token::Text, field.text());
         }
         Input::Text(field) => {
             let stored = field.text() == "********";
             let mask = spec.kind == FieldKind::Secret && !form.reveal && !stored;
             if field.text().is_empty() && !focused {
-                pen.put(area.x, area.y, room, Token::Dim, "·");
+                pen.put(area.x, area.y, space, Token::Dim, "·");
             } else {
                 pen.field(area, field, focused, mask);
             }
         }
         Input::Toggle(on) => {
             let words = if *on { "[x] yes" } else { "[ ] no" };
-            pen.put(area.x, area.y, room, focus_token(focused), words);
+            pen.put(area.x, area.y, space, focus_token(focused), words);
         }
         Input::Choice(at) => choice(spec, *at, focused, pen, area),
         Input::Names(names) => {
@@ -194,7 +194,7 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
             } else {
                 words
             };
-            pen.put(area.x, area.y, room, focus_token(focused), &words);
+            pen.put(area.x, area.y, space, focus_token(focused), &words);
         }
         Input::Clause(clause) => clauses(clause, focused.then_some(form.part), pen, area),
         Input::Section(_) => {}
@@ -224,11 +224,11 @@ fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: R
     }
     x += 2;
     for other in words.into_iter().filter(|other| *other != word) {
-        let room = usize::from(area.right().saturating_sub(x));
-        if text::width(other) > room {
+        let space = usize::from(area.right().saturating_sub(x));
+        if text::width(other) > space {
             break;
         }
-        x = pen.put(x, area.y, room, Token::Dim, other) + 1;
+        x = pen.put(x, area.y, space, Token::Dim, other) + 1;
     }
 }
 
@@ -293,7 +293,7 @@ fn text_part(
 
 /// Help for the focused field, and what the service thinks.
 fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
-    let room = usize::from(area.width).saturating_sub(2);
+    let space = usize::from(area.width).saturating_sub(2);
     let completions = completions(model);
     let help = if completions.is_empty() {
         model.tell(form.spec().help)
@@ -323,15 +323,15 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
     let words = words.join("  ·  ");
     // The help has both lines while there is nothing else to say.
-    let lines = text::wrap(&help, room);
+    let lines = text::wrap(&help, space);
     let (first, token, second) = if area.height > 1 && words.is_empty() && lines.len() > 1 {
         (lines[0].clone(), Token::Info, lines[1..].join(" "))
     } else {
         (help, token, words)
     };
-    pen.put(area.x + 1, area.y, room, Token::Info, &first);
+    pen.put(area.x + 1, area.y, space, Token::Info, &first);
     if area.height > 1 {
-        pen.put(area.x + 1, area.y + 1, room, token, &second);
+        pen.put(area.x + 1, area.y + 1, space, token, &second);
     }
 }
 

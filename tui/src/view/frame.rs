@@ -105,12 +105,12 @@ fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     });
     let right = text::fit(&format!("{state}{heard}{caller} "), width / 2);
     let right_width = text::width(&right);
-    let mut room = width.saturating_sub(right_width + 1);
+    let mut space = width.saturating_sub(right_width + 1);
     let mut x = area.x;
     let mut put = |x: &mut u16, token, words: &str| {
         let start = *x;
-        *x = pen.put(start, area.y, room, token, words);
-        room = room.saturating_sub(usize::from(*x - start));
+        *x = pen.put(start, area.y, space, token, words);
+        space = space.saturating_sub(usize::from(*x - start));
     };
     for (token, words) in model.head_parts() {
         put(&mut x, token, &words);
@@ -165,11 +165,11 @@ fn hints(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let (words, last) = hint_words(model);
     let wide = |(key, name, _): &Hint| text::width(key) + text::width(name) + 3;
     let reserved: usize = last.iter().map(wide).sum();
-    let mut room = usize::from(area.width).saturating_sub(reserved);
+    let mut space = usize::from(area.width).saturating_sub(reserved);
     let mut x = area.x + 1;
     let fitting = words.into_iter().filter(|hint| {
-        let fits = wide(hint) <= room;
-        room -= if fits { wide(hint) } else { 0 };
+        let fits = wide(hint) <= space;
+        space -= if fits { wide(hint) } else { 0 };
         fits
     });
     for (key, name, allowed) in fitting.collect::<Vec<_>>().into_iter().chain(last) {

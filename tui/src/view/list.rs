@@ -102,7 +102,7 @@ pub(crate) fn cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)
 fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     let y = area.y.saturating_sub(1);
     let list = &model.page.list;
-    let room = usize::from(area.width).saturating_sub(2);
+    let space = usize::from(area.width).saturating_sub(2);
     if let Some(field) = &list.typing {
         let x = pen.put(area.x + 1, y, 2, Token::Key, "/");
         let said = typed(model, field.text());
@@ -159,8 +159,8 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
         words.push(format!("not read afresh: {}{age}", failure.headline()));
     }
     let x = tabs::draw(model, pen, Rect { y, ..area });
-    let room = room.saturating_sub(usize::from(x - area.x - 1));
-    pen.put(x, y, room, token, &words.join("  ·  "));
+    let space = space.saturating_sub(usize::from(x - area.x - 1));
+    pen.put(x, y, space, token, &words.join("  ·  "));
 }
 
 /// What is wrong with a filter of events while it is typed, or how many events it leaves.
@@ -294,12 +294,12 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         }
         None => (Token::Text, first_steps(model)),
     };
-    let room = usize::from(area.width).saturating_sub(4);
-    for (line, y) in text::wrap(&words, room)
+    let space = usize::from(area.width).saturating_sub(4);
+    for (line, y) in text::wrap(&words, space)
         .iter()
         .zip(area.top() + 1..area.bottom())
     {
-        pen.put(area.x + 2, y, room, token, line);
+        pen.put(area.x + 2, y, space, token, line);
     }
 }
 
@@ -354,7 +354,7 @@ fn first_step(route: &Route) -> &'static str {
 }
 
 /// The width of each column; 0 leaves it out. What is left over goes to the columns that grow.
-fn fit_columns(columns: &[&Head], are_shown: &[bool], room: usize) -> Vec<usize> {
+fn fit_columns(columns: &[&Head], are_shown: &[bool], space: usize) -> Vec<usize> {
     let own = columns.iter().zip(are_shown);
     let mut widths: Vec<usize> = own
         .map(|(column, is_shown)| if *is_shown { column.width } else { 0 })
@@ -366,11 +366,11 @@ fn fit_columns(columns: &[&Head], are_shown: &[bool], room: usize) -> Vec<usize>
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(columns[*at].rank));
     for at in order {
-        if used(&widths) > room && columns[at].rank > 0 {
+        if used(&widths) > space && columns[at].rank > 0 {
             widths[at] = 0;
         }
     }
-    let spare = room.saturating_sub(used(&widths));
+    let spare = space.saturating_sub(used(&widths));
     let shares: usize = columns
         .iter()
         .zip(&widths)

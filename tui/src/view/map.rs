@@ -51,8 +51,8 @@ pub(super) fn draw(model: &Model, map: &Map, pen: &mut Pen<'_>, area: Rect) {
             x += cells(width + JOINT);
             if !joint.is_empty() {
                 let lead = lead.repeat(gap.saturating_sub(1));
-                let room = usize::from(x.saturating_sub(end));
-                pen.put(end, y, room, Token::Dim, &format!(" {lead}{joint} "));
+                let space = usize::from(x.saturating_sub(end));
+                pen.put(end, y, space, Token::Dim, &format!(" {lead}{joint} "));
             }
         }
         if index == list.index {
@@ -76,8 +76,8 @@ fn words(node: &Node, column: usize) -> String {
     }
 }
 
-fn widths(room: usize) -> [usize; COLUMNS] {
-    let rest = room.saturating_sub(JOINT * (COLUMNS - 1));
+fn widths(space: usize) -> [usize; COLUMNS] {
+    let rest = space.saturating_sub(JOINT * (COLUMNS - 1));
     let third = rest / COLUMNS;
     [third, third, rest - 2 * third]
 }

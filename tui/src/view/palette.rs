@@ -58,8 +58,8 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
     };
     if items.is_empty() {
         let nothing = "nothing is called like that";
-        let room = usize::from(below.width);
-        pen.put(below.x, below.y, room, Token::Dim, nothing);
+        let space = usize::from(below.width);
+        pen.put(below.x, below.y, space, Token::Dim, nothing);
     }
     let columns = if is_wide {
         let width = (below.width - GAP) / 2;
@@ -117,8 +117,8 @@ fn put(items: &[Item], lines: &[Line], chosen: usize, pen: &mut Pen<'_>, columns
                 None => return,
                 Some(Line::Blank) => {}
                 Some(Line::Heading(heading)) => {
-                    let room = usize::from(column.width);
-                    pen.put(column.x, y, room, Token::Heading, heading);
+                    let space = usize::from(column.width);
+                    pen.put(column.x, y, space, Token::Heading, heading);
                 }
                 Some(Line::Item(index)) => {
                     let line = Rect {
@@ -141,16 +141,16 @@ fn put_item(item: &Item, is_chosen: bool, pen: &mut Pen<'_>, line: Rect) {
     } else {
         Token::Text
     };
-    let room = usize::from(line.width);
+    let space = usize::from(line.width);
     let keys = text::fit(&item.keys, KEYS_WIDTH);
-    let keys_at = room.saturating_sub(text::width(&keys));
+    let keys_at = space.saturating_sub(text::width(&keys));
     let title = match &item.refusal {
         Some(reason) => format!("{} ({reason})", item.title),
         None => item.title.clone(),
     };
     pen.put(line.x, line.y, keys_at.saturating_sub(1), token, &title);
     let x = line.x + u16::try_from(keys_at).unwrap_or(0);
-    pen.put(x, line.y, room - keys_at, Token::Key, &keys);
+    pen.put(x, line.y, space - keys_at, Token::Key, &keys);
     if is_chosen {
         pen.row(line, line.y, Token::Selected);
     }

@@ -94,10 +94,10 @@ impl<'a> Pen<'a> {
             .padding(Padding::horizontal(1));
         let inside = block.inner(area);
         self.widget(block, area);
-        let room = usize::from(area.width.saturating_sub(4));
-        if area.height > 0 && room > 2 {
-            let title = format!(" {} ", text::fit(title, room - 2));
-            self.put(area.x + 1, area.y, room, Token::Title, &title);
+        let space = usize::from(area.width.saturating_sub(4));
+        if area.height > 0 && space > 2 {
+            let title = format!(" {} ", text::fit(title, space - 2));
+            self.put(area.x + 1, area.y, space, Token::Title, &title);
         }
         inside
     }
@@ -194,20 +194,20 @@ impl<'a> Pen<'a> {
         let top = (line_index + 1).saturating_sub(height);
         let before_line = before.rsplit('\n').next().unwrap_or_default();
         let column = text::width(&text::clean(before_line));
-        let room = usize::from(area.width.max(1));
+        let space = usize::from(area.width.max(1));
         // The field scrolls sideways by halves, so that typing does not move the text at each key.
-        let half = (room / 2).max(1);
-        let left = if column < room {
+        let half = (space / 2).max(1);
+        let left = if column < space {
             0
         } else {
-            (column - room) / half * half + half
+            (column - space) / half * half + half
         };
         let whole = before + &after;
         for (offset, line) in whole.split('\n').skip(top).take(height).enumerate() {
             let y = area.y + u16::try_from(offset).unwrap_or(0);
             let shown = skip_cells(&text::clean(line), left);
             let token = if focused { Token::Field } else { Token::Text };
-            let end = self.put(area.x, y, room, token, &shown);
+            let end = self.put(area.x, y, space, token, &shown);
             if focused {
                 let rest = usize::from(area.right().saturating_sub(end));
                 self.put(end, y, rest, token, &" ".repeat(rest));

@@ -173,13 +173,13 @@ impl Wall<'_> {
                 .map(|it| (None, it)),
         );
         let mut spans = vec![Span::raw(" ")];
-        let mut room = usize::from(area.width).saturating_sub(1);
+        let mut space = usize::from(area.width).saturating_sub(1);
         for (route, words) in parts {
             let cells = text::width(&words) + 3;
-            if cells > room {
+            if cells > space {
                 continue;
             }
-            room -= cells;
+            space -= cells;
             if spans.len() > 1 {
                 spans.push(pen.span(Token::Dim, " · "));
             }

@@ -48,11 +48,11 @@ pub(super) fn document(facts: &Facts<'_>) -> Value {
 
 /// As many as fit, from the first on.
 fn fitting(all: impl Iterator<Item = Value>) -> Vec<Value> {
-    let mut room_bytes = MEMBERS_BYTES_MAX;
+    let mut left_bytes = MEMBERS_BYTES_MAX;
     all.take_while(|shown| {
         let bytes = shown.to_string().len();
-        let fits = bytes <= room_bytes;
-        room_bytes = room_bytes.saturating_sub(bytes);
+        let fits = bytes <= left_bytes;
+        left_bytes = left_bytes.saturating_sub(bytes);
         fits
     })
     .collect()

@@ -1,4 +1,4 @@
-//! What is told of in a digest, and not by itself.
+//! What goes out in a digest, and not by itself.
 
 use super::Deliveries;
 use crate::{

@@ -1,5 +1,5 @@
 //! The order of messages about one occurrence, or one group: what tells that it changed or ended does not overtake
-//! what told of it first and is still being tried.
+//! the first message about it while that is still being tried.
 
 use std::collections::HashMap;
 

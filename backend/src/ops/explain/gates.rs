@@ -52,7 +52,7 @@ pub(super) fn destination_paused(
     }
 }
 
-/// What was beyond the budget of its destination is told of in a digest, or waits; none where all went
+/// What was beyond the budget of its destination goes out in a digest, or waits; none where all went
 /// by itself.
 pub(super) fn budget(sent: &[SentDelivery]) -> Option<Gate> {
     let told = sent.iter().filter_map(|it| {
@@ -60,14 +60,14 @@ pub(super) fn budget(sent: &[SentDelivery]) -> Option<Gate> {
         if let Some(digest) = &it.digest {
             let (id, count) = (digest.id, digest.count);
             return Some(format!(
-                "`{name}` is told in the digest {id} of {count} messages"
+                "`{name}` is notified by the digest {id} of {count} messages"
             ));
         }
         let is_held = it.delivery.folding == Folding::Alone && it.delivery.attempts == 0;
         let due_ms = it.delivery.state.due_ms().filter(|_| is_held)?;
         let until = domain_json::time(due_ms);
         Some(format!(
-            "`{name}` is told at {until}, with what else is by then"
+            "`{name}` is notified at {until}, with what else is by then"
         ))
     });
     let told: Vec<_> = told.collect();

@@ -70,7 +70,7 @@ pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
     } else if pending.repeat_due {
         "once, as it is then"
     } else {
-        "if it is other than what they were told last"
+        "if it is other than what they were notified of last"
     };
     NextStep {
         at_ms: pending.due_ms(),

@@ -179,7 +179,7 @@ impl Judge<'_> {
         let is_for_open_only = triggers.iter().any(|it| it.is_for_open_only);
         let reason = match held {
             _ if rule.shadow && (tells || matched && held.is_none()) => shadowed(tense),
-            _ if tells => "it told then what had changed, or told it again".into(),
+            _ if tells => "it notified of what had changed then, or notified again".into(),
             Some(held) if !matched && is_for_open_only && again.is_empty() => {
                 let did = if now { "would" } else { "did" };
                 format!("a trigger's query is true, and it {did} not notify: {held}")

@@ -134,9 +134,9 @@ fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
             several => format!("{} were", several.join(", ")),
         };
         let what = if notification.clear {
-            "told that it changed or ended"
+            "notified that it changed or ended"
         } else {
-            "told of it"
+            "notified of it"
         };
         let is_shadow = sent.first().is_some_and(|it| it.is_shadow());
         let group = sent
@@ -168,7 +168,7 @@ fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
         _ => ", which is on its way",
     };
     let (id, count) = (digest.id, digest.count);
-    let text = format!("{name} is told of it in the digest {id} of {count} messages{became}");
+    let text = format!("{name} is notified of it by the digest {id} of {count} messages{became}");
     Some(Moment {
         rule_name: Some(rule.rule_name.clone()),
         delivery: Some(digest.id),

@@ -447,15 +447,15 @@ impl Making<'_> {
             )
         });
         let acknowledged = self.acknowledged(found, &open);
-        let mut room_bytes = GROUP_SHOWN_BYTES_MAX;
+        let mut left_bytes = GROUP_SHOWN_BYTES_MAX;
         let mut shown = Vec::new();
         for (change, member) in members.into_iter().take(GROUP_SHOWN_MAX) {
             let bytes = member.weight_bytes();
             // The first is always there: a message without any says nothing.
-            if bytes > room_bytes && !shown.is_empty() {
+            if bytes > left_bytes && !shown.is_empty() {
                 break;
             }
-            room_bytes = room_bytes.saturating_sub(bytes);
+            left_bytes = left_bytes.saturating_sub(bytes);
             shown.push((change, self.as_notified(member)));
         }
         let content = GroupContent {

@@ -100,7 +100,7 @@ impl Rules {
         };
         let trigger = triggers.into_iter().next().map(|stored| stored.value);
         let group = group.map(|it| message::sample::group(&it, &occurrence));
-        let mut room_bytes = SHOWN_BYTES_MAX;
+        let mut left_bytes = SHOWN_BYTES_MAX;
         let mut preview = |destination: Destination| {
             let content = Content {
                 clear: false,
@@ -112,7 +112,7 @@ impl Rules {
                 thread: None,
                 digest: None,
             };
-            self.render(&content, destination.name, installation, &mut room_bytes)
+            self.render(&content, destination.name, installation, &mut left_bytes)
         };
         let destinations = destinations.into_iter().map(|stored| stored.value);
         Ok(Previews {
@@ -135,7 +135,7 @@ impl Rules {
         content: &Content,
         destination_name: Name,
         installation: &Installation,
-        room_bytes: &mut usize,
+        left_bytes: &mut usize,
     ) -> Preview {
         let now_ms = self.clock.now_ms();
         let around = Context {
@@ -146,9 +146,9 @@ impl Rules {
         };
         let mut message = destination::render(content, &around);
         let size_bytes = message.size_bytes;
-        let fits = size_bytes <= *room_bytes;
+        let fits = size_bytes <= *left_bytes;
         if fits {
-            *room_bytes -= size_bytes;
+            *left_bytes -= size_bytes;
         } else {
             let reason = "the message is not shown: those before it fill the answer";
             message.warnings.push(reason.into());

@@ -291,7 +291,7 @@ async fn repeats_are_told_apart_from_what_the_interval_held_back() {
     assert!(
         now(&rule)
             .reason
-            .starts_with("it would not notify again: done already: it told at "),
+            .starts_with("it would not notify again: done already: it notified at "),
         "{}",
         now(&rule).reason
     );
@@ -382,7 +382,7 @@ async fn a_pause_at_the_decision_is_told_after_it_ended() {
         failed(&now(&still).gates),
         ["already notified", "destination paused"]
     );
-    // What the delivery room does when a pause begins and when somebody resumes the destination.
+    // What the delivery module does when a pause begins and when somebody resumes the destination.
     notice(Status::Open).await;
     world.clock.advance(HOUR);
     notice(Status::Closed).await;

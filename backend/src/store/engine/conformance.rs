@@ -7,12 +7,12 @@ pub(in crate::store) mod walk;
 
 /// Makes the tests for an engine. The expression gives the engine and what must outlive it.
 macro_rules! conformance {
-    ($make:expr, $($room:ident :: $test:ident),+ $(,)?) => {
+    ($make:expr, $($module:ident :: $test:ident),+ $(,)?) => {
         $(
             #[tokio::test]
             async fn $test() {
                 let (engine, _kept) = $make;
-                $crate::store::engine::conformance::$room::$test(&engine).await;
+                $crate::store::engine::conformance::$module::$test(&engine).await;
             }
         )+
     };

@@ -35,7 +35,7 @@ pub enum Kind {
     Inhibition = 15,
     /// Entries of the audit log, by number.
     Audit = 16,
-    /// Groups of occurrences that are told of together, by record id.
+    /// Groups of occurrences that go out in one message, by record id.
     Group = 17,
     /// Intake mappings, by name.
     Mapping = 18,

@@ -27,12 +27,12 @@ type Damage = Box<dyn Fn(&Path)>;
 /// What befalls its steps.
 type Forgery = Box<dyn FnOnce(&mut Vec<Vec<u8>>)>;
 
-struct Room {
+struct Setup {
     folder: TempDir,
     accept_unproven: bool,
 }
 
-impl Room {
+impl Setup {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("keys")).unwrap();
@@ -71,10 +71,10 @@ impl Room {
 }
 
 /// A store with some of every kind of record.
-async fn store(room: &Room) -> Store {
-    let folder = room.folder.path().join("old");
+async fn store(setup: &Setup) -> Store {
+    let folder = setup.folder.path().join("old");
     fs::create_dir(&folder).unwrap();
-    fs::copy(room.keys().join("secret.key"), folder.join("secret.key")).unwrap();
+    fs::copy(setup.keys().join("secret.key"), folder.join("secret.key")).unwrap();
     let store = store::open(&Config::new(folder)).await.unwrap();
     let mut changes = store.changes();
     changes.insert(&samples::trigger("disk"));
@@ -109,8 +109,8 @@ async fn write(target: &mut Target, reader: &mut Reader) -> Option<Step> {
     Some(step)
 }
 
-async fn back_up(store: &Store, room: &Room, keys: Keys<'_>) {
-    let mut target = Target::open(&room.backup()).unwrap();
+async fn back_up(store: &Store, setup: &Setup, keys: Keys<'_>) {
+    let mut target = Target::open(&setup.backup()).unwrap();
     let mut reader = Reader::begin(store.clone(), target.place()).await.unwrap();
     let mut end = None;
     while let Some(step) = write(&mut target, &mut reader).await {
@@ -127,13 +127,13 @@ async fn all<T: Record>(store: &Store) -> Vec<T> {
 
 #[tokio::test]
 async fn what_is_restored_is_what_was_backed_up_and_its_log_lies_beyond() {
-    let room = Room::new();
-    let old = store(&room).await;
-    back_up(&old, &room, Keys::Of(&room.keys())).await;
-    let restored = room.restore(None).await.unwrap();
+    let setup = Setup::new();
+    let old = store(&setup).await;
+    back_up(&old, &setup, Keys::Of(&setup.keys())).await;
+    let restored = setup.restore(None).await.unwrap();
     assert_eq!((restored.waiting, restored.held), (3, 0));
     assert!(restored.has_admin_key);
-    let new = store::open(&room.config()).await.unwrap();
+    let new = store::open(&setup.config()).await.unwrap();
     assert_eq!(all::<Occurrence>(&new).await, all::<Occurrence>(&old).await);
     assert_eq!(all::<Delivery>(&new).await, all::<Delivery>(&old).await);
     let destinations = all::<crate::domain::Destination>(&new).await;
@@ -146,16 +146,16 @@ async fn what_is_restored_is_what_was_backed_up_and_its_log_lies_beyond() {
     let beginning = new.engine().log_head().await.unwrap();
     let of_a_later_life = super::first_place(place, NOW_MS + 1);
     assert!(place < beginning && beginning < of_a_later_life);
-    assert!(!room.config().data_dir.join("restore.unfinished").exists());
-    let again = room.restore(None).await.unwrap_err();
+    assert!(!setup.config().data_dir.join("restore.unfinished").exists());
+    let again = setup.restore(None).await.unwrap_err();
     assert!(matches!(again, RestoreError::NotEmpty { .. }), "{again}");
 }
 
 #[tokio::test]
 async fn what_changes_while_it_is_read_is_as_at_the_end() {
-    let room = Room::new();
-    let old = store(&room).await;
-    let mut target = Target::open(&room.backup()).unwrap();
+    let setup = Setup::new();
+    let old = store(&setup).await;
+    let mut target = Target::open(&setup.backup()).unwrap();
     let mut reader = Reader::begin(old.clone(), None).await.unwrap();
     let mut number = 0;
     let mut end = None;
@@ -192,47 +192,49 @@ async fn what_changes_while_it_is_read_is_as_at_the_end() {
             break;
         }
     }
-    target.finish(end.unwrap(), Keys::Of(&room.keys())).unwrap();
-    room.restore(None).await.unwrap();
-    let new = store::open(&room.config()).await.unwrap();
+    target
+        .finish(end.unwrap(), Keys::Of(&setup.keys()))
+        .unwrap();
+    setup.restore(None).await.unwrap();
+    let new = store::open(&setup.config()).await.unwrap();
     assert_eq!(all::<Occurrence>(&new).await, all::<Occurrence>(&old).await);
     assert_eq!(all::<Delivery>(&new).await, all::<Delivery>(&old).await);
 }
 
 #[tokio::test]
 async fn a_backup_that_was_cut_off_goes_on_where_it_was() {
-    let room = Room::new();
-    let old = store(&room).await;
+    let setup = Setup::new();
+    let old = store(&setup).await;
     for (steps, cut) in [(2, 0), (2, 3), (1, 1)] {
-        let mut target = Target::open(&room.backup()).unwrap();
+        let mut target = Target::open(&setup.backup()).unwrap();
         let mut reader = Reader::begin(old.clone(), target.place()).await.unwrap();
         for _ in 0..steps {
             write(&mut target, &mut reader).await.unwrap();
         }
         drop(target);
-        let piece = room.backup().join("piece-000001");
+        let piece = setup.backup().join("piece-000001");
         let bytes = fs::read(&piece).unwrap();
         fs::write(&piece, &bytes[..bytes.len() - cut]).unwrap();
-        let unfinished = room.restore(None).await.unwrap_err();
+        let unfinished = setup.restore(None).await.unwrap_err();
         let is_reported = matches!(
             unfinished,
             RestoreError::NoKey | RestoreError::Backup(BackupError::Unfinished(_))
         );
         assert!(is_reported, "{unfinished}");
     }
-    back_up(&old, &room, Keys::Of(&room.keys())).await;
-    room.restore(None).await.unwrap();
-    let new = store::open(&room.config()).await.unwrap();
+    back_up(&old, &setup, Keys::Of(&setup.keys())).await;
+    setup.restore(None).await.unwrap();
+    let new = store::open(&setup.config()).await.unwrap();
     assert_eq!(all::<Occurrence>(&new).await, all::<Occurrence>(&old).await);
 }
 
 #[tokio::test]
 async fn another_store_does_not_go_on_with_a_backup() {
-    let room = Room::new();
-    let old = store(&room).await;
+    let setup = Setup::new();
+    let old = store(&setup).await;
     let mut reader = Reader::begin(old, None).await.unwrap();
     let place = reader.next().await.unwrap().unwrap().place;
-    let other = store::open(&room.config()).await.unwrap();
+    let other = store::open(&setup.config()).await.unwrap();
     let refused = Reader::begin(other, Some(&place)).await.unwrap_err();
     assert!(matches!(refused, BackupError::Foreign), "{refused}");
 }
@@ -279,23 +281,23 @@ async fn a_backup_that_is_not_whole_leaves_no_store() {
         ),
     ];
     for (damage, expected) in cases {
-        let room = Room::new();
-        back_up(&store(&room).await, &room, Keys::Of(&room.keys())).await;
-        damage(&room.backup());
-        let error = room.restore(None).await.unwrap_err().to_string();
+        let setup = Setup::new();
+        back_up(&store(&setup).await, &setup, Keys::Of(&setup.keys())).await;
+        damage(&setup.backup());
+        let error = setup.restore(None).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{expected}: {error}");
-        let left = fs::read_dir(room.config().data_dir).map_or(0, Iterator::count);
+        let left = fs::read_dir(setup.config().data_dir).map_or(0, Iterator::count);
         assert!(left <= 1, "nothing but the lock is left after: {error}");
     }
 }
 
 #[tokio::test]
 async fn held_deliveries_wait_until_somebody_asks_for_them() {
-    let room = Room::new();
-    back_up(&store(&room).await, &room, Keys::Of(&room.keys())).await;
-    let restored = room.restore(Some(50)).await.unwrap();
+    let setup = Setup::new();
+    back_up(&store(&setup).await, &setup, Keys::Of(&setup.keys())).await;
+    let restored = setup.restore(Some(50)).await.unwrap();
     assert_eq!((restored.waiting, restored.held), (1, 2));
-    let new = store::open(&room.config()).await.unwrap();
+    let new = store::open(&setup.config()).await.unwrap();
     let deliveries = all::<Delivery>(&new).await;
     let held = deliveries
         .iter()
@@ -309,11 +311,11 @@ async fn held_deliveries_wait_until_somebody_asks_for_them() {
 
 #[tokio::test]
 async fn keys_are_left_out_when_that_is_asked_for() {
-    let room = Room::new();
-    back_up(&store(&room).await, &room, Keys::LeftOut).await;
-    let error = room.restore(None).await.unwrap_err();
+    let setup = Setup::new();
+    back_up(&store(&setup).await, &setup, Keys::LeftOut).await;
+    let error = setup.restore(None).await.unwrap_err();
     assert!(matches!(error, RestoreError::NoKey), "{error}");
-    let (from, key_file) = (room.backup(), room.keys().join("secret.key"));
+    let (from, key_file) = (setup.backup(), setup.keys().join("secret.key"));
     let how = Restore {
         from: &from,
         key_file: Some(&key_file),
@@ -321,15 +323,15 @@ async fn keys_are_left_out_when_that_is_asked_for() {
         now_ms: NOW_MS,
         accept_unproven: false,
     };
-    let restored = restore(&room.config(), &how, &|_, _, _| {}).await.unwrap();
+    let restored = restore(&setup.config(), &how, &|_, _, _| {}).await.unwrap();
     assert!(!restored.has_admin_key);
     let finished = Target::open(&from).unwrap_err();
     assert!(matches!(finished, BackupError::Finished(_)), "{finished}");
 }
 
 /// The pieces and the manifest of a backup, changed by who mends every checksum after it.
-fn forge(room: &Room, change: impl FnOnce(&mut Vec<Vec<u8>>), layout: u32) {
-    let piece = room.backup().join("piece-000001");
+fn forge(setup: &Setup, change: impl FnOnce(&mut Vec<Vec<u8>>), layout: u32) {
+    let piece = setup.backup().join("piece-000001");
     let bytes = fs::read(&piece).unwrap();
     let (head, mut rest) = bytes.split_at(12);
     let mut steps = Vec::new();
@@ -346,7 +348,7 @@ fn forge(room: &Room, change: impl FnOnce(&mut Vec<Vec<u8>>), layout: u32) {
         bytes.extend(step);
     }
     fs::write(piece, &bytes).unwrap();
-    let manifest = room.backup().join("manifest.json");
+    let manifest = setup.backup().join("manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
     let mut text: serde_json::Value = serde_json::from_str(&text).unwrap();
     text["backup"]["layout"] = layout.into();
@@ -396,21 +398,21 @@ async fn a_backup_that_was_changed_is_refused_though_its_checksums_were_mended()
         (Box::new(|_| {}), 1, "--accept-unproven"),
     ];
     for (number, (forgery, layout, expected)) in forgeries.into_iter().enumerate() {
-        let room = Room::new();
-        back_up(&store(&room).await, &room, Keys::Of(&room.keys())).await;
-        forge(&room, forgery, layout);
-        let error = room.restore(None).await.unwrap_err().to_string();
+        let setup = Setup::new();
+        back_up(&store(&setup).await, &setup, Keys::Of(&setup.keys())).await;
+        forge(&setup, forgery, layout);
+        let error = setup.restore(None).await.unwrap_err().to_string();
         assert!(error.contains(expected), "{number} {expected}: {error}");
-        let left = fs::read_dir(room.config().data_dir).map_or(0, Iterator::count);
+        let left = fs::read_dir(setup.config().data_dir).map_or(0, Iterator::count);
         assert!(left <= 1, "nothing but the lock is left after: {error}");
     }
 }
 
 #[tokio::test]
 async fn a_backup_of_an_earlier_version_is_restored_by_who_trusts_it() {
-    let mut room = Room::new();
-    let old = store(&room).await;
-    let mut target = Target::open(&room.backup()).unwrap();
+    let mut setup = Setup::new();
+    let old = store(&setup).await;
+    let mut target = Target::open(&setup.backup()).unwrap();
     let mut reader = Reader::begin(old.clone(), None).await.unwrap();
     let mut end = None;
     while let Some(mut step) = reader.next().await.unwrap() {
@@ -422,20 +424,22 @@ async fn a_backup_of_an_earlier_version_is_restored_by_who_trusts_it() {
         end = step.end.clone().or(end);
         target.add(step).unwrap();
     }
-    target.finish(end.unwrap(), Keys::Of(&room.keys())).unwrap();
-    let error = room.restore(None).await.unwrap_err().to_string();
+    target
+        .finish(end.unwrap(), Keys::Of(&setup.keys()))
+        .unwrap();
+    let error = setup.restore(None).await.unwrap_err().to_string();
     assert!(error.contains("changed since"), "{error}");
     let forget_time = |steps: &mut Vec<Vec<u8>>| {
         for step in steps.iter_mut() {
             *step = Step::without_proof(step);
         }
     };
-    forge(&room, forget_time, 1);
-    let error = room.restore(None).await.unwrap_err().to_string();
+    forge(&setup, forget_time, 1);
+    let error = setup.restore(None).await.unwrap_err().to_string();
     assert!(error.contains("--accept-unproven"), "{error}");
-    room.accept_unproven = true;
-    room.restore(None).await.unwrap();
-    let new = store::open(&room.config()).await.unwrap();
+    setup.accept_unproven = true;
+    setup.restore(None).await.unwrap();
+    let new = store::open(&setup.config()).await.unwrap();
     assert_eq!(all::<Client>(&new).await, all::<Client>(&old).await);
     let destinations = all::<crate::domain::Destination>(&new).await;
     assert_eq!(destinations, samples::destinations());

@@ -57,7 +57,7 @@ pub(super) struct Occurrence {
 struct Wait {
     /// Whether a repeat fell due meanwhile.
     repeat: bool,
-    /// The severity and the flag that were told last; none for an opening.
+    /// The severity and the flag that were notified of last; none for an opening.
     told: Option<(Severity, bool)>,
 }
 

@@ -450,8 +450,8 @@ impl Scenario {
             },
         };
         let author = samples::name("operator");
-        let rooms = (self.service.deciding(), self.service.intake());
-        let set = set_status(rooms, &[item], &author).await;
+        let modules = (self.service.deciding(), self.service.intake());
+        let set = set_status(modules, &[item], &author).await;
         set.unwrap().remove(0).unwrap();
     }
 

@@ -63,7 +63,7 @@ fn open(into: &mut Document, overview: &Overview) {
     });
     let most = counts.iter().map(|(_, count)| *count).max();
     let most = most.unwrap_or(0).max(1);
-    let room = into.columns.saturating_sub(42).clamp(4, 60);
+    let space = into.columns.saturating_sub(42).clamp(4, 60);
     for (severity, count) in &counts {
         let token = if *count == 0 {
             Token::Dim
@@ -75,7 +75,7 @@ fn open(into: &mut Document, overview: &Overview) {
             0 => String::new(),
             number => format!("+{number} in 1 h"),
         };
-        let filled = usize::try_from(*count).unwrap_or(0) * room;
+        let filled = usize::try_from(*count).unwrap_or(0) * space;
         let cells = filled.div_ceil(usize::try_from(most).unwrap_or(1));
         let line = vec![
             span(
@@ -101,8 +101,8 @@ fn rate(into: &mut Document, overview: &Overview) {
     into.heading("Events per minute, last hour");
     let minutes = &overview.events_per_minute;
     let most = minutes.iter().copied().max().unwrap_or(0);
-    let room = into.columns.saturating_sub(document::LABEL + 3);
-    let shown = &minutes[minutes.len().saturating_sub(room)..];
+    let space = into.columns.saturating_sub(document::LABEL + 3);
+    let shown = &minutes[minutes.len().saturating_sub(space)..];
     if most == 0 {
         into.line(vec![span(Token::Dim, "none")]);
         return;

@@ -177,7 +177,7 @@ fn words(running: &str) -> Vec<Word> {
 impl Document {
     /// Running text over the width; the first line begins with one mark, the others with another.
     fn flow(&mut self, first: &str, rest: &str, running: &str) {
-        let room = self.columns;
+        let space = self.columns;
         let mut line = Line {
             spans: vec![span(Token::Dim, first)],
             link: None,
@@ -186,7 +186,7 @@ impl Document {
         let mut empty = true;
         for word in words(running) {
             let width = text::width(&word.text) + usize::from(word.space && !empty);
-            if used + width > room && !empty {
+            if used + width > space && !empty {
                 let next = Line {
                     spans: vec![span(Token::Dim, rest)],
                     link: None,

@@ -42,8 +42,8 @@ pub(super) fn write(
     );
     let last = marks.iter().map(|mark| mark.at_ms).max().unwrap_or(end);
     let end = end.max(last).max(start.saturating_add(1));
-    let room = into.columns.saturating_sub(crate::document::LABEL + 3);
-    let columns = room.clamp(COLUMNS.0, COLUMNS.1);
+    let space = into.columns.saturating_sub(crate::document::LABEL + 3);
+    let columns = space.clamp(COLUMNS.0, COLUMNS.1);
     let place = |ms: i64| {
         let share = i128::from(ms.clamp(start, end) - start) * (columns - 1) as i128;
         usize::try_from(share / i128::from(end - start)).unwrap_or(0)

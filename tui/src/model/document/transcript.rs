@@ -52,7 +52,7 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
     }
     if !delivery.folded_into.is_empty() {
         let link = Link::Go(Route::Delivery(delivery.folded_into.clone()));
-        into.link("told of in", &delivery.folded_into, link);
+        into.link("folded into", &delivery.folded_into, link);
     }
     if !delivery.retry_of.is_empty() {
         let link = Link::Go(Route::Delivery(delivery.retry_of.clone()));

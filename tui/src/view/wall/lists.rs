@@ -48,7 +48,7 @@ impl Wall<'_> {
         let inside = pen.panel(area, "Loudest");
         let rows = wall::loudest(self.model);
         if rows.is_empty() {
-            let words = "nothing is open, and nobody was told";
+            let words = "nothing is open, and nobody was notified";
             pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
             return;
         }
@@ -67,13 +67,13 @@ impl Wall<'_> {
             };
             let cells = u16::try_from(count.len()).unwrap_or(0);
             let end = inside.right().saturating_sub(bar + 1);
-            let room = usize::from(end.saturating_sub(inside.x + cells + 1));
+            let space = usize::from(end.saturating_sub(inside.x + cells + 1));
             let token = if row.link.is_some() {
                 Token::Text
             } else {
                 row.token
             };
-            pen.put(inside.x, y, room, token, &row.name);
+            pen.put(inside.x, y, space, token, &row.name);
             pen.put(
                 end.saturating_sub(cells),
                 y,

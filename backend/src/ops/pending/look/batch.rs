@@ -133,13 +133,15 @@ impl<'a> Batch<'a> {
     async fn tell_all(&self, due: &[Due]) -> Vec<RecordId> {
         match self.tell_some(due).await {
             Ok(told) => return told,
-            Err(error) => error!(%error, "groups were not told of; they are told of one by one"),
+            Err(error) => {
+                error!(%error, "groups were not notified of; their events are, one by one")
+            }
         }
         let mut all_told = Vec::new();
         for due in due.chunks(1) {
             match self.tell_some(due).await {
                 Ok(told) => all_told.extend(told),
-                Err(error) => error!(%error, "a group was not told of"),
+                Err(error) => error!(%error, "a group was not notified of"),
             }
         }
         all_told

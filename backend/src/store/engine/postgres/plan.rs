@@ -307,8 +307,8 @@ pub(super) fn together<'a>(
             let mut touched = change.remove.iter().chain(&change.add);
             is_shared && !touched.any(|entry| entries.contains(entry))
         };
-        let has_room = count < sets_max && (count == 0 || bytes + set.bytes <= bytes_max);
-        let is_chosen = has_room && set.changes.iter().all(is_free);
+        let fits = count < sets_max && (count == 0 || bytes + set.bytes <= bytes_max);
+        let is_chosen = fits && set.changes.iter().all(is_free);
         chosen.push(is_chosen);
         if !is_chosen {
             continue;

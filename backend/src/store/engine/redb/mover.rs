@@ -183,11 +183,11 @@ impl Mover {
         };
         tracing::error!(?fault, "what is in memory was not moved into the tree");
         // There is room again, for what does not add to the store.
-        let has_room = fault.is_full() && self.file.medium().release_reserve();
+        let fits = fault.is_full() && self.file.medium().release_reserve();
         self.reopen(shared);
         if shared.layers.get().moving.is_none() {
             shared.errands.moved();
-        } else if has_room {
+        } else if fits {
             self.carry_out_move(shared);
         } else {
             shared.errands.stuck(&fault.into());

@@ -139,7 +139,7 @@ impl Wal {
     }
 
     /// Whether the frame has room in the file that is written.
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn fits(&self) -> bool {
         self.offset + self.frame.len().next_multiple_of(SECTOR_BYTES) as u64 <= self.bytes_max
     }
 

@@ -213,11 +213,11 @@ impl Writer {
         if is_short {
             bytes_max = bytes_max.min(SHORT_MEMORY_BYTES);
         }
-        let is_due = group.memory.bytes() > bytes_max || !self.wal.has_room();
+        let is_due = group.memory.bytes() > bytes_max || !self.wal.fits();
         if is_due && !layers.active.is_empty() {
             match self.turn(&mut group) {
                 // Then memory takes what the log has room for.
-                Err(_) if self.wal.has_room() => {}
+                Err(_) if self.wal.fits() => {}
                 turned => turned?,
             }
         } else if layers.moving.is_some() {

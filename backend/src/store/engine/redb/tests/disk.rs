@@ -144,14 +144,14 @@ impl SimulatedDisk {
     }
 
     /// Lets so many bytes fit beyond those that are there, with so many held back.
-    pub(crate) fn limit_room(&self, free: usize, reserve: usize) {
+    pub(crate) fn limit_space(&self, free: usize, reserve: usize) {
         let mut state = self.state();
         state.capacity = Some(state.used() + free + reserve);
         state.reserve = reserve;
     }
 
     /// Makes room for everything.
-    pub(crate) fn free_room(&self) {
+    pub(crate) fn free_space(&self) {
         self.state().capacity = None;
     }
 

@@ -126,7 +126,7 @@ async fn fills_and_empties(settings: Settings) {
     for number in 0..100 {
         insert(&engine, number).await.unwrap();
     }
-    disk.limit_room(300_000, 400_000);
+    disk.limit_space(300_000, 400_000);
     let mut last = 100;
     let error = loop {
         match insert(&engine, last).await {
@@ -154,7 +154,7 @@ async fn fills_and_empties(settings: Settings) {
         insert(&engine, last).await,
         Err(EngineError::Full(_))
     ));
-    disk.free_room();
+    disk.free_space();
     insert(&engine, last).await.unwrap();
     for number in 50..last {
         assert!(is_there(&engine, number).await);

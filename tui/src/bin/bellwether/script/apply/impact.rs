@@ -52,14 +52,14 @@ pub(super) fn text(impact: &Value) -> String {
     let newly = number(impact, "newlyToldCount");
     if newly > 0 {
         lines.push(format!(
-            "  {} somebody would be told of that nobody is now\n",
+            "  {} would notify somebody and notify nobody now\n",
             many(newly, "occurrence")
         ));
     }
     let untold = number(impact, "untoldCount");
     if untold > 0 {
         let untold = many(untold, "occurrence");
-        lines.push(format!("  {untold} nobody would be told of:\n"));
+        lines.push(format!("  {untold} would notify nobody any more:\n"));
     }
     let shown = impact["untold"].as_array().into_iter().flatten();
     lines.extend(shown.map(|event| format!("    {}", answer::event_line(event))));
