@@ -229,7 +229,7 @@ fn the_sandbox_of_the_unit_is_tight() {
         "security",
         "--offline=true",
         "--no-pager",
-        "--threshold=20",
+        "--threshold=12",
         unit,
     ]);
     match analyze.output() {
