@@ -15,6 +15,7 @@ mod maintenance;
 #[cfg(feature = "embedded")]
 mod manager;
 mod memory;
+mod mode;
 mod operate;
 mod output;
 mod ready;
