@@ -33,7 +33,8 @@ const MAPPED: &str = "canary-mapping-c7a4";
 const MAIL: &str = "canary-mail-0b5d";
 const METRICS: &str = "canary-metrics-2e81";
 /// What describes the service and what it holds, for people and scripts.
-const TELLING: [&[&str]; 7] = [
+const TELLING: [&[&str]; 8] = [
+    &["config", "check"],
     &["export"],
     &["get", "destinations"],
     &["doctor"],
@@ -233,10 +234,14 @@ async fn mapped(rest: &Rest) -> Vec<String> {
 
 /// What the commands tell.
 fn told(world: &World) -> String {
-    let told = TELLING.map(|command| {
-        let output = process::run(world.command(command));
+    let told = TELLING.map(|arguments| {
+        let mut command = world.command(arguments);
+        command
+            .arg("--config")
+            .arg(world.folder().join("bellwether.toml"));
+        let output = process::run(command);
         let text = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
-        assert!(!text[0].is_empty(), "{command:?}: {text:?}");
+        assert!(!text[0].is_empty(), "{arguments:?}: {text:?}");
         text.concat()
     });
     told.concat()

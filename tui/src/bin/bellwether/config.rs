@@ -339,7 +339,7 @@ impl Settings {
             shown: if setting.is_secret {
                 "********".to_owned()
             } else {
-                value.to_string()
+                without_user(&value.to_string())
             },
             source,
         });
@@ -413,6 +413,19 @@ impl Default for Settings {
             #[cfg(feature = "embedded")]
             service: service::ServiceSettings::default(),
         }
+    }
+}
+
+/// A value as it is shown: who is named in an address may be named with a password.
+fn without_user(shown: &str) -> String {
+    let parts = shown.split_once("://").and_then(|(scheme, rest)| {
+        let host = rest.find('/').map_or(rest, |path| &rest[..path]);
+        let at = host.rfind('@')?;
+        Some((scheme, &rest[at..]))
+    });
+    match parts {
+        Some((scheme, rest)) => format!("{scheme}://********{rest}"),
+        None => shown.to_owned(),
     }
 }
 
