@@ -1,6 +1,6 @@
 //! Planted secrets turn up in no answer, no log line and no file.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use bellwether_tests::{
     eventually::eventually,
@@ -8,6 +8,7 @@ use bellwether_tests::{
     receiver::Receiver,
     rest::Rest,
     tls::{Authority, Identity},
+    wire,
     world::World,
 };
 use http::Method;
@@ -25,8 +26,15 @@ const PASSWORD: &str = "canary-password-f3b2";
 const BASIC: &str = "canary-password-19ab";
 const BEARER: &str = "canary-bearer-44f2";
 const CLIENT: &str = "canary-client-8d03";
+const TEAMS: &str = "canary-in-teams-21fe";
+const REFRESH: &str = "canary-refresh-6b90";
+const MAPPED: &str = "canary-mapping-c7a4";
+/// Secrets in the settings: of the mail server, and of who reads the metrics.
+const MAIL: &str = "canary-mail-0b5d";
+const METRICS: &str = "canary-metrics-2e81";
 /// What describes the service and what it holds, for people and scripts.
-const TELLING: [&[&str]; 7] = [
+const TELLING: [&[&str]; 8] = [
+    &["config", "check"],
     &["export"],
     &["get", "destinations"],
     &["doctor"],
@@ -70,17 +78,55 @@ fn destinations(receiver: &Receiver, identity: &Identity) -> Vec<Value> {
         ),
         json!({"name": "desk", "type": {"servicenow": {
             "instanceUrl": receiver.url(""), "clientId": "bellwether", "clientSecret": PASSWORD,
+            "refreshToken": REFRESH,
         }}}),
+        json!({"name": "team", "type": {"msteams": {"url": receiver.url(&format!("/{TEAMS}"))}}}),
         json!({"name": "chat", "type": {"slack": {"channel": "#ops", "token": TOKEN}}}),
         json!({"name": "page", "type": {"pagerduty": {"routingKey": ROUTING}}}),
     ]
+}
+
+/// An intake mapping that checks who signs what it takes.
+fn mapping() -> Value {
+    json!({"name": "tool", "event": {"name": "{{name}}", "dimensions": {"host": "{{host}}"}},
+        "signature": {"scheme": "HUB_SHA256", "secret": MAPPED}})
+}
+
+/// The names of the fields with a value, at any depth.
+fn fields(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                found.insert(name.clone());
+                fields(member, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| fields(item, found)),
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn a_canary_is_planted_in_every_field_that_is_secret() {
+    let receiver = Receiver::start().await;
+    let mut planted = BTreeSet::new();
+    for value in destinations(&receiver, &Authority::new().issue()) {
+        fields(&value, &mut planted);
+    }
+    fields(&mapping(), &mut planted);
+    let secret: BTreeSet<_> = wire::secret_fields().collect();
+    assert!(secret.len() >= 10, "{secret:?}");
+    let forgotten: Vec<_> = secret.difference(&planted).collect();
+    assert!(forgotten.is_empty(), "{forgotten:?}");
 }
 
 #[tokio::test]
 async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
     let receiver = Receiver::start().await;
     let world = World::with_settings(&format!(
-        "log_filter = \"trace\"\n[providers]\nslack = \"{0}\"\npagerduty = \"{0}\"\n",
+        "log_filter = \"trace\"\n[smtp]\nhost = \"127.0.0.1\"\nfrom = \"a@example.net\"\nuser = \"a\"\n\
+         password = {MAIL:?}\n[metrics]\nkey = {METRICS:?}\n\
+         [providers]\nslack = \"{0}\"\npagerduty = \"{0}\"\n",
         receiver.url("")
     ));
     let rest = world.rest();
@@ -89,6 +135,7 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
     for destination in destinations(&receiver, &identity) {
         answers.extend(tried(&rest, &destination).await);
     }
+    answers.extend(mapped(&rest).await);
     rest.post(
         "/v1/notification/triggers",
         &samples::trigger("disk", "disk"),
@@ -125,7 +172,8 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
     assert!(output.status.success(), "{output:?}");
     let log = world.service().log();
     let mut secrets = vec![
-        HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD, BASIC, BEARER, CLIENT,
+        HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD, BASIC, BEARER, CLIENT, TEAMS, REFRESH,
+        MAPPED, MAIL, METRICS,
     ];
     // As it is sent: the user, a colon and the password.
     // A line of the key, as it stands in its file.
@@ -163,12 +211,37 @@ async fn tried(rest: &Rest, destination: &Value) -> Vec<String> {
     answers
 }
 
+/// What is answered of a mapping with a secret, and to who shows the key of the metrics.
+async fn mapped(rest: &Rest) -> Vec<String> {
+    let sent = json!({"name": "x", "host": "h"});
+    let trial = json!({"mapping": mapping(), "body": sent.to_string()});
+    let mut answers = Vec::new();
+    for (path, body) in [
+        ("/v1/intake/mappings", &mapping()),
+        ("/v1/intake/mappings:test", &trial),
+        ("/v1/intake/webhooks/tool", &sent),
+    ] {
+        answers.push(rest.post(path, body).await.text());
+    }
+    let metrics = rest.with_key(Some(METRICS));
+    for (rest, path) in [(rest, "/v1/intake/mappings/tool"), (&metrics, "/metrics")] {
+        let answer = rest.get(path).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answers.push(answer.text());
+    }
+    answers
+}
+
 /// What the commands tell.
 fn told(world: &World) -> String {
-    let told = TELLING.map(|command| {
-        let output = process::run(world.command(command));
+    let told = TELLING.map(|arguments| {
+        let mut command = world.command(arguments);
+        command
+            .arg("--config")
+            .arg(world.folder().join("bellwether.toml"));
+        let output = process::run(command);
         let text = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
-        assert!(!text[0].is_empty(), "{command:?}: {text:?}");
+        assert!(!text[0].is_empty(), "{arguments:?}: {text:?}");
         text.concat()
     });
     told.concat()
@@ -195,7 +268,7 @@ async fn reads(rest: &Rest) -> Vec<String> {
         "/metrics".to_owned(),
     ];
     paths.extend(
-        ["hook", "hidden", "desk", "chat", "page"]
+        ["hook", "hidden", "desk", "chat", "page", "team"]
             .map(|name| format!("/v1/notification/destinations/{name}")),
     );
     let delivery = |id: &Value| {

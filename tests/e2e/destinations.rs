@@ -2,6 +2,7 @@
 
 mod email;
 mod event;
+mod inward;
 mod limits;
 mod msteams;
 mod order;

@@ -1,6 +1,16 @@
 //! Keys that end and keys that take each other's place, over both ways in.
 
-use bellwether_tests::{eventually::eventually, process, rest::Rest, world::World};
+use std::{
+    os::unix::fs::MetadataExt as _,
+    process::{Command, Stdio},
+};
+
+use bellwether_tests::{
+    eventually::{eventually, eventually_blocking},
+    process::{self, Service},
+    rest::Rest,
+    world::World,
+};
 use http::Method;
 
 use crate::samples;
@@ -153,4 +163,57 @@ fn no_core_file_is_made_of_a_service() {
         .find(|line| line.starts_with("Max core file size"));
     let words: Vec<_> = core.expect("a limit").split_whitespace().collect();
     assert_eq!(words[4..6], ["0", "0"], "{words:?}");
+}
+
+/// A command without the rights of root over other processes; by who is not root, as it is.
+fn powerless(command: &Command) -> Command {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
+    let mut program = Command::new(if is_root { "setpriv" } else { "env" });
+    if is_root {
+        program.args(["--bounding-set=-all", "--inh-caps=-all"]);
+    }
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => program.env(name, value),
+            None => program.env_remove(name),
+        };
+    }
+    program.arg(command.get_program()).args(command.get_args());
+    program
+}
+
+#[test]
+fn no_other_program_of_the_user_looks_into_the_memory_of_service_or_command() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let mut world = World::start();
+    world.terminate();
+    let config = world.folder().join("bellwether.toml");
+    let mut serve = process::command(world.folder(), ["serve", "--config"]);
+    serve.arg(config);
+    let service = Service::start(powerless(&serve), &world.folder().join("log"));
+    let address = format!("http://{}", service.address("grpc"));
+    let mut watch = powerless(&world.command(&["watch", "--connect", &address]));
+    let mut watch = watch.stdout(Stdio::null()).spawn().unwrap();
+    let mut other = Command::new("sleep");
+    let mut other = powerless(other.arg("60")).spawn().unwrap();
+
+    let looks = |process: u32| {
+        let mut look = Command::new("cat");
+        look.arg(format!("/proc/{process}/environ"));
+        process::run(powerless(&look)).status.success()
+    };
+    let is_seen = eventually_blocking("a program that keeps nothing back", || {
+        looks(other.id()).then_some(true)
+    });
+    assert!(is_seen && !looks(service.id()));
+    eventually_blocking("the command to keep its memory back", || {
+        (!looks(watch.id())).then_some(())
+    });
+    assert!(watch.try_wait().unwrap().is_none(), "it has ended");
+    for child in [&mut watch, &mut other] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }

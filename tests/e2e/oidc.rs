@@ -1,7 +1,9 @@
 //! People who sign in at a real provider of identities, and call with its token in place of a key.
 
+mod browser;
+mod outlived;
+
 use std::{
-    collections::BTreeMap,
     io::{BufRead as _, BufReader},
     os::unix::fs::PermissionsExt as _,
     path::PathBuf,
@@ -231,157 +233,6 @@ async fn nobody_signs_in_unless_it_is_set() {
     assert_eq!(answer.status, 401);
 }
 
-/// The address that the gateway is said to have; nothing listens there, so a browser is led to it by hand.
-const PAGE: &str = "http://127.0.0.1:9";
-
-/// Somebody's browser: it keeps what it is told to for each place, and goes where it is sent.
-struct Browser {
-    gateway: String,
-    cookies: BTreeMap<(String, String), String>,
-}
-
-impl Browser {
-    fn new(world: &World) -> Self {
-        Self {
-            gateway: format!("http://{}", world.service().address("rest")),
-            cookies: BTreeMap::new(),
-        }
-    }
-
-    async fn open(&mut self, path: &str) -> (u16, String) {
-        self.ask(Method::GET, path, "", "none").await
-    }
-
-    /// Asks for a path of the page, as one that leads there from a page of that site.
-    async fn ask(&mut self, method: Method, path: &str, form: &str, site: &str) -> (u16, String) {
-        let (mut method, mut form) = (method, form.to_owned());
-        let mut address = format!("{PAGE}{path}");
-        for _ in 0..10 {
-            let uri: http::Uri = address.replacen(PAGE, &self.gateway, 1).parse().unwrap();
-            let host = uri.authority().unwrap().to_string();
-            let kept = self.cookies.iter();
-            let kept = kept.filter(|((of, _), value)| *of == host && !value.is_empty());
-            let kept: Vec<_> = kept
-                .map(|((_, name), value)| format!("{name}={value}"))
-                .collect();
-            let request = http::Request::builder()
-                .method(method)
-                .uri(uri)
-                .header("content-type", "application/x-www-form-urlencoded")
-                .header("cookie", kept.join("; "))
-                .header("sec-fetch-site", site)
-                .body(Full::<bytes::Bytes>::from(form))
-                .unwrap();
-            let client = Client::builder(TokioExecutor::new()).build_http();
-            let answer = client.request(request).await.unwrap();
-            for cookie in answer.headers().get_all("set-cookie") {
-                let pair = cookie.to_str().unwrap().split(';').next().unwrap();
-                let (name, value) = pair.split_once('=').unwrap();
-                let place = (host.clone(), name.to_owned());
-                self.cookies.insert(place, value.to_owned());
-            }
-            let status = answer.status();
-            if !status.is_redirection() {
-                let body = answer.into_body().collect().await.unwrap().to_bytes();
-                return (status.as_u16(), String::from_utf8(body.to_vec()).unwrap());
-            }
-            let next = answer.headers()["location"].to_str().unwrap();
-            address = match next.strip_prefix('/') {
-                Some(path) => format!("http://{host}/{path}"),
-                None => next.to_owned(),
-            };
-            (method, form) = (Method::GET, String::new());
-        }
-        panic!("it is sent from place to place without an end, at last to {address}");
-    }
-
-    fn cookie(&self, name: &str) -> &str {
-        let mut found = self.cookies.iter().filter(|((_, of), _)| of == name);
-        found.next().map_or("", |(_, value)| value)
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn people_sign_in_at_the_page_and_are_known_to_it_alone() {
-    let Some(provider) = Provider::start(port(), 600) else {
-        return;
-    };
-    let settings = format!("{}page = {PAGE:?}\n", settings(&provider.issuer));
-    let world = World::with_settings(&settings);
-    let mut ada = Browser::new(&world);
-    let (_, welcome) = ada.open("/").await;
-    assert!(welcome.contains("href=\"/sign-in?to=%2F\""), "{welcome}");
-    assert!(welcome.contains("type=\"password\""), "{welcome}");
-    let (status, shown) = ada.open("/sign-in?to=%2F").await;
-    assert_eq!(status, 200, "{shown}");
-    assert!(
-        shown.contains("0 open") && shown.contains("Sign out"),
-        "{shown}"
-    );
-    assert!(!shown.contains("type=\"password\""), "{shown}");
-    let (status, shown) = ada.open("/").await;
-    assert!(status == 200 && shown.contains("0 open"), "{shown}");
-
-    // What a browser sends by itself opens nothing else, and nobody else's page can make use of it.
-    assert_eq!(ada.open("/v1/notification/rules").await.0, 401);
-    for (site, expected) in [
-        ("same-origin", 200),
-        ("same-site", 403),
-        ("cross-site", 403),
-    ] {
-        let (status, shown) = ada.ask(Method::POST, "/", "do=show", site).await;
-        assert_eq!(status, expected, "{site}: {shown}");
-    }
-    let token = ada.cookie("bellwether").to_owned();
-    assert_eq!(token.split('.').count(), 3);
-    let log = world.service().log();
-    assert!(!log.contains(&token), "a token is in the log");
-
-    let (_, shown) = ada.ask(Method::POST, "/sign-out", "", "same-origin").await;
-    assert!(
-        shown.contains("/sign-in") && !shown.contains("0 open"),
-        "{shown}"
-    );
-    assert_eq!(ada.cookie("bellwether"), "");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_browser_signs_in_only_by_what_it_began_itself_and_is_told_why_it_is_not_let_in() {
-    let Some(provider) = Provider::start(port(), 600) else {
-        return;
-    };
-    let settings = format!("{}page = {PAGE:?}\n", settings(&provider.issuer));
-    let world = World::with_settings(&settings);
-    let mut browser = Browser::new(&world);
-    let (status, told) = browser.open("/signed-in?code=a&state=b").await;
-    assert_eq!(status, 401);
-    assert!(told.contains("was not begun in this browser"), "{told}");
-
-    provider.ask("/come?account=nobody", None).await;
-    let (status, told) = browser.open("/sign-in").await;
-    assert_eq!(status, 401);
-    assert!(told.contains("was declined at the provider"), "{told}");
-    let state = browser.cookie("bellwether-sign-in");
-    let state = state.split('.').next().unwrap().to_owned();
-    let (status, told) = browser
-        .open(&format!("/signed-in?code=a&state={state}"))
-        .await;
-    assert_eq!(status, 401);
-    assert!(told.contains("the provider refuses"), "{told}");
-
-    provider.ask("/come?account=eve", None).await;
-    let (status, told) = Browser::new(&world).open("/sign-in").await;
-    assert_eq!(status, 403);
-    assert!(told.contains("has signed in"), "{told}");
-
-    drop(provider);
-    let (status, told) = browser
-        .open(&format!("/signed-in?code=a&state={state}"))
-        .await;
-    assert_eq!(status, 503);
-    assert!(told.contains("does not answer"), "{told}");
-}
-
 /// Somebody's terminal: a home of its own, without the service's data folder and its key.
 struct Terminal {
     home: TempDir,
@@ -517,13 +368,16 @@ async fn who_signs_in_from_a_terminal_needs_no_key_there_until_they_sign_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sign_in_is_renewed_before_it_ends_and_says_when_it_cannot_be() {
-    const ENDED: &str = "your sign-in has ended; run `bellwether login`";
     // Less than what is left when a token is renewed.
     let Some(provider) = Provider::start(port(), 50) else {
         return;
     };
     let world = World::with_settings(&settings(&provider.issuer));
     let terminal = Terminal::new(&world);
+    let address = &terminal.address;
+    let ended = no(&format!(
+        "your sign-in has ended; run `bellwether login --connect {address}`"
+    ));
     let (went_well, told) = terminal.login(&provider, "/approve?account=ada").await;
     assert!(went_well, "{told}");
     let first = terminal.kept();
@@ -551,11 +405,11 @@ async fn a_sign_in_is_renewed_before_it_ends_and_says_when_it_cannot_be() {
     let mut without = past.clone();
     without.as_object_mut().unwrap().remove("refresh_token");
     terminal.keep(&without);
-    assert_eq!(terminal.run(&["audit"]), no(ENDED));
+    assert_eq!(terminal.run(&["audit"]), ended.clone());
     let mut wrong = past.clone();
     wrong["refresh_token"] = json!("wrong");
     terminal.keep(&wrong);
-    assert_eq!(terminal.run(&["audit"]), no(ENDED));
+    assert_eq!(terminal.run(&["audit"]), ended);
     terminal.keep(&past);
     let (went_well, told) = terminal.run(&["audit"]);
     assert!(went_well, "{told}");

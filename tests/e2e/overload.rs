@@ -3,7 +3,9 @@
 //! `BELLWETHER_TEST_HOSTILE=1` multiplies what attackers do; BENCHMARKS.md has the figures.
 
 mod attack;
+mod compressed;
 mod strangers;
+mod together;
 
 use std::{
     io::Write,
@@ -18,7 +20,7 @@ use bellwether_proto::{
         rule_service_client::RuleServiceClient,
     },
 };
-use bellwether_tests::{eventually::eventually, grpc::Grpc, world::World};
+use bellwether_tests::{eventually::eventually, grpc::Grpc, process, world::World};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tonic::Code;
@@ -70,6 +72,16 @@ async fn withstands<T>(world: &World, attack: T) {
     }
 }
 
+/// A store that was attacked is whole after a kill, and a service on it serves.
+async fn is_whole(mut world: World) -> World {
+    world.kill();
+    let checked = process::run(world.command(&["check"]));
+    assert!(checked.status.success(), "{checked:?}");
+    world.start_again();
+    others_are_served(&world).await;
+    world
+}
+
 #[tokio::test]
 async fn who_sends_headers_slowly_or_nothing_holds_nobody_up() {
     let world = World::start();
@@ -87,6 +99,7 @@ async fn who_sends_headers_slowly_or_nothing_holds_nobody_up() {
         hold_open(rest, b"", hostile_times(500, 3_000)).await,
     ];
     withstands(&world, held).await;
+    is_whole(world).await;
 }
 
 /// How often each listener may try to accept in that time, when it cannot.
@@ -102,8 +115,11 @@ async fn without_descriptors_for_more_connections_it_serves_those_it_has_and_doe
     let rest = world.rest();
     rest.get("/v1/notification/rules").await.ok();
     let process = world.service().id();
-    let open = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
-    let limit = open.count() + 20;
+    let metrics = rest.get("/metrics").await.text();
+    let open = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("process_open_fds "));
+    let limit = open.expect("it counts them").parse::<usize>().unwrap() + 20;
     let limited = Command::new("prlimit")
         .args([format!("--pid={process}"), format!("--nofile={limit}")])
         .status();
@@ -136,7 +152,7 @@ async fn without_descriptors_for_more_connections_it_serves_those_it_has_and_doe
         "{count} tries to accept, at most {most} expected"
     );
     drop(held);
-    others_are_served(&world).await;
+    is_whole(world).await;
 }
 
 #[tokio::test]
@@ -154,6 +170,7 @@ async fn who_sends_bodies_slowly_takes_no_place_from_others() {
     let peak = peak_mib(&world);
     assert!(peak < MEMORY_MAX_MIB, "{peak} MiB");
     drop(held);
+    is_whole(world).await;
 }
 
 #[tokio::test]
@@ -184,6 +201,7 @@ async fn bodies_headers_and_frames_without_end_are_cut_off() {
         assert!(frames < 1_000, "{frames} continuations were read");
     }
     withstands(&world, ()).await;
+    is_whole(world).await;
 }
 
 #[tokio::test]
@@ -201,6 +219,7 @@ async fn calls_that_are_taken_back_at_once_keep_nobody_from_being_served() {
         }
         withstands(&world, clients).await;
     }
+    is_whole(world).await;
 }
 
 #[tokio::test]
@@ -238,6 +257,7 @@ async fn documents_that_would_unfold_in_memory_are_refused() {
     let refused = client.put_events(events).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
     withstands(&world, ()).await;
+    is_whole(world).await;
 }
 
 /// Stores events with large bodies.
@@ -283,6 +303,7 @@ async fn many_large_pages_at_once_fit_into_memory_and_are_all_there() {
     }
     assert_eq!(seen, count);
     withstands(&world, ()).await;
+    is_whole(world).await;
 }
 
 async fn watch(channel: Grpc) -> tonic::Streaming<bellwether_proto::v1::WatchEventsResponse> {

@@ -2,8 +2,9 @@
 //! hand, on this machine in place of containers.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
+    io::Write as _,
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::Command,
@@ -374,4 +375,85 @@ fn the_examples_of_a_workflow_and_a_job_apply_what_is_beside_them() {
     let container = &job["spec"]["template"]["spec"]["containers"][0];
     let (code, said) = run(&texts(&container["args"]));
     assert!(code == 0 && said.contains("= 3 unchanged"), "{said}");
+}
+
+/// The crates that the program is built from on any system, as `name version`, by cargo itself.
+fn crates() -> BTreeSet<String> {
+    let mut tree = Command::new("cargo");
+    tree.args([
+        "tree",
+        "--offline",
+        "--package",
+        "bellwether-tui",
+        "--target",
+        "all",
+    ]);
+    tree.args([
+        "--edges",
+        "normal,build",
+        "--prefix",
+        "none",
+        "--format",
+        "{p}",
+    ]);
+    let output = tree.current_dir(tree::root()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let named = lines.lines().filter_map(|line| {
+        let (name, rest) = line.split_once(" v")?;
+        Some(format!("{name} {}", rest.split(' ').next()?))
+    });
+    named.collect()
+}
+
+#[test]
+fn the_list_of_what_a_release_is_made_of_is_whole_and_knows_nothing_of_the_machine() {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let made = tree::root().join("target/ci/bin");
+    let folders = std::env::split_paths(&path).chain([made]);
+    if !folders
+        .map(|it| it.join("cargo-cyclonedx"))
+        .any(|it| it.is_file())
+    {
+        // Written past the capture of the test's output: a skipped test is seen.
+        drop(
+            std::io::stderr()
+                .write_all(b"skipped: no cargo-cyclonedx here; `.ci/sbom` installs it\n"),
+        );
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let lists = ["one", "two"].map(|name| {
+        let file = folder.path().join(name);
+        let mut list = Command::new("bash");
+        list.arg(tree::root().join(".ci/sbom")).arg(&file);
+        let output = list.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        fs::read_to_string(file).unwrap()
+    });
+    assert_eq!(lists[0], lists[1], "the same commit makes another list");
+    for place in [tree::root().to_str().unwrap(), "/root/", "/home/", "/tmp/"] {
+        assert!(!lists[0].contains(place), "{place} is told");
+    }
+    let list: Value = serde_json::from_str(&lists[0]).unwrap();
+    assert_eq!(list["bomFormat"], "CycloneDX");
+    let program = &list["metadata"]["component"];
+    assert_eq!(program["name"], "bellwether-tui");
+    let mut listed = BTreeSet::from([format!("bellwether-tui {}", env!("CARGO_PKG_VERSION"))]);
+    for component in list["components"].as_array().unwrap() {
+        let text = |field: &str| component[field].as_str().unwrap().to_owned();
+        let name = format!("{} {}", text("name"), text("version"));
+        assert!(
+            component["licenses"][0].is_object(),
+            "{name} has no licence"
+        );
+        let is_own = name.starts_with("bellwether-");
+        assert!(
+            is_own || component["hashes"][0].is_object(),
+            "{name} has no checksum"
+        );
+        listed.insert(name);
+    }
+    let missing: Vec<_> = crates().difference(&listed).cloned().collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -2,7 +2,8 @@
 
 use std::{
     fs,
-    os::unix::net::UnixDatagram,
+    os::unix::{fs::PermissionsExt as _, net::UnixDatagram},
+    path::Path,
     process::Command,
     time::{Duration, Instant},
 };
@@ -99,9 +100,19 @@ fn settings_are_checked_and_named_with_where_they_were_given() {
     };
     let from_file = ("BELLWETHER_SMTP_PASSWORD_FILE", password.to_str().unwrap());
 
-    let (code, out, err) = check(&[from_file, ("BELLWETHER_TENANT", "variable")]);
+    let (code, out, err) = check(&[
+        from_file,
+        ("BELLWETHER_TENANT", "variable"),
+        ("BELLWETHER_METRICS_KEY", "hush-hush"),
+        (
+            "BELLWETHER_EGRESS_PROXY",
+            "http://ada:hush-hush@proxy.example.net:3128",
+        ),
+    ]);
     assert_eq!(code, 0, "{err}");
     for line in [
+        "metrics.key = ********  # BELLWETHER_METRICS_KEY",
+        "egress.proxy = \"http://********@proxy.example.net:3128\"  # ",
         "tenant = \"variable\"  # BELLWETHER_TENANT",
         "smtp.password = ********  # BELLWETHER_SMTP_PASSWORD_FILE",
     ] {
@@ -115,6 +126,16 @@ fn settings_are_checked_and_named_with_where_they_were_given() {
     assert!(!data_dir.exists(), "a check makes nothing");
 
     let cases = [
+        (
+            vec![
+                from_file,
+                (
+                    "BELLWETHER_TRACES_ENDPOINT",
+                    "http://ada:hush-hush@127.0.0.1",
+                ),
+            ],
+            "BELLWETHER_TRACES_ENDPOINT: expected an address without a user",
+        ),
         (
             vec![from_file, ("BELLWETHER_SMTP_PASSWORD", "x")],
             "BELLWETHER_SMTP_PASSWORD_FILE: BELLWETHER_SMTP_PASSWORD is given as well",
@@ -141,7 +162,57 @@ fn settings_are_checked_and_named_with_where_they_were_given() {
         let (code, _, err) = check(&variables);
         assert_eq!(code, 2, "{variables:?}: {err}");
         assert!(err.contains(sentence), "{sentence} in {err}");
+        assert!(!err.contains("hush-hush"), "{err}");
     }
+}
+
+#[test]
+fn a_file_of_settings_or_a_key_that_others_may_read_is_told_of_and_one_that_all_may_write_is_refused()
+ {
+    let mut world = World::with_settings("[metrics]\nkey = \"hush-hush\"");
+    let (config, key) = (
+        world.folder().join("bellwether.toml"),
+        world.data_dir().join("admin.key"),
+    );
+    let set_mode = |file: &Path, mode| {
+        fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let list = |world: &World| {
+        let mut command = world.command(&["client", "list"]);
+        command.arg("--config").arg(&config);
+        command.arg("--key-file").arg(&key);
+        stdout(command)
+    };
+    for file in [&config, &key] {
+        set_mode(file, 0o600);
+    }
+    let (code, _, told) = list(&world);
+    assert!(code == 0 && !told.contains("WARN"), "{told}");
+    set_mode(&config, 0o644);
+    set_mode(&key, 0o640);
+    let (code, _, told) = list(&world);
+    assert_eq!(code, 0, "{told}");
+    let (config_shown, key_shown) = (config.display(), key.display());
+    for sentence in [
+        format!(
+            "others than its owner may read {config_shown} (mode 644), in which `metrics.key` stands"
+        ),
+        format!("others than its owner may read {key_shown} (mode 640): `chmod 600` it"),
+    ] {
+        assert!(told.contains(&sentence), "{sentence} in {told}");
+    }
+    assert!(!told.contains("hush-hush"), "{told}");
+    set_mode(&config, 0o646);
+    let (code, _, told) = list(&world);
+    assert_eq!(code, 2, "{told}");
+    let sentence = format!("--config: everybody may write to {config_shown} (mode 646)");
+    assert!(told.contains(&sentence), "{told}");
+    // The log of the service tells it, too.
+    set_mode(&config, 0o644);
+    world.terminate();
+    world.start_again();
+    let log = world.service().log();
+    assert!(log.contains("in which `metrics.key` stands"), "{log}");
 }
 
 #[test]
@@ -229,7 +300,7 @@ fn the_sandbox_of_the_unit_is_tight() {
         "security",
         "--offline=true",
         "--no-pager",
-        "--threshold=20",
+        "--threshold=12",
         unit,
     ]);
     match analyze.output() {

@@ -8,7 +8,9 @@ use std::{fmt::Write as _, sync::LazyLock};
 use bytes::{Buf, BufMut};
 use http::{Method, uri::PathAndQuery};
 use prost::Message;
-use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor};
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, FieldDescriptor, MessageDescriptor, MethodDescriptor,
+};
 use serde_json::Value;
 use tonic::{
     Code, Status,
@@ -40,6 +42,29 @@ pub fn role(method: &MethodDescriptor) -> String {
     let options = method.options();
     let role = options.get_extension(&role.expect("the option"));
     role.as_str().unwrap_or_default().to_owned()
+}
+
+/// The fields that hold a secret, by their names in JSON.
+///
+/// # Panics
+/// When there is no such option.
+pub fn secret_fields() -> impl Iterator<Item = String> {
+    let takes = POOL.get_extension_by_name("bellwether.options.takes");
+    let takes = takes.expect("the option");
+    let fields = POOL
+        .all_messages()
+        .flat_map(|it| it.fields().collect::<Vec<_>>());
+    let is_secret = move |field: &FieldDescriptor| {
+        let options = field.options();
+        let told = options.get_extension(&takes);
+        let secret = told
+            .as_message()
+            .and_then(|it| it.get_field_by_name("secret")?.as_bool());
+        secret.unwrap_or_default()
+    };
+    fields
+        .filter(is_secret)
+        .map(|field| field.json_name().to_owned())
 }
 
 /// A way to call the service.

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use tokio::time;
 
 use crate::{
-    client::{Reach, connect, failure, unfit},
+    client::{Keys, Reach, connect, failure, unfit},
     data::{Failure, FailureKind, Kind},
     kind, limits,
-    options::{self, Options},
+    options::Options,
 };
 
 /// Resources asked for at once.
@@ -115,9 +115,9 @@ impl Api {
     ///
     /// # Errors
     /// Nothing answers, or the service does not know the key.
-    pub async fn connect(options: Options) -> Result<Self, CallError> {
-        let key = options.key.map(options::Key::into_value);
-        let (carrier, _caller) = connect(options.endpoint, key).await?;
+    pub async fn connect(mut options: Options) -> Result<Self, CallError> {
+        let keys = Keys::of(&mut options);
+        let (carrier, _caller) = connect(options.endpoint, keys).await?;
         Ok(Self {
             reach: Reach::over(carrier),
         })
@@ -260,7 +260,9 @@ impl From<Failure> for CallError {
     fn from(failure: Failure) -> Self {
         let kind = match failure.kind {
             FailureKind::Unreachable | FailureKind::TimedOut => CallErrorKind::Away,
-            FailureKind::Unauthenticated | FailureKind::Denied => CallErrorKind::NotAllowed,
+            FailureKind::Unauthenticated | FailureKind::NotSignedIn | FailureKind::Denied => {
+                CallErrorKind::NotAllowed
+            }
             FailureKind::NotFound => CallErrorKind::NotFound,
             FailureKind::Conflict => CallErrorKind::Conflict,
             FailureKind::Invalid => CallErrorKind::Refused,

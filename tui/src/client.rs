@@ -5,6 +5,7 @@
 mod call;
 mod carrier;
 mod failure;
+mod keys;
 mod link;
 mod listing;
 mod protocol;
@@ -14,6 +15,7 @@ mod watch;
 pub(crate) use carrier::Reach;
 pub(crate) use failure::{failure, unfit};
 pub use failure::{why_broken, why_unreachable};
+pub(crate) use keys::Keys;
 pub(crate) use link::{Link, connect, start};
 pub use listing::{Unlisted, listing};
 pub(crate) use protocol::{

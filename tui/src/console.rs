@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use ratatui::{Terminal, backend::Backend, layout::Size};
 
 use crate::{
-    client::{self, Command, Link, News},
+    client::{self, Command, Keys, Link, News},
     data::FailureKind,
     limits,
     model::{
@@ -60,10 +60,11 @@ impl<B: Backend> Console<B> {
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub(crate) fn start(options: Options, backend: B) -> Result<Self, B::Error> {
+    pub(crate) fn start(mut options: Options, backend: B) -> Result<Self, B::Error> {
         let terminal = Terminal::new(backend)?;
         let size = terminal.size()?;
         let service = options.endpoint.uri().to_string();
+        let keys = Keys::of(&mut options);
         let mut model = Model::new(service, options.read_only, options.time_zone);
         model.sending = options.sending;
         model.shell = options.shell;
@@ -78,11 +79,7 @@ impl<B: Backend> Console<B> {
         model.background = options.background;
         model.now_ms = now_ms();
         model.cycle = options.wall.then(|| model.now_ms + limits::CYCLE_MS);
-        let link = client::start(
-            options.endpoint,
-            options.key.map(super::options::Key::into_value),
-            options.keep_alive,
-        );
+        let link = client::start(options.endpoint, keys, options.keep_alive);
         let outward = VecDeque::new();
         Ok(Self {
             terminal,
@@ -267,7 +264,7 @@ impl<B: Backend> Console<B> {
         match failure {
             None => ServiceStatus::Up,
             Some(failure) => match failure.kind {
-                FailureKind::Unauthenticated | FailureKind::Denied => {
+                FailureKind::Unauthenticated | FailureKind::NotSignedIn | FailureKind::Denied => {
                     ServiceStatus::NotAllowed(failure.sentence())
                 }
                 _ => ServiceStatus::Away(failure.sentence()),

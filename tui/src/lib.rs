@@ -24,7 +24,9 @@ pub use client::{Unlisted, listing, why_broken, why_unreachable};
 pub use console::ServiceStatus;
 pub use headless::{Headless, Snapshot, Step, UnknownScreen, recording, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
-pub use options::{Background, Colour, Context, Depth, Error, Key, Options, Shell, Theme, View};
+pub use options::{
+    Background, Colour, Context, Depth, Error, Key, Options, Renewal, Renewed, Shell, Theme, View,
+};
 
 /// Runs a console on this process's terminal until the operator leaves or SIGTERM, SIGHUP or
 /// SIGINT comes. The terminal is given back as it was on every way out, also on a panic.

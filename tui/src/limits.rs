@@ -56,6 +56,8 @@ pub(crate) const FORM_CLAUSES: usize = 50;
 
 /// Calls under way at once: a service gives one client a quarter of 24 for lists.
 pub(crate) const CALLS_AT_ONCE: usize = 4;
+/// Between two looks whether the key has become another one.
+pub(crate) const KEY_LOOK: Duration = Duration::from_secs(15);
 /// Until a connection attempt is given up.
 pub(crate) const CONNECT: Duration = Duration::from_secs(3);
 /// Between keep-alive pings; with [`PING_TIMEOUT`] a dead peer is noticed within 3 s.

@@ -1,7 +1,8 @@
 //! What a console is started with, and what can go wrong with starting one.
 
-use std::{fmt, io};
+use std::{fmt, io, sync::Arc};
 
+use futures_util::future::BoxFuture;
 use jiff::tz::TimeZone;
 use tonic::{
     metadata::{Ascii, MetadataValue},
@@ -35,6 +36,30 @@ impl Key {
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
+    }
+}
+
+/// Asks for the key anew: it may have been renewed, or somebody may have signed in meanwhile.
+#[derive(Clone)]
+pub struct Renewal(Arc<dyn Fn() -> Renewed + Send + Sync>);
+
+/// The key as it is by now, if one is shown at all; or why there is none, for people.
+pub type Renewed = BoxFuture<'static, Result<Option<Key>, String>>;
+
+impl Renewal {
+    /// Asks by that.
+    pub fn new(ask: impl Fn() -> Renewed + Send + Sync + 'static) -> Self {
+        Self(Arc::new(ask))
+    }
+
+    pub(crate) fn ask(&self) -> Renewed {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Renewal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Renewal(…)")
     }
 }
 
@@ -103,6 +128,9 @@ pub struct Options {
     pub endpoint: Endpoint,
     /// The key every call carries; none is sent without one.
     pub key: Option<Key>,
+    /// Asks for it anew before each connection, and now and then while one stands; without it, it stays
+    /// as it is.
+    pub renewal: Option<Renewal>,
     /// Whether the service is asked for signs of life, so that a connection that broke unnoticed is
     /// found out within 3 s. For a service in this process it wakes an idle console for nothing.
     pub keep_alive: bool,
@@ -152,6 +180,7 @@ impl Options {
         Ok(Self {
             endpoint,
             key: None,
+            renewal: None,
             keep_alive: true,
             read_only: false,
             mouse: true,

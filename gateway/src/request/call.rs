@@ -105,7 +105,13 @@ impl Handler {
         exchange: Exchange<'_>,
     ) -> Result<Bytes, Problem> {
         let limit_bytes = self.config.body_limit_bytes;
-        let encoding = compression::of(headers)?;
+        let encoding = match compression::of(headers) {
+            Ok(encoding) => encoding,
+            Err(problem) => {
+                body::pass_over(incoming, limit_bytes).await;
+                return Err(problem);
+            }
+        };
         let body = self.read(incoming, limit_bytes, memory, exchange).await?;
         if encoding == Encoding::Plain {
             return Ok(body);

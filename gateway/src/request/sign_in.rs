@@ -21,7 +21,7 @@ use tonic::Code;
 use super::{
     Exchange, Handler, Holder, Reply, headers,
     linked::{Linked, pairs, refused},
-    session::Cookie,
+    session::{Cookie, is_of_this_page},
 };
 use crate::{limits, linked::Entry, problem::Problem};
 
@@ -123,7 +123,7 @@ impl Handler {
             return self.problem(&Problem::unknown_path());
         }
         let taken = match step {
-            SignInStep::End => return leave(&page),
+            SignInStep::End => return leave(&page, request.headers()),
             SignInStep::Start | SignInStep::Finish => self.admit(Holder::at(exchange.peer)),
         };
         let query = request.uri().query().unwrap_or_default();
@@ -226,9 +226,15 @@ fn parameter(query: &str, name: &str) -> String {
     found.map(|(_, value)| value).unwrap_or_default()
 }
 
-fn leave(page: &str) -> Reply {
-    sent_to("/", [Cookie::Session.kept(page, "", 0)])
-        .unwrap_or_else(|problem| refused(&problem, Entry::Key))
+/// Has the browser forget who signed in; not for a page of somebody else.
+fn leave(page: &str, headers: &HeaderMap) -> Reply {
+    let left = if is_of_this_page(headers) {
+        sent_to("/", [Cookie::Session.kept(page, "", 0)])
+    } else {
+        let why = "the form was sent from another page";
+        Err(Problem::new(Code::PermissionDenied, why))
+    };
+    left.unwrap_or_else(|problem| refused(&problem, Entry::Key))
 }
 
 /// Sends the browser there, with what it is to keep.

@@ -14,7 +14,7 @@ const provider = new Provider(issuer, {
       client_id: 'bellwether',
       token_endpoint_auth_method: 'none',
       grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token', 'authorization_code'],
-      redirect_uris: ['http://127.0.0.1:9/signed-in'],
+      redirect_uris: ['http://127.0.0.1:9/signed-in', 'https://127.0.0.1:9/signed-in'],
       response_types: ['code'],
     },
     {

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use super::{
     EVENTS,
     attack::{Http2, hold_open, hostile_times, post_head},
-    peak_mib,
+    is_whole, peak_mib,
 };
 use crate::samples;
 
@@ -78,7 +78,7 @@ fn memory_holds(world: &World) {
     }
 }
 
-fn grpc_call<'a>(path: &'a str, key: Option<&'a str>) -> Vec<(&'a str, &'a str)> {
+pub(super) fn grpc_call<'a>(path: &'a str, key: Option<&'a str>) -> Vec<(&'a str, &'a str)> {
     let mut headers = vec![
         (":method", "POST"),
         (":scheme", "http"),
@@ -92,9 +92,9 @@ fn grpc_call<'a>(path: &'a str, key: Option<&'a str>) -> Vec<(&'a str, &'a str)>
 }
 
 /// Calls that a connection may have under way.
-const PER_CONNECTION: usize = 250;
+pub(super) const PER_CONNECTION: usize = 250;
 /// An empty message.
-const EMPTY: &[u8] = &[0; 5];
+pub(super) const EMPTY: &[u8] = &[0; 5];
 
 #[tokio::test]
 async fn answers_without_a_key_that_nobody_reads_cost_little() {
@@ -120,6 +120,8 @@ async fn answers_without_a_key_that_nobody_reads_cost_little() {
     }
     a_newcomer_is_served(&world, &world.admin_key()).await;
     memory_holds(&world);
+    drop(held);
+    is_whole(world).await;
 }
 
 #[tokio::test]
@@ -134,6 +136,7 @@ async fn connections_that_were_answered_and_stay_lock_nobody_out() {
     a_newcomer_is_served(&world, &world.admin_key()).await;
     memory_holds(&world);
     drop(held);
+    is_whole(world).await;
 }
 
 #[tokio::test]
@@ -168,6 +171,7 @@ async fn with_few_descriptors_sockets_of_strangers_stop_neither_calls_nor_delive
     .await;
     a_newcomer_is_served(&world, &world.admin_key()).await;
     drop(held);
+    is_whole(world).await;
 }
 
 #[tokio::test]
@@ -189,6 +193,7 @@ async fn bodies_without_a_key_take_no_memory_from_those_with_one() {
     a_newcomer_is_served(&world, &world.admin_key()).await;
     memory_holds(&world);
     drop(held);
+    is_whole(world).await;
 }
 
 #[tokio::test]
@@ -203,6 +208,7 @@ async fn who_watches_the_health_of_the_service_keeps_nobody_from_streaming() {
     }
     a_newcomer_is_served(&world, &world.admin_key()).await;
     drop(held);
+    is_whole(world).await;
 }
 
 #[tokio::test]
@@ -256,6 +262,7 @@ async fn what_one_client_does_not_finish_takes_no_place_from_another() {
     a_newcomer_is_served(&world, &world.admin_key()).await;
     memory_holds(&world);
     drop((held, unread, bodies));
+    is_whole(world).await;
 }
 
 #[tokio::test]

@@ -10,13 +10,15 @@ use tonic::{
     client::Grpc,
     codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
     codegen::http::uri::PathAndQuery,
-    metadata::{Ascii, MetadataValue},
     service::interceptor::InterceptedService,
     transport::Channel,
 };
 use tonic_prost::ProstCodec;
 
-use super::failure::{failure, unfit};
+use super::{
+    failure::{failure, unfit},
+    keys::Keys,
+};
 use crate::{
     data::{Failure, FailureKind},
     limits,
@@ -25,13 +27,13 @@ use crate::{
 /// The channel with the key on every call.
 pub(crate) type Carrier = InterceptedService<Channel, KeyHolder>;
 
-/// Puts the key on every call.
+/// Puts the key on every call, as it is then.
 #[derive(Clone)]
-pub(crate) struct KeyHolder(Option<MetadataValue<Ascii>>);
+pub(crate) struct KeyHolder(Keys);
 
 impl KeyHolder {
-    pub(super) fn new(key: Option<MetadataValue<Ascii>>) -> Self {
-        Self(key)
+    pub(super) fn new(keys: Keys) -> Self {
+        Self(keys)
     }
 }
 
@@ -40,8 +42,8 @@ impl tonic::service::Interceptor for KeyHolder {
         &mut self,
         mut request: tonic::Request<()>,
     ) -> Result<tonic::Request<()>, tonic::Status> {
-        if let Some(key) = &self.0 {
-            request.metadata_mut().insert("authorization", key.clone());
+        if let Some(key) = self.0.key() {
+            request.metadata_mut().insert("authorization", key);
         }
         Ok(request)
     }

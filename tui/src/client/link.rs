@@ -9,16 +9,13 @@ use tokio::{
     task::{AbortHandle, JoinSet},
     time,
 };
-use tonic::{
-    metadata::{Ascii, MetadataValue},
-    service::interceptor::InterceptedService,
-    transport::Endpoint,
-};
+use tonic::{service::interceptor::InterceptedService, transport::Endpoint};
 
 use super::{
     call,
     carrier::{Carrier, KeyHolder, Reach},
     failure::{failure, unreachable},
+    keys::Keys,
     protocol::{Command, EventFilter, LinkState, News, Request, Ticket},
     trial, watch,
 };
@@ -59,11 +56,7 @@ impl Link {
 }
 
 /// Starts the connection. The first attempt begins at once.
-pub(crate) fn start(
-    endpoint: Endpoint,
-    key: Option<MetadataValue<Ascii>>,
-    keep_alive: bool,
-) -> Link {
+pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
     let mut endpoint = endpoint.connect_timeout(limits::CONNECT).tcp_nodelay(true);
     if keep_alive {
         endpoint = endpoint
@@ -75,10 +68,11 @@ pub(crate) fn start(
     let (news_queue, news) = mpsc::channel(limits::QUEUE);
     let supervisor = Supervisor {
         endpoint,
-        key,
+        keys,
         commands: command_queue,
         news: news_queue,
         watched: None,
+        followed_with: 0,
     };
     let mut tasks = JoinSet::new();
     tasks.spawn(supervisor.run());
@@ -99,10 +93,12 @@ struct Watched {
 
 struct Supervisor {
     endpoint: Endpoint,
-    key: Option<MetadataValue<Ascii>>,
+    keys: Keys,
     commands: mpsc::Receiver<Command>,
     news: mpsc::Sender<News>,
     watched: Option<Watched>,
+    /// How often the key had become another one when the stream began.
+    followed_with: u64,
 }
 
 /// How a time of being connected ended.
@@ -148,7 +144,7 @@ impl Supervisor {
     }
 
     async fn connect(&mut self) -> Result<(Carrier, Caller), Failure> {
-        let attempt = connect(self.endpoint.clone(), self.key.clone());
+        let attempt = connect(self.endpoint.clone(), self.keys.clone());
         tokio::pin!(attempt);
         loop {
             tokio::select! {
@@ -183,6 +179,10 @@ impl Supervisor {
         let places = Arc::new(Semaphore::new(limits::CALLS_AT_ONCE));
         let mut stream = Stream::none();
         self.follow(&mut stream, &carrier);
+        let mut renewing = JoinSet::new();
+        if self.keys.can_change() {
+            renewing.spawn(keep_renewed(self.keys.clone()));
+        }
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
@@ -222,7 +222,13 @@ impl Supervisor {
                 ended = stream.ended() => match ended {
                     watch::Ended::Broken(failure, token) => {
                         self.keep_token(token);
-                        return End::Broken(failure);
+                        // A stream lives as long as the key that it began with.
+                        let is_outlived = failure.kind == FailureKind::Unauthenticated
+                            && self.keys.changes() != self.followed_with;
+                        if !is_outlived {
+                            return End::Broken(failure);
+                        }
+                        self.follow(&mut stream, &carrier);
                     }
                     watch::Ended::Behind(token) => {
                         self.keep_token(token);
@@ -243,7 +249,8 @@ impl Supervisor {
         }
     }
 
-    fn follow(&self, stream: &mut Stream, carrier: &Carrier) {
+    fn follow(&mut self, stream: &mut Stream, carrier: &Carrier) {
+        self.followed_with = self.keys.changes();
         *stream = match &self.watched {
             Some(watched) => Stream::watch(carrier.clone(), watched.clone(), self.news.clone()),
             None => Stream::heartbeat(carrier.clone()),
@@ -294,16 +301,23 @@ impl Stream {
     }
 }
 
+/// Asks for the key anew now and then, so that calls carry it before the one before it ends.
+async fn keep_renewed(keys: Keys) {
+    loop {
+        time::sleep(limits::KEY_LOOK).await;
+        // While the one before is accepted nothing is lost; when it is not, connecting says why.
+        let _failed = keys.renew().await;
+    }
+}
+
 /// Connects, and asks whose key it is.
-pub(crate) async fn connect(
-    endpoint: Endpoint,
-    key: Option<MetadataValue<Ascii>>,
-) -> Result<(Carrier, Caller), Failure> {
+pub(crate) async fn connect(endpoint: Endpoint, keys: Keys) -> Result<(Carrier, Caller), Failure> {
+    keys.renew().await?;
     let channel = endpoint
         .connect()
         .await
         .map_err(|error| unreachable(&error))?;
-    let carrier = InterceptedService::new(channel, KeyHolder::new(key));
+    let carrier = InterceptedService::new(channel, KeyHolder::new(keys));
     let mut service = ClientServiceClient::new(carrier.clone());
     let call = service.get_caller(GetCallerRequest {});
     let answer = match time::timeout(limits::CONNECT, call).await {

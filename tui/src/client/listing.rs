@@ -4,7 +4,7 @@ use bellwether_proto::json;
 use serde_json::{Value, json};
 use tokio::time::{Duration, timeout};
 
-use super::{carrier::Reach, failure::unfit, link};
+use super::{carrier::Reach, failure::unfit, keys::Keys, link};
 use crate::{
     data::{Failure, FailureKind, Kind},
     kind,
@@ -84,7 +84,7 @@ fn list(
 ///
 /// # Errors
 /// There is no such list, nothing answers, or the service refuses.
-pub async fn listing(options: Options, screen: &str) -> Result<String, Unlisted> {
+pub async fn listing(mut options: Options, screen: &str) -> Result<String, Unlisted> {
     let lists = lists();
     let found = lists
         .iter()
@@ -97,8 +97,8 @@ pub async fn listing(options: Options, screen: &str) -> Result<String, Unlisted>
         });
     };
     let reading = async {
-        let key = options.key.map(crate::options::Key::into_value);
-        let (carrier, _caller) = link::connect(options.endpoint, key).await?;
+        let keys = Keys::of(&mut options);
+        let (carrier, _caller) = link::connect(options.endpoint, keys).await?;
         let mut reach = Reach::over(carrier);
         reach.limit = PATIENCE;
         read(&mut reach, list).await
@@ -123,7 +123,9 @@ fn unlisted(failure: &Failure) -> Unlisted {
     let sentence = failure.sentence();
     match failure.kind {
         FailureKind::Unreachable | FailureKind::TimedOut => Unlisted::Away(sentence),
-        FailureKind::Unauthenticated | FailureKind::Denied => Unlisted::NotAllowed(sentence),
+        FailureKind::Unauthenticated | FailureKind::NotSignedIn | FailureKind::Denied => {
+            Unlisted::NotAllowed(sentence)
+        }
         _ => Unlisted::Failed(sentence),
     }
 }

@@ -27,6 +27,8 @@ pub(crate) enum FailureKind {
     TimedOut,
     /// Get a key.
     Unauthenticated,
+    /// There is none to show: sign in.
+    NotSignedIn,
     /// Get another role.
     Denied,
     /// It is gone.
@@ -55,7 +57,7 @@ impl Failure {
     pub(crate) fn breaks_the_link(&self) -> bool {
         matches!(
             self.kind,
-            FailureKind::Unreachable | FailureKind::Unauthenticated
+            FailureKind::Unreachable | FailureKind::Unauthenticated | FailureKind::NotSignedIn
         )
     }
 
@@ -65,6 +67,7 @@ impl Failure {
             FailureKind::Unreachable => "not connected",
             FailureKind::TimedOut => "no answer in time",
             FailureKind::Unauthenticated => "key not accepted",
+            FailureKind::NotSignedIn => "not signed in",
             FailureKind::Denied => "not allowed",
             FailureKind::NotFound => "not found",
             FailureKind::Invalid => "refused",

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
-    data::Word,
+    data::{FailureKind, Word},
     document::duration,
     keymap::{self, Action},
     limits,
@@ -141,13 +141,15 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     let age = model.age_ms().map_or_else(String::new, |ms| {
         format!(" · what you see is {} old", age(ms))
     });
-    let reason = text::fit(
-        &failure.sentence(),
-        usize::from(area.width)
-            .saturating_sub(text::width(&retry) + text::width(&age) + 7)
-            .max(16),
-    );
-    let words = format!(" ✗ {reason}{age} · {retry}");
+    let room = usize::from(area.width).saturating_sub(4);
+    let (sentence, mut tail) = (failure.sentence(), format!("{age} · {retry}"));
+    // What the operator has to do goes before what the console does by itself.
+    let is_theirs = failure.kind == FailureKind::NotSignedIn;
+    if is_theirs && text::width(&sentence) + text::width(&tail) > room {
+        tail.clear();
+    }
+    let reason = text::fit(&sentence, room.saturating_sub(text::width(&tail)).max(16));
+    let words = format!(" ✗ {reason}{tail}");
     pen.put(area.x, y, usize::from(area.width), Token::Critical, &words);
 }
 

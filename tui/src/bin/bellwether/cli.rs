@@ -176,6 +176,13 @@ pub(crate) struct Flags {
     /// Lists in PEM of the certificates that those authorities revoked.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_client_crl: Option<String>,
+    /// Certificate in PEM that a console, a command or a gateway shows to a service that asks for one
+    /// [default: that of --tls-cert].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) tls_client_cert: Option<String>,
+    /// Private key in PEM of that certificate.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) tls_client_key: Option<String>,
     /// Authorities in PEM that an `https` service is trusted by [default: those of the system].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_ca: Option<String>,
@@ -207,6 +214,7 @@ impl Flags {
     pub(crate) fn enter(&mut self, context: String) {
         self.context = Some(context);
         (self.connect, self.key_file, self.tls_ca) = (None, None, None);
+        (self.tls_client_cert, self.tls_client_key) = (None, None);
     }
 
     /// The settings that were given, by key.
@@ -225,6 +233,8 @@ impl Flags {
             ("tls_key", &self.tls_key),
             ("tls_client_ca", &self.tls_client_ca),
             ("tls_client_crl", &self.tls_client_crl),
+            ("tls_client_cert", &self.tls_client_cert),
+            ("tls_client_key", &self.tls_client_key),
             ("tls_ca", &self.tls_ca),
             ("key_file", &self.key_file),
             ("theme", &self.theme),

@@ -147,17 +147,17 @@ pub(crate) async fn open(
     settle: impl FnOnce(Endpoint) -> Endpoint,
 ) -> Result<Connection, Failure> {
     let key = key::read(settings, address).await?;
-    with_key(address, settings, &key, settle).await
+    with_key(address, settings, key.as_deref(), settle).await
 }
 
-/// Connects to a service with that key.
+/// Connects to a service with that key; without one, where a certificate stands for the caller.
 ///
 /// # Errors
 /// When nothing answers at the address.
 pub(crate) async fn with_key(
     address: &str,
     settings: &Settings,
-    key: &str,
+    key: Option<&str>,
     settle: impl FnOnce(Endpoint) -> Endpoint,
 ) -> Result<Connection, Failure> {
     let unreachable = |error: tonic::transport::Error| away(address, &why_unreachable(&error));
@@ -166,9 +166,9 @@ pub(crate) async fn with_key(
         .connect()
         .await
         .map_err(unreachable)?;
-    let bearer = format!("Bearer {key}").parse().ok();
+    let bearer = key.map(|key| format!("Bearer {key}").parse()).transpose();
     let bearer =
-        bearer.ok_or_else(|| Failure::new("the API key holds characters that no key has"))?;
+        bearer.map_err(|_unfit| Failure::new("the API key holds characters that no key has"))?;
     Ok(InterceptedService::new(channel, Bearer(bearer)))
 }
 
@@ -271,15 +271,15 @@ pub(crate) fn refused(status: Status) -> Failure {
     }
 }
 
-/// Puts the key on every call.
+/// Puts the key on every call, if there is one.
 #[derive(Debug, Clone)]
-pub(crate) struct Bearer(MetadataValue<Ascii>);
+pub(crate) struct Bearer(Option<MetadataValue<Ascii>>);
 
 impl Interceptor for Bearer {
     fn call(&mut self, mut request: tonic::Request<()>) -> Result<tonic::Request<()>, Status> {
-        request
-            .metadata_mut()
-            .insert("authorization", self.0.clone());
+        if let Some(key) = &self.0 {
+            request.metadata_mut().insert("authorization", key.clone());
+        }
         Ok(request)
     }
 }

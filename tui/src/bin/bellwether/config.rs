@@ -17,6 +17,8 @@ mod views;
 use std::{
     collections::BTreeMap,
     fmt,
+    fs::File,
+    io::Read as _,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
@@ -28,7 +30,7 @@ use tracing_subscriber::filter::Targets;
 
 pub(crate) use self::contexts::Context;
 use self::entry::Setting;
-use crate::cli::Flags;
+use crate::{cli::Flags, mode::Mode};
 
 /// A configuration file with every setting, its default and its meaning.
 pub(crate) const DEFAULT_FILE: &str = include_str!("../../../bellwether.default.toml");
@@ -105,6 +107,8 @@ pub(crate) struct Settings {
     pub(crate) tls: TlsSettings,
     /// Whether to listen in clear where other machines reach it.
     pub(crate) insecure: bool,
+    /// What others may read of the file with the settings, for the log.
+    pub(crate) loose: Vec<String>,
     /// What was given, in the order in which it was read: a later one beats an earlier one.
     pub(crate) given: Vec<Given>,
     /// What only the parts of the service read.
@@ -154,7 +158,7 @@ impl fmt::Display for Source {
 /// How connections are secured, by files in PEM.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TlsSettings {
-    /// The certificate that the listeners show, and that a console or gateway shows when asked.
+    /// The certificate that the listeners show.
     pub(crate) cert: Option<PathBuf>,
     /// The key of that certificate.
     pub(crate) key: Option<PathBuf>,
@@ -164,6 +168,11 @@ pub(crate) struct TlsSettings {
     pub(crate) client_crl: Option<PathBuf>,
     /// Whether clients without a certificate may connect all the same.
     pub(crate) client_optional: bool,
+    /// The certificate that a console, a command or a gateway shows to a service that asks; none means
+    /// that of the listeners.
+    pub(crate) client_cert: Option<PathBuf>,
+    /// The key of that certificate.
+    pub(crate) client_key: Option<PathBuf>,
     /// Whose certificate a service has to show; none means one of the system's authorities.
     pub(crate) ca: Option<PathBuf>,
     /// The name in that certificate; none means the host of the address.
@@ -176,6 +185,14 @@ impl TlsSettings {
             return Err(ConfigError(
                 "tls_client_ca: missing, and tls_client_crl is given".into(),
             ));
+        }
+        let told = match (&self.client_cert, &self.client_key) {
+            (Some(_), None) => Some("tls_client_key: missing, and tls_client_cert is given"),
+            (None, Some(_)) => Some("tls_client_cert: missing, and tls_client_key is given"),
+            _ => None,
+        };
+        if let Some(told) = told {
+            return Err(ConfigError(told.into()));
         }
         let told = match (&self.cert, &self.key, &self.client_ca) {
             (Some(_), None, _) => "tls_key: missing, and tls_cert is given",
@@ -284,13 +301,27 @@ impl Settings {
 
     fn read_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| ConfigError(format!("--config: cannot read {shown}: {error}")))?;
+        let unread = |error| ConfigError(format!("--config: cannot read {shown}: {error}"));
+        let mut file = File::open(path).map_err(unread)?;
+        let mode = Mode::of(&file).map_err(unread)?;
+        if mode.lets_all_write() {
+            return Err(ConfigError(format!(
+                "--config: everybody may write to {shown} (mode {mode}); `chmod 600` it"
+            )));
+        }
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(unread)?;
         let values = file::values(&text, path)?;
         self.contexts = contexts::read(values.contexts, path)?;
         self.views = views::read(values.views, path)?;
         for (key, value) in values.settings {
             let setting = setting::find(&key).expect("only known keys are handed out");
+            if setting.is_secret && mode.lets_others_in() {
+                self.loose.push(format!(
+                    "others than its owner may read {shown} (mode {mode}), in which `{key}` stands: \
+                     `chmod 600` it"
+                ));
+            }
             self.set(setting, &value, Source::File(path.to_owned()))?;
         }
         if let Some(keys) = keys::read(&text, path)? {
@@ -309,7 +340,7 @@ impl Settings {
             shown: if setting.is_secret {
                 "********".to_owned()
             } else {
-                value.to_string()
+                without_user(&value.to_string())
             },
             source,
         });
@@ -378,10 +409,24 @@ impl Default for Settings {
             log_filter: Targets::new().with_default(tracing::Level::INFO),
             tls: TlsSettings::default(),
             insecure: false,
+            loose: Vec::new(),
             given: Vec::new(),
             #[cfg(feature = "embedded")]
             service: service::ServiceSettings::default(),
         }
+    }
+}
+
+/// A value as it is shown: who is named in an address may be named with a password.
+fn without_user(shown: &str) -> String {
+    let parts = shown.split_once("://").and_then(|(scheme, rest)| {
+        let host = rest.find('/').map_or(rest, |path| &rest[..path]);
+        let at = host.rfind('@')?;
+        Some((scheme, &rest[at..]))
+    });
+    match parts {
+        Some((scheme, rest)) => format!("{scheme}://********{rest}"),
+        None => shown.to_owned(),
     }
 }
 

@@ -7,24 +7,30 @@ use std::path::PathBuf;
 use crate::{
     config::{KeySource, Settings},
     failure::Failure,
+    mode::Mode,
     sign_ins,
 };
 
 /// The file in the data folder that a service writes its first key to.
 pub(crate) const ADMIN_KEY_FILE: &str = "admin.key";
 
-/// What is shown to the service at that address.
+/// What is shown to the service at that address; nothing where a certificate is shown, and there is
+/// nothing else.
 ///
 /// # Errors
 /// When a file cannot be read or is empty, or a sign-in has ended: then nobody is somebody else all at
 /// once by the key in the data folder.
-pub(crate) async fn read(settings: &Settings, address: &str) -> Result<String, Failure> {
+pub(crate) async fn read(settings: &Settings, address: &str) -> Result<Option<String>, Failure> {
     if settings.key.is_unsaid()
         && let Some(token) = sign_ins::token(settings, address).await?
     {
-        return Ok(token);
+        return Ok(Some(token));
     }
-    of_settings(settings)
+    let is_known_otherwise = settings.key.is_unsaid() && settings.tls.client_cert.is_some();
+    if is_known_otherwise && !settings.data_dir.join(ADMIN_KEY_FILE).exists() {
+        return Ok(None);
+    }
+    of_settings(settings).map(Some)
 }
 
 /// Reads the API key from where the settings say it is, whoever signed in: for a service that was started
@@ -45,6 +51,9 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<String, Failure> {
              BELLWETHER_KEY, or sign in with `bellwether login`"
         ))
     })?;
+    if let Some(mode) = Mode::at(&path).filter(|mode| mode.lets_others_in()) {
+        tracing::warn!("others than its owner may read {shown} (mode {mode}): `chmod 600` it");
+    }
     match text.trim() {
         "" => Err(Failure::new(format!("no API key: {shown} is empty"))),
         key => Ok(key.to_owned()),

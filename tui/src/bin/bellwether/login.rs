@@ -43,7 +43,8 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
     let (token_endpoint, tokens) = device::sign_in(&asked, &mut out).await?;
     let sign_in = SignIn::new(&told, token_endpoint, tokens)?;
     let key = sign_in.token.clone();
-    let connection = clients::with_key(&address, settings, &key, |it| it.timeout(PATIENCE)).await?;
+    let connection =
+        clients::with_key(&address, settings, Some(&key), |it| it.timeout(PATIENCE)).await?;
     let mut service = ClientServiceClient::new(connection);
     let caller = service.get_caller(GetCallerRequest {}).await;
     let caller = caller.map_err(refused)?.into_inner().client;

@@ -14,6 +14,8 @@ mod login;
 mod maintenance;
 #[cfg(feature = "embedded")]
 mod manager;
+mod memory;
+mod mode;
 mod operate;
 mod output;
 mod ready;
@@ -41,6 +43,7 @@ use crate::{
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    memory::keep_to_itself();
     let cli = Cli::read();
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,9 +4,12 @@
 mod own_service;
 mod sending;
 
-use std::io::{self, IsTerminal};
+use std::{
+    io::{self, IsTerminal, Write as _},
+    sync::Arc,
+};
 
-use bellwether_tui::{Depth, Key, Options, ServiceStatus, Step, Unlisted};
+use bellwether_tui::{Depth, Key, Options, Renewal, ServiceStatus, Step, Unlisted};
 
 use crate::{
     cli::Size,
@@ -60,15 +63,35 @@ fn failed(error: bellwether_tui::Error) -> Failure {
     Failure::new(sentence(&error))
 }
 
-/// How the service at that address is reached.
+/// How the service at that address is reached; without a key, where a certificate stands for the caller.
 ///
 /// # Errors
-/// The address is none, the key is none, or authorities cannot be read.
-pub(crate) fn reach(settings: &Settings, address: &str, key: &str) -> Result<Options, Failure> {
+/// The address is none, the key is none, or a file for TLS cannot be used.
+pub(crate) fn reach(
+    settings: &Settings,
+    address: &str,
+    key: Option<&str>,
+) -> Result<Options, Failure> {
     let mut options = Options::new(address).map_err(failed)?;
     options.endpoint = tls::secure(options.endpoint, settings)?;
-    options.key = Some(Key::new(key).map_err(failed)?);
+    options.key = key.map(Key::new).transpose().map_err(failed)?;
     Ok(options)
+}
+
+/// Reads the key anew from where it was found: a sign-in is renewed, and another one is picked up, while
+/// the console is open.
+fn renewal(settings: &Settings, address: &str) -> Renewal {
+    let found = Arc::new((settings.clone(), address.to_owned()));
+    Renewal::new(move || {
+        let found = Arc::clone(&found);
+        Box::pin(async move {
+            let (settings, address) = &*found;
+            let key = key::read(settings, address).await;
+            let key = key.map_err(|failure| failure.to_string())?;
+            let key = key.as_deref().map(Key::new).transpose();
+            key.map_err(|error| sentence(&error))
+        })
+    })
 }
 
 /// Opens the console on the service at that address, which may be `far`: in another process.
@@ -82,11 +105,16 @@ async fn open(
     let key = if far {
         key::read(settings, address).await?
     } else {
-        key::of_settings(settings)?
+        Some(key::of_settings(settings)?)
     };
-    let mut options = reach(settings, address, &key)?;
+    let mut options = reach(settings, address, key.as_deref())?;
     options.keep_alive = far;
     if far {
+        options.renewal = Some(renewal(settings, address));
+        if let Some(told) = tls::loose_key(settings) {
+            // It stands in the terminal again when the operator has left.
+            drop(writeln!(io::stderr(), "bellwether: {told}"));
+        }
         let others = settings.contexts.iter();
         options.contexts = others.map(|it| it.name.clone()).collect();
     }

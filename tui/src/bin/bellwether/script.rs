@@ -30,7 +30,7 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
         Script::Apply(arguments) => apply::apply(arguments, settings).await,
         Script::Send(arguments) => send::run(arguments, settings).await,
         Script::Events(arguments) => events::events(arguments, connect(settings).await?).await,
-        Script::Watch(arguments) => events::watch(arguments, connect(settings).await?).await,
+        Script::Watch(arguments) => events::watch(arguments, settings).await,
         Script::Explain(arguments) => events::explain(arguments, connect(settings).await?).await,
         Script::Test(arguments) => trial::test(arguments, connect(settings).await?).await,
         Script::Try(arguments) => trial::try_trigger(arguments, connect(settings).await?).await,
@@ -47,7 +47,7 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
 async fn connect(settings: &Settings) -> Result<Api, Failure> {
     let address = ready::grpc_address(settings);
     let key = key::read(settings, &address).await?;
-    let options = operate::reach(settings, &address, &key)?;
+    let options = operate::reach(settings, &address, key.as_deref())?;
     Api::connect(options).await.map_err(|error| {
         if error.kind == CallErrorKind::Away {
             return away(&address, &error.message);

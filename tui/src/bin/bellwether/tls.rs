@@ -1,5 +1,6 @@
 //! TLS: what the listeners show and ask for, and what the console and the gateway trust.
 
+mod identity;
 #[cfg(feature = "embedded")]
 mod server;
 
@@ -7,15 +8,16 @@ use std::{fs, net::IpAddr, path::Path};
 
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
 
+use self::identity::Pair;
 #[cfg(feature = "embedded")]
 pub(crate) use self::server::ServerTls;
 use crate::config::{ConfigError, Settings};
 
 /// What a connection to a service is secured by: the authority of `tls_ca`, else those of the
-/// system; and, when the service asks who calls, the certificate of `tls_cert`.
+/// system; and, when the service asks who calls, the certificate of `tls_client_cert`, else of `tls_cert`.
 ///
 /// # Errors
-/// When a file cannot be read; naming the setting.
+/// When a file cannot be used; naming the setting.
 pub(crate) fn client(settings: &Settings) -> Result<ClientTlsConfig, ConfigError> {
     let tls = &settings.tls;
     let mut config = match &tls.ca {
@@ -27,11 +29,23 @@ pub(crate) fn client(settings: &Settings) -> Result<ClientTlsConfig, ConfigError
     if let Some(name) = &tls.name {
         config = config.domain_name(name);
     }
-    if let (Some(certificate), Some(key)) = (&tls.cert, &tls.key) {
-        let identity = Identity::from_pem(read("tls_cert", certificate)?, read("tls_key", key)?);
+    if let Some(pair) = Pair::of_caller(tls) {
+        pair.load()?;
+        if let Some(told) = pair.loose() {
+            tracing::warn!("{told}");
+        }
+        let [(cert_setting, certificate), (key_setting, key)] = [&pair.certificate, &pair.key];
+        let identity =
+            Identity::from_pem(read(cert_setting, certificate)?, read(key_setting, key)?);
         config = config.identity(identity);
     }
     Ok(config)
+}
+
+/// What others may do with the key of the certificate that is shown to a service, if that is more than
+/// nothing.
+pub(crate) fn loose_key(settings: &Settings) -> Option<String> {
+    Pair::of_caller(&settings.tls)?.loose()
 }
 
 /// Puts [`client`] on an endpoint whose address begins with `https:`.
@@ -57,7 +71,7 @@ pub(crate) fn without_key(
     }
     endpoint.tls_config(client(settings)?).map_err(|error| {
         let problem = crate::failure::sentence(&error);
-        ConfigError(format!("tls_ca, tls_cert: cannot be used: {problem}"))
+        ConfigError(format!("tls_ca: cannot be used: {problem}"))
     })
 }
 

@@ -10,7 +10,15 @@ use super::{ConfigError, Settings, Source, setting};
 /// The section of contexts.
 pub(super) const SECTION: &str = "contexts";
 /// The settings that a context can have, besides its colour.
-const KEYS: [&str; 5] = ["connect", "key_file", "tls_ca", "tls_name", "read_only"];
+const KEYS: [&str; 7] = [
+    "connect",
+    "key_file",
+    "tls_ca",
+    "tls_name",
+    "tls_client_cert",
+    "tls_client_key",
+    "read_only",
+];
 const COLOUR: &str = "colour";
 /// Contexts that a file can have, and letters of a name.
 const MOST: usize = 50;

@@ -361,12 +361,18 @@ pub(super) const SETTINGS: &[Setting] = &[
         let key = value::text(value).ok().ok_or("expected a text")?;
         settings.service.metrics.key = Some(Secret::new(key));
         Ok(())
-    }),
+    })
+    .secret(),
     Setting::new("traces.endpoint", |settings, value| {
         let endpoint = unit::text_or_empty(value)?;
         let is_address = endpoint.starts_with("http://") || endpoint.starts_with("https://");
         if !is_address && !endpoint.is_empty() {
             return Err("expected an address such as \"http://127.0.0.1:4317\"".into());
+        }
+        let host = endpoint.split('/').nth(2).unwrap_or_default();
+        if host.contains('@') {
+            // It is not repeated: it may hold a password, which no collector would be shown.
+            return Err("expected an address without a user".into());
         }
         settings.service.traces.endpoint = endpoint;
         Ok(())

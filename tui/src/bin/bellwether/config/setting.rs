@@ -48,6 +48,14 @@ const COMMAND: &[Setting] = &[
         settings.tls.client_optional = value::flag(value)?;
         Ok(())
     }),
+    Setting::new("tls_client_cert", |settings, value| {
+        settings.tls.client_cert = Some(value::path(value)?);
+        Ok(())
+    }),
+    Setting::new("tls_client_key", |settings, value| {
+        settings.tls.client_key = Some(value::path(value)?);
+        Ok(())
+    }),
     Setting::new("tls_ca", |settings, value| {
         settings.tls.ca = Some(value::path(value)?);
         Ok(())

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Api, answer, failed};
+use super::{Api, CallErrorKind, answer, connect, failed};
 use crate::{
     cli::script::{EventsArguments, ExplainArguments, Output, StatusChoice, WatchArguments},
+    config::Settings,
     failure::Failure,
     output,
 };
@@ -61,28 +62,40 @@ fn count(found: &[Value]) -> u32 {
     u32::try_from(found.len()).unwrap_or(u32::MAX)
 }
 
-pub(super) async fn watch(arguments: WatchArguments, mut api: Api) -> Result<(), Failure> {
+/// Follows what changes. A stream that ends with the token of who signed in goes on with the renewed one.
+pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Result<(), Failure> {
     let file = arguments.token_file.as_deref();
     let mut token = file.map(read_token).transpose()?.unwrap_or_default();
     let query = query(arguments.filter.as_deref(), StatusChoice::All);
-    let request = json!({"query": query, "resumeToken": token});
-    let mut watch = api.watch(&request).await.map_err(failed)?;
+    let mut heard = true;
     loop {
-        let Some(message) = watch.next().await.map_err(failed)? else {
-            return Err(Failure::away("the service ended the stream"));
+        let mut api = connect(settings).await?;
+        let request = json!({"query": query, "resumeToken": token});
+        let mut watch = api.watch(&request).await.map_err(failed)?;
+        let ended = loop {
+            let message = match watch.next().await {
+                Ok(Some(message)) => message,
+                Ok(None) => return Err(Failure::away("the service ended the stream")),
+                Err(error) => break error,
+            };
+            heard = true;
+            let says_something = ["events", "leftOccurrenceIds", "gap"]
+                .into_iter()
+                .any(|field| !message[field].is_null());
+            if says_something {
+                output::write(&output::escaped(&format!("{message}\n")))?;
+            }
+            let newer = message["resumeToken"].as_str().unwrap_or_default();
+            if newer != token {
+                newer.clone_into(&mut token);
+                if let Some(file) = file {
+                    write_token(file, &token)?;
+                }
+            }
         };
-        let says_something = ["events", "leftOccurrenceIds", "gap"]
-            .into_iter()
-            .any(|field| !message[field].is_null());
-        if says_something {
-            output::write(&output::escaped(&format!("{message}\n")))?;
-        }
-        let newer = message["resumeToken"].as_str().unwrap_or_default();
-        if let Some(file) = file
-            && newer != token
-        {
-            newer.clone_into(&mut token);
-            write_token(file, &token)?;
+        // Connecting anew says why, where nothing better is there to show.
+        if ended.kind != CallErrorKind::NotAllowed || !std::mem::take(&mut heard) {
+            return Err(failed(ended));
         }
     }
 }

@@ -7,7 +7,10 @@ use super::{
     kept::{Kept, SignIn},
     provider,
 };
-use crate::{config::Settings, failure::Failure};
+use crate::{
+    config::{Settings, Source},
+    failure::Failure,
+};
 
 /// A token that ends sooner than that is renewed.
 const SOON: SignedDuration = SignedDuration::from_secs(60);
@@ -34,7 +37,7 @@ pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<S
     if !ends_within(&sign_in, SOON) {
         return Ok(Some(sign_in.token));
     }
-    match renew(&mut sign_in, settings).await {
+    match renew(&mut sign_in, settings, address).await {
         Ok(()) => kept.put(&lock, address, sign_in.clone())?,
         Err(_failure) if !ends_within(&sign_in, SignedDuration::ZERO) => {}
         Err(failure) => return Err(failure),
@@ -47,7 +50,9 @@ fn ends_within(sign_in: &SignIn, span: SignedDuration) -> bool {
 }
 
 /// Asks the provider for further tokens.
-async fn renew(sign_in: &mut SignIn, settings: &Settings) -> Result<(), Failure> {
+async fn renew(sign_in: &mut SignIn, settings: &Settings, address: &str) -> Result<(), Failure> {
+    let login = login(settings, address);
+    let ended = || Failure::not_allowed(format!("your sign-in has ended; run `{login}`"));
     let Some(refresh_token) = &sign_in.refresh_token else {
         return Err(ended());
     };
@@ -58,12 +63,19 @@ async fn renew(sign_in: &mut SignIn, settings: &Settings) -> Result<(), Failure>
         Ok(true) => Ok(()),
         Ok(false) | Err(Fault::Refused { .. }) => Err(ended()),
         Err(fault) => Err(Failure::away(format!(
-            "your sign-in has ended and was not renewed: {fault}; try again, or run \
-             `bellwether login`"
+            "your sign-in has ended and was not renewed: {fault}; try again, or run `{login}`"
         ))),
     }
 }
 
-fn ended() -> Failure {
-    Failure::not_allowed("your sign-in has ended; run `bellwether login`")
+/// The command that signs in at that service, as it was named here.
+fn login(settings: &Settings, address: &str) -> String {
+    let named = settings.in_force().get("connect").map(|it| &it.source);
+    match (named, &settings.context) {
+        (Some(Source::Flag(flag)), Some(context)) if flag == "--context" => {
+            format!("bellwether login --context {}", context.name)
+        }
+        (Some(Source::Flag(_)), _) => format!("bellwether login --connect {address}"),
+        _ => "bellwether login".to_owned(),
+    }
 }

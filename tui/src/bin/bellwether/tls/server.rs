@@ -11,9 +11,9 @@ use bellwether_proto::listen::{Secured, Tls};
 use rustls::{
     RootCertStore, ServerConfig,
     crypto::{CryptoProvider, ring},
-    pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, pem::PemObject},
+    pki_types::{CertificateDer, CertificateRevocationListDer, pem::PemObject},
     server::{WebPkiClientVerifier, danger::ClientCertVerifier},
-    sign::{CertifiedKey, SingleCertAndKey},
+    sign::SingleCertAndKey,
 };
 use tokio::{
     sync::{Notify, watch},
@@ -21,7 +21,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::read;
+use super::{
+    identity::{Pair, certificates},
+    read,
+};
 use crate::config::{ConfigError, Settings};
 
 /// How often to look whether the files changed.
@@ -40,8 +43,7 @@ pub(crate) struct ServerTls {
 
 #[derive(Debug, Clone)]
 struct Files {
-    cert: PathBuf,
-    key: PathBuf,
+    shown: Pair,
     client_ca: Option<PathBuf>,
     client_crl: Option<PathBuf>,
     /// Whether who has no certificate may connect all the same.
@@ -58,12 +60,14 @@ impl ServerTls {
     /// When a file cannot be read or holds something else; naming the setting.
     pub(crate) fn load(settings: &Settings) -> Result<Option<Self>, ConfigError> {
         let tls = &settings.tls;
-        let (Some(cert), Some(key)) = (&tls.cert, &tls.key) else {
+        let Some(shown) = Pair::of_listeners(tls) else {
             return Ok(None);
         };
+        if let Some(told) = shown.loose() {
+            tracing::warn!("{told}");
+        }
         let files = Files {
-            cert: cert.clone(),
-            key: key.clone(),
+            shown,
             client_ca: tls.client_ca.clone(),
             client_crl: tls.client_crl.clone(),
             client_optional: tls.client_optional,
@@ -114,21 +118,8 @@ impl ServerTls {
 impl Files {
     fn load(&self) -> Result<Secured, ConfigError> {
         let provider = Arc::new(ring::default_provider());
-        let chain = certificates("tls_cert", &self.cert)?;
-        let end_ms = end_ms(&chain[0])?;
-        let text = read("tls_key", &self.key)?;
-        let key = PrivateKeyDer::from_pem_slice(&text).map_err(|_none| {
-            let file = self.key.display();
-            ConfigError(format!("tls_key: {file} holds no private key in PEM"))
-        })?;
-        let certified = CertifiedKey::from_der(chain, key, &provider).map_err(|error| {
-            ConfigError(match error {
-                rustls::Error::InconsistentKeys(_) => {
-                    "tls_key: is not the key of the certificate in tls_cert".to_owned()
-                }
-                other => format!("tls_cert, tls_key: cannot be used: {other}"),
-            })
-        })?;
+        let certified = self.shown.load()?;
+        let end_ms = end_ms(&certified.cert[0])?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| ConfigError(format!("tls_cert: cannot be used: {error}")))?;
@@ -176,7 +167,8 @@ impl Files {
 
     fn look(&self) -> Look {
         let asked = [&self.client_ca, &self.client_crl].map(Option::as_ref);
-        [Some(&self.cert), Some(&self.key), asked[0], asked[1]].map(|file| {
+        let shown = [&self.shown.certificate.1, &self.shown.key.1].map(Some);
+        [shown[0], shown[1], asked[0], asked[1]].map(|file| {
             let found = fs::metadata(file?).ok()?;
             Some((found.modified().ok()?, found.len()))
         })
@@ -188,16 +180,6 @@ fn end_ms(certificate: &CertificateDer<'_>) -> Result<i64, ConfigError> {
     let (_, read) = x509_parser::parse_x509_certificate(certificate)
         .map_err(|error| ConfigError(format!("tls_cert: cannot be used: {error}")))?;
     Ok(read.validity().not_after.timestamp().saturating_mul(1_000))
-}
-
-/// The certificates of a file; at least one.
-fn certificates(setting: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
-    let text = read(setting, file)?;
-    let found = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
-    found.ok().filter(|it| !it.is_empty()).ok_or_else(|| {
-        let file = file.display();
-        ConfigError(format!("{setting}: {file} holds no certificate in PEM"))
-    })
 }
 
 fn roots(setting: &str, file: &Path) -> Result<RootCertStore, ConfigError> {

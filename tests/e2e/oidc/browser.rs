@@ -1,0 +1,487 @@
+//! People who sign in at the page by a browser, and what a browser is refused.
+
+use std::collections::BTreeMap;
+
+use bellwether_tests::{programs::port, rest::Rest, world::World};
+use http::Method;
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+use serde_json::json;
+
+use super::{Provider, settings};
+use crate::samples;
+
+/// The address that the gateway is said to have; nothing listens there, so a browser is led to it by hand.
+const PAGE: &str = "http://127.0.0.1:9";
+
+/// Somebody's browser: it keeps what it is told to for each place, and goes where it is sent.
+struct Browser {
+    gateway: String,
+    cookies: BTreeMap<(String, String), String>,
+}
+
+/// One answer.
+struct Answer {
+    status: u16,
+    /// Where it is sent.
+    next: Option<String>,
+    /// What it is to keep.
+    set: Vec<String>,
+    body: String,
+}
+
+impl Answer {
+    /// Whether who signed in is kept from then on.
+    fn signs_in(&self) -> bool {
+        let kept = |it: &String| it.contains("bellwether=") && !it.contains("bellwether=;");
+        self.set.iter().any(kept)
+    }
+}
+
+impl Browser {
+    fn new(world: &World) -> Self {
+        Self {
+            gateway: format!("http://{}", world.service().address("rest")),
+            cookies: BTreeMap::new(),
+        }
+    }
+
+    async fn open(&mut self, path: &str) -> (u16, String) {
+        self.ask(Method::GET, path, "", "none").await
+    }
+
+    /// Asks for a path of the page, as one that leads there from a page of that site, and goes where it
+    /// is sent.
+    async fn ask(&mut self, method: Method, path: &str, form: &str, site: &str) -> (u16, String) {
+        let mut answer = self
+            .step(method, &format!("{PAGE}{path}"), form, site)
+            .await;
+        for _ in 0..10 {
+            let Some(next) = answer.next else {
+                return (answer.status, answer.body);
+            };
+            answer = self.step(Method::GET, &next, "", site).await;
+        }
+        panic!("it is sent from place to place without an end");
+    }
+
+    /// Asks once, and goes nowhere.
+    async fn step(&mut self, method: Method, address: &str, form: &str, site: &str) -> Answer {
+        let uri: http::Uri = address.replacen(PAGE, &self.gateway, 1).parse().unwrap();
+        let host = uri.authority().unwrap().to_string();
+        let kept = self.cookies.iter();
+        let kept = kept.filter(|((of, _), value)| *of == host && !value.is_empty());
+        let kept: Vec<_> = kept
+            .map(|((_, name), value)| format!("{name}={value}"))
+            .collect();
+        let request = http::Request::builder()
+            .method(method)
+            .uri(uri)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("cookie", kept.join("; "))
+            .header("sec-fetch-site", site)
+            .body(Full::<bytes::Bytes>::from(form.to_owned()))
+            .unwrap();
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        let answer = client.request(request).await.unwrap();
+        let lines = answer.headers().get_all("set-cookie").iter();
+        let set: Vec<_> = lines.map(|it| it.to_str().unwrap().to_owned()).collect();
+        for cookie in &set {
+            let pair = cookie.split(';').next().unwrap();
+            let (name, value) = pair.split_once('=').unwrap();
+            let place = (host.clone(), name.to_owned());
+            self.cookies.insert(place, value.to_owned());
+        }
+        let status = answer.status();
+        let next = answer.headers().get("location");
+        let next = next.map(|it| it.to_str().unwrap().to_owned());
+        let next = next.map(|next| match next.strip_prefix('/') {
+            Some(path) => format!("http://{host}/{path}"),
+            None => next,
+        });
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        Answer {
+            status: status.as_u16(),
+            next: next.filter(|_| status.is_redirection()),
+            set,
+            body: String::from_utf8(body.to_vec()).unwrap(),
+        }
+    }
+
+    /// Begins to sign in, and comes back from the provider as far as the address that brings the code.
+    async fn comes_back(&mut self, to: &str) -> String {
+        let address = format!("{PAGE}/sign-in?to={to}");
+        let mut answer = self.step(Method::GET, &address, "", "none").await;
+        for _ in 0..10 {
+            let next = answer.next.expect("it is sent on");
+            if next.contains("/signed-in?") {
+                return next;
+            }
+            answer = self.step(Method::GET, &next, "", "none").await;
+        }
+        panic!("it does not come back");
+    }
+
+    /// Asks for an address that the provider sent it to.
+    async fn arrives(&mut self, address: &str) -> Answer {
+        self.step(Method::GET, address, "", "cross-site").await
+    }
+
+    fn cookie(&self, name: &str) -> &str {
+        let mut found = self.cookies.iter().filter(|((_, of), _)| of == name);
+        found.next().map_or("", |(_, value)| value)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_sign_in_at_the_page_and_are_known_to_it_alone() {
+    let Some(provider) = Provider::start(port(), 600) else {
+        return;
+    };
+    let settings = format!("{}page = {PAGE:?}\n", settings(&provider.issuer));
+    let world = World::with_settings(&settings);
+    let mut ada = Browser::new(&world);
+    let (_, welcome) = ada.open("/").await;
+    assert!(welcome.contains("href=\"/sign-in?to=%2F\""), "{welcome}");
+    assert!(welcome.contains("type=\"password\""), "{welcome}");
+    let (status, shown) = ada.open("/sign-in?to=%2F").await;
+    assert_eq!(status, 200, "{shown}");
+    assert!(
+        shown.contains("0 open") && shown.contains("Sign out"),
+        "{shown}"
+    );
+    assert!(!shown.contains("type=\"password\""), "{shown}");
+    let (status, shown) = ada.open("/").await;
+    assert!(status == 200 && shown.contains("0 open"), "{shown}");
+
+    // What a browser sends by itself opens nothing else, and nobody else's page can make use of it.
+    assert_eq!(ada.open("/v1/notification/rules").await.0, 401);
+    for (site, expected) in [
+        ("same-origin", 200),
+        ("same-site", 403),
+        ("cross-site", 403),
+    ] {
+        let (status, shown) = ada.ask(Method::POST, "/", "do=show", site).await;
+        assert_eq!(status, expected, "{site}: {shown}");
+    }
+    let token = ada.cookie("bellwether").to_owned();
+    assert_eq!(token.split('.').count(), 3);
+    let log = world.service().log();
+    assert!(!log.contains(&token), "a token is in the log");
+
+    let (_, shown) = ada.ask(Method::POST, "/sign-out", "", "same-origin").await;
+    assert!(
+        shown.contains("/sign-in") && !shown.contains("0 open"),
+        "{shown}"
+    );
+    assert_eq!(ada.cookie("bellwether"), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_signs_in_only_by_what_it_began_itself_and_is_told_why_it_is_not_let_in() {
+    let Some(provider) = Provider::start(port(), 600) else {
+        return;
+    };
+    let settings = format!("{}page = {PAGE:?}\n", settings(&provider.issuer));
+    let world = World::with_settings(&settings);
+    let mut browser = Browser::new(&world);
+    let (status, told) = browser.open("/signed-in?code=a&state=b").await;
+    assert_eq!(status, 401);
+    assert!(told.contains("was not begun in this browser"), "{told}");
+
+    provider.ask("/come?account=nobody", None).await;
+    let (status, told) = browser.open("/sign-in").await;
+    assert_eq!(status, 401);
+    assert!(told.contains("was declined at the provider"), "{told}");
+    let state = browser.cookie("bellwether-sign-in");
+    let state = state.split('.').next().unwrap().to_owned();
+    let (status, told) = browser
+        .open(&format!("/signed-in?code=a&state={state}"))
+        .await;
+    assert_eq!(status, 401);
+    assert!(told.contains("the provider refuses"), "{told}");
+
+    provider.ask("/come?account=eve", None).await;
+    let (status, told) = Browser::new(&world).open("/sign-in").await;
+    assert_eq!(status, 403);
+    assert!(told.contains("has signed in"), "{told}");
+
+    drop(provider);
+    let (status, told) = browser
+        .open(&format!("/signed-in?code=a&state={state}"))
+        .await;
+    assert_eq!(status, 503);
+    assert!(told.contains("does not answer"), "{told}");
+}
+
+/// A service that people sign in to at its page.
+fn at_page(provider: &Provider) -> World {
+    let settings = settings(&provider.issuer);
+    World::with_settings(&format!("{settings}page = {PAGE:?}\n"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_counts_once_in_the_browser_that_it_was_got_for() {
+    let Some(provider) = Provider::start(port(), 600) else {
+        return;
+    };
+    let world = at_page(&provider);
+    let (mut ada, mut mallory) = (Browser::new(&world), Browser::new(&world));
+    let back = ada.comes_back("%2F").await;
+    let theirs = mallory.comes_back("%2F").await;
+    let parameter = |address: &str, name: &str| {
+        let url = url::Url::parse(address).unwrap();
+        let mut pairs = url.query_pairs().filter(|(found, _)| found == name);
+        pairs.next().expect("it is there").1.into_owned()
+    };
+    let (code, state) = (parameter(&back, "code"), parameter(&back, "state"));
+
+    // Not with a state that is another's or none, nor in a browser that began nothing.
+    let cases = [
+        back.replace(&state, &parameter(&theirs, "state")),
+        back.replace(&state, ""),
+        back.replace(&format!("state={state}"), "x=y"),
+    ];
+    for address in &cases {
+        let answer = ada.arrives(address).await;
+        assert_eq!(answer.status, 401, "{address}: {}", answer.body);
+        assert!(!answer.signs_in(), "{address}");
+        assert!(
+            answer.body.contains("not begun in this browser"),
+            "{}",
+            answer.body
+        );
+    }
+    let answer = Browser::new(&world).arrives(&back).await;
+    assert!(
+        answer.status == 401 && !answer.signs_in(),
+        "{}",
+        answer.body
+    );
+    // Not a code that was got for another browser, brought in place of one's own (PKCE).
+    let stolen = theirs.replace(&parameter(&theirs, "code"), &code);
+    let answer = mallory.arrives(&stolen).await;
+    assert!(
+        answer.status == 401 && !answer.signs_in(),
+        "{}",
+        answer.body
+    );
+    assert!(
+        answer.body.contains("the provider refuses"),
+        "{}",
+        answer.body
+    );
+
+    // A provider that was asked for one code twice takes back what it gave, so it is another one here.
+    let back = ada.comes_back("%2F").await;
+    let cookies = ada.cookies.clone();
+    let answer = ada.arrives(&back).await;
+    assert!(answer.signs_in(), "{}", answer.body);
+    assert_eq!(
+        answer.next.as_deref(),
+        Some(format!("{}/", ada.gateway).as_str())
+    );
+    let again = ada.arrives(&back).await;
+    assert!(again.status == 401 && !again.signs_in(), "{}", again.body);
+    let mut other = Browser::new(&world);
+    other.cookies = cookies;
+    let again = other.arrives(&back).await;
+    assert!(again.status == 401 && !again.signs_in(), "{}", again.body);
+    assert!(
+        again.body.contains("the provider refuses"),
+        "{}",
+        again.body
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_keeps_what_no_script_reads_and_is_led_to_no_other_place() {
+    let Some(provider) = Provider::start(port(), 600) else {
+        return;
+    };
+    let secure = format!(
+        "{}page = {:?}\n",
+        settings(&provider.issuer),
+        PAGE.replace("http:", "https:")
+    );
+    for (lines, prefix, end) in [
+        (
+            format!("{}page = {PAGE:?}\n", settings(&provider.issuer)),
+            "",
+            "SameSite=Lax",
+        ),
+        (secure, "__Host-", "Secure"),
+    ] {
+        let world = World::with_settings(&lines);
+        let mut ada = Browser::new(&world);
+        let begun = ada
+            .step(Method::GET, &format!("{PAGE}/sign-in?to=%2F"), "", "none")
+            .await;
+        let away = &begun.set[0];
+        assert!(
+            away.starts_with(&format!("{prefix}bellwether-sign-in=")),
+            "{away}"
+        );
+        assert!(
+            away.contains("; Path=/; Max-Age=600; HttpOnly; SameSite=Lax"),
+            "{away}"
+        );
+        assert!(away.ends_with(end), "{away}");
+        for to in [
+            "https%3A%2F%2Fevil.example.net",
+            "%2F%2Fevil.example.net",
+            "%2F%5Cevil.example.net",
+            "%2Fevents%2F..%2F..%2Fevil",
+            "javascript%3Aalert(1)",
+        ] {
+            let back = ada.comes_back(to).await;
+            let back = back.replacen("https:", "http:", 1);
+            let answer = ada.arrives(&back).await;
+            let home = format!("{}/", ada.gateway);
+            assert_eq!(answer.next.as_deref(), Some(home.as_str()), "{to}");
+            let session = answer
+                .set
+                .iter()
+                .find(|it| it.starts_with(&format!("{prefix}bellwether=")));
+            let session = session.expect("it is kept");
+            assert!(session.contains("; Path=/; Max-Age="), "{session}");
+            assert!(session.contains("; HttpOnly; SameSite=Lax"), "{session}");
+            assert!(session.ends_with(end), "{session}");
+            // No longer than the token is taken.
+            let age = session.split("Max-Age=").nth(1).unwrap();
+            let age: u32 = age.split(';').next().unwrap().parse().unwrap();
+            assert!(age > 0 && age <= 600 + 60, "{session}");
+            let forgotten = format!("{prefix}bellwether-sign-in=; Path=/; Max-Age=0");
+            assert!(
+                answer.set.iter().any(|it| it.starts_with(&forgotten)),
+                "{:?}",
+                answer.set
+            );
+        }
+    }
+}
+
+/// What a browser keeps is no key for REST.
+async fn is_no_key(rest: &Rest, token: &str) {
+    let stranger = rest.with_key(None);
+    let cookie = format!("bellwether={token}");
+    let headers = [
+        ("cookie", cookie.as_str()),
+        ("sec-fetch-site", "same-origin"),
+    ];
+    for path in [
+        "/v1/notification/rules",
+        "/v1/audit",
+        "/v1/events/x:explain",
+    ] {
+        let asked = stranger.try_send(Method::GET, path, &headers, "");
+        let answer = asked.await.unwrap();
+        assert_eq!(answer.status, 401, "{path}: {}", answer.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_other_page_changes_anything_or_signs_out_by_what_a_browser_keeps() {
+    let Some(provider) = Provider::start(port(), 600) else {
+        return;
+    };
+    let world = at_page(&provider);
+    let rest = world.rest();
+    let event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk is full");
+    rest.post("/v1/data-receiver/events", &samples::events(&[event]))
+        .await
+        .ok();
+    let found = rest.post("/v1/events:search", &json!({})).await.ok();
+    let id = found["results"][0]["id"].as_str().unwrap();
+    let page = format!("/events/{id}:1");
+    let is_acknowledged = async || {
+        let found = rest.get(&format!("/v1/events/{id}")).await.ok();
+        found["result"]["occurrences"][0]["acknowledged"] == true
+    };
+    provider.ask("/come?account=otto", None).await;
+    let mut otto = Browser::new(&world);
+    let (status, shown) = otto
+        .open(&format!("/sign-in?to={}", page.replace('/', "%2F")))
+        .await;
+    assert!(status == 200 && shown.contains("disk is full"), "{shown}");
+
+    for site in ["cross-site", "same-site", "none", ""] {
+        let (status, told) = otto.ask(Method::POST, &page, "do=acknowledge", site).await;
+        assert_eq!(status, 403, "{site}: {told}");
+        let (status, told) = otto.ask(Method::POST, "/sign-out", "", site).await;
+        assert_eq!(status, 403, "{site}: {told}");
+    }
+    let (status, _) = otto
+        .ask(
+            Method::GET,
+            &format!("{page}?do=acknowledge"),
+            "",
+            "same-origin",
+        )
+        .await;
+    assert!(
+        status == 200 && !is_acknowledged().await,
+        "a GET changes something"
+    );
+    is_no_key(&rest, otto.cookie("bellwether")).await;
+    let (status, _) = otto
+        .ask(Method::POST, &page, "do=acknowledge", "same-origin")
+        .await;
+    assert!(
+        status == 200 && is_acknowledged().await,
+        "its own page does"
+    );
+    let entries = rest.get("/v1/audit").await.text();
+    assert!(entries.contains("oidc:otto@example.org"), "{entries}");
+
+    let (status, _) = otto.ask(Method::POST, "/sign-out", "", "same-origin").await;
+    assert_eq!((status, otto.cookie("bellwether")), (200, ""));
+    let (_, shown) = otto.open(&page).await;
+    assert!(!shown.contains("disk is full"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_for_another_service_or_one_that_the_provider_did_not_sign_shows_nothing() {
+    let Some(provider) = Provider::start(port(), 600) else {
+        return;
+    };
+    let settings = settings(&provider.issuer);
+    let world = World::with_settings(&format!(
+        "{settings}page = {PAGE:?}\naudience = \"another\"\n"
+    ));
+    let mut ada = Browser::new(&world);
+    let back = ada.comes_back("%2F").await;
+    let answer = ada.arrives(&back).await;
+    assert!(
+        answer.status == 401 && !answer.signs_in(),
+        "{}",
+        answer.body
+    );
+
+    let world = at_page(&provider);
+    let mut ada = Browser::new(&world);
+    ada.open("/sign-in?to=%2F").await;
+    let token = ada.cookie("bellwether").to_owned();
+    let place = (ada.gateway.replace("http://", ""), "bellwether".to_owned());
+    let parts: Vec<_> = token.split('.').collect();
+    let elsewhere = provider.token("ada", "another").await;
+    let none = "eyJhbGciOiJub25lIn0";
+    for wrong in [
+        elsewhere,
+        format!("{}.{}.AAAA", parts[0], parts[1]),
+        format!("{none}.{}.", parts[1]),
+        "a.b.c".to_owned(),
+        world.admin_key().replace("bw_", "bw."),
+    ] {
+        ada.cookies.insert(place.clone(), wrong.clone());
+        let (status, shown) = ada.open("/").await;
+        assert!(
+            status == 401 && !shown.contains("0 open"),
+            "{wrong}: {shown}"
+        );
+        assert!(!shown.contains(&wrong), "what was shown comes back");
+    }
+    ada.cookies.insert(place, token);
+    let (status, shown) = ada.open("/").await;
+    assert!(status == 200 && shown.contains("0 open"), "{shown}");
+}

@@ -1,0 +1,156 @@
+//! A console and a command that are open for longer than the token that they began with.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    process::Stdio,
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+use bellwether_tests::{
+    eventually::eventually,
+    programs::port,
+    proxy::{Proxy, Weather},
+    terminal::Terminal as Screen,
+    world::World,
+};
+use serde_json::json;
+
+use super::{Provider, Terminal, settings};
+use crate::samples;
+
+/// Seconds that a token lives, and those that clocks may be apart: so long the service takes it.
+const LIFE: u32 = 8;
+const LEEWAY: u64 = 60;
+/// How long something may take that takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The console on somebody's service, in somebody's home.
+fn console(terminal: &Terminal) -> Screen {
+    Screen::start(terminal.home.path(), &["--connect", &terminal.address])
+}
+
+async fn happen(world: &World, word: &str) {
+    let event = samples::event(word, word, "SEVERITY_ERROR", &format!("it is {word}"));
+    let events = samples::events(&[event]);
+    let sent = world.rest().post("/v1/data-receiver/events", &events).await;
+    assert_eq!(sent.ok()["succeeded"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_console_and_a_command_go_on_with_the_renewed_token() {
+    let Some(provider) = Provider::start(port(), LIFE) else {
+        return;
+    };
+    let world = World::with_settings(&settings(&provider.issuer));
+    let terminal = Terminal::new(&world);
+    let (went_well, told) = terminal.login(&provider, "/approve?account=ada").await;
+    assert!(went_well, "{told}");
+    let first = terminal.kept()["token"].clone();
+    let start = Instant::now();
+    let mut watch = terminal.command(&["watch"]);
+    let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
+    let (sender, lines) = mpsc::channel();
+    let output = watch.stdout.take().unwrap();
+    std::thread::spawn(move || {
+        let lines = BufReader::new(output).lines().map_while(Result::ok);
+        lines.for_each(|line| drop(sender.send(line)));
+    });
+    let mut console = console(&terminal);
+    console.shows(&["● connected", "oidc:ada@example.org (admin)"]);
+    console.press("2");
+    let hears = |word: &str, patience: Duration| {
+        let end = Instant::now() + patience;
+        let mut told = String::new();
+        while !told.contains(word) {
+            let left = end.saturating_duration_since(Instant::now());
+            told += &lines.recv_timeout(left).ok()?;
+        }
+        Some(told)
+    };
+    // It tells of what happens once it follows.
+    let begun = async || {
+        happen(&world, "begun").await;
+        hears("it is begun", Duration::from_millis(500))
+    };
+    eventually("the command to follow", begun).await;
+    happen(&world, "early").await;
+    console.shows(&["it is early"]);
+    hears("it is early", PATIENCE).expect("it follows");
+
+    // Until nobody takes the first token any more.
+    let end = Duration::from_secs(u64::from(LIFE) + LEEWAY + 5);
+    while start.elapsed() < end {
+        let screen = console.screen();
+        assert!(screen.contains("● connected"), "{screen}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let ended = world.rest().with_key(first.as_str());
+    assert_eq!(ended.get("/v1/notification/rules").await.status, 401);
+    happen(&world, "late").await;
+    console.shows(&["● connected", "it is late"]);
+    let told = hears("it is late", PATIENCE).expect("it goes on");
+    assert!(!told.contains("it is early"), "{told}");
+    assert!(watch.try_wait().unwrap().is_none(), "it has ended");
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+    console.press("q");
+    assert!(console.ended().success());
+    // What it was refused with would be there too.
+    let log = world.service().log();
+    let token = terminal.kept()["token"].clone();
+    assert!(!log.contains(token.as_str().unwrap()), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_console_says_that_the_sign_in_ended_and_goes_on_when_somebody_signs_in_again() {
+    let Some(provider) = Provider::start(port(), 600) else {
+        return;
+    };
+    let world = World::with_settings(&settings(&provider.issuer));
+    let proxy = Proxy::start(world.service().address("grpc"));
+    let mut terminal = Terminal::new(&world);
+    terminal.address = format!("http://{}", proxy.address());
+    let (went_well, told) = terminal.login(&provider, "/approve?account=otto").await;
+    assert!(went_well, "{told}");
+    let mut console = console(&terminal);
+    console.shows(&["● connected", "oidc:otto@example.org (operator)"]);
+    let mut lines = terminal.command(&["--plain"]);
+    lines.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut lines = lines.spawn().unwrap();
+    let mut said = BufReader::new(lines.stdout.take().unwrap()).lines();
+    let mut says = |text: &str| {
+        let line = said.by_ref().map_while(Result::ok);
+        let line = line.into_iter().find(|line| line.contains(text));
+        line.unwrap_or_else(|| panic!("it does not say `{text}`"))
+    };
+    says("Connected as oidc:otto@example.org");
+
+    // It has ended, nothing renews it, and the connection breaks.
+    let mut past = terminal.kept();
+    past["ends"] = json!("2026-01-01T00:00:00Z");
+    past.as_object_mut().unwrap().remove("refresh_token");
+    terminal.keep(&past);
+    proxy.set(Weather::Refuses);
+    console.shows(&["✗ not connected"]);
+    proxy.set(Weather::Fair);
+    let address = &terminal.address;
+    let sentence = format!(
+        "not signed in: your sign-in has ended; run `bellwether login --connect {address}`"
+    );
+    console.shows(&["✗ not connected", &sentence]);
+
+    let (went_well, told) = terminal.login(&provider, "/approve?account=ada").await;
+    assert!(went_well, "{told}");
+    console.shows(&["● connected", "oidc:ada@example.org (admin)"]);
+    console.press("2");
+    happen(&world, "after").await;
+    console.shows(&["it is after"]);
+    console.press("q");
+    assert!(console.ended().success());
+    says(&sentence);
+    says("Connected as oidc:ada@example.org");
+    // It ends with what it reads.
+    drop(lines.stdin.take());
+    assert!(lines.wait().unwrap().success());
+}

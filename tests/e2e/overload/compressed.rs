@@ -1,0 +1,205 @@
+//! Messages and bodies that are compressed, bombs among them: what is not taken is refused before it is
+//! unfolded, over both listeners.
+
+use std::io::Write as _;
+
+use bellwether_tests::{rest::Rest, world::World};
+use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
+use http::{Method, Request};
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+
+use super::{EVENTS, hostile_times, is_whole, withstands};
+
+/// What a bomb unfolds to.
+const UNFOLDED: usize = 256 * 1024 * 1024;
+/// Methods of every kind of streaming, one of which needs no key.
+const METHODS: [&str; 5] = [
+    "zenoss.cloud.DataReceiverService/PutEvents",
+    "zenoss.cloud.DataReceiverService/PutEvent",
+    "bellwether.v1.RuleService/ListRules",
+    "bellwether.v1.EventQueryService/WatchEvents",
+    "grpc.health.v1.Health/Check",
+];
+
+/// So many zeros, or so many spaces, compressed.
+pub(super) fn packed(byte: u8, bytes: usize) -> Vec<u8> {
+    let mut packing = GzEncoder::new(Vec::new(), Compression::best());
+    let piece = vec![byte; 64 * 1024];
+    for _ in 0..bytes / piece.len() {
+        packing.write_all(&piece).unwrap();
+    }
+    packing.finish().unwrap()
+}
+
+/// A message that says of itself that it is compressed.
+pub(super) fn framed(message: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+    [&[1], &length[..], message].concat()
+}
+
+/// How a call ends: its status, as a number, and what compression the service says that it takes.
+pub(super) async fn called(
+    address: &str,
+    method: &str,
+    key: Option<&str>,
+    encoding: Option<&str>,
+    body: &[u8],
+) -> (String, String) {
+    let mut request = Request::post(format!("http://{address}/{method}"))
+        .header("content-type", "application/grpc")
+        .header("te", "trailers");
+    if let Some(key) = key {
+        request = request.header("authorization", format!("Bearer {key}"));
+    }
+    if let Some(encoding) = encoding {
+        request = request.header("grpc-encoding", encoding);
+    }
+    let request = request.body(Full::<Bytes>::from(body.to_vec())).unwrap();
+    let mut client = Client::builder(TokioExecutor::new());
+    let client = client.http2_only(true).build_http();
+    let answer = client.request(request).await.unwrap();
+    let headers = answer.headers().clone();
+    let body = answer.into_body().collect().await.unwrap();
+    let trailers = body.trailers().cloned().unwrap_or_default();
+    let told = |name: &str| {
+        let value = headers.get(name).or_else(|| trailers.get(name));
+        value.map_or("", |it| it.to_str().unwrap()).to_owned()
+    };
+    (told("grpc-status"), told("grpc-accept-encoding"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn compressed_messages_are_refused_before_they_are_unfolded() {
+    const UNAUTHENTICATED: &str = "16";
+    const UNIMPLEMENTED: &str = "12";
+    const INVALID_ARGUMENT: &str = "3";
+    const RESOURCE_EXHAUSTED: &str = "8";
+
+    let world = World::start();
+    let address = world.service().address("grpc");
+    let key = world.admin_key();
+    let bomb = framed(&packed(0, UNFOLDED));
+    let small = framed(&packed(0, 64 * 1024));
+    for method in METHODS {
+        let needs_key = !method.starts_with("grpc.health");
+        for (encoding, expected) in [
+            (Some("gzip"), UNIMPLEMENTED),
+            (Some("deflate"), UNIMPLEMENTED),
+            (Some("zstd"), UNIMPLEMENTED),
+            (Some("x"), UNIMPLEMENTED),
+            // Compressed, as it says, and by nothing that it says.
+            (Some("identity"), INVALID_ARGUMENT),
+            (None, INVALID_ARGUMENT),
+        ] {
+            for body in [&small, &bomb] {
+                let case = format!("{method} {encoding:?} {} bytes", body.len());
+                let (status, taken) = called(address, method, Some(&key), encoding, body).await;
+                // What needs no key is given less room than this takes, compressed or not.
+                let is_too_large = !needs_key && body.len() > small.len();
+                let expected = match expected {
+                    INVALID_ARGUMENT if is_too_large => RESOURCE_EXHAUSTED,
+                    other => other,
+                };
+                assert_eq!(status, expected, "{case}");
+                if expected == UNIMPLEMENTED {
+                    assert_eq!(taken, "identity", "{case}");
+                }
+                if needs_key {
+                    let (status, _) = called(address, method, None, encoding, body).await;
+                    assert_eq!(status, UNAUTHENTICATED, "{case} without a key");
+                }
+            }
+        }
+    }
+    // The same by a browser's kind of gRPC, over both kinds of it.
+    let web = Rest::new(address, Some(&key));
+    for kind in ["application/grpc-web+proto", "application/grpc-web-text"] {
+        let headers = [("content-type", kind), ("grpc-encoding", "gzip")];
+        let path = format!("/{}", METHODS[0]);
+        // Of a large one a browser may see no answer: the service does not wait for its end.
+        let answer = web.try_send(Method::POST, &path, &headers, small.clone());
+        let answer = answer.await.unwrap();
+        let told = format!("{:?} {}", answer.headers, answer.text());
+        assert!(
+            told.contains("grpc-status\": \"12") || told.contains("grpc-status:12"),
+            "{kind}: {told}"
+        );
+    }
+    let many = 0..hostile_times(40, 1_000);
+    let many = many.map(|_| called(address, METHODS[0], Some(&key), Some("gzip"), &bomb));
+    for (status, _) in futures_util::future::join_all(many).await {
+        assert_eq!(status, UNIMPLEMENTED);
+    }
+    withstands(&world, ()).await;
+    is_whole(world).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn compressed_bodies_are_unfolded_up_to_the_limit_and_no_further() {
+    let world = World::start();
+    let rest = world.rest();
+    let bomb = packed(b' ', UNFOLDED);
+    let twice = {
+        let mut packing = GzEncoder::new(Vec::new(), Compression::best());
+        packing.write_all(&bomb).unwrap();
+        packing.finish().unwrap()
+    };
+    let event = br#"{"events": [{"name": "a", "dimensions": {"host": "a"}}]}"#;
+    let plain = {
+        let mut packing = GzEncoder::new(Vec::new(), Compression::best());
+        packing.write_all(event).unwrap();
+        packing.finish().unwrap()
+    };
+    let send = async |encoding: &str, body: &[u8]| {
+        let headers = [
+            ("content-type", "application/json"),
+            ("content-encoding", encoding),
+        ];
+        let sent = rest.try_send(Method::POST, EVENTS, &headers, body.to_vec());
+        sent.await.unwrap()
+    };
+    for (encoding, body, status) in [
+        ("gzip", &plain[..], 200),
+        ("gzip", &bomb, 413),
+        ("gzip", &bomb[..bomb.len() / 2], 413),
+        // What is in it is no JSON, and is not unfolded a second time.
+        ("gzip", &twice, 400),
+        ("gzip", event, 400),
+        ("gzip, gzip", &twice, 415),
+        ("br", &bomb, 415),
+        ("deflate", &bomb, 415),
+    ] {
+        let answer = send(encoding, body).await;
+        let told = answer.text();
+        assert_eq!(answer.status, status, "{encoding}: {told}");
+        if status == 415 {
+            assert_eq!(answer.header("accept-encoding"), "gzip", "{encoding}");
+        }
+    }
+    let without = rest.with_key(None);
+    let headers = [("content-encoding", "gzip")];
+    let refused = without.try_send(Method::POST, EVENTS, &headers, bomb.clone());
+    assert_eq!(refused.await.unwrap().status, 401);
+    // Whoever speaks gRPC to this listener finds nothing there, compressed or not.
+    let key = world.admin_key();
+    let address = world.service().address("rest");
+    let (status, _) = called(
+        address,
+        METHODS[0],
+        Some(&key),
+        Some("gzip"),
+        &framed(&bomb),
+    )
+    .await;
+    assert_ne!(status, "0");
+    let many = (0..hostile_times(40, 400)).map(|_| send("gzip", &bomb));
+    for answer in futures_util::future::join_all(many).await {
+        let status = answer.status.as_u16();
+        // Many at once may be told to come back.
+        assert!(matches!(status, 413 | 429 | 503), "{}", answer.text());
+    }
+    withstands(&world, ()).await;
+    is_whole(world).await;
+}

@@ -1,0 +1,231 @@
+//! The certificate that commands, a gateway and the console show to a service that asks for one.
+
+use std::{os::unix::fs::PermissionsExt as _, path::Path, time::Duration};
+
+use bellwether_tests::{
+    eventually::eventually,
+    process::{self, Service, run},
+    rest::Rest,
+    terminal::Terminal,
+    tls::{Authority, Identity},
+};
+
+use super::Secured;
+
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3_600);
+/// Settings of a service that lets nobody connect without a certificate.
+const ASKING: &str = "tls_client_ca = \"$/ca.crt\"\n";
+
+/// Writes a certificate and its key, which its owner alone may read.
+fn keep(identity: &Identity, folder: &Path, name: &str) -> [String; 2] {
+    let files = identity.write(folder, name);
+    set_mode(&files[1], 0o600);
+    files.map(|file| file.to_str().unwrap().to_owned())
+}
+
+fn set_mode(file: &Path, mode: u32) {
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// What a command says that is run in a home without a data folder, and how it ends.
+fn said(home: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut command = process::command(home, arguments);
+    command.envs(variables.iter().copied());
+    let output = run(command);
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(text).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_console_and_gateway_show_the_certificate_that_they_are_given() {
+    let authority = Authority::new();
+    let boss = authority.issue_to(&["boss.example.net"], YEAR);
+    let mut secured = Secured::start_as(authority, ASKING);
+    let folder = secured.files.path().to_owned();
+    let [cert, key] = keep(&boss, &folder, "boss");
+    let (url, ca) = (
+        format!("https://{}", secured.address("grpc")),
+        secured.file("ca.crt"),
+    );
+    let reach = ["--connect", &url, "--tls-ca", &ca];
+    let shown = ["--tls-client-cert", &cert, "--tls-client-key", &key];
+
+    // With a key besides, as the one in the data folder.
+    let create = ["client", "create", "boss", "--role", "admin"];
+    let certificate = ["--certificate", "dns:boss.example.net"];
+    let arguments = [&create[..], &certificate, &reach, &shown].concat();
+    let made = run(secured.world.command(&arguments));
+    assert!(made.status.success(), "{made:?}");
+
+    // Elsewhere, where there is no key: the certificate stands for the client.
+    let home = tempfile::tempdir().unwrap();
+    for command in [&["client", "list"][..], &["get", "rules"], &["status"]] {
+        let (code, told) = said(home.path(), &[command, &reach, &shown].concat(), &[]);
+        assert_eq!(code, Some(0), "{command:?}: {told}");
+        assert!(!told.contains("WARN"), "{command:?}: {told}");
+        let (code, told) = said(home.path(), &[command, &reach].concat(), &[]);
+        assert_eq!(code, Some(1), "{command:?}: {told}");
+        assert!(told.contains("no API key"), "{command:?}: {told}");
+        let given = [("BELLWETHER_KEY", "bw_x")];
+        let (code, told) = said(home.path(), &[command, &reach].concat(), &given);
+        assert_eq!(code, Some(3), "{command:?} without a certificate: {told}");
+    }
+    // What is said for that goes before what the listeners of this machine would show.
+    let foreign = Authority::new().issue();
+    let [foreign_cert, foreign_key] = keep(&foreign, &folder, "foreign");
+    let listeners = ["--tls-cert", &foreign_cert, "--tls-key", &foreign_key];
+    let list = ["client", "list"];
+    let both = [&list[..], &reach, &shown, &listeners].concat();
+    let (code, told) = said(home.path(), &both, &[]);
+    assert_eq!(code, Some(0), "{told}");
+
+    let mut arguments = [&reach[..], &shown].concat();
+    let mut console = Terminal::start(home.path(), &arguments);
+    console.shows(&["● connected", "boss (admin)"]);
+    console.press("q");
+    assert!(console.ended().success());
+    arguments.extend(["gateway", "--rest-listen", "127.0.0.1:0", "--backend", &url]);
+    let log = home.path().join("log");
+    let gateway = Service::start(process::command(home.path(), &arguments), &log);
+    let rest = Rest::new(gateway.address("rest"), Some(&secured.world.admin_key()));
+    eventually("the gateway to reach the backend", async || {
+        (rest.get("/v1/notification/rules").await.status == 200).then_some(())
+    })
+    .await;
+
+    // By a context of the settings, to which the console goes from another one.
+    let file = home.path().join("settings.toml");
+    let context = format!(
+        "[contexts.prod]\nconnect = {url:?}\ntls_ca = {ca:?}\ntls_client_cert = {cert:?}\n\
+         tls_client_key = {key:?}\n[contexts.lab]\nconnect = {url:?}\ntls_ca = {ca:?}\nkey_file = {cert:?}\n"
+    );
+    std::fs::write(&file, context).unwrap();
+    let config = ["--config", file.to_str().unwrap(), "--context"];
+    let (code, told) = said(home.path(), &[&list[..], &config, &["prod"]].concat(), &[]);
+    assert_eq!(code, Some(0), "{told}");
+    let mut console = Terminal::start(home.path(), &[&config[..], &["prod"]].concat());
+    console.shows(&["◆ prod", "● connected", "boss (admin)"]);
+    console.press("q");
+    assert!(console.ended().success());
+
+    secured.world.kill();
+    let checked = run(secured.world.command(&["check"]));
+    assert!(checked.status.success(), "{checked:?}");
+}
+
+/// A certificate and a key, by their files, and what is said of them; `$` stands for the folder.
+const WRONG: [(&str, &str, &str); 9] = [
+    (
+        "own.crt",
+        "",
+        "tls_client_key: missing, and tls_client_cert is given",
+    ),
+    (
+        "",
+        "own.key",
+        "tls_client_cert: missing, and tls_client_key is given",
+    ),
+    ("absent", "own.key", "tls_client_cert: cannot read $/absent"),
+    ("own.crt", "absent", "tls_client_key: cannot read $/absent"),
+    (
+        "own.crt",
+        "other.key",
+        "tls_client_key: $/other.key is not the key of the certificate in $/own.crt",
+    ),
+    (
+        "own.key",
+        "own.key",
+        "tls_client_cert: $/own.key holds no certificate in PEM",
+    ),
+    (
+        "own.crt",
+        "own.crt",
+        "tls_client_key: $/own.crt holds no private key in PEM",
+    ),
+    (
+        "own.crt",
+        "sealed.key",
+        "the private key in $/sealed.key is kept under a passphrase; `openssl pkey` writes it without",
+    ),
+    (
+        "own.crt",
+        "open.key",
+        "tls_client_key: everybody may write to $/open.key (mode 666); `chmod 600` it",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_cannot_be_shown_is_told_with_the_file_and_what_would_be_right() {
+    let authority = Authority::new();
+    let (own, other) = (authority.issue(), authority.issue());
+    let secured = Secured::start_as(authority, ASKING);
+    let folder = secured.files.path();
+    keep(&own, folder, "own");
+    keep(&other, folder, "other");
+    let sealed = own.key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY");
+    std::fs::write(folder.join("sealed.key"), sealed).unwrap();
+    std::fs::write(folder.join("open.key"), &own.key).unwrap();
+    set_mode(&folder.join("open.key"), 0o666);
+    let url = format!("https://{}", secured.address("grpc"));
+    let ca = secured.file("ca.crt");
+    let commands: [&[&str]; 4] = [
+        &["client", "list", "--connect", &url],
+        &["--snapshot", "overview", "--connect", &url],
+        &["login", "--connect", &url],
+        &["gateway", "--backend", &url, "--rest-listen", "127.0.0.1:0"],
+    ];
+    for (cert, key, sentence) in WRONG {
+        let sentence = sentence.replace('$', folder.to_str().unwrap());
+        for command in commands {
+            let mut arguments = [command, &["--tls-ca", &ca]].concat();
+            let files = [cert, key].map(|name| secured.file(name));
+            let named = ["--tls-client-cert", "--tls-client-key"]
+                .into_iter()
+                .zip(&files);
+            for ((flag, file), name) in named.zip([cert, key]) {
+                if !name.is_empty() {
+                    arguments.extend([flag, file]);
+                }
+            }
+            let given = [("BELLWETHER_KEY", "bw_x")];
+            let (code, told) = said(folder, &arguments, &given);
+            assert_eq!(code, Some(2), "{arguments:?}: {told}");
+            assert!(told.contains(&sentence), "{sentence} in {told}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_private_key_that_others_may_read_is_told_of_and_used() {
+    let authority = Authority::new();
+    let own = authority.issue();
+    let secured = Secured::start_as(authority, ASKING);
+    let folder = secured.files.path();
+    let [cert, key] = keep(&own, folder, "own");
+    set_mode(Path::new(&key), 0o644);
+    let (url, ca) = (
+        format!("https://{}", secured.address("grpc")),
+        secured.file("ca.crt"),
+    );
+    let reach = ["--connect", &url, "--tls-ca", &ca];
+    let shown = ["--tls-client-cert", &cert, "--tls-client-key", &key];
+    let arguments = [&["client", "list"], &reach[..], &shown].concat();
+    let listed = run(secured.world.command(&arguments));
+    let told = String::from_utf8(listed.stderr).unwrap();
+    let sentence = format!("others than its owner may read {key} (mode 644): `chmod 600` it");
+    assert!(
+        listed.status.success() && told.contains(&sentence),
+        "{told}"
+    );
+    // In a terminal it stands there when the console is left.
+    let admin = secured.world.data_dir().join("admin.key");
+    let key_file = ["--key-file", admin.to_str().unwrap()];
+    let arguments = [&reach[..], &shown, &key_file].concat();
+    let mut console = Terminal::start(folder, &arguments);
+    console.shows(&["● connected"]);
+    console.press("q");
+    assert!(console.ended().success());
+    // Lines of the terminal are broken where they are full.
+    let written = console.written().replace(['\r', '\n'], "");
+    assert!(written.contains(&sentence), "{written}");
+}

@@ -1,0 +1,16 @@
+//! What this process has in memory is for nobody else.
+
+/// Has the system write no core file of this process, whatever handles those, and let no other program of
+/// the user look into its memory: keys, tokens and secrets lie there. What it starts, such as an editor,
+/// is not concerned.
+#[cfg(target_os = "linux")]
+pub(crate) fn keep_to_itself() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+
+    // A kernel that cannot do that does the rest all the same.
+    let _refused = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+/// Only Linux can be asked for that.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn keep_to_itself() {}

@@ -1,0 +1,120 @@
+//! Certificates with their keys, as files hold them: of the listeners, and of who calls a service.
+
+use std::{
+    fs::File,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use rustls::{
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    sign::CertifiedKey,
+};
+
+use super::read;
+use crate::{
+    config::{ConfigError, TlsSettings},
+    mode::Mode,
+};
+
+/// Bytes of a file with a private key.
+const KEY_BYTES_MAX: u64 = 64 * 1024;
+
+/// A certificate and its key: the two files, and the settings that name them.
+#[derive(Debug, Clone)]
+pub(super) struct Pair {
+    pub(super) certificate: (&'static str, PathBuf),
+    pub(super) key: (&'static str, PathBuf),
+}
+
+impl Pair {
+    /// What the listeners show.
+    pub(super) fn of_listeners(tls: &TlsSettings) -> Option<Self> {
+        Some(Self {
+            certificate: ("tls_cert", tls.cert.clone()?),
+            key: ("tls_key", tls.key.clone()?),
+        })
+    }
+
+    /// What is shown to a service that asks: a certificate for that, else the one of the listeners.
+    pub(super) fn of_caller(tls: &TlsSettings) -> Option<Self> {
+        let own = tls.client_cert.clone().zip(tls.client_key.clone());
+        let own = own.map(|(certificate, key)| Self {
+            certificate: ("tls_client_cert", certificate),
+            key: ("tls_client_key", key),
+        });
+        own.or_else(|| Self::of_listeners(tls))
+    }
+
+    /// Reads both, which have to belong together.
+    ///
+    /// # Errors
+    /// Naming the setting and the file, with what would be right.
+    pub(super) fn load(&self) -> Result<CertifiedKey, ConfigError> {
+        let (setting, file) = &self.certificate;
+        let chain = certificates(setting, file)?;
+        let key = self.private_key()?;
+        let (key_setting, key_file) = (self.key.0, self.key.1.display());
+        CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|error| {
+            let file = file.display();
+            ConfigError(match error {
+                rustls::Error::InconsistentKeys(_) => format!(
+                    "{key_setting}: {key_file} is not the key of the certificate in {file} ({setting})"
+                ),
+                other => format!("{setting}, {key_setting}: cannot be used: {other}"),
+            })
+        })
+    }
+
+    /// What others may do with the key, if that is more than nothing.
+    pub(super) fn loose(&self) -> Option<String> {
+        let (setting, file) = (self.key.0, self.key.1.display());
+        let mode = Mode::at(&self.key.1)?;
+        mode.lets_others_in().then(|| {
+            format!(
+                "{setting}: others than its owner may read {file} (mode {mode}): `chmod 600` it"
+            )
+        })
+    }
+
+    fn private_key(&self) -> Result<PrivateKeyDer<'static>, ConfigError> {
+        let (setting, path) = (self.key.0, &self.key.1);
+        let file = path.display();
+        let unread = |error| ConfigError(format!("{setting}: cannot read {file}: {error}"));
+        let opened = File::open(path).map_err(unread)?;
+        let mode = Mode::of(&opened).map_err(unread)?;
+        if mode.lets_all_write() {
+            return Err(ConfigError(format!(
+                "{setting}: everybody may write to {file} (mode {mode}); `chmod 600` it"
+            )));
+        }
+        let mut text = Vec::new();
+        let mut opened = opened.take(KEY_BYTES_MAX);
+        opened.read_to_end(&mut text).map_err(unread)?;
+        PrivateKeyDer::from_pem_slice(&text).map_err(|_none| {
+            let is_sealed = text.windows(9).any(|it| it == b"ENCRYPTED");
+            ConfigError(if is_sealed {
+                format!(
+                    "{setting}: the private key in {file} is kept under a passphrase; `openssl pkey` \
+                     writes it without"
+                )
+            } else {
+                format!("{setting}: {file} holds no private key in PEM")
+            })
+        })
+    }
+}
+
+/// The certificates of a file; at least one.
+pub(super) fn certificates(
+    setting: &str,
+    file: &Path,
+) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+    let text = read(setting, file)?;
+    let found = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>();
+    found.ok().filter(|it| !it.is_empty()).ok_or_else(|| {
+        let file = file.display();
+        ConfigError(format!("{setting}: {file} holds no certificate in PEM"))
+    })
+}
