@@ -45,7 +45,7 @@ use tokio_postgres::{Error, Row as DatabaseRow, types::FromSql};
 
 pub use self::{
     address::{Address, SCHEMA},
-    migration::{Layout, migrate},
+    migration::{Layout, empty, migrate},
     node::Node,
     status::{Status, StoreStatus, status},
 };
@@ -554,4 +554,4 @@ async fn attempts(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

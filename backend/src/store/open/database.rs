@@ -1,5 +1,9 @@
 //! Opening the store in a database. Whoever serves makes nothing there: no tables, no keys.
 
+mod draft;
+
+pub(in crate::store) use self::draft::DatabaseDraft;
+
 use std::{
     fs, io,
     io::Write,
@@ -126,6 +130,7 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
 }
 
 async fn check(store: &Store, place: &Place) -> Result<(), OpenError> {
+    draft::check(store, place).await?;
     let format = format::in_store(store).await;
     match format.map_err(|source| place.fault(source))? {
         Some(format::NEWEST) => {}
@@ -182,6 +187,7 @@ pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenEr
     let store = place.open(&database.node_name, sealer).await?;
     let made = async {
         let fault = |source| place.fault(source);
+        draft::check(&store, &place).await?;
         if format::in_store(&store).await.map_err(fault)?.is_none() {
             format::write(&store).await.map_err(fault)?;
         }

@@ -1,5 +1,7 @@
 //! Tests of backing up and restoring, on real files.
 
+mod database;
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -28,16 +28,19 @@ mod server;
 /// One server for all tests; each has a schema of its own.
 static SERVER: OnceLock<Option<Mutex<server::Postgres>>> = OnceLock::new();
 
-/// A schema with empty tables; none where no server is installed.
-pub(super) async fn fresh() -> Option<Address> {
+/// Address, password and name of a schema that is not there; none where no server is installed.
+pub(crate) fn vacant() -> Option<(String, &'static str, String)> {
     let server = SERVER.get_or_init(|| server::Postgres::start().map(Mutex::new));
-    let url = server
-        .as_ref()?
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .url();
-    let password = Secret::new(server::PASSWORD);
+    let server = server.as_ref()?.lock();
+    let url = server.unwrap_or_else(PoisonError::into_inner).url();
     let schema = format!("t{:x}", rand::random::<u64>());
+    Some((url, server::PASSWORD, schema))
+}
+
+/// A schema with empty tables; none where no server is installed.
+pub(crate) async fn fresh() -> Option<Address> {
+    let (url, password, schema) = vacant()?;
+    let password = Secret::new(password);
     let address = Address::parse(&url, Some(&password), &schema).unwrap();
     assert_eq!(migrate(&address).await.unwrap(), None);
     Some(address)
