@@ -59,6 +59,26 @@ crash ROUNDS="100":
 nodes ROUNDS="20":
     BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e nodes::any
 
+# Walk every journey on a store in a PostgreSQL database, or those whose name contains FILTER.
+postgres FILTER="":
+    BELLWETHER_TEST_STORE=database cargo test --package bellwether-tests --test e2e -- {{FILTER}}
+
+# Cut connections to PostgreSQL at random bytes, beside a dump, and kill it in every second of ROUNDS.
+cuts ROUNDS="20":
+    BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e postgres::broken -- --nocapture
+
+# Have nodes stand still for 5, 15 and 60 s, and minutes of a destination with a rate pass.
+stops:
+    BELLWETHER_TEST_STOPS=1 cargo test --package bellwether-tests --test e2e -- --nocapture nodes::stopped nodes::rates
+
+# Edit a rule so many times while three nodes decide.
+edits EDITS="1000":
+    BELLWETHER_TEST_EDITS={{EDITS}} cargo test --package bellwether-tests --test e2e nodes::edits -- --nocapture
+
+# Kill and cut off the first of three servers that Patroni keeps, in turns; needs patroni and etcd.
+failovers ROUNDS="5":
+    BELLWETHER_TEST_FAILOVERS={{ROUNDS}} cargo test --package bellwether-tests --test e2e failover -- --nocapture
+
 # Walk at random against the model of the contract, OPERATIONS long; a SEED repeats a walk.
 model OPERATIONS="100000" SEED="":
     BELLWETHER_MODEL_OPERATIONS={{OPERATIONS}} BELLWETHER_MODEL_SEED={{SEED}} cargo test --package bellwether-tests --test e2e model -- --nocapture

@@ -6,26 +6,26 @@ use std::{
     task::{Context, Poll},
 };
 
-use bellwether_proto::listen::Place;
+use bellwether_proto::listen::Permit;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::{holder::Holder, limits};
 
-/// A body that is all in memory. Holds the request's place among those under way until the
+/// A body that is all in memory. Holds the request's permit among those under way until the
 /// connection has taken the last piece.
 #[derive(Debug)]
 pub(crate) struct Answer {
     rest: Bytes,
-    _place: Option<Place<Holder>>,
+    _place: Option<Permit<Holder>>,
 }
 
 impl Answer {
-    /// A body of these bytes, which holds on to the request's place.
-    pub(crate) fn new(rest: Bytes, place: Option<Place<Holder>>) -> Self {
+    /// A body of these bytes, which holds on to the request's permit.
+    pub(crate) fn new(rest: Bytes, permit: Option<Permit<Holder>>) -> Self {
         Self {
             rest,
-            _place: place,
+            _place: permit,
         }
     }
 }

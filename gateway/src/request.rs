@@ -21,7 +21,7 @@ use std::{
 
 use bellwether_proto::{
     json::{descriptor, plan::Plan},
-    listen::{Activity, Cors, Peer, Place, Pool, host_fault, request_id},
+    listen::{Activity, Cors, Peer, Permit, Pool, host_fault, request_id},
     metrics::{Page as MetricsPage, Process, Source},
 };
 use bytes::Bytes;
@@ -289,7 +289,7 @@ impl Handler {
         request: Request<Incoming>,
         target: Target<'_>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Place<Holder>>,
+        permit: &mut Option<Permit<Holder>>,
     ) -> Reply {
         if let Some(fault) = host_fault(&request) {
             return self.problem(&Problem::invalid(fault));

@@ -35,7 +35,7 @@ pub use connection::Held;
 pub use cors::{Cors, Origins};
 pub use identity::{Hosts, REQUEST_ID, host_fault, request_id};
 pub use peer::{FORWARDED_FOR, Peer, Proxies};
-pub use pool::{Full, Place, Pool};
+pub use pool::{Full, Permit, Pool};
 pub use streams::Streams;
 pub use visitors::{Allowance, network_of};
 use visitors::{Visit, Visitors};

@@ -1,5 +1,7 @@
 //! What is kept: checked, backed up and restored, by the commands that an operator has.
 
+mod across;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -39,6 +41,12 @@ fn said(output: &Output) -> String {
 /// A service with a rule that tells a receiver, and so many events.
 async fn filled(receiver: &Receiver, events: usize) -> World {
     let world = World::start();
+    fill(&world, receiver, events).await;
+    world
+}
+
+/// Gives a service a rule that tells a receiver, and so many events.
+async fn fill(world: &World, receiver: &Receiver, events: usize) {
     let rest = world.rest();
     journey::set_up(&rest, receiver).await;
     let event = |number| {
@@ -51,7 +59,6 @@ async fn filled(receiver: &Receiver, events: usize) -> World {
         let answer = rest.post("/v1/data-receiver/events", &body).await.ok();
         assert_eq!(answer["succeeded"], batch.len());
     }
-    world
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -83,7 +83,7 @@ async fn send_ten_of_which_three_match(rest: &Rest) {
 }
 
 #[tokio::test]
-async fn who_is_to_know_is_told_exactly_once_an_occurrence() {
+pub(crate) async fn who_is_to_know_is_told_exactly_once_an_occurrence() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -146,7 +146,7 @@ async fn who_is_to_know_is_told_exactly_once_an_occurrence() {
 }
 
 #[tokio::test]
-async fn a_destination_is_tested_before_it_is_stored() {
+pub(crate) async fn a_destination_is_tested_before_it_is_stored() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -195,7 +195,7 @@ async fn a_destination_is_tested_before_it_is_stored() {
 }
 
 #[tokio::test]
-async fn a_delivery_is_tried_again_until_it_arrives() {
+pub(crate) async fn a_delivery_is_tried_again_until_it_arrives() {
     let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"100ms\", \"100ms\"]\n");
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -238,7 +238,7 @@ async fn a_delivery_is_tried_again_until_it_arrives() {
 }
 
 #[tokio::test]
-async fn a_dead_delivery_is_sent_again_by_hand() {
+pub(crate) async fn a_dead_delivery_is_sent_again_by_hand() {
     let world = World::with_settings("[delivery]\nschedule = [\"0s\"]\n");
     let rest = world.rest();
     let receiver = Receiver::start().await;
@@ -280,7 +280,7 @@ async fn a_dead_delivery_is_sent_again_by_hand() {
 }
 
 #[tokio::test]
-async fn a_disabled_rule_and_a_suppressed_occurrence_tell_nobody() {
+pub(crate) async fn a_disabled_rule_and_a_suppressed_occurrence_tell_nobody() {
     let world = World::start();
     let rest = world.rest();
     let receiver = Receiver::start().await;

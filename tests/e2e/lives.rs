@@ -61,7 +61,8 @@ impl Life {
     }
 }
 
-async fn first(channel: grpc::Grpc, resume_token: &str) -> WatchEventsResponse {
+/// The first message of a watch that goes on from that token.
+pub(crate) async fn first(channel: grpc::Grpc, resume_token: &str) -> WatchEventsResponse {
     let mut client = EventQueryServiceClient::new(channel);
     let request = WatchEventsRequest {
         query: None,

@@ -1,26 +1,41 @@
-//! The contract's own model, in Python and from its text alone, beside the running service.
+//! The contract's own model, in Python and from its text alone, beside the running service, on every engine.
 
 use std::process::Command;
 
-use bellwether_tests::{process, tree};
+use bellwether_tests::{
+    engine::{self, Engine},
+    process, tree,
+};
 
 use crate::foreign::python;
 
-#[test]
-fn what_the_service_answers_and_sends_is_what_the_model_says() {
+fn walk(engine: Engine) {
     let Some(python) = python("json, http.server") else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let output = Command::new(python)
-        .arg("-B")
+    let mut walk = Command::new(python);
+    walk.arg("-B")
         .arg(tree::root().join("tests/model/walk.py"))
-        .args([process::binary(), folder.path()])
-        .output()
-        .expect("python starts");
+        .args([process::binary(), folder.path()]);
+    if engine == Engine::Database {
+        let store = engine::in_database(folder.path()).into_iter();
+        let store: serde_json::Value = store
+            .map(|(name, value)| (name.to_owned(), serde_json::Value::from(value)))
+            .collect();
+        walk.env("BELLWETHER_MODEL_STORE", store.to_string());
+    }
+    let output = walk.output().expect("python starts");
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     let wrong = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{told}{wrong}");
+    assert!(output.status.success(), "{engine:?}: {told}{wrong}");
     // What it walked, and what the text leaves open, is of interest when it is run for long.
-    eprintln!("{told}");
+    eprintln!("{engine:?}: {told}");
+}
+
+#[test]
+fn what_the_service_answers_and_sends_is_what_the_model_says() {
+    for engine in Engine::usable() {
+        walk(engine);
+    }
 }

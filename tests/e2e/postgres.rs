@@ -1,5 +1,7 @@
 //! A service whose store is in PostgreSQL: made, served and killed.
 
+mod broken;
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -14,7 +16,7 @@ use bellwether_tests::{
     process,
     receiver::Receiver,
     rest::Rest,
-    world::World,
+    world::{Variables, World},
 };
 use http::Method;
 use serde_json::json;
@@ -57,19 +59,46 @@ impl Database {
 
     /// The same for the node of that name.
     pub(crate) fn settings_of(&self, node: &str) -> String {
-        let key_file = self.key_file();
-        format!(
-            "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n[store]\n\
-             url = {:?}\npassword = {PASSWORD:?}\nnode_name = {node:?}\nsecret_key_file = {:?}\n",
-            self.server.url(),
-            key_file.to_str().unwrap(),
-        )
+        self.settings_over(self.server.port(), node)
+    }
+
+    /// The same over another port that leads to the server.
+    pub(crate) fn settings_over(&self, port: u16, node: &str) -> String {
+        settings(&Postgres::url_of(port), &self.key_file(), node)
     }
 
     /// A service on a store that is made before it.
     pub(crate) fn world(&self) -> World {
         World::on(init, &self.settings())
     }
+
+    /// A service with these settings and variables: beside the first one, with the key of its admin, or the
+    /// first one on a store that is made before it.
+    pub(crate) fn node(&self, first: Option<&World>, lines: &str, variables: Variables) -> World {
+        let key = first.map(|first| first.data_dir().join("admin.key"));
+        let prepare = |data_dir: &Path| match key {
+            None => init(data_dir),
+            Some(key) => {
+                fs::create_dir_all(data_dir).unwrap();
+                fs::copy(key, data_dir.join("admin.key")).unwrap();
+            }
+        };
+        World::among(prepare, lines, variables)
+    }
+
+    /// The same over another port that leads to the server.
+    pub(crate) fn world_over(&self, port: u16) -> World {
+        World::on(init, &self.settings_over(port, "one"))
+    }
+}
+
+/// The settings of a node of that name over a database, with the keys in that file.
+pub(crate) fn settings(url: &str, key_file: &Path, node: &str) -> String {
+    format!(
+        "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n[store]\n\
+         url = {url:?}\npassword = {PASSWORD:?}\nnode_name = {node:?}\nsecret_key_file = {:?}\n",
+        key_file.to_str().unwrap(),
+    )
 }
 
 /// A command with the settings beside a data folder.
@@ -80,7 +109,7 @@ pub(crate) fn store(data_dir: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn init(data_dir: &Path) {
+pub(crate) fn init(data_dir: &Path) {
     fs::create_dir_all(data_dir).unwrap();
     let admin_key = data_dir.join("admin.key");
     let mut command = store(data_dir, &["init", "--admin-key-file"]);
@@ -95,7 +124,7 @@ fn init(data_dir: &Path) {
 pub(crate) struct Told {
     pub(crate) answered: BTreeSet<String>,
     /// Those of which the service said that it is not known, or said nothing any more.
-    unknown: BTreeSet<String>,
+    pub(crate) unknown: BTreeSet<String>,
     pub(crate) refused: BTreeSet<String>,
 }
 
@@ -139,6 +168,17 @@ pub(crate) fn send(
     senders
 }
 
+/// What was answered is stored, and what was refused is not; answers what is stored.
+pub(crate) async fn none_is_lost(rest: &Rest, told: &Mutex<Told>) -> BTreeSet<String> {
+    let stored = stored_hosts(rest).await;
+    let told = std::mem::take(&mut *told.lock().unwrap());
+    let lost: Vec<_> = told.answered.difference(&stored).collect();
+    assert!(lost.is_empty(), "answered and lost: {lost:?}");
+    let kept: Vec<_> = told.refused.intersection(&stored).collect();
+    assert!(kept.is_empty(), "refused and stored: {kept:?}");
+    stored
+}
+
 /// Waits until so many more events are answered.
 pub(crate) async fn answered(told: &Arc<Mutex<Told>>, more: usize) {
     let before = told.lock().unwrap().answered.len();
@@ -178,13 +218,7 @@ async fn what_was_answered_survives_kills_of_the_service_and_of_the_database() {
     stop.send_replace(true);
     senders.join_all().await;
 
-    let rest = world.rest();
-    let stored = stored_hosts(&rest).await;
-    let told = std::mem::take(&mut *told.lock().unwrap());
-    let lost: Vec<_> = told.answered.difference(&stored).collect();
-    assert!(lost.is_empty(), "answered and lost: {lost:?}");
-    let kept: Vec<_> = told.refused.intersection(&stored).collect();
-    assert!(kept.is_empty(), "refused and stored: {kept:?}");
+    let stored = none_is_lost(&world.rest(), &told).await;
     let hosts = eventually("every stored event to be told of", async || {
         let hosts = told_hosts(&receiver);
         stored.is_subset(&hosts).then_some(hosts)

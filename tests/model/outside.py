@@ -25,10 +25,12 @@ class Cut(Exception):
 
 
 class Service:
-    """The real binary on a folder of its own."""
+    """The real binary on a folder of its own, or with a store in the database that BELLWETHER_MODEL_STORE
+    leads to: an object of variables."""
 
     def __init__(self, binary, folder):
         self.binary, self.folder = binary, pathlib.Path(folder)
+        self.store = json.loads(os.environ.get("BELLWETHER_MODEL_STORE") or "{}")
         data = json.dumps(str(self.folder / "data"))
         (self.folder / "bellwether.toml").write_text(
             f'data_dir = {data}\ngrpc_listen = "127.0.0.1:0"\nrest_listen = "127.0.0.1:0"\n'
@@ -36,6 +38,13 @@ class Service:
         )
         self.process = None
         self.port, self.grpc_port = None, None
+        if self.store:
+            self.store["BELLWETHER_STORE_SCHEMA"] += f"_{self.folder.name}"
+            self.store["BELLWETHER_STORE_SECRET_KEY_FILE"] = str(self.folder / "data" / "secret.key")
+            (self.folder / "data").mkdir()
+            init = [self.binary, "store", "init", "--config", self.folder / "bellwether.toml"]
+            init += ["--admin-key-file", self.folder / "data" / "admin.key"]
+            subprocess.run(init, check=True, env=self.environment(), stdout=subprocess.DEVNULL)
         self.start()
         self.key = (self.folder / "data" / "admin.key").read_text().strip()
 
@@ -55,7 +64,7 @@ class Service:
 
     def environment(self):
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("BELLWETHER_")}
-        return inherited | {"HOME": str(self.folder)}
+        return inherited | {"HOME": str(self.folder)} | self.store
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)

@@ -8,10 +8,13 @@
     reason = "a test that cannot go on ends"
 )]
 
+pub mod cutter;
+pub mod engine;
 pub mod eventually;
 pub mod grpc;
 pub mod middleman;
 pub mod modules;
+pub mod patroni;
 pub mod postgres;
 pub mod process;
 pub mod programs;

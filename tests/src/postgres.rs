@@ -110,7 +110,22 @@ impl Postgres {
 
     /// The address of a database, which is there when this returns.
     pub fn url(&self) -> String {
-        format!("postgres://{USER}@127.0.0.1:{}/postgres", self.port)
+        Self::url_of(self.port)
+    }
+
+    /// The same over another port that leads to it.
+    pub fn url_of(port: u16) -> String {
+        format!("postgres://{USER}@127.0.0.1:{port}/postgres")
+    }
+
+    /// A command of the client's programs, as the user who may do everything.
+    pub fn client(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command
+            .args(["-h", "127.0.0.1", "-p", &self.port.to_string()])
+            .args(["-U", USER, "-d", "postgres"])
+            .env("PGPASSWORD", PASSWORD);
+        command
     }
 
     /// The server's port.
@@ -161,20 +176,10 @@ impl Postgres {
     /// # Panics
     /// When one fails.
     pub fn execute(&self, statements: &str) -> String {
-        let output = Command::new(self.programs.join("psql"))
-            .args([
-                "-X",
-                "-q",
-                "-A",
-                "-t",
-                "-v",
-                "ON_ERROR_STOP=1",
-                "-h",
-                "127.0.0.1",
-            ])
-            .args(["-p", &self.port.to_string(), "-U", USER, "-d", "postgres"])
+        let output = self
+            .client("psql")
+            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"])
             .args(["-c", statements])
-            .env("PGPASSWORD", PASSWORD)
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
@@ -215,8 +220,8 @@ shared_buffers = 64MB
 END
 "#;
 
-/// The newest server that is installed.
-fn programs() -> Option<PathBuf> {
+/// Where the newest server that is installed has its programs.
+pub(crate) fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir(FOLDERS).ok()?.filter_map(Result::ok);
     let mut versions: Vec<(u32, PathBuf)> = versions
         .filter_map(|version| {
@@ -233,7 +238,7 @@ fn programs() -> Option<PathBuf> {
 }
 
 /// A command as a user who may do nothing: the server does not run as root.
-fn unprivileged(program: &str) -> Command {
+pub(crate) fn unprivileged(program: &str) -> Command {
     let is_root = Path::new("/proc/self").metadata().is_ok_and(|it| {
         use std::os::unix::fs::MetadataExt;
         it.uid() == 0

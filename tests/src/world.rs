@@ -5,16 +5,22 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::{
+    engine::{self, Engine},
     grpc::{self, Grpc},
     process::{self, Service},
     rest::Rest,
     wire::Wire,
 };
 
+/// Variables that a service and commands are started with.
+pub type Variables = Vec<(&'static str, String)>;
+
 /// A service in a temporary folder. Both are gone when it is dropped.
 #[derive(Debug)]
 pub struct World {
     service: Option<Service>,
+    /// Such as what leads to its store, where that is in a database.
+    variables: Variables,
     folder: TempDir,
 }
 
@@ -29,15 +35,47 @@ impl World {
     /// # Panics
     /// When the service does not start.
     pub fn with_settings(lines: &str) -> Self {
-        Self::prepared(lines, Path::new(""), |_data_dir| {})
+        Self::prepared(lines, Path::new(""))
     }
 
-    /// Like [`World::with_settings`]; `prepare` is given the data folder before the service starts.
+    /// Like [`World::with_settings`], whose store is where the settings say, or in the data folder;
+    /// `prepare` is given that before the service starts.
     ///
     /// # Panics
     /// When the service does not start.
     pub fn on(prepare: impl FnOnce(&Path), lines: &str) -> Self {
-        Self::prepared(lines, Path::new(""), prepare)
+        Self::among(prepare, lines, Vec::new())
+    }
+
+    /// Like [`World::on`], with these variables.
+    ///
+    /// # Panics
+    /// When the service does not start.
+    pub fn among(prepare: impl FnOnce(&Path), lines: &str, variables: Variables) -> Self {
+        let mut world = Self::laid_out(lines, Path::new(""));
+        world.variables = variables;
+        prepare(&world.data_dir());
+        world.start_again();
+        world
+    }
+
+    /// Like [`World::start`], on what the command `bellwether restore` makes of a backup.
+    ///
+    /// # Panics
+    /// When that fails, or the service does not start.
+    pub fn restored(engine: Engine, backup: &Path, secret_key: &Path) -> Self {
+        let mut world = Self::laid_out("", Path::new(""));
+        std::fs::create_dir(world.data_dir()).unwrap();
+        if engine == Engine::Database {
+            world.variables = engine::in_database(&world.data_dir());
+        }
+        let mut command = world.command(&["restore"]);
+        command.arg(backup).arg("--secret-key").arg(secret_key);
+        let made = process::run(command);
+        let said = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "restore: {said}");
+        world.start_again();
+        world
     }
 
     /// Like [`World::with_settings`], with messages entrusted to the authorities in that file too.
@@ -45,7 +83,7 @@ impl World {
     /// # Panics
     /// When the service does not start.
     pub fn with_authorities(lines: &str, ca_file: &Path) -> Self {
-        Self::prepared(lines, ca_file, |_data_dir| {})
+        Self::prepared(lines, ca_file)
     }
 
     /// Like [`World::start`], where the system lets the service open so many files and sockets.
@@ -68,11 +106,24 @@ impl World {
         world
     }
 
-    fn prepared(lines: &str, ca_file: &Path, prepare: impl FnOnce(&Path)) -> Self {
+    fn prepared(lines: &str, ca_file: &Path) -> Self {
         let mut world = Self::laid_out(lines, ca_file);
-        prepare(&world.data_dir());
+        if Engine::of_this_thread() == Engine::Database {
+            world.make_in_database();
+        }
         world.start_again();
         world
+    }
+
+    fn make_in_database(&mut self) {
+        let data_dir = self.data_dir();
+        std::fs::create_dir(&data_dir).unwrap();
+        self.variables = engine::in_database(&data_dir);
+        let mut init = self.command(&["store", "init"]);
+        init.arg("--admin-key-file").arg(data_dir.join("admin.key"));
+        let made = process::run(init);
+        let said = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "store init: {said}");
     }
 
     fn laid_out(lines: &str, ca_file: &Path) -> Self {
@@ -86,6 +137,7 @@ impl World {
         std::fs::write(folder.path().join("bellwether.toml"), settings).unwrap();
         Self {
             service: None,
+            variables: Vec::new(),
             folder,
         }
     }
@@ -99,7 +151,8 @@ impl World {
     fn start_with(&self, mut command: std::process::Command) -> Service {
         command
             .arg("--config")
-            .arg(self.folder.path().join("bellwether.toml"));
+            .arg(self.folder.path().join("bellwether.toml"))
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
         Service::start(command, &self.folder.path().join("log"))
     }
 
@@ -132,6 +185,11 @@ impl World {
         self.folder.path()
     }
 
+    /// The variables that the service and commands are started with.
+    pub fn variables(&self) -> &Variables {
+        &self.variables
+    }
+
     /// The data folder.
     pub fn data_dir(&self) -> PathBuf {
         self.folder.path().join("data")
@@ -161,9 +219,10 @@ impl World {
         [Wire::Rest(Box::new(self.rest())), Wire::Grpc(self.grpc())]
     }
 
-    /// A command of the binary on this world's data folder.
+    /// A command of the binary on this world's data folder, or on its database.
     pub fn command(&self, arguments: &[&str]) -> std::process::Command {
         let mut command = process::command(self.folder.path(), arguments);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.arg("--data-dir").arg(self.data_dir());
         command
     }

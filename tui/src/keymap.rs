@@ -7,7 +7,7 @@ mod reference;
 mod setting;
 mod table;
 
-pub(crate) use actions::{Action, Entry, Need, Place};
+pub(crate) use actions::{Action, ActionPlace, Entry, Need};
 pub use binding::Keymap;
 pub(crate) use binding::Meaning;
 pub use chord::Unknown;
@@ -16,7 +16,7 @@ pub use setting::{KeyProblem, KeySetting};
 pub(crate) use table::ACTIONS;
 
 /// The actions there are in these places, in the order of the list.
-pub(crate) fn available(places: &[Place]) -> impl Iterator<Item = &'static Entry> {
+pub(crate) fn available(places: &[ActionPlace]) -> impl Iterator<Item = &'static Entry> {
     ACTIONS
         .iter()
         .filter(|entry| entry.places.iter().any(|place| places.contains(place)))

@@ -1,6 +1,6 @@
 //! Where a page is.
 
-use crate::{data::Kind, keymap::Place};
+use crate::{data::Kind, keymap::ActionPlace};
 
 /// Where a page is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,20 +85,20 @@ impl Route {
     }
 
     /// Where actions look for their keys here, the most particular place first.
-    pub(crate) fn places(&self) -> [Place; 3] {
+    pub(crate) fn places(&self) -> [ActionPlace; 3] {
         let own = match self {
-            Self::Overview => Place::Overview,
-            Self::Events => Place::Events,
-            Self::EventGroups { .. } => Place::EventGroups,
-            Self::Event(_) => Place::Event,
-            Self::List(kind) => Place::Many(*kind),
-            Self::Object(kind, _) => Place::One(*kind),
-            Self::Deliveries => Place::Deliveries,
-            Self::Delivery(_) => Place::Delivery,
-            Self::Map => Place::Map,
-            Self::Reference | Self::Topic(_) => Place::Reference,
-            Self::Form => Place::Form,
-            Self::Report => Place::Report,
+            Self::Overview => ActionPlace::Overview,
+            Self::Events => ActionPlace::Events,
+            Self::EventGroups { .. } => ActionPlace::EventGroups,
+            Self::Event(_) => ActionPlace::Event,
+            Self::List(kind) => ActionPlace::Many(*kind),
+            Self::Object(kind, _) => ActionPlace::One(*kind),
+            Self::Deliveries => ActionPlace::Deliveries,
+            Self::Delivery(_) => ActionPlace::Delivery,
+            Self::Map => ActionPlace::Map,
+            Self::Reference | Self::Topic(_) => ActionPlace::Reference,
+            Self::Form => ActionPlace::Form,
+            Self::Report => ActionPlace::Report,
         };
         own.around()
     }

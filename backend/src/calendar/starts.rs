@@ -7,7 +7,7 @@ use jiff::{
 
 use super::is_out;
 use crate::{
-    domain::calendar::{Frequency, Place, Recurrence, Until, WeekdayRule, Window},
+    domain::calendar::{Frequency, OrdinalsOf, Recurrence, Until, WeekdayRule, Window},
     limits::CALENDAR_COUNTED_MAX,
 };
 
@@ -274,8 +274,8 @@ fn is_weekday(rule: &Recurrence, asked: WeekdayRule, day: Date) -> bool {
         return true;
     };
     let (at, length) = match rule.ordinals_in() {
-        Some(Place::Month) => (i16::from(day.day()), i16::from(day.days_in_month())),
-        Some(Place::Year) => (day.day_of_year(), day.days_in_year()),
+        Some(OrdinalsOf::Month) => (i16::from(day.day()), i16::from(day.days_in_month())),
+        Some(OrdinalsOf::Year) => (day.day_of_year(), day.days_in_year()),
         None => return false,
     };
     let ordinal = i16::from(ordinal);

@@ -56,7 +56,7 @@ pub struct Snapshot {
     used: TriggerSet<Name>,
     enabled_by_trigger: HashMap<Name, Vec<usize>>,
     newest_edit_ms: i64,
-    place: u64,
+    position: u64,
     silences: Arc<Silences>,
     calendars: Arc<Calendars>,
     inhibitions: Arc<Inhibitions>,
@@ -76,21 +76,21 @@ impl Snapshot {
         self.edition
     }
 
-    /// The same with these silences in place of those it had.
+    /// The same with these silences in position of those it had.
     #[must_use]
     pub fn with_silences(mut self, silences: Arc<Silences>) -> Self {
         self.silences = silences;
         self
     }
 
-    /// The same with these calendars in place of those it had.
+    /// The same with these calendars in position of those it had.
     #[must_use]
     pub fn with_calendars(mut self, calendars: Arc<Calendars>) -> Self {
         self.calendars = calendars;
         self
     }
 
-    /// The same with these inhibitions in place of those it had.
+    /// The same with these inhibitions in position of those it had.
     #[must_use]
     pub fn with_inhibitions(mut self, inhibitions: Arc<Inhibitions>) -> Self {
         self.inhibitions = inhibitions;
@@ -143,7 +143,7 @@ impl Snapshot {
             rules,
             destinations,
             newest_edit_ms,
-            place: 0,
+            position: 0,
             silences: Arc::default(),
             calendars: Arc::default(),
             inhibitions: Arc::default(),
@@ -151,18 +151,18 @@ impl Snapshot {
         }
     }
 
-    /// The same, read up to a place in the change log.
+    /// The same, read up to a position in the change log.
     #[must_use]
-    pub fn read_through(self, place: u64) -> Self {
-        Self { place, ..self }
+    pub fn read_through(self, position: u64) -> Self {
+        Self { position, ..self }
     }
 
-    /// The place in the change log up to which it was read: what is decided by it rests on that.
-    pub fn place(&self) -> u64 {
-        self.place
+    /// The position in the change log up to which it was read: what is decided by it rests on that.
+    pub fn position(&self) -> u64 {
+        self.position
     }
 
-    /// When the newest of the edits and deletions of triggers and rules took place that are in
+    /// When the newest of the edits and deletions of triggers and rules took position that are in
     /// force, in milliseconds since 1970.
     pub fn newest_edit_ms(&self) -> i64 {
         self.newest_edit_ms
@@ -216,7 +216,7 @@ impl Snapshot {
     fn with(&self, triggers: BTreeMap<Name, Arc<LoadedTrigger>>, rules: Vec<Arc<Rule>>) -> Self {
         let newest_ms = Some(self.newest_edit_ms);
         let same = Self::new(triggers, rules, self.destinations.clone(), newest_ms);
-        let same = same.read_through(self.place);
+        let same = same.read_through(self.position);
         let same = same.with_calendars(Arc::clone(&self.calendars));
         let same = same.with_inhibitions(Arc::clone(&self.inhibitions));
         same.with_silences(Arc::clone(&self.silences))

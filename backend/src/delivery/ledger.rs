@@ -262,7 +262,7 @@ impl Ledger {
                 continue;
             };
             if let Some(applied) = applied {
-                self.recorded.insert(delivery, applied.place);
+                self.recorded.insert(delivery, applied.position);
             }
             if let Some(queue) = queues.get_mut(finished.destination) {
                 queue.unrecorded -= 1;

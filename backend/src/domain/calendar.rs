@@ -5,7 +5,7 @@ mod window;
 
 use crate::domain::{Name, RecordId};
 
-pub use recurrence::{Frequency, Place, Recurrence, Until, WeekdayRule};
+pub use recurrence::{Frequency, OrdinalsOf, Recurrence, Until, WeekdayRule};
 pub use window::{Excluded, Length, Window, WindowText};
 
 /// Names spans of local time.

@@ -30,7 +30,7 @@ where
             return Ok((answer, None));
         }
         match store.apply(lane, changes).await {
-            Ok(applied) => return Ok((answer, Some(applied.place))),
+            Ok(applied) => return Ok((answer, Some(applied.position))),
             Err(EngineError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
         }

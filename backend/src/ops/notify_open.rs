@@ -112,7 +112,7 @@ impl NotifyOpen {
                 Stores::Trigger(trigger) => using(&snapshot, &trigger.name),
             };
             let mut changes = store.changes();
-            changes.rest_on(snapshot.place());
+            changes.rest_on(snapshot.position());
             let mut reports = Reports::default();
             let mut count = 0;
             for stored in self.open(keys.clone()).await? {

@@ -231,7 +231,7 @@ async fn released(
     let mut reports = Reports::default();
     reports.note(&notices, occurrence, now_ms);
     let mut changes = store.changes();
-    changes.rest_on(snapshot.place());
+    changes.rest_on(snapshot.position());
     for delivery in &notices.deliveries {
         changes.insert(delivery);
     }

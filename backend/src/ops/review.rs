@@ -170,7 +170,7 @@ impl Reviewer {
         let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
         let past = past.asking(causes);
         let mut changes = store.changes();
-        changes.rest_on(snapshot.place());
+        changes.rest_on(snapshot.position());
         let mut reports = Reports::default();
         for stored in found {
             reports.append(self.decide((&snapshot, &past), &stored, &mut changes));

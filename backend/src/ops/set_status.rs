@@ -75,7 +75,7 @@ async fn decided(
     let past = past.asking(causes);
     let unknown = unknown_assignees(&deciding.store, items).await?;
     let mut changes = deciding.store.changes();
-    changes.rest_on(snapshot.place());
+    changes.rest_on(snapshot.position());
     let cause = Cause {
         author: Some(author),
         reason: CloseReason::Operator,

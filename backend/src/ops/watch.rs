@@ -40,13 +40,13 @@ pub struct News {
 
 /// Follows the occurrences that a filter means.
 ///
-/// It holds nothing but its place in the log: a caller that reads slowly gets fewer, newer
+/// It holds nothing but its position in the log: a caller that reads slowly gets fewer, newer
 /// messages, and one that falls behind what the log remembers is told so.
 #[derive(Debug)]
 pub struct Watch {
     store: Store,
     filter: Filter,
-    place: u64,
+    position: u64,
     signal: Receiver<u64>,
     waiting: Vec<Vec<u8>>,
     gap: bool,
@@ -54,7 +54,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins after the place of a token, or now when it is empty.
+    /// Begins after the position of a token, or now when it is empty.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a token that was not made here, else those of the store.
@@ -66,7 +66,7 @@ impl Watch {
         let resumed = token.and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)));
         let mut watch = Self {
             signal: store.engine().log_signal(),
-            place: resumed.unwrap_or(head),
+            position: resumed.unwrap_or(head),
             store,
             filter,
             waiting: Vec::new(),
@@ -76,11 +76,11 @@ impl Watch {
         if watch
             .store
             .engine()
-            .log_after(watch.place, 1)
+            .log_after(watch.position, 1)
             .await?
             .is_none()
         {
-            watch.place = head;
+            watch.position = head;
             watch.gap = true;
         }
         Ok(watch)
@@ -94,8 +94,10 @@ impl Watch {
     /// the store.
     pub async fn next(&mut self) -> Result<News, Error> {
         if self.waiting.is_empty() && self.begun {
-            let has_news =
-                time::timeout(HEARTBEAT, self.signal.wait_for(|head| *head > self.place));
+            let has_news = time::timeout(
+                HEARTBEAT,
+                self.signal.wait_for(|head| *head > self.position),
+            );
             // A closed signal means that the store is being closed; the log says so below.
             if has_news.await.is_ok() {
                 time::sleep(GATHER).await;
@@ -126,7 +128,7 @@ impl Watch {
         }
         // A token handed out between two parts of one stretch of the log would skip the second.
         if self.waiting.is_empty() {
-            news.resume_token = scope().token(&self.place.to_be_bytes());
+            news.resume_token = scope().token(&self.position.to_be_bytes());
         }
         Ok(news)
     }
@@ -138,7 +140,7 @@ impl Watch {
         let mut seen = HashSet::new();
         while seen.len() < WAITING_FULL {
             let engine = self.store.engine();
-            let Some(commits) = engine.log_after(self.place, COMMITS_READ).await? else {
+            let Some(commits) = engine.log_after(self.position, COMMITS_READ).await? else {
                 return Err(Error::Exhausted {
                     message: "changes came faster than they were read; begin again without a token"
                         .into(),
@@ -147,7 +149,7 @@ impl Watch {
             };
             let is_last = commits.len() < COMMITS_READ;
             for commit in commits {
-                self.place = commit.sequence;
+                self.position = commit.sequence;
                 for (kind, key) in commit.changed {
                     if kind == Kind::Occurrence && seen.insert(key.clone()) {
                         self.waiting.push(key);

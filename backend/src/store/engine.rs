@@ -42,7 +42,7 @@ pub struct NodeSeen {
     pub name: String,
     /// Since when it has been there, in milliseconds since 1970.
     pub since_ms: i64,
-    /// Up to which place it has followed the change log.
+    /// Up to which position it has followed the change log.
     pub follows: u64,
     /// Whether it leads.
     pub leads: bool,
@@ -60,11 +60,11 @@ pub struct FreeSpace {
 /// Entries read at once while counting.
 const COUNT_PAGE: usize = 1_000;
 
-/// A place where records are kept.
+/// A position where records are kept.
 #[async_trait]
 pub trait Engine: Debug + Send + Sync + 'static {
-    /// Applies a set of changes, all or none, and returns its place in the change log once it is on
-    /// disk. From then on [`Engine::log_signal`] shows that place or a later one.
+    /// Applies a set of changes, all or none, and returns its position in the change log once it is on
+    /// disk. From then on [`Engine::log_signal`] shows that position or a later one.
     ///
     /// # Errors
     /// See [`EngineError`]; only `Indeterminate` leaves open whether it was written.
@@ -156,16 +156,16 @@ pub trait Engine: Debug + Send + Sync + 'static {
         Ok(counts)
     }
 
-    /// Reads the change log after a place in it. `None` when that place has been forgotten, or was
-    /// never reached: a place beyond what this process knows is looked for in the store first.
+    /// Reads the change log after a position in it. `None` when that position has been forgotten, or was
+    /// never reached: a position beyond what this process knows is looked for in the store first.
     async fn log_after(
         &self,
         sequence: u64,
         limit: usize,
     ) -> Result<Option<Vec<Logged>>, EngineError>;
 
-    /// Reads what changed after a place in the log, as it is now. At least one step of the log is
-    /// taken, then more until there are about so many bytes. `None` when that place has been
+    /// Reads what changed after a position in the log, as it is now. At least one step of the log is
+    /// taken, then more until there are about so many bytes. `None` when that position has been
     /// forgotten.
     async fn changed_after(
         &self,
@@ -176,17 +176,17 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// How many records, entries and steps of the log there are, for telling how far a walk is.
     async fn row_count(&self) -> Result<u64, EngineError>;
 
-    /// The newest place at which records of these kinds were changed, or a later one, as far as this
+    /// The newest position at which records of these kinds were changed, or a later one, as far as this
     /// process knows. Who follows only them need not read the log up to [`Engine::log_signal`], when
     /// that was read before.
     fn last_changed(&self, _kinds: &[Kind]) -> u64 {
         u64::MAX
     }
 
-    /// The newest place in the change log, whichever process has put it there.
+    /// The newest position in the change log, whichever process has put it there.
     async fn log_head(&self) -> Result<u64, EngineError>;
 
-    /// The newest place in the change log that this process knows: the value changes after each
+    /// The newest position in the change log that this process knows: the value changes after each
     /// commit, also of others, a moment behind [`Engine::log_head`].
     fn log_signal(&self) -> tokio::sync::watch::Receiver<u64>;
 
@@ -239,7 +239,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
         None
     }
 
-    /// Waits until every process that shares the store knows of a place in the change log; whether that
+    /// Waits until every process that shares the store knows of a position in the change log; whether that
     /// came in time.
     async fn followed_by_all(
         &self,
@@ -253,7 +253,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// engine after it.
     async fn close(&self) {}
 
-    /// Whether a record's version is the place of the commit that made it, which lets both be held
+    /// Whether a record's version is the position of the commit that made it, which lets both be held
     /// against each other.
     fn versions_are_places(&self) -> bool {
         false

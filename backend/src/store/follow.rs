@@ -10,7 +10,7 @@ use super::{
 /// Commits that are read at once.
 const PAGE: usize = 256;
 
-/// A place in the change log that moves along.
+/// A position in the change log that moves along.
 #[derive(Debug)]
 pub struct LogFollower {
     engine: Arc<dyn Engine>,
@@ -91,7 +91,7 @@ mod tests {
         let save = async |name: &str| {
             let mut changes = store.changes();
             changes.insert(&samples::trigger(name));
-            store.apply(Lane::Admin, changes).await.unwrap().place
+            store.apply(Lane::Admin, changes).await.unwrap().position
         };
         save("before").await;
         let mut follower = LogFollower::new(Arc::clone(store.engine()), &[Kind::Trigger]);

@@ -17,6 +17,14 @@ mod trust;
 
 use std::{path::Path, sync::Arc};
 
+pub(super) use self::{
+    database::DatabaseDraft,
+    draft::Draft,
+    folder::private_file,
+    key_check::is_of_keys,
+    key_file::ring,
+    trust::{KEY_FILE_BYTES_MAX, read_plain},
+};
 pub use self::{
     database::{database_script, database_status, make_in_database, migrate_database},
     error::OpenError,
@@ -24,13 +32,6 @@ pub use self::{
 };
 use self::{
     disk::Disk, disk_space::DiskSpace, folder::Folder, key_file::KeyFile, overlay::Overlay,
-};
-pub(super) use self::{
-    draft::Draft,
-    folder::private_file,
-    key_check::is_of_keys,
-    key_file::ring,
-    trust::{KEY_FILE_BYTES_MAX, read_plain},
 };
 use crate::{
     config::Config,

@@ -444,10 +444,10 @@ impl Changes {
         self.list.len()
     }
 
-    /// Says by which state of the rules they were decided: the place up to which the change log had
+    /// Says by which state of the rules they were decided: the position up to which the change log had
     /// been read. Where the rules changed after it, the changes conflict.
-    pub fn rest_on(&mut self, place: u64) {
-        self.rests_on = Some(place);
+    pub fn rest_on(&mut self, position: u64) {
+        self.rests_on = Some(position);
     }
 
     fn tell<T: Record>(&mut self, before: Option<&T>, after: Option<&T>) {

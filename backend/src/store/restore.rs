@@ -1,4 +1,4 @@
-//! A backup becomes a data folder: everything is verified before the store gets its name.
+//! A backup becomes a data folder, or a store in a database: everything is verified before it is one.
 
 mod fill;
 
@@ -9,8 +9,9 @@ use std::{
 
 use self::fill::Filled;
 use super::{
+    Store,
     backup::{BackupError, Source, Trust},
-    open::{Draft, KEY_FILE_BYTES_MAX, OpenError, read_plain},
+    open::{DatabaseDraft, Draft, KEY_FILE_BYTES_MAX, OpenError, read_plain},
     verify::{Findings, Progress, verify},
 };
 use crate::config::Config;
@@ -109,18 +110,67 @@ const LIFE: u64 = 1 << 40;
 const PLACES_PER_MS: u64 = 1 << 14;
 
 /// The first place in the change log of a store that is restored at that time.
-fn first_place(backup: u64, now_ms: i64) -> u64 {
+fn first_position(backup: u64, now_ms: i64) -> u64 {
     let by_time = u64::try_from(now_ms).unwrap_or_default();
     let by_time = by_time.saturating_mul(PLACES_PER_MS);
     by_time.max(backup.saturating_add(LIFE))
 }
 
-/// Restores a backup into the data folder of the settings, which must be empty or not there.
+/// What is being filled.
+#[derive(Debug)]
+enum Target {
+    Folder(Draft),
+    Database(DatabaseDraft),
+}
+
+impl Target {
+    async fn begin(config: &Config, key: &[u8], first_position: u64) -> Result<Self, RestoreError> {
+        if let Some(database) = &config.database {
+            let begun = DatabaseDraft::begin(database, key, first_position).await;
+            return Ok(Self::Database(begun?));
+        }
+        let cache_bytes = config.store.cache_bytes;
+        let begun = Draft::begin(&config.data_dir, key, cache_bytes, first_position).await;
+        Ok(Self::Folder(begun?))
+    }
+
+    fn store(&self) -> &Store {
+        match self {
+            Self::Folder(draft) => draft.store(),
+            Self::Database(draft) => draft.store(),
+        }
+    }
+
+    async fn judge(&self) -> Result<(), OpenError> {
+        match self {
+            Self::Folder(draft) => draft.judge().await,
+            Self::Database(draft) => draft.judge().await,
+        }
+    }
+
+    /// Lets it be a store; the first client's key goes into a folder alone.
+    async fn finish(self, admin_key: Option<&[u8]>) -> Result<(), OpenError> {
+        match self {
+            Self::Folder(draft) => draft.finish(admin_key),
+            Self::Database(draft) => draft.finish().await,
+        }
+    }
+
+    async fn discard(self) {
+        match self {
+            Self::Folder(draft) => draft.discard(),
+            Self::Database(draft) => draft.discard().await,
+        }
+    }
+}
+
+/// Restores a backup into the database of the settings, or into their data folder, which must be empty
+/// or not there.
 ///
 /// What a crash leaves is taken for no store, by a service and by another restore alike.
 ///
 /// # Errors
-/// See [`RestoreError`]; the folder holds no store then.
+/// See [`RestoreError`]; there is no store then.
 pub async fn restore(
     config: &Config,
     how: &Restore<'_>,
@@ -134,7 +184,9 @@ pub async fn restore(
         false if how.accept_unproven => Trust::Checksums,
         false => return Err(RestoreError::Unproven),
     };
-    if let Some(found) = Draft::in_the_way(&config.data_dir)? {
+    if config.database.is_none()
+        && let Some(found) = Draft::in_the_way(&config.data_dir)?
+    {
         return Err(RestoreError::NotEmpty {
             folder: config.data_dir.clone(),
             found,
@@ -144,33 +196,32 @@ pub async fn restore(
     source.verify(trust, &|read| progress(Stage::Reading, read, bytes))?;
     let admin_key = source.key_file("admin.key").map(read).transpose()?;
 
-    let first_place = first_place(source.manifest().end.place, how.now_ms);
-    let cache_bytes = config.store.cache_bytes;
-    let draft = Draft::begin(&config.data_dir, &key, cache_bytes, first_place).await?;
-    match fill(&draft, &source, how, progress).await {
+    let first_position = first_position(source.manifest().end.place, how.now_ms);
+    let target = Target::begin(config, &key, first_position).await?;
+    match fill(&target, &source, how, progress).await {
         Ok(mut restored) => {
-            draft.finish(admin_key.as_deref())?;
+            target.finish(admin_key.as_deref()).await?;
             restored.has_admin_key = admin_key.is_some();
             Ok(restored)
         }
         Err(error) => {
-            draft.discard();
+            target.discard().await;
             Err(error)
         }
     }
 }
 
 async fn fill(
-    draft: &Draft,
+    target: &Target,
     source: &Source,
     how: &Restore<'_>,
     progress: &(dyn Fn(Stage, u64, u64) + Sync),
 ) -> Result<Restored, RestoreError> {
-    let (store, bytes) = (draft.store(), source.manifest().bytes());
+    let (store, bytes) = (target.store(), source.manifest().bytes());
     let filling = |read| progress(Stage::Filling, read, bytes);
     let filled = fill::fill(source, store, how.hold_due_by_ms, &filling).await;
     // With other keys no secret can be read: that is the better reason.
-    draft.judge().await?;
+    target.judge().await?;
     let Filled { waiting, held } = filled?;
     let checking = |at: Progress| progress(Stage::Checking, at.done, at.total);
     let findings = verify(store, &checking).await;

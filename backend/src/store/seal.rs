@@ -27,16 +27,16 @@ const PROOF: &[u8] = b"bellwether proof 1";
 /// Bytes of a proof: the key's number, and the code.
 pub(super) const PROOF_BYTES: usize = 4 + 32;
 
-/// What a sealed text belongs to; a text moved to another place does not open there.
+/// What a sealed text belongs to; a text moved to another context does not open there.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct SealContext<'a> {
     /// The record that holds it.
     pub record: RecordId,
     /// The field, such as `webhook.signing_secret`.
     pub field: &'a str,
 }
 
-impl Place<'_> {
+impl SealContext<'_> {
     fn to_bytes(self) -> Vec<u8> {
         [&self.record.to_bytes(), self.field.as_bytes()].concat()
     }
@@ -91,14 +91,14 @@ impl Sealer {
         Self::new(&[(1, random_key())])
     }
 
-    /// Seals a text for its place.
+    /// Seals a text for its context.
     ///
     /// # Panics
     /// Never in practice: the cipher refuses only texts of more than 256 GiB.
-    pub fn seal(&self, place: Place<'_>, secret: &Secret) -> Vec<u8> {
+    pub fn seal(&self, context: SealContext<'_>, secret: &Secret) -> Vec<u8> {
         let mut nonce = [0; 24];
         rand::rng().fill_bytes(&mut nonce);
-        let aad = place.to_bytes();
+        let aad = context.to_bytes();
         let payload = Payload {
             msg: secret.reveal().as_bytes(),
             aad: &aad,
@@ -113,17 +113,17 @@ impl Sealer {
         [&[LAYOUT][..], &self.newest.to_be_bytes(), &nonce, &sealed].concat()
     }
 
-    /// Opens what [`Sealer::seal`] made for the same place.
+    /// Opens what [`Sealer::seal`] made for the same context.
     ///
     /// # Errors
     /// When no key of the ring opens it.
-    pub fn open(&self, place: Place<'_>, sealed: &[u8]) -> Result<Secret, SealError> {
+    pub fn open(&self, context: SealContext<'_>, sealed: &[u8]) -> Result<Secret, SealError> {
         if sealed.len() < SEALED_AT || sealed[0] != LAYOUT {
             return Err(SealError);
         }
         let number: [u8; 4] = sealed[1..NONCE_AT].try_into().or(Err(SealError))?;
         let nonce = XNonce::from_slice(&sealed[NONCE_AT..SEALED_AT]);
-        let aad = place.to_bytes();
+        let aad = context.to_bytes();
         let payload = Payload {
             msg: &sealed[SEALED_AT..],
             aad: &aad,
@@ -201,7 +201,7 @@ impl fmt::Debug for Sealer {
 mod tests {
     use super::*;
 
-    const PLACE: Place<'_> = Place {
+    const CONTEXT: SealContext<'_> = SealContext {
         record: RecordId::from_bytes([7; 16]),
         field: "slack.token",
     };
@@ -209,27 +209,27 @@ mod tests {
     #[test]
     fn a_sealed_text_opens_at_its_place_and_nowhere_else() {
         let sealer = Sealer::ephemeral();
-        let bytes = sealer.seal(PLACE, &Secret::new("xoxb-1"));
+        let bytes = sealer.seal(CONTEXT, &Secret::new("xoxb-1"));
         assert!(!bytes.windows(6).any(|window| window == b"xoxb-1"));
-        assert_eq!(sealer.open(PLACE, &bytes).unwrap().reveal(), "xoxb-1");
-        let elsewhere = Place {
+        assert_eq!(sealer.open(CONTEXT, &bytes).unwrap().reveal(), "xoxb-1");
+        let elsewhere = SealContext {
             field: "slack.other",
-            ..PLACE
+            ..CONTEXT
         };
         assert_eq!(sealer.open(elsewhere, &bytes), Err(SealError));
-        assert_eq!(Sealer::ephemeral().open(PLACE, &bytes), Err(SealError));
+        assert_eq!(Sealer::ephemeral().open(CONTEXT, &bytes), Err(SealError));
     }
 
     #[test]
     fn old_keys_open_and_the_newest_seals() {
         let (old, new) = (random_key(), random_key());
-        let bytes = Sealer::new(&[(1, old)]).seal(PLACE, &Secret::new("before"));
+        let bytes = Sealer::new(&[(1, old)]).seal(CONTEXT, &Secret::new("before"));
         let ring = Sealer::new(&[(1, old), (2, new)]);
-        assert_eq!(ring.open(PLACE, &bytes).unwrap().reveal(), "before");
-        let bytes = ring.seal(PLACE, &Secret::new("after"));
+        assert_eq!(ring.open(CONTEXT, &bytes).unwrap().reveal(), "before");
+        let bytes = ring.seal(CONTEXT, &Secret::new("after"));
         assert_eq!(
             Sealer::new(&[(2, new)])
-                .open(PLACE, &bytes)
+                .open(CONTEXT, &bytes)
                 .unwrap()
                 .reveal(),
             "after"
@@ -256,12 +256,12 @@ mod tests {
     #[test]
     fn changed_bytes_do_not_open() {
         let sealer = Sealer::ephemeral();
-        let bytes = sealer.seal(PLACE, &Secret::new("text"));
+        let bytes = sealer.seal(CONTEXT, &Secret::new("text"));
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
-            assert_eq!(sealer.open(PLACE, &changed), Err(SealError), "byte {at}");
+            assert_eq!(sealer.open(CONTEXT, &changed), Err(SealError), "byte {at}");
         }
-        assert_eq!(sealer.open(PLACE, &[]), Err(SealError));
+        assert_eq!(sealer.open(CONTEXT, &[]), Err(SealError));
     }
 }

@@ -21,7 +21,7 @@ const RECORDS: u32 = 40;
 /// A disk with some of every kind of record, in many commits.
 async fn filled() -> Ground {
     let ground = Ground::disk();
-    let store = ground.open();
+    let store = ground.open().await;
     let mut changes = store.changes();
     changes.insert(&samples::trigger("disk"));
     changes.insert(&samples::trigger("load"));
@@ -170,7 +170,7 @@ async fn no_flipped_bit_becomes_a_wrong_answer_of_any_kind() {
     let Ground::Disk(disk, sealer) = &ground else {
         unreachable!("it was made on a disk");
     };
-    let store = ground.open();
+    let store = ground.open().await;
     let findings = verify(&store, &|_| {}).await;
     let kinds: BTreeSet<_> = findings.records.keys().copied().collect();
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Meta) {

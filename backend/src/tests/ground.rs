@@ -1,4 +1,4 @@
-//! What a service of a test keeps its records on: memory, or a disk that loses power.
+//! What a service of a test keeps its records on: memory, a disk that loses power, or a database.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use crate::store::{
     EngineError, Sealer, Store,
     engine::{
         memory::MemoryEngine,
+        postgres::{self, Address, PostgresEngine},
         redb::{Medium, RedbEngine, Settings, SimulatedDisk},
     },
 };
@@ -24,6 +25,8 @@ pub(super) enum Ground {
     Memory(Store),
     /// A disk, which loses what was not synced.
     Disk(SimulatedDisk, Arc<Sealer>),
+    /// A database, which goes on with what it was sent before a crash of the service.
+    Database(Address, Arc<Sealer>),
 }
 
 impl Ground {
@@ -36,9 +39,19 @@ impl Ground {
         Self::Disk(SimulatedDisk::default(), Arc::new(Sealer::ephemeral()))
     }
 
+    /// None where no server is installed.
+    pub(super) async fn database() -> Option<Self> {
+        let address = postgres::tests::fresh().await?;
+        Some(Self::Database(address, Arc::new(Sealer::ephemeral())))
+    }
+
     /// Opens the store, as a start of the service does.
-    pub(super) fn open(&self) -> Store {
-        self.try_open().unwrap()
+    pub(super) async fn open(&self) -> Store {
+        let Self::Database(address, sealer) = self else {
+            return self.try_open().unwrap();
+        };
+        let engine = PostgresEngine::open(address.clone(), None).await.unwrap();
+        Store::new(Arc::new(engine), Arc::clone(sealer))
     }
 
     pub(super) fn try_open(&self) -> Result<Store, EngineError> {
@@ -49,6 +62,7 @@ impl Ground {
                 let engine = RedbEngine::open(medium, SETTINGS)?;
                 Store::new(Arc::new(engine), Arc::clone(sealer))
             }
+            Self::Database(..) => unreachable!("a database is opened by `open`"),
         })
     }
 

@@ -54,7 +54,7 @@ impl Service {
     }
 
     async fn live_again(&mut self) {
-        let store = self.ground.open();
+        let store = self.ground.open().await;
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as _;
         recover(&store, clock.as_ref()).await.unwrap();
         let deciding = Deciding {

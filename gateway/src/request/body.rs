@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bellwether_proto::listen::{Activity, Full, Place, Pool};
+use bellwether_proto::listen::{Activity, Full, Permit, Pool};
 use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
@@ -20,7 +20,7 @@ const READ_OVER_TIME: Duration = Duration::from_secs(2);
 /// The part of the memory for bodies that one request takes, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Memory {
-    taken: Place<Holder>,
+    taken: Permit<Holder>,
     free_bytes: usize,
 }
 
@@ -28,7 +28,7 @@ impl Memory {
     /// Nothing yet, of what all requests share, in KiB.
     pub(super) fn new(all: &Arc<Pool<Holder>>, holder: Holder) -> Self {
         Self {
-            taken: all.place(Some(holder)),
+            taken: all.permit(Some(holder)),
             free_bytes: 0,
         }
     }

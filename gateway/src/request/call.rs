@@ -2,7 +2,7 @@
 
 use bellwether_proto::{
     json::write,
-    listen::{Full, Place},
+    listen::{Full, Permit},
 };
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
@@ -25,14 +25,14 @@ use crate::{
 
 impl Handler {
     /// Reads the request, calls the backend and writes its answer. A request that was read takes
-    /// its place among those under way, and leaves it in `permit`: who sends slowly takes none.
+    /// its permit among those under way, and leaves it in `permit`: who sends slowly takes none.
     pub(super) async fn call(
         &self,
         operation: &Operation,
         captures: &[&str],
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Place<Holder>>,
+        permit: &mut Option<Permit<Holder>>,
     ) -> Reply {
         let (head, incoming) = request.into_parts();
         let metadata = headers::metadata(&head.headers, &exchange);
@@ -62,11 +62,11 @@ impl Handler {
                 .await
         };
         let admitted = body.and_then(|body| Ok((body, self.admit(holder)?)));
-        let (body, place) = match admitted {
+        let (body, taken) = match admitted {
             Ok(admitted) => admitted,
             Err(problem) => return self.problem(&problem),
         };
-        *permit = Some(place);
+        *permit = Some(taken);
         let parts = RequestParts {
             captures,
             query: head.uri.query().unwrap_or_default(),
@@ -133,10 +133,10 @@ impl Handler {
         body::read(incoming, limit_bytes, memory, &self.metrics, activity).await
     }
 
-    /// A place among the requests under way.
-    pub(super) fn admit(&self, holder: Holder) -> Result<Place<Holder>, Problem> {
-        let mut place = self.under_way.place(Some(holder));
-        place.take(1).map_err(|full| {
+    /// A permit among the requests under way.
+    pub(super) fn admit(&self, holder: Holder) -> Result<Permit<Holder>, Problem> {
+        let mut permit = self.under_way.permit(Some(holder));
+        permit.take(1).map_err(|full| {
             Problem::unavailable(match full {
                 Full::All => "too many requests are under way; try again in a moment",
                 Full::Share => {
@@ -145,7 +145,7 @@ impl Handler {
                 }
             })
         })?;
-        Ok(place)
+        Ok(permit)
     }
 
     fn answered(&self, operation: &Operation, answer: &[u8], asked: &HeaderMap) -> Reply {

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use bellwether_proto::{
     cloud::Status as EventStatus,
     json::write,
-    listen::Place,
+    listen::Permit,
     v1::{
         EventQuery, ExplainEventRequest, GetEventRequest, GetGroupRequest, GetOverviewRequest,
         OpenLinkRequest, PageInput, SearchEventsRequest, SetGroupStatusRequest, SetStatusRequest,
@@ -80,7 +80,7 @@ impl Handler {
         id: &str,
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Place<Holder>>,
+        permit: &mut Option<Permit<Holder>>,
     ) -> Reply {
         let Ok(id) = percent_decode_str(id).decode_utf8() else {
             return self.problem(&Problem::invalid("the path is not validly encoded"));
@@ -134,7 +134,7 @@ impl Handler {
         id: &str,
         request: Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Place<Holder>>,
+        permit: &mut Option<Permit<Holder>>,
     ) -> Result<Shown, Problem> {
         let query = request.uri().query().unwrap_or_default();
         let (mut until, mut sign) = (0, String::new());
@@ -186,7 +186,7 @@ impl Handler {
         id: &str,
         form: Form,
         exchange: Exchange<'_>,
-        permit: &mut Option<Place<Holder>>,
+        permit: &mut Option<Permit<Holder>>,
     ) -> Result<Shown, Problem> {
         let mut own = HeaderMap::new();
         let mut key = HeaderValue::try_from(format!("Bearer {}", form.key))

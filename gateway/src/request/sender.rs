@@ -2,7 +2,7 @@
 
 use bellwether_proto::{
     cloud::{EventStatusResult, Events},
-    listen::Place,
+    listen::Permit,
     v1::{AnnotateRequest, AnnotateResponse, AnnotationItem, ReceiveWebhookResponse},
 };
 use bytes::Bytes;
@@ -91,7 +91,7 @@ impl Handler {
         captures: &[&str],
         request: Request<Body>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Place<Holder>>,
+        permit: &mut Option<Permit<Holder>>,
     ) -> Reply {
         let (dialect, endpoint) = self.senders.endpoint(at);
         let sending = Sending {
@@ -122,7 +122,7 @@ impl Handler {
         sending: &Sending<'_>,
         head: &request::Parts,
         stream: Body,
-        permit: &mut Option<Place<Holder>>,
+        permit: &mut Option<Permit<Holder>>,
     ) -> Result<Reply, Box<Failed>> {
         let (dialect, endpoint) = (sending.dialect, sending.endpoint);
         let captures = dialect::decoded(sending.captures)

@@ -1,4 +1,4 @@
-//! What a browser keeps for the pages: a token in place of a key.
+//! What a browser keeps for the pages: a token in permit of a key.
 
 use http::{HeaderMap, header};
 

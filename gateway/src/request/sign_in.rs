@@ -4,7 +4,7 @@
 use std::sync::PoisonError;
 
 use bellwether_proto::{
-    listen::Place,
+    listen::Permit,
     v1::{
         FinishSignInRequest, FinishSignInResponse, GetSignInRequest, GetSignInResponse,
         StartSignInRequest, StartSignInResponse,
@@ -116,7 +116,7 @@ impl Handler {
         step: SignInStep,
         request: &Request<Incoming>,
         exchange: Exchange<'_>,
-        permit: &mut Option<Place<Holder>>,
+        permit: &mut Option<Permit<Holder>>,
     ) -> Reply {
         let page = self.sign_in_page(exchange).await;
         if page.is_empty() {

@@ -45,10 +45,10 @@ impl<H: Eq + Hash + Clone> Pool<H> {
         })
     }
 
-    /// A place of that holder, which has taken nothing yet. Without a holder only what is left in all
+    /// A permit of that holder, which has taken nothing yet. Without a holder only what is left in all
     /// counts.
-    pub fn place(self: &Arc<Self>, holder: Option<H>) -> Place<H> {
-        Place {
+    pub fn permit(self: &Arc<Self>, holder: Option<H>) -> Permit<H> {
+        Permit {
             pool: Arc::clone(self),
             holder,
             count: 0,
@@ -68,13 +68,13 @@ impl<H: Eq + Hash + Clone> Pool<H> {
 
 /// What one holder has taken for one purpose, until it is dropped.
 #[derive(Debug)]
-pub struct Place<H: Eq + Hash + Clone> {
+pub struct Permit<H: Eq + Hash + Clone> {
     pool: Arc<Pool<H>>,
     holder: Option<H>,
     count: usize,
 }
 
-impl<H: Eq + Hash + Clone> Place<H> {
+impl<H: Eq + Hash + Clone> Permit<H> {
     /// Takes so many more.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl<H: Eq + Hash + Clone> Place<H> {
     }
 }
 
-impl<H: Eq + Hash + Clone> Drop for Place<H> {
+impl<H: Eq + Hash + Clone> Drop for Permit<H> {
     fn drop(&mut self) {
         if self.count == 0 {
             return;
@@ -124,15 +124,15 @@ mod tests {
     #[test]
     fn one_holder_has_a_quarter_and_gives_it_back() {
         let pool = Pool::new(8);
-        let mut first = pool.place(Some("a"));
+        let mut first = pool.permit(Some("a"));
         assert_eq!(first.take(2), Ok(()));
-        assert_eq!(pool.place(Some("a")).take(1), Err(Full::Share));
-        assert_eq!(pool.place(Some("b")).take(2), Ok(()));
-        let mut nobodys = pool.place(None);
+        assert_eq!(pool.permit(Some("a")).take(1), Err(Full::Share));
+        assert_eq!(pool.permit(Some("b")).take(2), Ok(()));
+        let mut nobodys = pool.permit(None);
         assert_eq!(nobodys.take(7), Err(Full::All));
         assert_eq!(nobodys.take(6), Ok(()));
         drop(first);
-        assert_eq!(pool.place(Some("a")).take(2), Ok(()));
+        assert_eq!(pool.permit(Some("a")).take(2), Ok(()));
         drop(nobodys);
         assert_eq!(pool.taken(), 0);
         assert!(pool.state().by.is_empty());

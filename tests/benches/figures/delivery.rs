@@ -78,8 +78,9 @@ async fn drained(destinations: usize) -> (f64, f64) {
     (rate(&messages), start.elapsed().as_secs_f64())
 }
 
+/// Messages a second, from the first to the last.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-fn rate(messages: &[Message]) -> f64 {
+pub(crate) fn rate(messages: &[Message]) -> f64 {
     let first = messages.iter().map(|message| message.at).min();
     let last = messages.iter().map(|message| message.at).max();
     let span = last.expect("a message") - first.expect("a message");

@@ -12,6 +12,7 @@ mod load;
 mod matching;
 mod noise;
 mod peer;
+mod postgres;
 mod process;
 mod report;
 mod sink;
@@ -40,6 +41,7 @@ async fn measure(mut report: Report) -> Report {
     matching::measure(&mut report).await;
     delivery::measure(&mut report).await;
     noise::measure(&mut report).await;
+    postgres::measure(&mut report).await;
     process::measure_starts(&mut report);
     report
 }

@@ -122,7 +122,7 @@ pub(crate) enum Action {
 
 /// Where an action can be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum ActionPlace {
     Anywhere,
     List,
     Document,
@@ -142,7 +142,7 @@ pub(crate) enum Place {
     Form,
 }
 
-impl Place {
+impl ActionPlace {
     /// All of them.
     pub(crate) const ALL: &[Self] = &[
         Self::Anywhere,
@@ -182,7 +182,7 @@ impl Place {
     ];
 }
 
-impl Place {
+impl ActionPlace {
     /// Where actions look for their keys on the screen of this place, the most particular first.
     pub(crate) fn around(self) -> [Self; 3] {
         match self {
@@ -252,7 +252,7 @@ pub(crate) struct Entry {
     /// In full, for palette and help.
     pub(crate) title: &'static str,
     pub(crate) keys: &'static [&'static str],
-    pub(crate) places: &'static [Place],
+    pub(crate) places: &'static [ActionPlace],
     pub(crate) need: Need,
     /// Order among the hints, smallest first; 0 is never hinted.
     pub(crate) hint: u8,

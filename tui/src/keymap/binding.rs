@@ -6,7 +6,7 @@ use crossterm::event::KeyEvent;
 
 use super::{
     ACTIONS,
-    actions::{Action, Entry, Place},
+    actions::{Action, ActionPlace, Entry},
     available, chord,
 };
 
@@ -18,7 +18,7 @@ pub(crate) type Keys = Vec<KeyEvent>;
 pub struct Keymap {
     everywhere: HashMap<Action, Vec<Keys>>,
     /// Beats `everywhere`.
-    in_place: HashMap<(Action, Place), Vec<Keys>>,
+    in_place: HashMap<(Action, ActionPlace), Vec<Keys>>,
 }
 
 /// What keys that were pressed mean.
@@ -47,7 +47,7 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    pub(super) fn set(&mut self, action: Action, place: Option<Place>, keys: Vec<Keys>) {
+    pub(super) fn set(&mut self, action: Action, place: Option<ActionPlace>, keys: Vec<Keys>) {
         match place {
             None => self.everywhere.insert(action, keys),
             Some(place) => self.in_place.insert((action, place), keys),
@@ -64,7 +64,7 @@ impl Keymap {
     pub(super) fn only_in(
         &self,
         action: Action,
-        place: Place,
+        place: ActionPlace,
     ) -> impl Iterator<Item = &[KeyEvent]> {
         let keys = self.in_place.get(&(action, place)).into_iter();
         keys.flatten().map(Vec::as_slice)
@@ -74,13 +74,13 @@ impl Keymap {
     pub(crate) fn keys<'a>(
         &'a self,
         entry: &Entry,
-        places: &[Place],
+        places: &[ActionPlace],
     ) -> impl Iterator<Item = &'a [KeyEvent]> + use<'a> {
         let near = places
             .iter()
             .find_map(|place| self.in_place.get(&(entry.action, *place)));
         let keys = near.or_else(|| self.everywhere.get(&entry.action));
-        let typing = places.contains(&Place::Form);
+        let typing = places.contains(&ActionPlace::Form);
         keys.into_iter()
             .flatten()
             .filter(move |keys| !(typing && chord::types(keys[0])))
@@ -88,12 +88,12 @@ impl Keymap {
     }
 
     /// The first key of an action on a screen, for hints.
-    pub(crate) fn hint(&self, entry: &Entry, places: &[Place]) -> Option<String> {
+    pub(crate) fn hint(&self, entry: &Entry, places: &[ActionPlace]) -> Option<String> {
         self.keys(entry, places).next().map(chord::shown)
     }
 
     /// A sentence of ours, with the first key of each action instead of `‹name›`.
-    pub(crate) fn tell(&self, sentence: &str, places: &[Place]) -> String {
+    pub(crate) fn tell(&self, sentence: &str, places: &[ActionPlace]) -> String {
         let mut told = String::with_capacity(sentence.len());
         let mut rest = sentence;
         while let Some((before, name, after)) = rest
@@ -118,7 +118,7 @@ impl Keymap {
     }
 
     /// What these keys mean on a screen; what belongs to the most particular place goes first.
-    pub(crate) fn step(&self, pressed: &[KeyEvent], places: &[Place]) -> Meaning {
+    pub(crate) fn step(&self, pressed: &[KeyEvent], places: &[ActionPlace]) -> Meaning {
         let mut begun = false;
         for place in places {
             for entry in available(&[*place]) {
@@ -141,7 +141,7 @@ impl Keymap {
     pub(crate) fn endings(
         &self,
         pressed: &[KeyEvent],
-        places: &[Place],
+        places: &[ActionPlace],
     ) -> Vec<(String, &'static Entry)> {
         let mut endings = Vec::new();
         for entry in available(places) {

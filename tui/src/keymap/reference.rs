@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     ACTIONS, Keymap,
-    actions::{Entry, Need, Place},
+    actions::{ActionPlace, Entry, Need},
     setting::notation::written,
 };
 use crate::data::Word;
@@ -70,7 +70,7 @@ impl Keymap {
         let code = |keys: &[_]| format!("`{}`", written(keys).replace('|', "\\|"));
         let first = self.everywhere(entry.action).map(code);
         let mut all: Vec<String> = first.collect();
-        for place in Place::ALL {
+        for place in ActionPlace::ALL {
             for keys in self.only_in(entry.action, *place) {
                 all.push(format!("{} ({})", code(keys), place.name()));
             }

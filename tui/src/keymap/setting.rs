@@ -6,7 +6,7 @@ pub(super) mod notation;
 use self::notation::written;
 use super::{
     ACTIONS, Keymap,
-    actions::{Entry, Place},
+    actions::{ActionPlace, Entry},
     binding::Keys,
     chord,
 };
@@ -58,7 +58,7 @@ impl KeySetting {
 struct Read<'a> {
     setting: &'a KeySetting,
     entry: &'static Entry,
-    place: Option<Place>,
+    place: Option<ActionPlace>,
     keys: Vec<Keys>,
 }
 
@@ -130,9 +130,9 @@ fn read(setting: &KeySetting) -> Result<Read<'_>, Vec<KeyProblem>> {
 }
 
 /// Whether the action can be taken there, and whether its keys can be pressed there.
-fn check_place(entry: &Entry, place: Option<Place>, keys: &[Keys]) -> Vec<String> {
-    let reaches = |place: &Place| {
-        let mut screens = Place::screens().filter(|screen| screen.contains(place));
+fn check_place(entry: &Entry, place: Option<ActionPlace>, keys: &[Keys]) -> Vec<String> {
+    let reaches = |place: &ActionPlace| {
+        let mut screens = ActionPlace::screens().filter(|screen| screen.contains(place));
         screens.any(|screen| entry.places.iter().any(|own| screen.contains(own)))
     };
     if let Some(place) = place.filter(|place| !reaches(place)) {
@@ -143,7 +143,7 @@ fn check_place(entry: &Entry, place: Option<Place>, keys: &[Keys]) -> Vec<String
             places.join(", ")
         )];
     }
-    let only_in_forms = place == Some(Place::Form) || entry.places == [Place::Form];
+    let only_in_forms = place == Some(ActionPlace::Form) || entry.places == [ActionPlace::Form];
     let typed = keys
         .iter()
         .filter(|keys| only_in_forms && chord::types(keys[0]));
@@ -165,10 +165,10 @@ fn entry_named(name: &str) -> Result<&'static Entry, String> {
     })
 }
 
-fn place_named(name: &str) -> Result<Place, String> {
-    let named = |place: &&Place| place.name() == name;
-    Place::ALL.iter().find(named).copied().ok_or_else(|| {
-        let nearest = nearest(name, Place::ALL.iter().map(|place| place.name()));
+fn place_named(name: &str) -> Result<ActionPlace, String> {
+    let named = |place: &&ActionPlace| place.name() == name;
+    ActionPlace::ALL.iter().find(named).copied().ok_or_else(|| {
+        let nearest = nearest(name, ActionPlace::ALL.iter().map(|place| place.name()));
         format!("there is no place `{name}`; the nearest is `{nearest}`")
     })
 }

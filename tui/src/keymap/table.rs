@@ -1,65 +1,71 @@
 //! The list of all actions.
 
-use super::actions::{Action, Entry, Lines, Need, Place};
+use super::actions::{Action, ActionPlace, Entry, Lines, Need};
 use crate::data::{Kind, Role};
 
-const ANYWHERE: &[Place] = &[Place::Anywhere];
-const MOVING: &[Place] = &[Place::List, Place::Document];
-const EVENTS: &[Place] = &[Place::Events, Place::Event];
-const RESOURCES: &[Place] = &[
-    Place::Many(Kind::Trigger),
-    Place::One(Kind::Trigger),
-    Place::Many(Kind::Destination),
-    Place::One(Kind::Destination),
-    Place::Many(Kind::Rule),
-    Place::One(Kind::Rule),
-    Place::Many(Kind::Silence),
-    Place::One(Kind::Silence),
-    Place::Many(Kind::Calendar),
-    Place::One(Kind::Calendar),
-    Place::Many(Kind::Inhibition),
-    Place::One(Kind::Inhibition),
-    Place::Many(Kind::Mapping),
-    Place::One(Kind::Mapping),
-    Place::Many(Kind::View),
-    Place::One(Kind::View),
+const ANYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere];
+const MOVING: &[ActionPlace] = &[ActionPlace::List, ActionPlace::Document];
+const EVENTS: &[ActionPlace] = &[ActionPlace::Events, ActionPlace::Event];
+const RESOURCES: &[ActionPlace] = &[
+    ActionPlace::Many(Kind::Trigger),
+    ActionPlace::One(Kind::Trigger),
+    ActionPlace::Many(Kind::Destination),
+    ActionPlace::One(Kind::Destination),
+    ActionPlace::Many(Kind::Rule),
+    ActionPlace::One(Kind::Rule),
+    ActionPlace::Many(Kind::Silence),
+    ActionPlace::One(Kind::Silence),
+    ActionPlace::Many(Kind::Calendar),
+    ActionPlace::One(Kind::Calendar),
+    ActionPlace::Many(Kind::Inhibition),
+    ActionPlace::One(Kind::Inhibition),
+    ActionPlace::Many(Kind::Mapping),
+    ActionPlace::One(Kind::Mapping),
+    ActionPlace::Many(Kind::View),
+    ActionPlace::One(Kind::View),
 ];
-const MAKING: &[Place] = &[
-    Place::Many(Kind::Trigger),
-    Place::Many(Kind::Destination),
-    Place::Many(Kind::Rule),
-    Place::Many(Kind::Client),
-    Place::Many(Kind::Silence),
-    Place::Many(Kind::Calendar),
-    Place::Many(Kind::Inhibition),
-    Place::Many(Kind::Mapping),
-    Place::Many(Kind::View),
+const MAKING: &[ActionPlace] = &[
+    ActionPlace::Many(Kind::Trigger),
+    ActionPlace::Many(Kind::Destination),
+    ActionPlace::Many(Kind::Rule),
+    ActionPlace::Many(Kind::Client),
+    ActionPlace::Many(Kind::Silence),
+    ActionPlace::Many(Kind::Calendar),
+    ActionPlace::Many(Kind::Inhibition),
+    ActionPlace::Many(Kind::Mapping),
+    ActionPlace::Many(Kind::View),
 ];
-const GROUPS: &[Place] = &[Place::Many(Kind::Group), Place::One(Kind::Group)];
-const PENDING: &[Place] = &[Place::Many(Kind::Pending), Place::One(Kind::Pending)];
-const DELIVERIES: &[Place] = &[Place::Deliveries, Place::Delivery];
-const FORM: &[Place] = &[Place::Form];
+const GROUPS: &[ActionPlace] = &[
+    ActionPlace::Many(Kind::Group),
+    ActionPlace::One(Kind::Group),
+];
+const PENDING: &[ActionPlace] = &[
+    ActionPlace::Many(Kind::Pending),
+    ActionPlace::One(Kind::Pending),
+];
+const DELIVERIES: &[ActionPlace] = &[ActionPlace::Deliveries, ActionPlace::Delivery];
+const FORM: &[ActionPlace] = &[ActionPlace::Form];
 /// In forms too, where keys that type text are not looked at.
-const EVERYWHERE: &[Place] = &[Place::Anywhere, Place::Form];
-const MAP: &[Place] = &[Place::Map];
+const EVERYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere, ActionPlace::Form];
+const MAP: &[ActionPlace] = &[ActionPlace::Map];
 const EDIT: Need = Need::Write(Role::Editor);
 const OPERATE: Need = Need::Write(Role::Operator);
 const VIEW: Need = Need::Role(Role::Viewer);
-const LINKED: &[Place] = &[
-    Place::Overview,
-    Place::One(Kind::Trigger),
-    Place::One(Kind::Destination),
-    Place::One(Kind::Rule),
-    Place::One(Kind::Silence),
-    Place::One(Kind::Calendar),
-    Place::One(Kind::Inhibition),
-    Place::One(Kind::Mapping),
-    Place::One(Kind::Group),
-    Place::One(Kind::Pending),
-    Place::One(Kind::View),
-    Place::Delivery,
-    Place::Reference,
-    Place::Report,
+const LINKED: &[ActionPlace] = &[
+    ActionPlace::Overview,
+    ActionPlace::One(Kind::Trigger),
+    ActionPlace::One(Kind::Destination),
+    ActionPlace::One(Kind::Rule),
+    ActionPlace::One(Kind::Silence),
+    ActionPlace::One(Kind::Calendar),
+    ActionPlace::One(Kind::Inhibition),
+    ActionPlace::One(Kind::Mapping),
+    ActionPlace::One(Kind::Group),
+    ActionPlace::One(Kind::Pending),
+    ActionPlace::One(Kind::View),
+    ActionPlace::Delivery,
+    ActionPlace::Reference,
+    ActionPlace::Report,
 ];
 
 const LINES: Lines = Lines::PLAIN;
@@ -121,33 +127,33 @@ actions! {
         "close": "Close all that is open of the group";
     SuppressGroup ["s"] in GROUPS, OPERATE, 16
         "suppress": "Suppress all that is open of the group";
-    AcknowledgeAll ["<A-a>"] in &[Place::Events], OPERATE, 0 [LINES.all()]
+    AcknowledgeAll ["<A-a>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
         "ack all": "Acknowledge all that the filter leaves, after a count";
-    CloseAll ["<A-c>"] in &[Place::Events], OPERATE, 0 [LINES.all()]
+    CloseAll ["<A-c>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
         "close all": "Close all that the filter leaves, after a count";
-    SuppressAll ["<A-s>"] in &[Place::Events], OPERATE, 0 [LINES.all()]
+    SuppressAll ["<A-s>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
         "suppress all": "Suppress all that the filter leaves, after a count";
-    AnnotateAll ["<A-n>"] in &[Place::Events], OPERATE, 0 [LINES.all().text()]
+    AnnotateAll ["<A-n>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all().text()]
         "note all": "Write a note on all that the filter leaves, after a count";
     Explain ["x"] in EVENTS, VIEW, 20
         "explain": "Explain: which rules notified, and why or why not";
-    Unfold ["o"] in &[Place::Event], Need::None, 0
+    Unfold ["o"] in &[ActionPlace::Event], Need::None, 0
         "unfold": "Show in full, or fold, the rules that did not match";
     Silence ["z"] in EVENTS, OPERATE, 0
         "silence": "Silence this event for two hours, after a count";
     TriggerFromEvent ["T"] in EVENTS, EDIT, 22
         "trigger": "Make a trigger from this event";
-    Pause ["p"] in &[Place::Events], Need::None, 24 [LINES.all().silent()]
+    Pause ["p"] in &[ActionPlace::Events], Need::None, 24 [LINES.all().silent()]
         "pause": "Hold the list still, or follow again";
-    GroupBy ["b"] in &[Place::Events, Place::EventGroups], VIEW, 17 [LINES.screen()]
+    GroupBy ["b"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 17 [LINES.screen()]
         "group by": "Count by host, name, severity, status or another field";
-    ChooseView ["V"] in &[Place::Events, Place::EventGroups], VIEW, 0 [LINES.screen()]
+    ChooseView ["V"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 0 [LINES.screen()]
         "view": "Choose a view of the events";
-    NextView ["<Tab>"] in &[Place::Events], VIEW, 0 [LINES.screen()]
+    NextView ["<Tab>"] in &[ActionPlace::Events], VIEW, 0 [LINES.screen()]
         "next view": "All events, then each of the views";
-    SaveView ["<A-v>"] in &[Place::Events, Place::EventGroups], OPERATE, 0
+    SaveView ["<A-v>"] in &[ActionPlace::Events, ActionPlace::EventGroups], OPERATE, 0
         "save view": "Keep this list as a view that people share";
-    OpenOnly ["o"] in &[Place::Events, Place::EventGroups], Need::None, 26 [LINES.all()]
+    OpenOnly ["o"] in &[ActionPlace::Events, ActionPlace::EventGroups], Need::None, 26 [LINES.all()]
         "closed": "Show or leave out closed occurrences";
     New ["n"] in MAKING, EDIT, 12 [LINES.all()]
         "new": "Create a new one";
@@ -159,47 +165,47 @@ actions! {
         "duplicate": "Create a new one like this";
     Delete ["d"] in RESOURCES, EDIT, 28
         "delete": "Delete";
-    TestDestination ["t"] in &[Place::Many(Kind::Destination), Place::One(Kind::Destination), Place::Report], OPERATE, 11
+    TestDestination ["t"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination), ActionPlace::Report], OPERATE, 11
         "test": "Send a test message and see what happens";
-    PauseDestination ["p"] in &[Place::Many(Kind::Destination), Place::One(Kind::Destination)], OPERATE, 26
+    PauseDestination ["p"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination)], OPERATE, 26
         "pause": "Pause the destination, or resume it and send what waits now";
-    TestWithEvent ["v"] in &[Place::Report], VIEW, 12 [LINES.text()]
+    TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.text()]
         "with event": "Repeat with a stored event instead of the sample";
-    TestTrigger ["t"] in &[Place::Many(Kind::Trigger), Place::One(Kind::Trigger)], OPERATE, 11
+    TestTrigger ["t"] in &[ActionPlace::Many(Kind::Trigger), ActionPlace::One(Kind::Trigger)], OPERATE, 11
         "try": "Try on stored events of the last 24 h";
-    TestMapping ["t"] in &[Place::Many(Kind::Mapping), Place::One(Kind::Mapping)], OPERATE, 11 [LINES.text()]
+    TestMapping ["t"] in &[ActionPlace::Many(Kind::Mapping), ActionPlace::One(Kind::Mapping)], OPERATE, 11 [LINES.text()]
         "test": "See what it makes of a document that is pasted; nothing is taken in";
-    TestWithDocument ["w"] in &[Place::Report], OPERATE, 12 [LINES.text()]
+    TestWithDocument ["w"] in &[ActionPlace::Report], OPERATE, 12 [LINES.text()]
         "with document": "Repeat with another document";
-    LongerTry ["+"] in &[Place::Report], OPERATE, 0
+    LongerTry ["+"] in &[ActionPlace::Report], OPERATE, 0
         "longer": "Try a trigger on 7 days, 30 days, all that is stored, or 24 h again";
-    PreviewRule ["p"] in &[Place::Many(Kind::Rule), Place::One(Kind::Rule)], VIEW, 16
+    PreviewRule ["p"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], VIEW, 16
         "preview": "Preview the message for each destination";
-    Toggle ["o"] in &[Place::Many(Kind::Rule), Place::One(Kind::Rule)], EDIT, 11
+    Toggle ["o"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], EDIT, 11
         "on/off": "Enable or disable the rule";
-    NextState ["<Tab>"] in &[Place::Deliveries], Need::None, 11 [LINES.all()]
+    NextState ["<Tab>"] in &[ActionPlace::Deliveries], Need::None, 11 [LINES.all()]
         "tab": "All deliveries, those that wait, dead ones, delivered ones";
     SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
         "send again": "Send again, or make the next attempt now";
     CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
         "cancel": "Cancel a delivery that has not ended";
-    SendAllAgain ["A"] in &[Place::Deliveries], OPERATE, 16 [LINES.all()]
+    SendAllAgain ["A"] in &[ActionPlace::Deliveries], OPERATE, 16 [LINES.all()]
         "all again": "Send all again that the filter leaves, after a count";
-    CancelAll ["C"] in &[Place::Deliveries], OPERATE, 0 [LINES.all()]
+    CancelAll ["C"] in &[ActionPlace::Deliveries], OPERATE, 0 [LINES.all()]
         "cancel all": "Cancel all that the filter leaves, after a count";
     Obligations ["O"] in ANYWHERE, VIEW, 0
         "unresolved": "What is not yet resolved: who has yet to hear of the end";
     History ["H"] in ANYWHERE, OPERATE, 0
         "history": "Who changed this, when and how; where nothing is selected, everything";
-    Revoke ["d"] in &[Place::Many(Kind::Client)], Need::Write(Role::Admin), 14
+    Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Need::Write(Role::Admin), 14
         "revoke": "Revoke the client's key at once";
-    NextTab ["<Tab>"] in &[Place::Event], Need::None, 11
+    NextTab ["<Tab>"] in &[ActionPlace::Event], Need::None, 11
         "next tab": "Next tab: details, notes and history, explain";
-    LongerCharts ["t"] in &[Place::Overview], Need::None, 12 [LINES.screen()]
+    LongerCharts ["t"] in &[ActionPlace::Overview], Need::None, 12 [LINES.screen()]
         "span": "Show the charts of 1 h, 24 h or 30 d";
     NextLink ["<Tab>"] in LINKED, Need::None, 32 [LINES.screen()]
         "next link": "Go to the next link";
-    Filter ["/"] in &[Place::List], Need::None, 13 [LINES.all().text()]
+    Filter ["/"] in &[ActionPlace::List], Need::None, 13 [LINES.all().text()]
         "filter": "Filter the list";
     MapRight ["<Tab>"] in MAP, Need::None, 11 [LINES.screen()]
         "across": "To what it feeds, round from the right to the left";
@@ -207,21 +213,21 @@ actions! {
         "back across": "To what feeds it, round from the left to the right";
     MapAround ["f"] in MAP, Need::None, 12
         "only around": "Show only what touches this";
-    Search ["/"] in &[Place::Document], Need::None, 34 [LINES.text()]
+    Search ["/"] in &[ActionPlace::Document], Need::None, 34 [LINES.text()]
         "search": "Search the text";
-    NextMatch ["n"] in &[Place::Document], Need::None, 0 [LINES.screen()]
+    NextMatch ["n"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
         "next match": "To the next line that holds what was searched";
-    MatchBefore ["N"] in &[Place::Document], Need::None, 0 [LINES.screen()]
+    MatchBefore ["N"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
         "match before": "To the line before that holds what was searched";
-    Mark ["<Space>"] in &[Place::Events, Place::Deliveries], Need::None, 36 [LINES.several().silent()]
+    Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Need::None, 36 [LINES.several().silent()]
         "mark": "Mark, to act on several at once";
-    MarkAll ["*"] in &[Place::Events, Place::Deliveries], Need::None, 0 [LINES.all().silent()]
+    MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Need::None, 0 [LINES.all().silent()]
         "mark all": "Mark all that are loaded, or none";
-    Sort ["S"] in &[Place::List], Need::None, 38 [LINES.all()]
+    Sort ["S"] in &[ActionPlace::List], Need::None, 38 [LINES.all()]
         "sort": "Sort by the next column, or the other way";
-    Copy ["y"] in &[Place::List, Place::Document], Need::None, 50 [LINES.silent()]
+    Copy ["y"] in &[ActionPlace::List, ActionPlace::Document], Need::None, 50 [LINES.silent()]
         "copy": "Copy the id or name";
-    CopyAs ["Y"] in &[Place::List, Place::Document], Need::None, 0 [LINES.screen()]
+    CopyAs ["Y"] in &[ActionPlace::List, ActionPlace::Document], Need::None, 0 [LINES.screen()]
         "copy as": "Choose what to copy: id, row, JSON, curl or a command";
     Palette [":"] in ANYWHERE, Need::None, 60 [LINES.screen()]
         "palette": "Find a screen, an object or an action";
@@ -287,7 +293,7 @@ actions! {
         "mouse": "Take the mouse, or leave it to the terminal to select text";
     ToggleAges ["Z"] in ANYWHERE, Need::None, 0 [LINES.screen()]
         "ages": "Show in lists how long ago moments are, or the time";
-    ToggleSplit ["|"] in &[Place::List], Need::None, 0 [LINES.screen()]
+    ToggleSplit ["|"] in &[ActionPlace::List], Need::None, 0 [LINES.screen()]
         "split": "Show what is selected beside the list, or the list alone";
     Quit ["q", "<C-c>"] in EVERYWHERE, Need::None, 62 [LINES.silent()]
         "quit": "Quit";

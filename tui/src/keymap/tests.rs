@@ -21,7 +21,7 @@ fn problems(settings: &[KeySetting]) -> String {
     lines.join("\n")
 }
 
-fn action(keymap: &Keymap, keys: &str, place: Place) -> Option<Action> {
+fn action(keymap: &Keymap, keys: &str, place: ActionPlace) -> Option<Action> {
     let keys: Vec<_> = parse(keys).unwrap().into_iter().map(normal).collect();
     match keymap.step(&keys, &place.around()) {
         Meaning::Act(entry) => Some(entry.action),
@@ -32,7 +32,7 @@ fn action(keymap: &Keymap, keys: &str, place: Place) -> Option<Action> {
 #[test]
 fn no_key_of_the_list_means_two_things_on_one_screen() {
     let keymap = Keymap::default();
-    for places in Place::screens() {
+    for places in ActionPlace::screens() {
         let mut seen: Vec<(&[crossterm::event::KeyEvent], &str)> = Vec::new();
         for entry in available(&places) {
             for keys in keymap.keys(entry, &places) {
@@ -79,16 +79,22 @@ fn an_action_takes_several_keys_and_sequences_instead_of_its_own() {
     ];
     let keymap = Keymap::new(&settings).unwrap();
     for keys in ["gg", "<C-x>s", "<lt>"] {
-        assert_eq!(action(&keymap, keys, Place::Events), Some(Action::Top));
+        assert_eq!(
+            action(&keymap, keys, ActionPlace::Events),
+            Some(Action::Top)
+        );
     }
-    assert_eq!(action(&keymap, "g", Place::Events), None);
-    assert_eq!(action(&keymap, "y", Place::Events), None);
+    assert_eq!(action(&keymap, "g", ActionPlace::Events), None);
+    assert_eq!(action(&keymap, "y", ActionPlace::Events), None);
     assert_eq!(
-        action(&keymap, "<C-x>c", Place::Events),
+        action(&keymap, "<C-x>c", ActionPlace::Events),
         Some(Action::CloseEvent)
     );
-    assert_eq!(action(&keymap, "c", Place::Events), None);
-    assert_eq!(action(&keymap, "c", Place::Event), Some(Action::CloseEvent));
+    assert_eq!(action(&keymap, "c", ActionPlace::Events), None);
+    assert_eq!(
+        action(&keymap, "c", ActionPlace::Event),
+        Some(Action::CloseEvent)
+    );
 }
 
 #[test]
@@ -96,12 +102,12 @@ fn an_action_of_everywhere_takes_another_key_in_one_place() {
     let settings = [setting(Some("clients"), "copy", &["B"])];
     let keymap = Keymap::new(&settings).unwrap();
     assert_eq!(
-        action(&keymap, "B", Place::Many(Kind::Client)),
+        action(&keymap, "B", ActionPlace::Many(Kind::Client)),
         Some(Action::Copy)
     );
-    assert_eq!(action(&keymap, "y", Place::Many(Kind::Client)), None);
+    assert_eq!(action(&keymap, "y", ActionPlace::Many(Kind::Client)), None);
     assert_eq!(
-        action(&keymap, "y", Place::Many(Kind::Rule)),
+        action(&keymap, "y", ActionPlace::Many(Kind::Rule)),
         Some(Action::Copy)
     );
 }

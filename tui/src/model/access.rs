@@ -4,7 +4,7 @@ use super::{Connection, Model, sort};
 use crate::{
     client::Request,
     data::{Kind, Word, covers},
-    keymap::{Action, Entry, Need, Place},
+    keymap::{Action, ActionPlace, Entry, Need},
     kind::{self, FieldKind, FieldSpec},
     route::Route,
 };
@@ -96,7 +96,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
                 true
             }
             _ => {
-                let everywhere = entry.places.contains(&Place::Anywhere);
+                let everywhere = entry.places.contains(&ActionPlace::Anywhere);
                 everywhere || !model.page.route.is_list() || model.page.list.count > 0
             }
         };

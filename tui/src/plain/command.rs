@@ -4,7 +4,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{
-    keymap::{self, Action, Entry, Need, Place},
+    keymap::{self, Action, ActionPlace, Entry, Need},
     model::{
         Model, access,
         field::TextField,
@@ -40,9 +40,9 @@ pub(super) enum Meant {
 
 /// Whether an action of a list is about some of its rows.
 fn is_about_rows(entry: &Entry) -> bool {
-    let is_everywhere = entry.places.contains(&Place::Anywhere);
+    let is_everywhere = entry.places.contains(&ActionPlace::Anywhere);
     let mut places = entry.places.iter();
-    places.any(|place| *place != Place::Document) && !is_everywhere && !entry.lines.all
+    places.any(|place| *place != ActionPlace::Document) && !is_everywhere && !entry.lines.all
 }
 
 /// Whether an action shows a page, which is then told.

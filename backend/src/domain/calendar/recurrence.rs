@@ -89,7 +89,7 @@ const TEXT_BYTES_MAX: usize = 1_000;
 
 /// Which way days of the week may be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum OrdinalsOf {
     /// In the month.
     Month,
     /// In the year.
@@ -98,11 +98,11 @@ pub enum Place {
 
 impl Recurrence {
     /// In what days of the week are counted; none where they cannot be.
-    pub fn ordinals_in(&self) -> Option<Place> {
+    pub fn ordinals_in(&self) -> Option<OrdinalsOf> {
         match self.frequency {
             Frequency::Daily | Frequency::Weekly => None,
-            Frequency::Yearly if self.months.is_empty() => Some(Place::Year),
-            Frequency::Monthly | Frequency::Yearly => Some(Place::Month),
+            Frequency::Yearly if self.months.is_empty() => Some(OrdinalsOf::Year),
+            Frequency::Monthly | Frequency::Yearly => Some(OrdinalsOf::Month),
         }
     }
 
@@ -112,7 +112,7 @@ impl Recurrence {
             return Err("counts days of the week, which `FREQ=MONTHLY` and `YEARLY` can".into());
         }
         let month_ordinals = self.weekdays.iter().filter_map(|it| it.ordinal);
-        let is_month = self.ordinals_in() == Some(Place::Month);
+        let is_month = self.ordinals_in() == Some(OrdinalsOf::Month);
         if is_month && { month_ordinals }.any(|it| it.abs() > 5) {
             return Err("asks for a sixth day of the week in a month".into());
         }

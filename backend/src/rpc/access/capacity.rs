@@ -1,7 +1,7 @@
 //! How many calls are under way at once, and how much memory what they bring may take.
 //!
 //! Intake, reading, changing and following have capacities of their own, so that a flood of one leaves
-//! the others served; and of each one client has at most a quarter. A unary call takes its place when
+//! the others served; and of each one client has at most a quarter. A unary call takes its permit when
 //! its message is there: who sends slowly holds nobody up. What finds none is told so at once, with
 //! when to come back.
 
@@ -12,7 +12,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use bellwether_proto::listen::{Full, Place, Pool, network_of};
+use bellwether_proto::listen::{Full, Permit, Pool, network_of};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tonic::{Code, Status, body::Body};
@@ -94,7 +94,7 @@ impl Capacities {
     }
 
     /// What a call of that class may take; nothing is taken for what is always answered. A stream has
-    /// its place from now on, a unary call when its message is there.
+    /// its permit from now on, a unary call when its message is there.
     ///
     /// # Errors
     /// When as many of the class are under way as may be, with when to come back.
@@ -110,10 +110,10 @@ impl Capacities {
             Class::Stream => &classes.streams,
             Class::HealthWatch => &classes.health_watches,
         };
-        let mut place = calls.place(Some(holder.clone()));
-        let mut arriving = classes.arriving.place(Some(holder.clone()));
+        let mut permit = calls.permit(Some(holder.clone()));
+        let mut arriving = classes.arriving.permit(Some(holder.clone()));
         if class.is_streaming() {
-            take_call(&mut place)?;
+            take_call(&mut permit)?;
         } else {
             take_call(&mut arriving)?;
         }
@@ -122,9 +122,9 @@ impl Capacities {
             _ => OTHERS_UNFOLD,
         };
         let taken = Mutex::new(Taken {
-            place,
+            permit,
             arriving: Some(arriving),
-            memory: classes.memory.place(Some(holder)),
+            memory: classes.memory.permit(Some(holder)),
             free_bytes: 0,
         });
         Ok(Some(Share {
@@ -134,8 +134,8 @@ impl Capacities {
     }
 }
 
-fn take_call(place: &mut Place<Holder>) -> Result<(), Status> {
-    place.take(1).map_err(|full| {
+fn take_call(permit: &mut Permit<Holder>) -> Result<(), Status> {
+    permit.take(1).map_err(|full| {
         busy(match full {
             Full::All => "too many calls of this kind are under way; try again in a moment",
             Full::Share => {
@@ -155,19 +155,19 @@ pub(super) struct Share {
 
 #[derive(Debug)]
 struct Taken {
-    place: Place<Holder>,
+    permit: Permit<Holder>,
     /// Until the message is there.
-    arriving: Option<Place<Holder>>,
-    memory: Place<Holder>,
+    arriving: Option<Permit<Holder>>,
+    memory: Permit<Holder>,
     /// Memory that is taken and not used yet.
     free_bytes: usize,
 }
 
 impl Share {
-    /// Takes the place and the memory for a message that is there, and counts its entries.
+    /// Takes the permit and the memory for a message that is there, and counts its entries.
     ///
     /// # Errors
-    /// When there is no place or no memory for it, or it has too many entries.
+    /// When there is no permit or no memory for it, or it has too many entries.
     pub(super) fn take(&self, message: &[u8]) -> Result<(), Status> {
         look_at(
             message,
@@ -179,7 +179,7 @@ impl Share {
     }
 
     /// Takes the memory for a message while it arrives in a body, and counts its entries; takes the
-    /// place when it is there.
+    /// permit when it is there.
     pub(super) fn measure(&self, body: Body) -> Body {
         Body::new(Measured {
             body,
@@ -218,13 +218,13 @@ fn look_at(
     Ok(entries.look_at(data)?)
 }
 
-/// The message is there: its call takes its place.
+/// The message is there: its call takes its permit.
 fn is_there(taken: &Mutex<Taken>) -> Result<(), Status> {
     let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
     if taken.arriving.is_none() {
         return Ok(());
     }
-    take_call(&mut taken.place)?;
+    take_call(&mut taken.permit)?;
     taken.arriving = None;
     Ok(())
 }
@@ -289,7 +289,7 @@ impl http_body::Body for Measured {
     }
 
     fn is_end_stream(&self) -> bool {
-        // Whoever reads it has to come to its end, where the place is taken.
+        // Whoever reads it has to come to its end, where the permit is taken.
         self.ended
     }
 

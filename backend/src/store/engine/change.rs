@@ -80,7 +80,7 @@ impl Change {
 pub struct Set {
     /// The changes.
     pub changes: Vec<Change>,
-    /// The place in the change log up to which was read what the changes were decided by. The set
+    /// The position in the change log up to which was read what the changes were decided by. The set
     /// conflicts when a change that [`Change::defines`] was committed after it; none rests on
     /// nothing.
     pub rests_on: Option<u64>,
@@ -98,8 +98,8 @@ impl From<Vec<Change>> for Set {
 /// What a set of changes became.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Applied {
-    /// The commit's place in the change log; other sets may be in the same commit.
-    pub place: u64,
+    /// The commit's position in the change log; other sets may be in the same commit.
+    pub position: u64,
     /// The version of every record that it stored or touched.
     pub version: u64,
 }

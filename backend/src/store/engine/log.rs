@@ -12,7 +12,7 @@ pub(super) const DELTA_STEPS_MAX: usize = 1_000;
 /// One step of the change log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logged {
-    /// The commit's place in the log; rises by one a commit.
+    /// The commit's position in the log; rises by one a commit.
     pub sequence: u64,
     /// The records that changed, as `(kind, key)`, but for changes that were not to be logged.
     pub changed: Vec<(Kind, Vec<u8>)>,
@@ -31,12 +31,12 @@ pub struct Changed {
     pub attempts: Vec<Row>,
 }
 
-/// What changed after a place in the log, all of it read at one point in time.
+/// What changed after a position in the log, all of it read at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Delta {
-    /// Everything up to this place is in it.
+    /// Everything up to this position is in it.
     pub through: u64,
-    /// The newest place at that time. When it is `through`, nothing is left out.
+    /// The newest position at that time. When it is `through`, nothing is left out.
     pub head: u64,
     /// The records, each once.
     pub changed: Vec<Changed>,

@@ -33,9 +33,9 @@ struct Tables {
     indexes: HashMap<Index, BTreeMap<Vec<u8>, Vec<u8>>>,
     log: VecDeque<Logged>,
     head: u64,
-    /// The newest version; no place in the log, so that nobody takes the one for the other.
+    /// The newest version; no position in the log, so that nobody takes the one for the other.
     version: u64,
-    /// The newest place at which something changed that decisions rest on.
+    /// The newest position at which something changed that decisions rest on.
     definitions: u64,
 }
 
@@ -73,7 +73,10 @@ impl MemoryEngine {
 impl Tables {
     /// Whether a set of changes can be applied.
     fn check(&self, set: &Set) -> Result<(), EngineError> {
-        if set.rests_on.is_some_and(|place| place < self.definitions) {
+        if set
+            .rests_on
+            .is_some_and(|position| position < self.definitions)
+        {
             return Err(EngineError::conflict());
         }
         let changes = &set.changes;
@@ -212,7 +215,7 @@ impl Engine for MemoryEngine {
         tables.head = sequence;
         self.head.send_replace(sequence);
         Ok(Applied {
-            place: sequence,
+            position: sequence,
             version,
         })
     }

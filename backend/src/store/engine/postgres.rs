@@ -45,7 +45,7 @@ use tokio_postgres::{Error, Row as DatabaseRow, types::FromSql};
 
 pub use self::{
     address::{Address, SCHEMA},
-    migration::{Layout, migrate},
+    migration::{Layout, empty, migrate},
     node::Node,
     status::{Status, StoreStatus, status},
 };
@@ -422,8 +422,8 @@ impl Engine for PostgresEngine {
         node::alive(&self.readers).await
     }
 
-    async fn followed_by_all(&self, place: u64, within: Duration) -> Result<bool, EngineError> {
-        node::followed(&self.readers, place, within).await
+    async fn followed_by_all(&self, position: u64, within: Duration) -> Result<bool, EngineError> {
+        node::followed(&self.readers, position, within).await
     }
 
     async fn close(&self) {
@@ -438,7 +438,7 @@ impl Engine for PostgresEngine {
     }
 }
 
-/// The steps after a place, of rows from that place on; none when the place is not in the log. The
+/// The steps after a position, of rows from that position on; none when the position is not in the log. The
 /// limit is of the rows.
 fn steps_after(
     sequence: u64,
@@ -447,8 +447,8 @@ fn steps_after(
 ) -> Result<Option<Vec<Logged>>, EngineError> {
     let mut steps = Vec::with_capacity(rows.len());
     for row in rows {
-        let place: i64 = get(row, 0)?;
-        steps.push(known::step(place.unsigned_abs(), get(row, 1)?)?);
+        let position: i64 = get(row, 0)?;
+        steps.push(known::step(position.unsigned_abs(), get(row, 1)?)?);
     }
     let Some(first) = steps.first().map(|step| step.sequence) else {
         return Ok(None);
@@ -462,7 +462,7 @@ fn steps_after(
     Ok(Some(steps))
 }
 
-/// What changed after a place, as it is at a moment.
+/// What changed after a position, as it is at a moment.
 async fn delta(
     moment: &Moment<'_>,
     sequence: u64,
@@ -554,4 +554,4 @@ async fn attempts(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -3,7 +3,7 @@
 /// A record as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Rises with every change of the record; versions are not reused after a delete. It is no place
+    /// Rises with every change of the record; versions are not reused after a delete. It is no position
     /// in the change log.
     pub version: u64,
     /// The encoded record.

@@ -99,8 +99,8 @@ pub struct Settings {
     /// The length of the file, in bytes, from which on commits of two phases save what a repair
     /// would have to find out.
     pub quick_repair_from: u64,
-    /// The place after which the change log of a new file begins.
-    pub first_place: u64,
+    /// The position after which the change log of a new file begins.
+    pub first_position: u64,
     /// What memory holds before it is moved into the tree, in bytes.
     pub memory_bytes: usize,
     /// How long each of the two files of the log may be, in bytes.
@@ -116,7 +116,7 @@ impl Settings {
             cache_bytes,
             two_phase_commit: true,
             quick_repair_from: STORE_QUICK_REPAIR_FROM,
-            first_place: 0,
+            first_position: 0,
             memory_bytes: STORE_MEMORY_BYTES,
             log_bytes: STORE_LOG_BYTES,
             fan: STORE_RUNS_UNITED,
@@ -144,7 +144,7 @@ struct Shared {
     queue: Queue,
     errands: Errands,
     head: watch::Sender<u64>,
-    /// By the number of a kind, the newest place at which one was changed, or a later one.
+    /// By the number of a kind, the newest position at which one was changed, or a later one.
     changed: [AtomicU64; KINDS],
 }
 
@@ -289,10 +289,10 @@ impl Shared {
     }
 
     /// Notes a change of kinds, a bit for the number of each.
-    fn note_changed(&self, kinds: u32, place: u64) {
+    fn note_changed(&self, kinds: u32, position: u64) {
         for (number, changed) in self.changed.iter().enumerate() {
             if kinds & (1 << number) != 0 {
-                changed.store(place, Ordering::Release);
+                changed.store(position, Ordering::Release);
             }
         }
     }
@@ -409,8 +409,8 @@ impl Engine for RedbEngine {
     }
 
     fn last_changed(&self, kinds: &[Kind]) -> u64 {
-        let place = |kind: &Kind| self.shared.changed[*kind as usize].load(Ordering::Acquire);
-        kinds.iter().map(place).max().unwrap_or_default()
+        let position = |kind: &Kind| self.shared.changed[*kind as usize].load(Ordering::Acquire);
+        kinds.iter().map(position).max().unwrap_or_default()
     }
 
     async fn log_head(&self) -> Result<u64, EngineError> {

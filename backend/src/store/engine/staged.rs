@@ -19,7 +19,7 @@ use crate::store::engine::{
 #[derive(Debug)]
 pub struct StagedEngine {
     base: Arc<dyn Engine>,
-    /// The newest place in the base's log when this was made.
+    /// The newest position in the base's log when this was made.
     from: u64,
     staged: Mutex<Staged>,
     head: watch::Sender<u64>,
@@ -233,7 +233,7 @@ impl Engine for StagedEngine {
         drop(staged);
         self.head.send_replace(sequence);
         Ok(Applied {
-            place: sequence,
+            position: sequence,
             version,
         })
     }

@@ -1,5 +1,9 @@
 //! Opening the store in a database. Whoever serves makes nothing there: no tables, no keys.
 
+mod draft;
+
+pub(in crate::store) use self::draft::DatabaseDraft;
+
 use std::{
     fs, io,
     io::Write,
@@ -25,12 +29,12 @@ const UNFINISHED: &str = "`bellwether store init` did not finish there; run it a
 
 /// Where a store is in a database, with the keys that belong to it.
 #[derive(Debug)]
-struct DatabaseUrl {
+struct DatabaseLocation {
     address: Address,
     key_file: PathBuf,
 }
 
-impl DatabaseUrl {
+impl DatabaseLocation {
     fn of(database: &DatabaseConfig) -> Result<Self, OpenError> {
         let DatabaseConfig {
             url,
@@ -86,7 +90,7 @@ impl DatabaseUrl {
     }
 }
 
-impl Whereabouts for DatabaseUrl {
+impl Whereabouts for DatabaseLocation {
     fn fault(&self, source: EngineError) -> OpenError {
         self.refuse(source.to_string())
     }
@@ -101,7 +105,7 @@ impl Whereabouts for DatabaseUrl {
 
 /// Opens the store for a node that serves.
 pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> {
-    let place = DatabaseUrl::of(database)?;
+    let place = DatabaseLocation::of(database)?;
     let missing = || {
         place
             .key_fault("it is missing; put the file there that `bellwether store init` made".into())
@@ -125,7 +129,8 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
     }
 }
 
-async fn check(store: &Store, place: &DatabaseUrl) -> Result<(), OpenError> {
+async fn check(store: &Store, place: &DatabaseLocation) -> Result<(), OpenError> {
+    draft::check(store, place).await?;
     let format = format::in_store(store).await;
     match format.map_err(|source| place.fault(source))? {
         Some(format::NEWEST) => {}
@@ -163,7 +168,7 @@ async fn check(store: &Store, place: &DatabaseUrl) -> Result<(), OpenError> {
 /// # Errors
 /// See [`OpenError`].
 pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenError> {
-    let place = DatabaseUrl::of(database)?;
+    let place = DatabaseLocation::of(database)?;
     let server = place.status().await?;
     server.check_server().map_err(|why| place.refuse(why))?;
     let sealer = if let Some(sealer) = place.key()? {
@@ -182,6 +187,7 @@ pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenEr
     let store = place.open(&database.node_name, sealer).await?;
     let made = async {
         let fault = |source| place.fault(source);
+        draft::check(&store, &place).await?;
         if format::in_store(&store).await.map_err(fault)?.is_none() {
             format::write(&store).await.map_err(fault)?;
         }
@@ -199,7 +205,7 @@ pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenEr
 /// # Errors
 /// See [`OpenError`].
 pub async fn migrate_database(database: &DatabaseConfig) -> Result<Layout, OpenError> {
-    let place = DatabaseUrl::of(database)?;
+    let place = DatabaseLocation::of(database)?;
     let found = place.status().await?;
     found.check_server().map_err(|why| place.refuse(why))?;
     let Some(layout) = found.layout else {
@@ -223,7 +229,7 @@ pub async fn migrate_database(database: &DatabaseConfig) -> Result<Layout, OpenE
 /// # Errors
 /// See [`OpenError`].
 pub async fn database_script(database: &DatabaseConfig) -> Result<String, OpenError> {
-    let place = DatabaseUrl::of(database)?;
+    let place = DatabaseLocation::of(database)?;
     let found = place.status().await?.layout;
     if found.is_some_and(|found| found.version >= Layout::NEWEST) {
         return Ok("-- The tables have the newest layout.\n".into());
@@ -237,7 +243,7 @@ pub async fn database_script(database: &DatabaseConfig) -> Result<String, OpenEr
 /// # Errors
 /// See [`OpenError`].
 pub async fn database_status(database: &DatabaseConfig) -> Result<Status, OpenError> {
-    DatabaseUrl::of(database)?.status().await
+    DatabaseLocation::of(database)?.status().await
 }
 
 /// Changes the key file of a store that no node uses; answers the number of the newest key in it.
@@ -245,7 +251,7 @@ pub(super) async fn change_keys(
     database: &DatabaseConfig,
     change: Change,
 ) -> Result<u32, OpenError> {
-    let place = DatabaseUrl::of(database)?;
+    let place = DatabaseLocation::of(database)?;
     let found = place.status().await?;
     found.check().map_err(|why| place.refuse(why))?;
     let nodes = found.store.iter().flat_map(|store| &store.nodes);

@@ -59,7 +59,7 @@ impl Draft {
         data_dir: &Path,
         key: &[u8],
         cache_bytes: usize,
-        first_place: u64,
+        first_position: u64,
     ) -> Result<Self, OpenError> {
         let folder = Arc::new(Folder::take(data_dir)?);
         folder.write_private(
@@ -68,7 +68,7 @@ impl Draft {
         )?;
         folder.discard_unfinished()?;
         folder.write_private(KEY, key)?;
-        match Self::make(&folder, cache_bytes, first_place).await {
+        match Self::make(&folder, cache_bytes, first_position).await {
             Ok((sealer, store)) => Ok(Self {
                 folder,
                 sealer,
@@ -84,13 +84,13 @@ impl Draft {
     async fn make(
         folder: &Arc<Folder>,
         cache_bytes: usize,
-        first_place: u64,
+        first_position: u64,
     ) -> Result<(Arc<Sealer>, Store), OpenError> {
         let sealer = Arc::new(KeyFile::of(folder).read()?);
         let settings = Settings {
             two_phase_commit: false,
             quick_repair_from: u64::MAX,
-            first_place,
+            first_position,
             ..Settings::with_cache(cache_bytes)
         };
         let medium = Disk::draft(Arc::clone(folder));

@@ -9,7 +9,7 @@ use crate::{
         Direction, EngineError, Kind, Lane, Range, Record, Sealer, Store,
         engine::{Action, Change, Expect, Row},
         record::proven_since,
-        seal::Place,
+        seal::SealContext,
     },
 };
 
@@ -18,7 +18,7 @@ const PREFIX: &[u8] = b"seal/";
 const TEXT: &str = "bellwether, proven";
 /// What was sealed before.
 const UNPROVEN: &str = "bellwether";
-const PLACE: Place<'_> = Place {
+const CONTEXT: SealContext<'_> = SealContext {
     record: RecordId::from_bytes([0; 16]),
     field: "check",
 };
@@ -83,7 +83,7 @@ pub(super) async fn judge(
         .map_err(|source| place.fault(source))?;
     let mut is_proven = true;
     for (key, row) in &checks {
-        match sealer.open(PLACE, &row.value) {
+        match sealer.open(CONTEXT, &row.value) {
             Ok(text) if text.reveal() == TEXT => {}
             Ok(text) if text.reveal() == UNPROVEN => is_proven = false,
             _ => {
@@ -132,7 +132,7 @@ async fn adopt(
 ) -> Result<(), EngineError> {
     let own = checks.iter().find(|(key, _)| key == newest);
     let expect = own.map_or(Expect::Absent, |(_, row)| Expect::Version(row.version));
-    let put = Action::Put(sealer.seal(PLACE, &Secret::new(TEXT)));
+    let put = Action::Put(sealer.seal(CONTEXT, &Secret::new(TEXT)));
     let put = change(Kind::Meta, newest, expect, put);
     store.engine().apply(Lane::Admin, vec![put].into()).await?;
     let old = checks.iter().filter(|(key, _)| key != newest);

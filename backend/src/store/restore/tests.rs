@@ -1,5 +1,7 @@
 //! Tests of backing up and restoring, on real files.
 
+mod database;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -144,7 +146,7 @@ async fn what_is_restored_is_what_was_backed_up_and_its_log_lies_beyond() {
         assert_eq!(log, None, "a token of the old life is told of a gap");
     }
     let beginning = new.engine().log_head().await.unwrap();
-    let of_a_later_life = super::first_place(place, NOW_MS + 1);
+    let of_a_later_life = super::first_position(place, NOW_MS + 1);
     assert!(place < beginning && beginning < of_a_later_life);
     assert!(!setup.config().data_dir.join("restore.unfinished").exists());
     let again = setup.restore(None).await.unwrap_err();

@@ -12,13 +12,13 @@ impl Check<'_> {
     /// Reads the change log: its steps follow each other to the newest, and no record that it names
     /// is older than the step that names it.
     pub(super) async fn log(&mut self) -> Result<(), EngineError> {
-        let mut place = self.oldest_place().await?;
+        let mut place = self.oldest_position().await?;
         while place < self.head {
             let begun = Instant::now();
             let steps = self.store.engine().log_after(place, STEPS).await?;
             if steps.is_none() && self.is_in_use {
                 // It was forgotten since the last step was read.
-                place = self.oldest_place().await?.max(place + 1);
+                place = self.oldest_position().await?.max(place + 1);
                 continue;
             }
             let steps = steps.unwrap_or_default();
@@ -77,7 +77,7 @@ impl Check<'_> {
     }
 
     /// The place before the oldest step that is remembered.
-    async fn oldest_place(&self) -> Result<u64, EngineError> {
+    async fn oldest_position(&self) -> Result<u64, EngineError> {
         let (mut forgotten, mut known) = (0, self.head);
         if self.is_known(0).await? {
             return Ok(0);

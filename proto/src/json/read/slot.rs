@@ -16,7 +16,7 @@ use crate::json::{
 
 /// Where a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ValuePosition {
     /// After the field's name: `null` means absent, and a zero may be left out.
     Field,
     /// In a list or as a map's value: always written, and `null` is not a value.
@@ -33,7 +33,7 @@ pub(super) fn fields<'de, A: MapAccess<'de>>(
     map: A,
 ) -> Result<(), A::Error> {
     object::fields(sink, message, map, |sink, field, map| {
-        let place = Place::Field;
+        let place = ValuePosition::Field;
         map.next_value_seed(Slot { sink, field, place })
     })
 }
@@ -45,7 +45,7 @@ fn entries<'de, A: MapAccess<'de>>(
     map: A,
 ) -> Result<(), A::Error> {
     object::entries(sink, field, map, |sink, field, map| {
-        let place = Place::Element { packed: false };
+        let place = ValuePosition::Element { packed: false };
         map.next_value_seed(Slot { sink, field, place })
     })
 }
@@ -54,7 +54,7 @@ fn entries<'de, A: MapAccess<'de>>(
 struct Slot<'s, 'p> {
     sink: &'s mut Sink<'p>,
     field: &'p FieldPlan,
-    place: Place,
+    place: ValuePosition,
 }
 
 impl<'de> DeserializeSeed<'de> for Slot<'_, '_> {
@@ -179,8 +179,8 @@ mod value_field {
 impl Slot<'_, '_> {
     fn expected(&self) -> Expected {
         match (self.place, self.field.cardinality, self.field.kind) {
-            (Place::Field, Cardinality::Repeated { .. }, _) => Expected::List,
-            (Place::Field, Cardinality::Map, _) => Expected::Map,
+            (ValuePosition::Field, Cardinality::Repeated { .. }, _) => Expected::List,
+            (ValuePosition::Field, Cardinality::Map, _) => Expected::Map,
             (_, _, Kind::Message(id)) => Expected::Message(id, self.sink.plan.messages[id].shape),
             _ => Expected::Scalar,
         }
@@ -217,7 +217,7 @@ impl Slot<'_, '_> {
         };
         if is_value {
             self.token(Token::Null);
-        } else if self.place != Place::Field {
+        } else if self.place != ValuePosition::Field {
             self.refuse("null");
         }
         is_value
@@ -235,7 +235,7 @@ impl Slot<'_, '_> {
                     Slot {
                         sink,
                         field,
-                        place: Place::Field,
+                        place: ValuePosition::Field,
                     }
                     .scalar(token);
                 });
@@ -263,8 +263,8 @@ impl Slot<'_, '_> {
         match from_token(self.sink.plan, self.field.kind, token) {
             Err(description) => self.sink.violations.add(description),
             Ok(scalar) => match self.place {
-                Place::Element { packed: true } => scalar.put(&mut self.sink.out),
-                Place::Field if !self.field.presence && scalar.is_zero() => {}
+                ValuePosition::Element { packed: true } => scalar.put(&mut self.sink.out),
+                ValuePosition::Field if !self.field.presence && scalar.is_zero() => {}
                 _ => scalar.put_field(&mut self.sink.out, self.field.number),
             },
         }
@@ -312,7 +312,7 @@ pub(super) fn text_field<'p>(sink: &mut Sink<'p>, field: &'p FieldPlan, text: &s
     let mut slot = Slot {
         sink,
         field,
-        place: Place::Element { packed: false },
+        place: ValuePosition::Element { packed: false },
     };
     match slot.expected() {
         Expected::Scalar => match from_text(slot.sink.plan, field.kind, text) {
@@ -393,7 +393,7 @@ fn elements<'de, 'p, A: SeqAccess<'de>>(
         let slot = Slot {
             sink: &mut *sink,
             field,
-            place: Place::Element { packed },
+            place: ValuePosition::Element { packed },
         };
         if seq.next_element_seed(slot)?.is_none() {
             break;
@@ -427,7 +427,7 @@ fn value(sink: &mut Sink<'_>, message: MessageId, token: Token<'_>) {
     Slot {
         sink,
         field,
-        place: Place::Element { packed: false },
+        place: ValuePosition::Element { packed: false },
     }
     .scalar(token);
 }

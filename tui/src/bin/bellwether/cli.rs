@@ -270,7 +270,8 @@ pub(crate) enum Command {
     /// Write a backup of a running service, or of a data folder that is not in use. Said again after
     /// it was cut off, it goes on where it was.
     Backup(BackupArguments),
-    /// Make an empty or new data folder (--data-dir) out of a backup.
+    /// Make an empty or new data folder (--data-dir) out of a backup, or a store in a schema of a database
+    /// (--store) that holds none.
     Restore(RestoreArguments),
     /// Look after a store in a database (--store).
     #[cfg(feature = "embedded")]

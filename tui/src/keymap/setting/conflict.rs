@@ -6,7 +6,7 @@ use crossterm::event::{KeyCode, KeyModifiers};
 
 use super::{KeyProblem, Keymap, Keys, Read, notation::written};
 use crate::keymap::{
-    actions::{Action, Entry, Place},
+    actions::{Action, ActionPlace, Entry},
     available, entry,
 };
 
@@ -34,7 +34,7 @@ impl Bound<'_> {
 pub(super) fn find(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
     // By setting and by what is said of it, so that it is said once and for all its screens.
     let mut found: BTreeMap<(usize, String), Vec<String>> = BTreeMap::new();
-    for places in Place::screens() {
+    for places in ActionPlace::screens() {
         let bound = bound(keymap, settings, &places);
         for (index, one) in bound.iter().enumerate() {
             for other in &bound[index + 1..] {
@@ -58,10 +58,10 @@ pub(super) fn find(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
     problems
 }
 
-fn bound<'a>(keymap: &Keymap, settings: &'a [Read<'a>], places: &[Place]) -> Vec<Bound<'a>> {
+fn bound<'a>(keymap: &Keymap, settings: &'a [Read<'a>], places: &[ActionPlace]) -> Vec<Bound<'a>> {
     let mut all = Vec::new();
     for entry in available(places) {
-        let set = |place: Option<Place>| {
+        let set = |place: Option<ActionPlace>| {
             settings
                 .iter()
                 .rposition(|read| read.entry.action == entry.action && read.place == place)
@@ -122,8 +122,9 @@ fn trapped(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
     }
     for action in [Action::Quit, Action::Help] {
         // Ctrl-C leaves a form whatever is set.
-        let safe = |places: &[Place; 3]| action == Action::Quit && places[0] == Place::Form;
-        let without: Vec<String> = Place::screens()
+        let safe =
+            |places: &[ActionPlace; 3]| action == Action::Quit && places[0] == ActionPlace::Form;
+        let without: Vec<String> = ActionPlace::screens()
             .filter(|places| keymap.keys(entry(action), places).next().is_none() && !safe(places))
             .map(|places| places[0].name())
             .collect();

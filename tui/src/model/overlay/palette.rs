@@ -7,7 +7,7 @@ use nucleo_matcher::{
 
 use crate::{
     data::Kind,
-    keymap::{self, Action, Entry, Place},
+    keymap::{self, Action, ActionPlace, Entry},
     kind, limits,
     model::{
         Model, access,
@@ -183,11 +183,11 @@ fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
 }
 
 /// The heading of the help for what can be done in a place.
-fn section(place: Place) -> &'static str {
+fn section(place: ActionPlace) -> &'static str {
     match place {
-        Place::Anywhere => "Everywhere",
-        Place::List => "In every list",
-        Place::Document => "On every page",
+        ActionPlace::Anywhere => "Everywhere",
+        ActionPlace::List => "In every list",
+        ActionPlace::Document => "On every page",
         _ => "Here",
     }
 }
@@ -210,7 +210,7 @@ fn actions(model: &Model) -> Vec<(usize, Item)> {
         .collect()
 }
 
-fn keys(model: &Model, entry: &Entry, places: &[Place]) -> String {
+fn keys(model: &Model, entry: &Entry, places: &[ActionPlace]) -> String {
     let keys: Vec<String> = model
         .keymap
         .keys(entry, places)

@@ -217,7 +217,7 @@ impl<'a> Batch<'a> {
         let past = past.asking(causes).freeing(together.0.clone());
         let now_ms = self.deciding.clock.now_ms();
         let mut changes = store.changes();
-        changes.rest_on(snapshot.place());
+        changes.rest_on(snapshot.position());
         let mut reports = Reports::default();
         for stored in found {
             let mut next = stored.value.clone();

@@ -36,7 +36,7 @@ pub(in crate::store) async fn a_record_reads_as_it_was_written(engine: &dyn Engi
 pub(in crate::store) async fn a_set_with_one_wrong_expectation_changes_nothing(
     engine: &dyn Engine,
 ) {
-    let Applied { place, version } = apply(engine, vec![insert(Kind::Rule, b"a", b"1")])
+    let Applied { position, version } = apply(engine, vec![insert(Kind::Rule, b"a", b"1")])
         .await
         .unwrap();
     let put = |key: &[u8], expect| change(Kind::Rule, key, expect, Action::Put(b"2".into()));
@@ -66,7 +66,7 @@ pub(in crate::store) async fn a_set_with_one_wrong_expectation_changes_nothing(
         Some((b"1".into(), version))
     );
     assert_eq!(read(engine, Kind::Rule, b"b").await, None);
-    assert_eq!(engine.log_head().await.unwrap(), place);
+    assert_eq!(engine.log_head().await.unwrap(), position);
 }
 
 /// Records with an entry each, the entries in another order than the records.
@@ -227,8 +227,8 @@ pub(in crate::store) async fn a_check_writes_nothing_and_holds_the_set_to_the_ve
     let work = |key: &[u8]| insert(Kind::Delivery, key, b"");
     // Many may rest on one record at the same moment.
     let sets = (0..8_u8).map(|number| apply(engine, vec![work(&[number]), check(version)]));
-    let places = futures_util::future::join_all(sets).await;
-    let last = places.into_iter().map(|it| it.unwrap().place).max();
+    let positions = futures_util::future::join_all(sets).await;
+    let last = positions.into_iter().map(|it| it.unwrap().position).max();
     assert_eq!(
         read(engine, Kind::Rule, b"claim").await,
         Some((b"1".into(), version))
@@ -276,12 +276,12 @@ pub(in crate::store) async fn what_rests_on_definitions_conflicts_once_they_chan
         };
         engine.apply(Lane::Bulk, set).await
     };
-    let before = rest_on(b"before", Some(made.place - 1)).await;
+    let before = rest_on(b"before", Some(made.position - 1)).await;
     assert!(is_conflict(&before), "{before:?}");
-    rest_on(b"at", Some(made.place)).await.unwrap();
+    rest_on(b"at", Some(made.position)).await.unwrap();
     // Other changes do not matter.
-    let other = rest_on(b"still", Some(made.place)).await.unwrap();
-    rest_on(b"ahead", Some(other.place)).await.unwrap();
+    let other = rest_on(b"still", Some(made.position)).await.unwrap();
+    rest_on(b"ahead", Some(other.position)).await.unwrap();
     let edit = change(
         Kind::Rule,
         b"r",
@@ -289,23 +289,23 @@ pub(in crate::store) async fn what_rests_on_definitions_conflicts_once_they_chan
         Action::Put(b"2".into()),
     );
     let edited = apply(engine, vec![defines(edit)]).await.unwrap();
-    let stale = rest_on(b"stale", Some(edited.place - 1)).await;
+    let stale = rest_on(b"stale", Some(edited.position - 1)).await;
     assert!(is_conflict(&stale), "{stale:?}");
     assert_eq!(read(engine, Kind::Occurrence, b"stale").await, None);
-    rest_on(b"new", Some(edited.place)).await.unwrap();
+    rest_on(b"new", Some(edited.position)).await.unwrap();
     rest_on(b"none", None).await.unwrap();
     // A decision and an edit at the same moment: it never rests on what was, and comes after it.
     for round in 0..20_u8 {
-        let place = engine.log_head().await.unwrap();
+        let position = engine.log_head().await.unwrap();
         let edit = [defines(insert(Kind::Trigger, &[round], b""))];
         let key = [round];
         let (edited, decided) = tokio::join!(
             engine.apply(Lane::Admin, edit.to_vec().into()),
-            rest_on(&key, Some(place)),
+            rest_on(&key, Some(position)),
         );
         let edited = edited.unwrap();
         match decided {
-            Ok(decided) => assert!(decided.place <= edited.place, "round {round}"),
+            Ok(decided) => assert!(decided.position <= edited.position, "round {round}"),
             Err(error) => assert!(matches!(error, EngineError::Conflict(_)), "{error:?}"),
         }
     }

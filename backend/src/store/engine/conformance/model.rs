@@ -169,7 +169,7 @@ pub(in crate::store) async fn every_walk_through_the_model_ends_alike(engine: &d
             let theirs = model.apply(Lane::Admin, changes.clone().into()).await;
             match (&ours, &theirs) {
                 (Ok(ours), Ok(theirs)) => {
-                    assert_eq!(ours.place, theirs.place);
+                    assert_eq!(ours.position, theirs.position);
                     versions.note(theirs.version, ours.version);
                 }
                 (Err(EngineError::Conflict(ours)), Err(EngineError::Conflict(theirs))) => {

@@ -239,8 +239,8 @@ pub(in crate::store) async fn kinds_tell_when_they_were_changed_last(engine: &dy
             .map(|kind| insert(kind, &[round], b""))
             .collect();
         let changed: Vec<_> = set.iter().map(|change| change.kind as u8).collect();
-        let place = apply(engine, set).await.unwrap().place;
-        last.extend(changed.into_iter().map(|kind| (kind, place)));
+        let position = apply(engine, set).await.unwrap().position;
+        last.extend(changed.into_iter().map(|kind| (kind, position)));
         for kind in Kind::ALL {
             let truth = last.get(&(kind as u8)).copied().unwrap_or_default();
             assert!(engine.last_changed(&[kind]) >= truth, "{kind:?}");
@@ -258,16 +258,16 @@ pub(in crate::store) async fn the_log_tells_what_changed_since_a_place(engine: &
         insert(Kind::Attempt, b"a", b""),
     ];
     let Applied {
-        place: first,
+        position: first,
         version,
     } = apply(engine, set).await.unwrap();
     let second = apply(engine, vec![insert(Kind::Meta, b"m", b"")])
         .await
         .unwrap()
-        .place;
+        .position;
     let expect = Expect::Version(version);
     let delete = change(Kind::Delivery, b"d", expect, Action::Delete);
-    let third = apply(engine, vec![delete]).await.unwrap().place;
+    let third = apply(engine, vec![delete]).await.unwrap().position;
     let logged = |sequence, changed: &[(Kind, &[u8])]| Logged {
         sequence,
         changed: changed
@@ -296,7 +296,7 @@ pub(in crate::store) async fn the_signal_follows_the_log(engine: &dyn Engine) {
     let sequence = apply(engine, vec![insert(Kind::Rule, b"a", b"")])
         .await
         .unwrap()
-        .place;
+        .position;
     assert!(
         *engine.log_signal().borrow() >= sequence,
         "it is known at once"
@@ -315,7 +315,7 @@ pub(in crate::store) async fn a_delta_tells_records_as_they_are_now(engine: &dyn
         insert(Kind::Health, b"h", b"1"),
     ];
     let Applied {
-        place: first,
+        position: first,
         version,
     } = apply(engine, set).await.unwrap();
     let delete = change(
@@ -324,8 +324,9 @@ pub(in crate::store) async fn a_delta_tells_records_as_they_are_now(engine: &dyn
         Expect::Version(version),
         Action::Delete,
     );
-    let second = apply(engine, vec![delete]).await.unwrap().place;
-    let delta = async |place, bytes_max| engine.changed_after(place, bytes_max).await.unwrap();
+    let second = apply(engine, vec![delete]).await.unwrap().position;
+    let delta =
+        async |position, bytes_max| engine.changed_after(position, bytes_max).await.unwrap();
 
     let all = delta(start, usize::MAX).await.unwrap();
     assert_eq!((all.through, all.head), (second, second));

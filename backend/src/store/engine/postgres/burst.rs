@@ -150,7 +150,7 @@ fn judge(calls: &[Call<'_>], answers: Vec<Answer>, warned: impl Fn() -> bool) ->
         u64::try_from(number).ok()
     };
     match (answered(Query::Version), answered(Query::Step)) {
-        (Some(version), Some(place)) => Outcome::Committed(Applied { place, version }),
+        (Some(version), Some(position)) => Outcome::Committed(Applied { position, version }),
         _ => Outcome::Doubt("the database did not say where it put a commit".into()),
     }
 }

@@ -73,9 +73,9 @@ async fn catch_up(
         let before = known.newest();
         for row in rows {
             let unread = |error| fault::unread(&error);
-            let place: i64 = row.try_get(0).map_err(unread)?;
+            let position: i64 = row.try_get(0).map_err(unread)?;
             let changed: &[u8] = row.try_get(1).map_err(unread)?;
-            known.read(known::step(place.unsigned_abs(), changed)?);
+            known.read(known::step(position.unsigned_abs(), changed)?);
             let late: f64 = row.try_get(2).map_err(unread)?;
             counters.followed(Duration::try_from_secs_f64(late).unwrap_or_default());
         }

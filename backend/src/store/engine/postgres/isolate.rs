@@ -87,7 +87,7 @@ impl Lying {
     pub(super) fn against(&self, set: &Set) -> Option<EngineError> {
         if set
             .rests_on
-            .is_some_and(|place| number(place) < self.definitions)
+            .is_some_and(|position| number(position) < self.definitions)
         {
             return Some(EngineError::conflict());
         }

@@ -44,18 +44,18 @@ struct Steps {
 }
 
 impl Known {
-    /// All up to a place, without the steps.
-    pub(super) fn through(place: u64) -> Self {
+    /// All up to a position, without the steps.
+    pub(super) fn through(position: u64) -> Self {
         let steps = Steps {
-            known: place,
+            known: position,
             kept: VecDeque::new(),
             bytes: 0,
             waiting: BTreeMap::new(),
         };
         Self {
             steps: Mutex::new(steps),
-            head: watch::Sender::new(place),
-            changed: std::array::from_fn(|_| AtomicU64::new(place)),
+            head: watch::Sender::new(position),
+            changed: std::array::from_fn(|_| AtomicU64::new(position)),
             wanted: Notify::new(),
         }
     }
@@ -107,38 +107,38 @@ impl Known {
         }
     }
 
-    fn note(&self, kinds: u32, place: u64) {
+    fn note(&self, kinds: u32, position: u64) {
         for (number, changed) in self.changed.iter().enumerate() {
             if kinds & (1 << number) != 0 {
-                changed.fetch_max(place, Ordering::AcqRel);
+                changed.fetch_max(position, Ordering::AcqRel);
             }
         }
     }
 
-    /// Waits until a place is known. When the steps before it do not come, they are left to be read
+    /// Waits until a position is known. When the steps before it do not come, they are left to be read
     /// from the store: any kind may have changed in them.
-    pub(super) async fn reach(&self, place: u64, within: Duration) {
-        if self.newest() >= place {
+    pub(super) async fn reach(&self, position: u64, within: Duration) {
+        if self.newest() >= position {
             return;
         }
         self.wanted.notify_one();
         let mut head = self.head.subscribe();
-        let reached = head.wait_for(|head| *head >= place);
+        let reached = head.wait_for(|head| *head >= position);
         if timeout(within, reached).await.is_ok() {
             return;
         }
         let mut steps = self.steps();
-        if steps.known < place {
-            self.note(u32::MAX, place);
-            (steps.known, steps.bytes) = (place, 0);
+        if steps.known < position {
+            self.note(u32::MAX, position);
+            (steps.known, steps.bytes) = (position, 0);
             steps.kept.clear();
-            steps.waiting.retain(|waiting, _| *waiting > place);
-            self.head.send_replace(place);
+            steps.waiting.retain(|waiting, _| *waiting > position);
+            self.head.send_replace(position);
             self.go_on(&mut steps);
         }
     }
 
-    /// The newest place that is known.
+    /// The newest position that is known.
     pub(super) fn newest(&self) -> u64 {
         *self.head.borrow()
     }
@@ -147,20 +147,20 @@ impl Known {
         self.head.subscribe()
     }
 
-    /// The newest place at which one of these kinds changed, or a later one.
+    /// The newest position at which one of these kinds changed, or a later one.
     pub(super) fn last_changed(&self, kinds: &[Kind]) -> u64 {
-        let place = |kind: &Kind| self.changed[*kind as usize].load(Ordering::Acquire);
-        kinds.iter().map(place).max().unwrap_or_default()
+        let position = |kind: &Kind| self.changed[*kind as usize].load(Ordering::Acquire);
+        kinds.iter().map(position).max().unwrap_or_default()
     }
 
-    /// The steps after a place, if all of them are kept.
-    pub(super) fn after(&self, place: u64, limit: usize) -> Option<Vec<Logged>> {
+    /// The steps after a position, if all of them are kept.
+    pub(super) fn after(&self, position: u64, limit: usize) -> Option<Vec<Logged>> {
         let steps = self.steps();
         let before = steps.known - steps.kept.len() as u64;
-        if place > steps.known || place < before {
+        if position > steps.known || position < before {
             return None;
         }
-        let skipped = usize::try_from(place - before).ok()?;
+        let skipped = usize::try_from(position - before).ok()?;
         Some(
             steps
                 .kept
@@ -191,16 +191,16 @@ pub(super) fn name(bytes: &mut Vec<u8>, kind: Kind, key: &[u8]) {
     bytes.extend_from_slice(key);
 }
 
-/// The step that lies at a place.
+/// The step that lies at a position.
 ///
 /// # Errors
 /// [`EngineError::Corrupt`].
-pub(super) fn step(place: u64, changed: &[u8]) -> Result<Logged, EngineError> {
+pub(super) fn step(position: u64, changed: &[u8]) -> Result<Logged, EngineError> {
     let names = names(changed).ok_or_else(|| {
-        EngineError::Corrupt(format!("step {place} of the change log cannot be read"))
+        EngineError::Corrupt(format!("step {position} of the change log cannot be read"))
     })?;
     Ok(Logged {
-        sequence: place,
+        sequence: position,
         changed: names,
     })
 }
@@ -224,9 +224,9 @@ mod tests {
     use super::{Known, bit, name, step};
     use crate::store::engine::{Kind, Logged};
 
-    fn of(place: u64, kind: Kind) -> Logged {
+    fn of(position: u64, kind: Kind) -> Logged {
         Logged {
-            sequence: place,
+            sequence: position,
             changed: vec![(kind, vec![1, 2])],
         }
     }

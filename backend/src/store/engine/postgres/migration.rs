@@ -5,6 +5,7 @@ use tokio_postgres::Client;
 use super::{
     address::Address,
     fault,
+    plan::number,
     session::{Role, Session},
 };
 use crate::store::engine::EngineError;
@@ -122,6 +123,35 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
     }
     compress(client, &address.schema).await?;
     Ok(found)
+}
+
+/// Empties the tables of a store, whose change log begins at that position then.
+///
+/// # Errors
+/// When the database does not answer or does not let us; nothing was changed then.
+pub async fn empty(address: &Address, first_position: u64) -> Result<(), EngineError> {
+    let session = Session::open(address, Role::Writer).await?;
+    let (client, schema) = (&session.client, &address.schema);
+    let emptied = async {
+        let text = format!(
+            "SELECT format('%I', relname) FROM pg_class WHERE relkind = 'r' \
+             AND relname <> 'layout' AND relnamespace = to_regnamespace('{schema}')"
+        );
+        let rows = client.query(&text, &[]).await?;
+        let tables = rows.iter().map(|row| row.try_get::<_, String>(0));
+        let tables: Vec<String> = tables.collect::<Result<_, _>>()?;
+        let tables: Vec<String> = tables.iter().map(|it| format!("{schema}.{it}")).collect();
+        let text = format!(
+            "BEGIN; TRUNCATE {}; INSERT INTO {schema}.head (id, definitions) VALUES (1, 0); \
+             INSERT INTO {schema}.log (place, at, writer, batch, version, changed) \
+             VALUES ({}, clock_timestamp(), '', 0, 0, ''); COMMIT",
+            tables.join(", "),
+            number(first_position)
+        );
+        client.batch_execute(&text).await
+    };
+    let emptied: Result<(), tokio_postgres::Error> = emptied.await;
+    emptied.map_err(|error| fault::unread(&error))
 }
 
 /// Has large values compressed with the quickest means that the server was built with.

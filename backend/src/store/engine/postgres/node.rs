@@ -291,16 +291,16 @@ pub(super) fn seen(row: &tokio_postgres::Row) -> Result<NodeSeen, Error> {
     })
 }
 
-/// Waits until every node that lives has followed the log to a place; whether that came in time.
+/// Waits until every node that lives has followed the log to a position; whether that came in time.
 pub(super) async fn followed(
     readers: &Readers,
-    place: u64,
+    position: u64,
     within: Duration,
 ) -> Result<bool, EngineError> {
     let begin = Instant::now();
     loop {
         let nodes = alive(readers).await?;
-        if nodes.iter().all(|node| node.follows >= place) {
+        if nodes.iter().all(|node| node.follows >= position) {
             return Ok(true);
         }
         if begin.elapsed() > within {

@@ -256,7 +256,7 @@ pub(super) fn is_logged(change: &Change) -> bool {
     change.is_logged && change.action != Action::Check
 }
 
-/// A place or a version as the database counts.
+/// A position or a version as the database counts.
 pub(super) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

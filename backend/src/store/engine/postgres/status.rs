@@ -37,7 +37,7 @@ pub struct Status {
 /// What there is in a store.
 #[derive(Debug, Clone)]
 pub struct StoreStatus {
-    /// The newest place in the change log.
+    /// The newest position in the change log.
     pub head: u64,
     /// About how many rows there are.
     pub rows: u64,

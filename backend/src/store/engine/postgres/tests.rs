@@ -28,16 +28,19 @@ mod server;
 /// One server for all tests; each has a schema of its own.
 static SERVER: OnceLock<Option<Mutex<server::Postgres>>> = OnceLock::new();
 
-/// A schema with empty tables; none where no server is installed.
-pub(super) async fn fresh() -> Option<Address> {
+/// Address, password and name of a schema that is not there; none where no server is installed.
+pub(crate) fn vacant() -> Option<(String, &'static str, String)> {
     let server = SERVER.get_or_init(|| server::Postgres::start().map(Mutex::new));
-    let url = server
-        .as_ref()?
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .url();
-    let password = Secret::new(server::PASSWORD);
+    let server = server.as_ref()?.lock();
+    let url = server.unwrap_or_else(PoisonError::into_inner).url();
     let schema = format!("t{:x}", rand::random::<u64>());
+    Some((url, server::PASSWORD, schema))
+}
+
+/// A schema with empty tables; none where no server is installed.
+pub(crate) async fn fresh() -> Option<Address> {
+    let (url, password, schema) = vacant()?;
+    let password = Secret::new(password);
     let address = Address::parse(&url, Some(&password), &schema).unwrap();
     assert_eq!(migrate(&address).await.unwrap(), None);
     Some(address)
@@ -165,21 +168,21 @@ mod together {
         let applied = one.apply(Lane::Admin, vec![put].into()).await.unwrap();
         let rows = other.get(Kind::Rule, &[b"a".to_vec()]).await.unwrap();
         assert_eq!(rows[0].as_ref().unwrap().version, applied.version);
-        assert_eq!(other.log_head().await.unwrap(), applied.place);
-        let after = other.log_after(applied.place, 1).await.unwrap();
+        assert_eq!(other.log_head().await.unwrap(), applied.position);
+        let after = other.log_after(applied.position, 1).await.unwrap();
         assert_eq!(
             after,
             Some(Vec::new()),
             "also before it has followed so far"
         );
         signal
-            .wait_for(|head| *head == applied.place)
+            .wait_for(|head| *head == applied.position)
             .await
             .unwrap();
-        assert_eq!(other.last_changed(&[Kind::Rule]), applied.place);
-        assert!(other.last_changed(&[Kind::Client]) < applied.place);
+        assert_eq!(other.last_changed(&[Kind::Rule]), applied.position);
+        assert!(other.last_changed(&[Kind::Client]) < applied.position);
         let steps = other
-            .log_after(applied.place - 1, 9)
+            .log_after(applied.position - 1, 9)
             .await
             .unwrap()
             .unwrap();
@@ -200,37 +203,41 @@ mod together {
             .await
             .unwrap();
         let count = async |engine: &dyn Engine, lane| {
-            let mut places = Vec::new();
-            while places.len() < 20 {
+            let mut positions = Vec::new();
+            while positions.len() < 20 {
                 let rows = engine.get(Kind::Rule, &[b"n".to_vec()]).await.unwrap();
                 let row = rows[0].clone().unwrap();
                 let action = Action::Put(vec![row.value[0] + 1]);
                 let put = Change::new(Kind::Rule, b"n", Expect::Version(row.version), action);
                 match engine.apply(lane, vec![put].into()).await {
-                    Ok(applied) => places.push(applied.place),
+                    Ok(applied) => positions.push(applied.position),
                     Err(EngineError::Conflict(names)) => {
                         assert_eq!(names, [(Kind::Rule, b"n".to_vec())]);
                     }
                     Err(other) => panic!("{other:?}"),
                 }
             }
-            places
+            positions
         };
         let lanes = engines
             .iter()
             .flat_map(|it| [(it, Lane::Admin), (it, Lane::Bulk)]);
-        let places = join_all(lanes.map(|(engine, lane)| count(engine, lane))).await;
+        let positions = join_all(lanes.map(|(engine, lane)| count(engine, lane))).await;
         let rows = engines[0].get(Kind::Rule, &[b"n".to_vec()]).await.unwrap();
         assert_eq!(rows[0].as_ref().unwrap().value, [120]);
-        let mut places: Vec<_> = places.into_iter().flatten().collect();
-        places.sort_unstable();
+        let mut positions: Vec<_> = positions.into_iter().flatten().collect();
+        positions.sort_unstable();
         let mut signal = engines[1].log_signal();
         signal.wait_for(|head| *head == 121).await.unwrap();
         let steps = engines[1].log_after(0, 1_000).await.unwrap().unwrap();
         let dense: Vec<u64> = (1..=121).collect();
         let log: Vec<_> = steps.iter().map(|step| step.sequence).collect();
-        assert_eq!(log, dense, "no place is missing");
-        assert_eq!(places, dense[1..], "each commit has a place of its own");
+        assert_eq!(log, dense, "no position is missing");
+        assert_eq!(
+            positions,
+            dense[1..],
+            "each commit has a position of its own"
+        );
     }
 
     #[tokio::test]
@@ -312,7 +319,7 @@ mod burst {
             ..TOKEN
         };
         let behind = engine::Set {
-            rests_on: Some(made.place - 1),
+            rests_on: Some(made.position - 1),
             ..fine()
         };
         [
@@ -342,10 +349,10 @@ mod burst {
             assert!(is_rolled_back, "{what}: {outcome:?}");
             let rows = engine.get(Kind::Occurrence, &[b"new".to_vec()]).await;
             assert_eq!(rows.unwrap(), [None], "{what}");
-            assert_eq!(engine.log_head().await.unwrap(), made.place, "{what}");
+            assert_eq!(engine.log_head().await.unwrap(), made.position, "{what}");
         }
         let fine = send(&session, TOKEN, with_new(insert(Kind::Delivery, b"d"))).await;
-        assert!(matches!(fine, Outcome::Committed(it) if it.place == made.place + 1));
+        assert!(matches!(fine, Outcome::Committed(it) if it.position == made.position + 1));
     }
 }
 
@@ -538,8 +545,8 @@ mod doubt {
         assert!(answered > 0);
         let head = direct.log_head().await.unwrap();
         let steps = direct.log_after(0, 10_000).await.unwrap().unwrap();
-        let places: Vec<_> = steps.iter().map(|step| step.sequence).collect();
-        assert_eq!(places, (1..=head).collect::<Vec<_>>());
+        let positions: Vec<_> = steps.iter().map(|step| step.sequence).collect();
+        assert_eq!(positions, (1..=head).collect::<Vec<_>>());
     }
 }
 
@@ -643,9 +650,9 @@ mod several {
         let put = Action::Put(b"key".to_vec());
         let change = Change::new(Kind::Client, b"client", Expect::Absent, put);
         let applied = first.apply(Lane::Admin, vec![change].into()).await.unwrap();
-        assert!(first.followed_by_all(applied.place, LONG).await.unwrap());
-        assert!(*second.log_signal().borrow() >= applied.place);
-        let beyond = applied.place + 1;
+        assert!(first.followed_by_all(applied.position, LONG).await.unwrap());
+        assert!(*second.log_signal().borrow() >= applied.position);
+        let beyond = applied.position + 1;
         let followed = first.followed_by_all(beyond, Duration::from_millis(50));
         assert!(!followed.await.unwrap(), "nobody is there yet");
     }

@@ -97,7 +97,7 @@ pub(super) struct Writer {
     session: Option<(Session, i64)>,
     /// The number of the newest try.
     batch: i64,
-    /// A place before which nothing lies that it does not know the outcome of.
+    /// A position before which nothing lies that it does not know the outcome of.
     settled: u64,
     /// Whether somebody else has removed the row that lets it write.
     is_ousted: bool,
@@ -106,7 +106,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Registers a writer, of which nothing lies in the log before a place.
+    /// Registers a writer, of which nothing lies in the log before a position.
     pub(super) async fn register(
         address: Arc<Address>,
         known: Arc<Known>,
@@ -325,9 +325,9 @@ impl Writer {
         let Some(row) = row else {
             return Ok(None);
         };
-        let (place, version): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        let (position, version): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
         Ok(Some(Applied {
-            place: place.unsigned_abs(),
+            position: position.unsigned_abs(),
             version: version.unsigned_abs(),
         }))
     }
@@ -339,16 +339,18 @@ impl Writer {
         applied: Applied,
         left: VecDeque<Waiting>,
     ) -> VecDeque<Waiting> {
-        self.settled = applied.place;
+        self.settled = applied.position;
         let changes = || group.iter().flat_map(|waiting| &waiting.set.changes);
         let told = changes().filter(|change| plan::is_logged(change));
         let step = Logged {
-            sequence: applied.place,
+            sequence: applied.position,
             changed: told.map(|it| (it.kind, it.key.clone())).collect(),
         };
         let kinds = changes().fold(0, |kinds, change| kinds | known::bit(change.kind));
         self.known.made(step, kinds);
-        self.known.reach(applied.place, STORE_STEPS_TIME_MAX).await;
+        self.known
+            .reach(applied.position, STORE_STEPS_TIME_MAX)
+            .await;
         let mut now: HashMap<_, _> = HashMap::new();
         if !left.is_empty() {
             let sets = group.iter().map(|waiting| &waiting.set);

@@ -10,7 +10,7 @@ const FIRST_SHELF: u32 = 64;
 /// Enough for as many buffers as there are numbers.
 const SHELVES: usize = 27;
 
-/// One buffer's place on a shelf.
+/// One buffer's position on a shelf.
 type Slot = OnceLock<Vec<u8>>;
 
 /// Buffers by number.
@@ -24,7 +24,7 @@ impl Arena {
     /// Keeps a buffer; answers its number. One thread adds.
     pub(super) fn add(&self, buffer: Vec<u8>) -> u32 {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let (shelf, at) = place(number);
+        let (shelf, at) = position(number);
         let slots = self.shelves[shelf].get_or_init(|| {
             let count = (FIRST_SHELF as usize) << shelf;
             std::iter::repeat_with(OnceLock::new).take(count).collect()
@@ -36,14 +36,14 @@ impl Arena {
 
     /// A buffer; empty when there is none of that number.
     pub(super) fn get(&self, number: u32) -> &[u8] {
-        let (shelf, at) = place(number);
+        let (shelf, at) = position(number);
         let slot = self.shelves[shelf].get().and_then(|slots| slots.get(at));
         slot.and_then(OnceLock::get).map_or(&[], Vec::as_slice)
     }
 }
 
-/// The shelf and the place on it.
-fn place(number: u32) -> (usize, usize) {
+/// The shelf and the position on it.
+fn position(number: u32) -> (usize, usize) {
     let number = u64::from(number) + u64::from(FIRST_SHELF);
     let shelf = number.ilog2() - FIRST_SHELF.ilog2();
     let at = number - (u64::from(FIRST_SHELF) << shelf);

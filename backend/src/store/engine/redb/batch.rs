@@ -114,8 +114,8 @@ impl Batch {
     }
 
     fn end(&mut self, start: usize, cell_bytes: usize) {
-        let place = &mut self.bytes[start + 4..start + HEAD_BYTES];
-        place.copy_from_slice(&length(cell_bytes).to_be_bytes());
+        let position = &mut self.bytes[start + 4..start + HEAD_BYTES];
+        position.copy_from_slice(&length(cell_bytes).to_be_bytes());
     }
 
     /// Seals a record with its version.
@@ -141,7 +141,7 @@ fn length(bytes: usize) -> u32 {
     bytes.expect("a key or a cell is far below 1 GiB")
 }
 
-/// The row that begins at a place; none where no whole row does.
+/// The row that begins at a position; none where no whole row does.
 pub(super) fn row_at(bytes: &[u8], at: usize) -> Option<BatchRow<'_>> {
     let (head, rest) = bytes.get(at..)?.split_first_chunk::<HEAD_BYTES>()?;
     let (marked, cell_bytes) = head.split_at(4);

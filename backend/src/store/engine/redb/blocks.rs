@@ -282,8 +282,8 @@ impl Blocks {
         let (start, mut bytes) = self.covering(offset, data.len())?;
         self.verify(start, &bytes)?;
         let from = usize_of(offset - start)?;
-        let place = bytes.get_mut(from..from + data.len());
-        place
+        let position = bytes.get_mut(from..from + data.len());
+        position
             .ok_or(io::ErrorKind::UnexpectedEof)?
             .copy_from_slice(data);
         // It is noted first: whoever is killed in between finds the one sum or the other.

@@ -115,15 +115,15 @@ pub(super) fn begin_record(bytes: &mut Vec<u8>, value: &[u8]) {
 
 /// Seals what [`begin`] began.
 pub(super) fn seal_in_place(key: &[u8], cell: &mut [u8]) {
-    if let Some((place, body)) = cell.split_first_chunk_mut::<CHECKSUM_BYTES>() {
-        *place = checksum(key, body).to_be_bytes();
+    if let Some((position, body)) = cell.split_first_chunk_mut::<CHECKSUM_BYTES>() {
+        *position = checksum(key, body).to_be_bytes();
     }
 }
 
 /// Seals what [`begin_record`] began.
 pub(super) fn seal_record_in_place(key: &[u8], version: u64, cell: &mut [u8]) {
-    if let Some(place) = cell.get_mut(CHECKSUM_BYTES..CHECKSUM_BYTES + VERSION_BYTES) {
-        place.copy_from_slice(&version.to_be_bytes());
+    if let Some(position) = cell.get_mut(CHECKSUM_BYTES..CHECKSUM_BYTES + VERSION_BYTES) {
+        position.copy_from_slice(&version.to_be_bytes());
     }
     seal_in_place(key, cell);
 }

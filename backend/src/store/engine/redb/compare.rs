@@ -9,7 +9,7 @@ use super::{
 };
 use crate::store::engine::{EngineError, Expect, RecordName, sum};
 
-/// Compares a set with what is there, and answers the rows that follow from it. `definitions` is the newest place at which something changed
+/// Compares a set with what is there, and answers the rows that follow from it. `definitions` is the newest position at which something changed
 /// that decisions rest on.
 ///
 /// # Errors
@@ -20,7 +20,7 @@ pub(super) fn compare(
     definitions: u64,
 ) -> Result<Vec<Following>, Fault> {
     let mut following = Vec::new();
-    if set.is_twofold || set.rests_on.is_some_and(|place| place < definitions) {
+    if set.is_twofold || set.rests_on.is_some_and(|position| position < definitions) {
         return Err(EngineError::conflict().into());
     }
     let mut contested = Vec::new();

@@ -1,9 +1,9 @@
-//! What changed after a place in the log, read in one short transaction.
+//! What changed after a position in the log, read in one short transaction.
 
 use super::{fault::Fault, log, rows, view::Rows};
 use crate::store::engine::{Changed, DELTA_STEPS_MAX, Delta, Direction, Kind, Range, Row};
 
-/// Reads what changed after a place; none when that place is not in the log.
+/// Reads what changed after a position; none when that position is not in the log.
 pub(super) fn after(
     rows: &impl Rows,
     sequence: u64,

@@ -107,7 +107,7 @@ impl File {
         }
         let head = match read_head(&database)? {
             Some(head) => head,
-            None => make_table(&database, Head::at(self.settings.first_place))?,
+            None => make_table(&database, Head::at(self.settings.first_position))?,
         };
         if self.settings.two_phase_commit {
             blocks.begin_journal();

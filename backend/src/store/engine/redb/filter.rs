@@ -66,16 +66,16 @@ impl Filter {
     fn bits(&self, event: u128) -> impl Iterator<Item = (usize, u64)> + use<> {
         let low = u64::try_from(event & u128::from(u64::MAX)).unwrap_or_default();
         let high = u64::try_from(event >> 64).unwrap_or_default();
-        let (choice, mut places) = (mixed(high ^ low.rotate_left(32)), mixed(low ^ high));
+        let (choice, mut positions) = (mixed(high ^ low.rotate_left(32)), mixed(low ^ high));
         let blocks = self.words.len() as u64 / BLOCK_WORDS;
         // The upper half of the product is below the number of blocks, evenly.
         let block = (u128::from(choice) * u128::from(blocks)) >> 64;
         let first = usize::try_from(block).unwrap_or_default() * 8;
         (0..BITS_SET).map(move |_| {
-            let place = places % (64 * BLOCK_WORDS);
-            places >>= 9;
-            let word = usize::try_from(place / 64).unwrap_or_default();
-            (first + word, 1 << (place % 64))
+            let position = positions % (64 * BLOCK_WORDS);
+            positions >>= 9;
+            let word = usize::try_from(position / 64).unwrap_or_default();
+            (first + word, 1 << (position % 64))
         })
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Where a log begins that tells nothing up to a place.
+    /// Where a log begins that tells nothing up to a position.
     pub(super) fn at(sequence: u64) -> Self {
         Self {
             sequence,
@@ -71,7 +71,7 @@ pub(super) fn head(rows: &impl Rows) -> Result<Head, Fault> {
     Ok(newest.map_or_else(Head::default, |(head, _)| head))
 }
 
-/// Reads what comes after a place; none when that place is not in the log.
+/// Reads what comes after a position; none when that position is not in the log.
 pub(super) fn after(
     rows: &impl Rows,
     sequence: u64,
@@ -109,7 +109,7 @@ pub(super) fn step(head: Head, names: &Names) -> Found {
     (key, cell)
 }
 
-/// Some of the oldest commits when there are too many: looked for now and then only, from a place
+/// Some of the oldest commits when there are too many: looked for now and then only, from a position
 /// on that is not after the oldest.
 pub(super) fn outdated(rows: &impl Rows, head: Head, from: u64) -> Result<Vec<u64>, Fault> {
     if !head.sequence.is_multiple_of(STEP) {
@@ -223,8 +223,8 @@ mod tests {
         assert_eq!(outdated(&map, head, 0).unwrap(), old);
         assert_eq!(outdated(&map, head, 10).unwrap(), old[9..]);
         assert!(outdated(&map, head.after(&names), 0).unwrap().is_empty());
-        for place in old {
-            map.0.remove(&super::key(place));
+        for position in old {
+            map.0.remove(&super::key(position));
         }
         assert!(outdated(&map, head, 0).unwrap().is_empty());
         assert_eq!(after(&map, 27, 10).unwrap(), None);

@@ -28,24 +28,24 @@ pub(super) struct ArenaSpan {
 impl Keys for Arena {
     type Item = ArenaSpan;
 
-    fn head(&self, place: ArenaSpan) -> u128 {
-        let [high, low] = place.head;
+    fn head(&self, position: ArenaSpan) -> u128 {
+        let [high, low] = position.head;
         (u128::from(high) << 64) | u128::from(low)
     }
 
-    fn key(&self, place: ArenaSpan) -> &[u8] {
-        row(self, place).map_or(&[], |row| row.key)
+    fn key(&self, position: ArenaSpan) -> &[u8] {
+        row(self, position).map_or(&[], |row| row.key)
     }
 }
 
-fn row(arena: &Arena, place: ArenaSpan) -> Option<BatchRow<'_>> {
-    batch::row_at(arena.get(place.buffer), place.at as usize)
+fn row(arena: &Arena, position: ArenaSpan) -> Option<BatchRow<'_>> {
+    batch::row_at(arena.get(position.buffer), position.at as usize)
 }
 
 /// Rows in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memtable {
-    places: Ordered<ArenaSpan>,
+    positions: Ordered<ArenaSpan>,
     arena: Arc<Arena>,
     bytes: usize,
     rows: usize,
@@ -67,7 +67,7 @@ impl Memtable {
             let head = ordered::head(row.key).to_be_bytes();
             let head = head.as_chunks::<8>().0;
             let head = [head[0], head[1]].map(u64::from_be_bytes);
-            self.places
+            self.positions
                 .put(&*arena, row.key, |found: Option<ArenaSpan>| {
                     let is_new = found.map_or(row.is_new, |found| found.is_new);
                     if row.cell.is_none() && found.is_some() && is_new {
@@ -99,8 +99,8 @@ impl Memtable {
 
     /// What it says of a key; none when it says nothing.
     pub(super) fn get(&self, key: &[u8]) -> Option<Slot<'_>> {
-        let place = self.places.get(&*self.arena, key)?;
-        row(&self.arena, place).map(|row| row.cell)
+        let position = self.positions.get(&*self.arena, key)?;
+        row(&self.arena, position).map(|row| row.cell)
     }
 
     /// Walks the rows from `start` to `end`, which is not among them.
@@ -115,7 +115,7 @@ impl Memtable {
             Direction::Descending => end,
         };
         Walk {
-            places: self.places.walk(&*self.arena, from, direction),
+            positions: self.positions.walk(&*self.arena, from, direction),
             arena: &self.arena,
             range: start..end,
         }
@@ -125,7 +125,7 @@ impl Memtable {
 /// A walk over rows in order.
 #[derive(Debug, Clone)]
 pub(super) struct Walk<'a> {
-    places: ordered::Walk<'a, ArenaSpan>,
+    positions: ordered::Walk<'a, ArenaSpan>,
     arena: &'a Arena,
     range: std::ops::Range<&'a [u8]>,
 }
@@ -134,7 +134,7 @@ impl<'a> Iterator for Walk<'a> {
     type Item = (&'a [u8], Slot<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let row = row(self.arena, self.places.next()?)?;
+        let row = row(self.arena, self.positions.next()?)?;
         self.range.contains(&row.key).then_some((row.key, row.cell))
     }
 }

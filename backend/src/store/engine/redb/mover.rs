@@ -147,7 +147,7 @@ impl Mover {
         Tree::read(database, &known, &self.old)
     }
 
-    /// Puts rows into the tree: entries by event as a run, all others in their places.
+    /// Puts rows into the tree: entries by event as a run, all others in their positions.
     fn put(
         &mut self,
         transaction: &WriteTransaction,

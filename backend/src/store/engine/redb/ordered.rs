@@ -231,7 +231,7 @@ fn put<K: Keys>(
     }
 }
 
-/// Parts items that became too many, after something was put at a place: what comes in order leaves
+/// Parts items that became too many, after something was put at a position: what comes in order leaves
 /// full nodes behind.
 fn split<T: Clone>(items: &mut Vec<T>, put_at: usize) -> Option<Vec<T>> {
     if items.len() <= NODE_MAX {
@@ -320,7 +320,7 @@ mod tests {
     use super::{Keys, Ordered, Put, head};
     use crate::store::engine::Direction;
 
-    /// Items are places in it. What tells them apart lies before or behind the heads of the keys.
+    /// Items are positions in it. What tells them apart lies before or behind the heads of the keys.
     struct Words(Vec<[u8; 20]>);
 
     impl Keys for Words {

@@ -1,4 +1,4 @@
-//! Entries by event in sorted runs. Their places are random, so that one by one each would cost a
+//! Entries by event in sorted runs. Their positions are random, so that one by one each would cost a
 //! page of the tree; a run is written from its beginning to its end, and eight become one.
 //!
 //! A run is a table that does not change, with a filter that says of which events it may have

@@ -2,9 +2,9 @@
 //! and one sync; what was answered is in it.
 //!
 //! A frame begins at a multiple of 512 bytes and carries its checksum, the life of the store that it
-//! belongs to, and its place in the change log. Files are filled with zeros before they are written
+//! belongs to, and its position in the change log. Files are filled with zeros before they are written
 //! to, and are never cut: to overwrite is cheaper than to grow. What an earlier use of a file left
-//! behind the newest frame is of another life, or of an earlier place.
+//! behind the newest frame is of another life, or of an earlier position.
 
 use std::io;
 
@@ -13,7 +13,7 @@ use redb::StorageBackend;
 use super::{fault::Fault, medium::Medium};
 use crate::store::engine::EngineError;
 
-/// The checksum, the length of the rows, the life, the place.
+/// The checksum, the length of the rows, the life, the position.
 const HEAD_BYTES: usize = 4 + 4 + 8 + 8;
 const SECTOR_BYTES: usize = 512;
 /// A file begins with so many bytes, and grows by as much as it has,
@@ -56,7 +56,7 @@ pub(super) struct Unwritten {
 /// A group as it was read.
 #[derive(Debug)]
 pub(super) struct Frame {
-    place: u64,
+    position: u64,
     /// Its rows, as a batch has them.
     pub(super) rows: Vec<u8>,
 }
@@ -83,7 +83,7 @@ impl Wal {
         })
     }
 
-    /// Reads the frames of a life that follow a place, in order.
+    /// Reads the frames of a life that follow a position, in order.
     ///
     /// # Errors
     /// Where a frame is missing that a later one follows.
@@ -95,9 +95,9 @@ impl Wal {
             file.file.read(0, &mut bytes)?;
             frames(&bytes, life, after, &mut found);
         }
-        found.sort_by_key(|frame| frame.place);
-        found.dedup_by_key(|frame| frame.place);
-        let follows = |(frame, place): (&Frame, u64)| frame.place == place;
+        found.sort_by_key(|frame| frame.position);
+        found.dedup_by_key(|frame| frame.position);
+        let follows = |(frame, position): (&Frame, u64)| frame.position == position;
         if !found.iter().zip(after + 1..).all(follows) {
             let why = "a part of its log is missing that later parts follow";
             return Err(EngineError::Corrupt(why.into()).into());
@@ -111,11 +111,11 @@ impl Wal {
     }
 
     /// Begins a frame.
-    pub(super) fn begin_frame(&mut self, place: u64) {
+    pub(super) fn begin_frame(&mut self, position: u64) {
         self.frame.clear();
         self.frame.extend_from_slice(&[0; 8]);
         self.frame.extend_from_slice(&self.life.to_be_bytes());
-        self.frame.extend_from_slice(&place.to_be_bytes());
+        self.frame.extend_from_slice(&position.to_be_bytes());
     }
 
     /// Adds rows to the frame.
@@ -154,7 +154,7 @@ impl Wal {
     ///
     /// # Errors
     /// After one that leaves open what is on disk, the frame must be written to the other file: no
-    /// place of the log has two contents.
+    /// position of the log has two contents.
     pub(super) fn append(&mut self) -> Result<(), Unwritten> {
         self.frame
             .resize(self.frame.len().next_multiple_of(SECTOR_BYTES), 0);
@@ -210,17 +210,17 @@ impl LogFile {
     }
 }
 
-/// Finds all whole frames of a life whose place follows another: also those behind one that is not
+/// Finds all whole frames of a life whose position follows another: also those behind one that is not
 /// whole, which they tell of.
 fn frames(bytes: &[u8], life: u64, after: u64, found: &mut Vec<Frame>) {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..) {
         match frame(rest, life) {
-            Some((place, rows)) => {
+            Some((position, rows)) => {
                 at += (HEAD_BYTES + rows.len()).next_multiple_of(SECTOR_BYTES);
-                if place > after {
+                if position > after {
                     let rows = rows.to_vec();
-                    found.push(Frame { place, rows });
+                    found.push(Frame { position, rows });
                 }
             }
             None => at += SECTOR_BYTES,

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::store::engine::{Applied, EngineError};
 
-/// What becomes of a set: the place in the log, or why not.
+/// What becomes of a set: the position in the log, or why not.
 type Verdict = Result<Applied, EngineError>;
 
 /// While the disk is short of room, what is in memory is moved when there is so much of it.
@@ -37,9 +37,9 @@ pub(super) struct Writer {
     head: Head,
     /// What memory may hold before it is moved.
     memory_bytes: usize,
-    /// The oldest step of the change log, or an older place.
+    /// The oldest step of the change log, or an older position.
     oldest: u64,
-    /// The newest place at which something changed that decisions rest on, or a later one.
+    /// The newest position at which something changed that decisions rest on, or a later one.
     definitions: u64,
     /// The group that may be on disk or not. Nothing is taken before it is.
     doubt: Option<Group>,
@@ -52,9 +52,9 @@ struct Group {
     head: Head,
     /// A bit for the number of each kind that it changes.
     kinds: u32,
-    /// The oldest step of the change log that it leaves, or an older place.
+    /// The oldest step of the change log that it leaves, or an older position.
     oldest: u64,
-    /// The newest place at which something changed that decisions rest on.
+    /// The newest position at which something changed that decisions rest on.
     definitions: u64,
     /// What is in memory with it.
     memory: Memtable,
@@ -189,7 +189,7 @@ impl Writer {
                 group.definitions = sequence;
             }
             verdicts.push(Ok(Applied {
-                place: sequence,
+                position: sequence,
                 version: sequence,
             }));
         }
@@ -319,9 +319,9 @@ fn steps(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batch, Fau
     let mut steps = Batch::default();
     let (key, cell) = log::step(group.head, names);
     steps.sealed(&key, &cell);
-    for place in log::outdated(&View::of(layers), group.head, group.oldest)? {
-        steps.removal(&log::key(place));
-        group.oldest = place + 1;
+    for position in log::outdated(&View::of(layers), group.head, group.oldest)? {
+        steps.removal(&log::key(position));
+        group.oldest = position + 1;
     }
     Ok(steps)
 }

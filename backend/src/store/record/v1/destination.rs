@@ -12,7 +12,7 @@ use crate::{
             Tried, Webhook,
         },
     },
-    store::seal::{Place, Sealer},
+    store::seal::{SealContext, Sealer},
 };
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -174,14 +174,14 @@ impl Secrets<'_> {
     fn seal(self, kind: &DestinationKind) -> BTreeMap<String, Vec<u8>> {
         let mut sealed = BTreeMap::new();
         if let Self::Of(record, sealer) = self {
-            kind.clone().each_secret(|place, secret| {
-                let field = place.name();
+            kind.clone().each_secret(|context, secret| {
+                let field = context.name();
                 if !secret.is_empty() {
-                    let place = Place {
+                    let context = SealContext {
                         record,
                         field: &field,
                     };
-                    let bytes = sealer.seal(place, secret);
+                    let bytes = sealer.seal(context, secret);
                     sealed.insert(field, bytes);
                 }
             });
@@ -197,13 +197,13 @@ impl Secrets<'_> {
     ) -> Option<DestinationKind> {
         let mut opened = true;
         if let Self::Of(record, sealer) = self {
-            kind.each_secret(|place, secret| {
-                let field = place.name();
-                let place = Place {
+            kind.each_secret(|context, secret| {
+                let field = context.name();
+                let context = SealContext {
                     record,
                     field: &field,
                 };
-                match sealed.get(&field).map(|bytes| sealer.open(place, bytes)) {
+                match sealed.get(&field).map(|bytes| sealer.open(context, bytes)) {
                     Some(Ok(text)) => *secret = text,
                     Some(Err(_)) => opened = false,
                     None => {}

@@ -8,7 +8,7 @@ use crate::{
         IntakeMapping, MappedEvent, MappedSeverity, Name, Secret, Severity, SignatureScheme,
         WebhookSignature,
     },
-    store::seal::{Place, Sealer},
+    store::seal::{SealContext, Sealer},
 };
 
 /// The one secret of a mapping.
@@ -104,7 +104,7 @@ impl MappingV1 {
     fn with(mapping: &IntakeMapping, sealer: Option<&Sealer>) -> Self {
         let event = &mapping.event;
         let severities = event.severity.map.iter();
-        let place = Place {
+        let context = SealContext {
             record: mapping.id,
             field: SECRET,
         };
@@ -115,7 +115,7 @@ impl MappingV1 {
                 SignatureScheme::StandardWebhooks => SchemeV1::StandardWebhooks,
             }
             .into(),
-            secret: sealer.map_or_else(Vec::new, |sealer| sealer.seal(place, &it.secret)),
+            secret: sealer.map_or_else(Vec::new, |sealer| sealer.seal(context, &it.secret)),
         };
         Self {
             id: mapping.id.to_bytes().into(),
@@ -170,11 +170,11 @@ impl MappingV1 {
                 secret: match sealer {
                     None => Secret::default(),
                     Some(sealer) => {
-                        let place = Place {
+                        let context = SealContext {
                             record: id,
                             field: SECRET,
                         };
-                        sealer.open(place, &record.secret).ok()?
+                        sealer.open(context, &record.secret).ok()?
                     }
                 },
             }),

@@ -104,8 +104,10 @@ async fn connected(
     settings: &Settings,
     target: &Target,
 ) -> Result<Reached, Failure> {
-    if settings.connect.is_none() {
-        let cache_bytes = settings.backend_config()?.store.cache_bytes;
+    let config = settings.backend_config()?;
+    // What is in a database is read by a service that uses it.
+    if settings.connect.is_none() && config.database.is_none() {
+        let cache_bytes = config.store.cache_bytes;
         match store::open::open_to_read(&settings.data_dir, cache_bytes).await {
             Ok(reading) => {
                 let reader = Reader::begin(reading.store, target.place()).await;

@@ -103,9 +103,13 @@ fn of_backup(
     written.map_err(|error| Failure::new(format!("cannot write the findings: {error}")))
 }
 
-/// Reads the data folder; none when a service uses it.
+/// Reads the data folder; none when a service uses it, or the store is in a database.
 async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Failure> {
-    let cache_bytes = settings.backend_config()?.store.cache_bytes;
+    let config = settings.backend_config()?;
+    if config.database.is_some() {
+        return Ok(None);
+    }
+    let cache_bytes = config.store.cache_bytes;
     let opened = store::open::open_to_read(&settings.data_dir, cache_bytes).await;
     let Reading { store, key_fault } = match opened {
         Ok(reading) => reading,

@@ -1,6 +1,6 @@
-//! `bellwether restore`: makes a data folder of a backup.
+//! `bellwether restore`: makes a data folder of a backup, or a store in a database.
 
-use std::io::Write;
+use std::{io::Write, path::Path};
 
 use bellwether_backend::store::restore::{Restore, Restored, Stage, restore};
 use jiff::Timestamp;
@@ -12,22 +12,16 @@ use crate::{
     failure::{Failure, sentence},
 };
 
-/// Restores a backup into the data folder of the settings.
+/// Restores a backup into the database of the settings, or into their data folder.
 ///
 /// # Errors
-/// When the backup or the folder cannot be used; the folder holds no store then.
+/// When the backup, the database or the folder cannot be used; there is no store then.
 pub(crate) async fn run(
     arguments: RestoreArguments,
     settings: &Settings,
     mut out: impl Write,
 ) -> Result<(), Failure> {
     let config = settings.backend_config()?;
-    if config.database.is_some() {
-        return Err(Failure::usage(
-            "store.url: a backup is restored into a data folder, not into a database; leave it out \
-             and name the folder with --data-dir",
-        ));
-    }
     let now_ms = Timestamp::now().as_millisecond();
     let how = Restore {
         from: &arguments.folder,
@@ -49,16 +43,25 @@ pub(crate) async fn run(
     let restored = restore(&config, &how, &show).await;
     drop(bars);
     let restored = restored.map_err(|error| Failure::new(sentence(&error)))?;
-    tell(settings, &restored, &mut out)
+    let into = match &config.database {
+        Some(database) => format!("the schema {} of the database", database.schema),
+        None => config.data_dir.display().to_string(),
+    };
+    let key = config.database.as_ref().map(|it| &*it.secret_key_file);
+    tell(&into, key, &restored, &mut out)
         .map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
 }
 
-fn tell(settings: &Settings, restored: &Restored, out: &mut impl Write) -> std::io::Result<()> {
+fn tell(
+    into: &str,
+    key_file: Option<&Path>,
+    restored: &Restored,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
     let records: u64 = restored.findings.records.values().sum();
     writeln!(
         out,
-        "{} holds the store as it was at {}: {records} records, all of them read again",
-        settings.data_dir.display(),
+        "{into} holds the store as it was at {}: {records} records, all of them read again",
         restored.end_time
     )?;
     let Restored { waiting, held, .. } = restored;
@@ -75,7 +78,11 @@ fn tell(settings: &Settings, restored: &Restored, out: &mut impl Write) -> std::
              was made arrive once more, under the same ids"
         )?;
     }
-    if !restored.has_admin_key {
+    if let Some(key_file) = key_file {
+        let key_file = key_file.display();
+        writeln!(out, "{key_file} seals its secrets: every node needs it")?;
+        writeln!(out, "the keys of its clients open the service as before")?;
+    } else if !restored.has_admin_key {
         writeln!(
             out,
             "no `admin.key` was in the backup: the keys of its clients open the service as before"

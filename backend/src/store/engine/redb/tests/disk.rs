@@ -269,8 +269,8 @@ impl Unsynced {
         match self {
             Self::Length(length) => image.resize(*length, 0),
             Self::Sector(at, data) => {
-                if let Some(place) = image.get_mut(*at..*at + data.len()) {
-                    place.copy_from_slice(data);
+                if let Some(position) = image.get_mut(*at..*at + data.len()) {
+                    position.copy_from_slice(data);
                 }
             }
         }
@@ -406,10 +406,10 @@ impl StorageBackend for OpenFile {
         state.operate(self.life)?;
         let mut at = usize::try_from(offset).map_err(io::Error::other)?;
         if let Some(capacity) = state.capacity.filter(|_| self.number == 0) {
-            let place = state.live[self.number]
+            let position = state.live[self.number]
                 .get(at..at + data.len())
                 .unwrap_or_default();
-            let is_new = place.iter().all(|byte| *byte == 0);
+            let is_new = position.iter().all(|byte| *byte == 0);
             if is_new && state.used() + data.len() > capacity {
                 return Err(io::ErrorKind::StorageFull.into());
             }

@@ -8,17 +8,17 @@ use super::{
 const LIFE: u64 = 7;
 
 /// The rows of a frame, of a length of its own.
-fn rows(place: u64) -> Vec<u8> {
+fn rows(position: u64) -> Vec<u8> {
     let mut batch = Batch::default();
-    let length = usize::try_from(place * 97 % 1_500).unwrap();
-    batch.sealed(&place.to_be_bytes(), &vec![1; length]);
+    let length = usize::try_from(position * 97 % 1_500).unwrap();
+    batch.sealed(&position.to_be_bytes(), &vec![1; length]);
     batch.into_bytes()
 }
 
-fn append(wal: &mut Wal, places: impl IntoIterator<Item = u64>) {
-    for place in places {
-        wal.begin_frame(place);
-        wal.push(&rows(place));
+fn append(wal: &mut Wal, positions: impl IntoIterator<Item = u64>) {
+    for position in positions {
+        wal.begin_frame(position);
+        wal.push(&rows(position));
         wal.end_frame();
         wal.append().unwrap();
     }
@@ -116,7 +116,7 @@ fn a_frame_that_is_cut_anywhere_ends_the_log_before_it() {
 fn a_changed_bit_is_damage_but_in_the_last_frame() {
     let (disk, mut wal) = used();
     append(&mut wal, [33]);
-    let frame_bytes = |place| (24 + rows(place).len()).next_multiple_of(512);
+    let frame_bytes = |position| (24 + rows(position).len()).next_multiple_of(512);
     let second = frame_bytes(31);
     let third = second + frame_bytes(32);
     for (start, length, expected) in [

@@ -160,7 +160,7 @@ async fn a_kind_that_is_not_changed_says_so() {
             .await
             .unwrap();
     }
-    assert_eq!(engine.last_changed(&[Kind::Rule]), changed.place);
+    assert_eq!(engine.last_changed(&[Kind::Rule]), changed.position);
     assert_eq!(engine.last_changed(&[Kind::Client]), 0);
     let head = engine.log_head().await.unwrap();
     assert_eq!(engine.last_changed(&[Kind::Rule, Kind::Occurrence]), head);

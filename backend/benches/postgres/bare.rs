@@ -1,0 +1,219 @@
+//! What the database itself takes: the same rows, without engine, log and order.
+
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, Config, NoTls, Statement};
+
+use super::{BATCH, events::Event, median, per_second, server};
+
+/// How the rows lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Every index is a column.
+    Columns,
+    /// As the engine has them: the index that moves is a table of its own.
+    Layout,
+}
+
+async fn connect(port: u16) -> (Client, JoinSet<()>) {
+    let mut config = Config::new();
+    config.host("127.0.0.1").port(port).dbname("postgres");
+    config.user(server::USER).password(server::PASSWORD);
+    let (client, connection) = config.connect(NoTls).await.unwrap();
+    let mut carrier = JoinSet::new();
+    carrier.spawn(async move { drop(connection.await) });
+    (client, carrier)
+}
+
+/// Tables of a schema of their own, over a connection.
+pub(crate) struct Bare {
+    client: Client,
+    form: Form,
+    schema: String,
+    insert: Statement,
+    /// The index that moves, where it is a table: what goes and what comes.
+    moves: Option<[Statement; 3]>,
+    _carrier: JoinSet<()>,
+}
+
+impl Bare {
+    pub(crate) async fn make(port: u16, form: Form) -> Self {
+        let (client, carrier) = connect(port).await;
+        let schema = match form {
+            Form::Columns => "columns",
+            Form::Layout => "layout",
+        };
+        let more = match form {
+            Form::Columns => ", by_state bytea UNIQUE",
+            Form::Layout => "",
+        };
+        let text = format!(
+            "DROP SCHEMA IF EXISTS bare_{schema} CASCADE; CREATE SCHEMA bare_{schema}; \
+             CREATE TABLE bare_{schema}.event (key bytea PRIMARY KEY, version bigint NOT NULL, \
+             value bytea NOT NULL, by_event bytea UNIQUE, by_start bytea UNIQUE, \
+             by_review bytea UNIQUE, by_severity bytea UNIQUE{more}) WITH (fillfactor = 80); \
+             CREATE TABLE bare_{schema}.by_state (entry bytea PRIMARY KEY, record bytea NOT NULL) \
+             WITH (fillfactor = 90)"
+        );
+        client.batch_execute(&text).await.unwrap();
+        Self::over(client, carrier, form, format!("bare_{schema}")).await
+    }
+
+    /// The same tables over another connection.
+    pub(crate) async fn another(&self, port: u16) -> Self {
+        let (client, carrier) = connect(port).await;
+        Self::over(client, carrier, self.form, self.schema.clone()).await
+    }
+
+    async fn over(client: Client, carrier: JoinSet<()>, form: Form, schema: String) -> Self {
+        let arrays = "$1::bytea[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], \
+                      $7::bytea[]";
+        let more = match form {
+            Form::Columns => ", $8::bytea[]",
+            Form::Layout => "",
+        };
+        let insert = format!("INSERT INTO {schema}.event SELECT * FROM unnest({arrays}{more})");
+        let insert = client.prepare(&insert).await.unwrap();
+        let moves = match form {
+            Form::Columns => None,
+            Form::Layout => {
+                let update = format!(
+                    "UPDATE {schema}.event e SET version = e.version + 1, value = x.value \
+                     FROM unnest($1::bytea[], $2::bytea[]) x(key, value) WHERE e.key = x.key"
+                );
+                let goes = format!(
+                    "DELETE FROM {schema}.by_state s USING unnest($1::bytea[]) x(entry) \
+                     WHERE s.entry = x.entry"
+                );
+                let comes = format!(
+                    "INSERT INTO {schema}.by_state SELECT * FROM unnest($1::bytea[], $2::bytea[])"
+                );
+                let mut prepared = Vec::new();
+                for text in [update, goes, comes] {
+                    prepared.push(client.prepare(&text).await.unwrap());
+                }
+                Some(prepared.try_into().unwrap())
+            }
+        };
+        Self {
+            client,
+            form,
+            schema,
+            insert,
+            moves,
+            _carrier: carrier,
+        }
+    }
+
+    /// Puts events in, as one transaction that is sent at once.
+    pub(crate) async fn insert(&mut self, events: &[Event]) {
+        let keys: Vec<_> = events.iter().map(|it| &*it.key).collect();
+        let versions: Vec<_> = events.iter().map(Event::number).collect();
+        let values: Vec<_> = events.iter().map(|_| Event::value()).collect();
+        let column =
+            |at: usize| -> Vec<&[u8]> { events.iter().map(|it| &*it.columns[at]).collect() };
+        let columns = [0, 1, 2, 3].map(column);
+        let states: Vec<_> = events.iter().map(|it| &*it.state).collect();
+        let mut given: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> =
+            vec![&keys, &versions, &values];
+        given.extend(columns.iter().map(|it| it as _));
+        let client = &self.client;
+        match &self.moves {
+            None => {
+                given.push(&states);
+                client.execute(&self.insert, &given).await.unwrap();
+            }
+            Some([_, _, comes]) => {
+                let (begun, put, came, done) = tokio::join!(
+                    client.batch_execute("BEGIN"),
+                    client.execute(&self.insert, &given),
+                    client.execute(comes, &[&states, &keys]),
+                    client.batch_execute("COMMIT"),
+                );
+                begun.and(done).unwrap();
+                put.and(came).unwrap();
+            }
+        }
+    }
+
+    /// New events in batches, one batch after the other.
+    pub(crate) async fn new_events(&mut self, time: Duration) -> (f64, Vec<Event>) {
+        let (begin, mut kept) = (Instant::now(), Vec::new());
+        while begin.elapsed() < time {
+            let first = kept.len() as u64;
+            let batch: Vec<_> = (first..first + BATCH).map(Event::numbered).collect();
+            self.insert(&batch).await;
+            kept.extend(batch);
+        }
+        (per_second(kept.len() as u64, begin), kept)
+    }
+
+    /// Repeats of events that are there, in batches.
+    pub(crate) async fn repeats(&mut self, kept: &mut [Event], time: Duration) -> f64 {
+        let [update, goes, comes] = self.moves.as_ref().unwrap();
+        let (begin, mut count, client) = (Instant::now(), 0, &self.client);
+        'all: loop {
+            for batch in kept.chunks_mut(BATCH as usize) {
+                if begin.elapsed() >= time {
+                    break 'all;
+                }
+                let before: Vec<_> = batch.iter_mut().map(Event::moves).collect();
+                let keys: Vec<_> = batch.iter().map(|it| &*it.key).collect();
+                let values: Vec<_> = batch.iter().map(|_| Event::value()).collect();
+                let states: Vec<_> = batch.iter().map(|it| &*it.state).collect();
+                let (begun, changed, gone, came, done) = tokio::join!(
+                    client.batch_execute("BEGIN"),
+                    client.execute(update, &[&keys, &values]),
+                    client.execute(goes, &[&before]),
+                    client.execute(comes, &[&states, &keys]),
+                    client.batch_execute("COMMIT"),
+                );
+                begun.and(done).unwrap();
+                assert_eq!(
+                    (changed.unwrap(), gone.unwrap(), came.unwrap()),
+                    (BATCH, BATCH, BATCH)
+                );
+                count += BATCH;
+            }
+        }
+        per_second(count, begin)
+    }
+
+    /// What a round trip takes, and what a commit of one small row does beyond one.
+    pub(crate) async fn trip_and_commit(&self, times: usize) -> (Duration, Duration) {
+        let nothing = self.client.prepare("SELECT 1").await.unwrap();
+        let text = format!("INSERT INTO {}.by_state VALUES ($1, '')", self.schema);
+        let row = self.client.prepare(&text).await.unwrap();
+        let (mut trips, mut commits) = (Vec::new(), Vec::new());
+        for number in 0..times as u64 {
+            let begin = Instant::now();
+            self.client.query_one(&nothing, &[]).await.unwrap();
+            trips.push(begin.elapsed());
+            let key = number.to_be_bytes();
+            let begin = Instant::now();
+            self.client.execute(&row, &[&&key[..]]).await.unwrap();
+            commits.push(begin.elapsed());
+        }
+        let trip = median(trips);
+        (trip, median(commits).saturating_sub(trip))
+    }
+}
+
+/// Somebody who holds what there was at a moment.
+pub(crate) struct Snapshot {
+    _client: Client,
+    _carrier: JoinSet<()>,
+}
+
+impl Snapshot {
+    pub(crate) async fn hold(port: u16) -> Self {
+        let (client, carrier) = connect(port).await;
+        let text = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class";
+        client.batch_execute(text).await.unwrap();
+        Self {
+            _client: client,
+            _carrier: carrier,
+        }
+    }
+}

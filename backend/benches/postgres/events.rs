@@ -1,0 +1,99 @@
+//! An event as the engine keeps it, and as a table without the engine would.
+
+use bellwether_backend::store::{
+    Index, Kind,
+    engine::{Action, Change, Entry, Expect},
+};
+
+const VALUE_BYTES: usize = 500;
+
+/// An occurrence of 500 bytes with five index entries, of which one moves when it repeats.
+#[derive(Debug, Clone)]
+pub(crate) struct Event {
+    pub(crate) key: Vec<u8>,
+    /// By event, start, review and severity.
+    pub(crate) columns: [Vec<u8>; 4],
+    /// By state and when it was last seen.
+    pub(crate) state: Vec<u8>,
+    number: u64,
+    seen: u64,
+}
+
+const COLUMNS: [Index; 4] = [
+    Index::OccurrenceByEvent,
+    Index::OccurrenceByStart,
+    Index::OccurrenceByReview,
+    Index::OccurrenceBySeverity,
+];
+
+impl Event {
+    pub(crate) fn numbered(number: u64) -> Self {
+        let key = [[0; 8], number.to_be_bytes()].concat();
+        // Spread as an event's identity is.
+        let spread = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+        let lead = |lead: &[u8]| [lead, &key].concat();
+        let columns = [
+            lead(&spread),
+            lead(&[1]),
+            lead(&[2]),
+            lead(&[1, spread[0] % 5]),
+        ];
+        let state = [&[1][..], &number.to_be_bytes(), &key].concat();
+        Self {
+            key,
+            columns,
+            state,
+            number,
+            seen: number,
+        }
+    }
+
+    pub(crate) fn value() -> Vec<u8> {
+        vec![7; VALUE_BYTES]
+    }
+
+    fn entry(index: Index, key: &[u8]) -> Entry {
+        Entry {
+            index,
+            key: key.into(),
+        }
+    }
+
+    /// It comes for the first time.
+    pub(crate) fn appears(&self) -> Change {
+        let columns = COLUMNS.iter().zip(&self.columns);
+        let mut add: Vec<_> = columns
+            .map(|(index, key)| Self::entry(*index, key))
+            .collect();
+        add.push(Self::entry(Index::OccurrenceByState, &self.state));
+        let put = Action::Put(Self::value());
+        Change {
+            add,
+            adds: true,
+            ..Change::new(Kind::Occurrence, &self.key, Expect::Absent, put)
+        }
+    }
+
+    /// It moves to where what was seen later is; answers where it was.
+    pub(crate) fn moves(&mut self) -> Vec<u8> {
+        self.seen += 1 << 32;
+        let state = [&[1][..], &self.seen.to_be_bytes(), &self.key].concat();
+        std::mem::replace(&mut self.state, state)
+    }
+
+    /// It comes again.
+    pub(crate) fn repeats(&mut self, version: u64) -> Change {
+        let before = self.moves();
+        let put = Action::Put(Self::value());
+        Change {
+            remove: vec![Self::entry(Index::OccurrenceByState, &before)],
+            add: vec![Self::entry(Index::OccurrenceByState, &self.state)],
+            ..Change::new(Kind::Occurrence, &self.key, Expect::Version(version), put)
+        }
+    }
+
+    /// Its number, as a version.
+    pub(crate) fn number(&self) -> i64 {
+        i64::try_from(self.number).unwrap()
+    }
+}

@@ -1,0 +1,184 @@
+//! A store in a database that is being filled from elsewhere: nobody takes it for one before that is
+//! finished.
+
+use std::{fs, sync::Arc};
+
+use super::{DatabaseLocation, write_new};
+use crate::{
+    config::DatabaseConfig,
+    store::{
+        EngineError, Kind, Lane, Sealer, Store,
+        engine::{
+            Action, Change, Expect,
+            postgres::{Layout, PostgresEngine, empty, migrate},
+        },
+        open::{OpenError, Whereabouts, format, key_check},
+    },
+};
+
+/// Says that a store is being filled. It stands there from before the first record until after the last.
+const MARKER: &[u8] = b"restoring";
+
+/// A store in a database that is being filled.
+#[derive(Debug)]
+pub(in crate::store) struct DatabaseDraft {
+    place: DatabaseLocation,
+    store: Store,
+    /// Whether the file with the keys was made for it.
+    made_key_file: bool,
+}
+
+impl DatabaseDraft {
+    /// Takes a schema in which there is no store, with the content of the key file and the place that
+    /// its change log begins at. What a filling that was cut off left there goes.
+    pub(in crate::store) async fn begin(
+        database: &DatabaseConfig,
+        key: &[u8],
+        first_position: u64,
+    ) -> Result<Self, OpenError> {
+        let place = DatabaseLocation::of(database)?;
+        let found = place.status().await?;
+        found.check_server().map_err(|why| place.refuse(why))?;
+        let nodes = found.store.iter().flat_map(|store| &store.nodes);
+        let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
+        if !names.is_empty() {
+            let names = names.join(", ");
+            return Err(place.refuse(format!("it is in use; stop these: {names}")));
+        }
+        if found.layout.is_some() {
+            Layout::check(found.layout).map_err(|why| place.refuse(why))?;
+            refuse_a_store(&place).await?;
+        } else {
+            let made = migrate(&place.address).await;
+            made.map_err(|source| place.fault(source))?;
+        }
+        let made_key_file = put_keys(&place, key)?;
+        let begun = Self::make(&place, &database.node_name, first_position).await;
+        match begun {
+            Ok(store) => Ok(Self {
+                place,
+                store,
+                made_key_file,
+            }),
+            Err(error) => {
+                clear(&place, made_key_file).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn make(
+        place: &DatabaseLocation,
+        node: &str,
+        first_position: u64,
+    ) -> Result<Store, OpenError> {
+        let emptied = empty(&place.address, first_position).await;
+        emptied.map_err(|source| place.fault(source))?;
+        let missing = || place.key_fault("it was there a moment ago".into());
+        let sealer = place.key()?.ok_or_else(missing)?;
+        let store = place.open(node, sealer).await?;
+        let put = Action::Put(b"a backup".to_vec());
+        let marked = mark(&store, Expect::Absent, put).await;
+        marked.map_err(|source| place.fault(source))?;
+        Ok(store)
+    }
+
+    /// The store.
+    pub(in crate::store) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Whether the keys fit what was filled in.
+    pub(in crate::store) async fn judge(&self) -> Result<(), OpenError> {
+        let judged = key_check::judge(&self.store, self.store.sealer(), &self.place).await;
+        judged.map(drop)
+    }
+
+    /// Lets it be a store.
+    pub(in crate::store) async fn finish(self) -> Result<(), OpenError> {
+        let Self { place, store, .. } = self;
+        let finished = async {
+            format::write(&store).await?;
+            let rows = store.engine().get(Kind::Meta, &[MARKER.into()]).await?;
+            let version = rows.into_iter().flatten().next().map(|row| row.version);
+            let version = version.unwrap_or_default();
+            mark(&store, Expect::Version(version), Action::Delete).await
+        };
+        let finished = finished.await.map_err(|source| place.fault(source));
+        store.engine().close().await;
+        finished
+    }
+
+    /// Leaves the schema without a store.
+    pub(in crate::store) async fn discard(self) {
+        let Self { place, store, .. } = self;
+        store.engine().close().await;
+        drop(store);
+        clear(&place, self.made_key_file).await;
+    }
+}
+
+/// Refuses a store whose filling did not end.
+pub(super) async fn check(store: &Store, place: &DatabaseLocation) -> Result<(), OpenError> {
+    match is_marked(store).await {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(place.refuse(
+            "a backup is being restored there, or `bellwether restore` was cut off; run it again",
+        )),
+        Err(source) => Err(place.fault(source)),
+    }
+}
+
+/// Refuses a schema that holds a store; one that was begun and is empty is none.
+async fn refuse_a_store(place: &DatabaseLocation) -> Result<(), OpenError> {
+    let fault = |source| place.fault(source);
+    let engine = PostgresEngine::open(place.address.clone(), None).await;
+    let engine = Arc::new(engine.map_err(fault)?);
+    let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
+    let is_store = format::in_store(&store).await.map_err(fault)?.is_some();
+    if is_store && !is_marked(&store).await.map_err(fault)? {
+        return Err(place.refuse(
+            "there is a store already; a backup is restored into a schema without one: name another \
+             with store.schema",
+        ));
+    }
+    Ok(())
+}
+
+async fn is_marked(store: &Store) -> Result<bool, EngineError> {
+    let rows = store.engine().get(Kind::Meta, &[MARKER.into()]).await?;
+    Ok(rows.iter().any(Option::is_some))
+}
+
+async fn mark(store: &Store, expect: Expect, action: Action) -> Result<(), EngineError> {
+    let change = Change {
+        is_logged: false,
+        ..Change::new(Kind::Meta, MARKER, expect, action)
+    };
+    let marked = store.engine().apply(Lane::Admin, vec![change].into());
+    marked.await.map(drop)
+}
+
+/// Puts the keys where a node looks for them; whether they were not there yet.
+fn put_keys(place: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> {
+    if place.key()?.is_none() {
+        return write_new(&place.key_file, key).map(|()| true);
+    }
+    let is_same = fs::read(&place.key_file).is_ok_and(|there| there == key);
+    let other = || {
+        place.key_fault(
+            "it holds other keys than those of the backup; move it away, or name another file with \
+             store.secret_key_file"
+                .into(),
+        )
+    };
+    is_same.then_some(false).ok_or_else(other)
+}
+
+async fn clear(place: &DatabaseLocation, made_key_file: bool) {
+    // What stays all the same is no store, and the next filling takes it away.
+    drop(empty(&place.address, 0).await);
+    if made_key_file {
+        drop(fs::remove_file(&place.key_file));
+    }
+}

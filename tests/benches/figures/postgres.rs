@@ -1,0 +1,297 @@
+//! A store in a PostgreSQL database beside one in a folder: the engine, and the service on it.
+
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use bellwether_proto::v1::{
+    EventQuery, PageInput, SearchEventsRequest, WatchEventsRequest,
+    event_query_service_client::EventQueryServiceClient,
+};
+use bellwether_tests::{
+    engine::Engine,
+    grpc::Grpc,
+    world::{Variables, World},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    delivery::rate,
+    load::{Numbers, keep_under_way, over_grpc, percentile_99},
+    report::{Figure, Goal, Report, say},
+    sink::{Sink, route},
+};
+
+const BATCH: usize = 100;
+const IN_FLIGHT: usize = 32;
+/// How often folder and database take turns; the ratio in the middle is told.
+const TURNS: usize = 3;
+const DESTINATIONS: usize = 10;
+/// Events seen on another node, one after the other.
+const SEEN: usize = 500;
+/// Pages of which the median is told.
+const PAGES: usize = 50;
+
+pub(crate) async fn measure(report: &mut Report) {
+    let rows: [(&str, usize, usize); 5] = [
+        ("postgres engine", 0, 0),
+        ("postgres service: intake", 0, 0),
+        (
+            "postgres service: deliveries",
+            events("BELLWETHER_BENCH_DELIVERIES", 20_000),
+            0,
+        ),
+        ("postgres service: seen", 0, 0),
+        (
+            "postgres service: page",
+            0,
+            events("BELLWETHER_BENCH_PAGE_EVENTS", 1_000_000),
+        ),
+    ];
+    if !rows.iter().any(|(row, ..)| report.wants(row)) {
+        return;
+    }
+    if !Engine::usable().contains(&Engine::Database) {
+        return say("postgres: left out");
+    }
+    for (row, deliveries, held) in rows {
+        if !report.wants(row) {
+            continue;
+        }
+        match row {
+            "postgres engine" => engine(report),
+            "postgres service: intake" => intake(report).await,
+            "postgres service: deliveries" => delivered(report, deliveries).await,
+            "postgres service: seen" => seen(report).await,
+            _ => page(report, held).await,
+        }
+    }
+}
+
+/// Fewer where somebody tries whether a row works at all.
+fn events(variable: &str, unless: usize) -> usize {
+    let asked = std::env::var(variable).ok();
+    asked.map_or(unless, |asked| asked.parse().expect("a number"))
+}
+
+fn world(engine: Engine) -> World {
+    let mut made = None;
+    engine.within(|| made = Some(World::start()));
+    made.expect("it can be used")
+}
+
+/// Two more nodes beside a first one.
+fn beside(first: &World) -> Vec<World> {
+    let more = ["two", "three"].map(|name| {
+        let named = |(variable, value): &(&'static str, String)| match *variable {
+            "BELLWETHER_STORE_NODE_NAME" => (*variable, name.to_owned()),
+            _ => (*variable, value.clone()),
+        };
+        let variables: Variables = first.variables().iter().map(named).collect();
+        let key = first.admin_key();
+        let prepare = |data_dir: &std::path::Path| {
+            std::fs::create_dir_all(data_dir).expect("a folder");
+            std::fs::write(data_dir.join("admin.key"), key).expect("a key");
+        };
+        World::among(prepare, "", variables)
+    });
+    more.into()
+}
+
+/// The rows of the engine, which a benchmark of the backend measures.
+fn engine(report: &mut Report) {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut bench = Command::new(cargo);
+    bench.current_dir(env!("CARGO_MANIFEST_DIR"));
+    bench.arg(if cfg!(debug_assertions) {
+        "test"
+    } else {
+        "bench"
+    });
+    bench.args([
+        "--package",
+        "bellwether-backend",
+        "--bench",
+        "postgres",
+        "--",
+        "--bench",
+    ]);
+    let output = bench.output().expect("cargo starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "the rows of the engine: {said}");
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let rows = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    for row in rows {
+        report.add(figure_of(&row));
+    }
+}
+
+fn figure_of(row: &Value) -> Figure {
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let unit = match row["unit"].as_str() {
+        Some("/s") => "/s",
+        Some("ms") => "ms",
+        _ => "B",
+    };
+    let reference = row["reference"]["value"].as_f64();
+    let bound = |bound: &Value| bound.as_f64().map(|bound| bound * reference.unwrap_or(1.0));
+    let goal = match (bound(&row["goal"]["least"]), bound(&row["goal"]["most"])) {
+        (Some(least), _) => Goal::Least(least),
+        (_, Some(most)) => Goal::Most(most),
+        _ => Goal::Nothing,
+    };
+    let value = row["value"].as_f64().expect("a number");
+    let figure = Figure::new(text(&row["name"]), value, unit).goal(goal);
+    match reference {
+        Some(reference) => figure.beside(text(&row["reference"]["name"]), Some(reference)),
+        None => figure,
+    }
+}
+
+async fn intake(report: &mut Report) {
+    let worlds = [world(Engine::Folder), world(Engine::Database)];
+    let numbers = [Numbers::default(), Numbers::default()];
+    let mut turns = Vec::new();
+    for _ in 0..TURNS {
+        let mut rates = Vec::new();
+        for (world, numbers) in worlds.iter().zip(&numbers) {
+            let (channel, numbers) = (world.grpc(), numbers.clone());
+            let load = keep_under_way(IN_FLIGHT, BATCH, move || {
+                over_grpc(channel.clone(), numbers.take(BATCH), BATCH)
+            });
+            rates.push(load.await.rate);
+        }
+        turns.push((rates[0], rates[1]));
+    }
+    turns.sort_by(|one, other| (one.1 / one.0).total_cmp(&(other.1 / other.0)));
+    let (folder, database) = turns[TURNS / 2];
+    let name = "postgres service: intake, gRPC, batches of 100";
+    report.add(
+        Figure::new(name, database, "/s")
+            .goal(Goal::Least(0.9 * folder))
+            .beside("the same in a folder", Some(folder)),
+    );
+}
+
+async fn delivered(report: &mut Report, events: usize) {
+    let folder = drained(&[world(Engine::Folder)], events).await;
+    let first = world(Engine::Database);
+    let one = drained(std::slice::from_ref(&first), events).await;
+    let name = "postgres service: deliveries to ten destinations";
+    report.add(
+        Figure::new(name, one, "/s")
+            .goal(Goal::Least(0.7 * folder))
+            .beside("the same in a folder", Some(folder)),
+    );
+    drop(first);
+    let mut nodes = vec![world(Engine::Database)];
+    nodes.extend(beside(&nodes[0]));
+    let three = drained(&nodes, events).await;
+    // One node leads and delivers; the goal is that of nodes that share the destinations.
+    report.add(
+        Figure::new(format!("{name}, three nodes"), three, "/s")
+            .goal(Goal::Least(2.0 * one))
+            .beside("one node", Some(one)),
+    );
+}
+
+/// Deliveries a second of events that all nodes are sent at once.
+async fn drained(nodes: &[World], events: usize) -> f64 {
+    let sink = Sink::start().await;
+    for number in 0..DESTINATIONS {
+        let clause = json!({"endsWith": {"field": "dimensions.host", "value": number.to_string()}});
+        let url = sink.url(&format!("/{number}"));
+        route(&nodes[0].rest(), &format!("d{number}"), &url, &clause).await;
+    }
+    for (at, first) in (0..events).step_by(BATCH).enumerate() {
+        over_grpc(nodes[at % nodes.len()].grpc(), first, BATCH).await;
+    }
+    sink.wait_for(events).await;
+    let messages = sink.take();
+    assert!(
+        messages.len() >= events,
+        "{} of {events} came",
+        messages.len()
+    );
+    rate(&messages)
+}
+
+/// From the answer of one node until a watch of another one has the event.
+async fn seen(report: &mut Report) {
+    let first = world(Engine::Database);
+    let others = beside(&first);
+    let (one, other) = (first.grpc(), &others[0]);
+    let request = WatchEventsRequest::default();
+    let mut client = EventQueryServiceClient::new(other.grpc());
+    let mut news = client
+        .watch_events(request)
+        .await
+        .expect("a watch")
+        .into_inner();
+    let _begun = news.message().await.expect("news");
+    let mut times = Vec::new();
+    for number in 0..SEEN {
+        over_grpc(one.clone(), number, 1).await;
+        let answered = Instant::now();
+        let mut is_seen = false;
+        while !is_seen {
+            let message = news.message().await.expect("news").expect("more");
+            let host = format!("h{number}");
+            is_seen = message.events.iter().any(|it| {
+                let host_of = it.dimensions.get("host");
+                host_of.is_some_and(|it| format!("{it:?}").contains(&format!("\"{host}\"")))
+            });
+        }
+        times.push(answered.elapsed());
+    }
+    let p99_ms = percentile_99(times).as_secs_f64() * 1e3;
+    let name = "postgres service: seen on another node, p99";
+    report.add(Figure::new(name, p99_ms, "ms").goal(Goal::Most(50.0)));
+}
+
+async fn page(report: &mut Report, held: usize) {
+    let world = world(Engine::Database);
+    let numbers = Numbers::default();
+    let mut senders = tokio::task::JoinSet::new();
+    for _ in 0..IN_FLIGHT {
+        let (channel, numbers) = (world.grpc(), numbers.clone());
+        senders.spawn(async move {
+            loop {
+                let first = numbers.take(BATCH);
+                if first >= held {
+                    return;
+                }
+                over_grpc(channel.clone(), first, BATCH).await;
+            }
+        });
+    }
+    senders.join_all().await;
+    let mut times: Vec<Duration> = Vec::new();
+    for _ in 0..PAGES {
+        let begin = Instant::now();
+        read_page(world.grpc()).await;
+        times.push(begin.elapsed());
+    }
+    times.sort_unstable();
+    let median_ms = times[PAGES / 2].as_secs_f64() * 1e3;
+    let name = format!("postgres service: page of 100 of {held}, gRPC");
+    report.add(Figure::new(name, median_ms, "ms").goal(Goal::Most(5.0)));
+}
+
+async fn read_page(channel: Grpc) {
+    let page_input = PageInput {
+        limit: 100,
+        ..PageInput::default()
+    };
+    let query = EventQuery {
+        page_input: Some(page_input),
+        ..EventQuery::default()
+    };
+    let request = SearchEventsRequest { query: Some(query) };
+    let mut client = EventQueryServiceClient::new(channel);
+    let found = client.search_events(request).await.expect("a page");
+    assert_eq!(found.into_inner().results.len(), 100);
+}

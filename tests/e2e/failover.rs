@@ -1,0 +1,107 @@
+//! A database of three servers whose first one is killed or cut off, again and again: nothing that was
+//! answered is lost, and another one soon takes writes.
+
+use std::{
+    collections::BTreeSet,
+    io::Write,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use bellwether_tests::{
+    patroni::{Patroni, TTL},
+    receiver::Receiver,
+    world::World,
+};
+
+use crate::{
+    crash::told_hosts,
+    journey,
+    postgres::{ANSWERED, Told, answered, init, none_is_lost, send, settings},
+};
+
+/// How long it may take beyond the time after which the first server is taken for dead.
+const BEYOND_TTL: Duration = Duration::from_secs(5);
+/// When it is given up.
+const GIVEN_UP_AFTER: Duration = Duration::from_secs(120);
+/// How often is looked.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Rounds that are asked for: each takes half a minute.
+fn rounds() -> Option<usize> {
+    let asked = std::env::var("BELLWETHER_TEST_FAILOVERS").ok();
+    let asked = asked.and_then(|asked| asked.parse().ok());
+    if asked.is_none() {
+        // Written past the capture of the test's output: a skipped test is seen.
+        let notice = "skipped: another server takes over when `just failovers` asks for it\n";
+        drop(std::io::stderr().write_all(notice.as_bytes()));
+    }
+    asked
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_server_takes_over_and_nothing_answered_is_lost() {
+    let Some(rounds) = rounds() else { return };
+    let Some(mut servers) = tokio::task::block_in_place(Patroni::start) else {
+        return;
+    };
+    let keys = tempfile::tempdir().unwrap();
+    let key_file = keys.path().join("secret.key");
+    let world = World::on(init, &settings(&servers.url(), &key_file, "one"));
+    let receiver = Receiver::start().await;
+    journey::set_up(&world.rest(), &receiver).await;
+    let told = Arc::new(Mutex::new(Told::default()));
+    let mut took = Vec::new();
+    for round in 0..rounds {
+        let (stop, stopped) = tokio::sync::watch::channel(false);
+        let senders = send(&world.rest(), &format!("failover-{round}"), &told, &stopped);
+        answered(&told, ANSWERED).await;
+        let begin = Instant::now();
+        let first = tokio::task::block_in_place(|| {
+            let first = servers.primary().unwrap();
+            match round % 2 {
+                0 => servers.kill(first),
+                _ => servers.cut_off(first),
+            }
+            first
+        });
+        loop {
+            let primary = tokio::task::block_in_place(|| servers.primary());
+            if primary.is_some_and(|it| it != first) {
+                break;
+            }
+            assert!(begin.elapsed() < GIVEN_UP_AFTER, "nobody takes over");
+            tokio::time::sleep(PAUSE).await;
+        }
+        let before = told.lock().unwrap().answered.len();
+        while told.lock().unwrap().answered.len() == before {
+            assert!(begin.elapsed() < GIVEN_UP_AFTER, "nothing is answered");
+            tokio::time::sleep(PAUSE).await;
+        }
+        took.push(begin.elapsed());
+        eprintln!("round {round}: writes again after {:?}", begin.elapsed());
+        answered(&told, ANSWERED).await;
+        stop.send_replace(true);
+        senders.join_all().await;
+        tokio::task::block_in_place(|| {
+            servers.revive(first);
+            servers.until_whole();
+        });
+    }
+    let unknown = told.lock().unwrap().unknown.len();
+    let stored = none_is_lost(&world.rest(), &told).await;
+    let begin = Instant::now();
+    while !stored.is_subset(&told_hosts(&receiver)) {
+        assert!(begin.elapsed() < GIVEN_UP_AFTER, "not all is told of");
+        tokio::time::sleep(PAUSE).await;
+    }
+    let received = receiver.received();
+    let ids: BTreeSet<_> = received.iter().map(|it| it.delivery_id()).collect();
+    assert_eq!(ids.len(), stored.len(), "one delivery an event");
+    eprintln!(
+        "{} events stored, of {unknown} nothing was known",
+        stored.len()
+    );
+    let late: Vec<_> = took.iter().filter(|it| **it > TTL + BEYOND_TTL).collect();
+    assert!(late.is_empty(), "{took:?}");
+}

@@ -1,0 +1,161 @@
+//! Nodes that stand still or are held amid a commit: the others go on, and nothing is lost or done twice.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use bellwether_tests::{
+    cutter::{Cutter, Fate, time_below},
+    eventually::eventually,
+    process,
+    receiver::Receiver,
+    rest::Rest,
+    world::World,
+};
+use tokio::time::sleep;
+
+use super::{join_with, leader, put, three, told_of};
+use crate::{
+    crash::rounds,
+    journey,
+    postgres::{ANSWERED, Database, Told, answered, none_is_lost, send},
+};
+
+/// How long an answer of another node may take.
+const OTHERS_WAIT_MAX: Duration = Duration::from_secs(6);
+
+/// How long nodes stand still: for 5 s, unless `BELLWETHER_TEST_STOPS` asks for all.
+fn stops() -> Vec<Duration> {
+    let is_asked = std::env::var_os("BELLWETHER_TEST_STOPS").is_some();
+    let seconds = if is_asked { &[5, 15, 60][..] } else { &[5] };
+    seconds.iter().copied().map(Duration::from_secs).collect()
+}
+
+/// The slowest answer of a node within so long.
+async fn slowest(rest: &Rest, named: &str, within: Duration) -> Duration {
+    let begin = Instant::now();
+    let mut slowest = Duration::ZERO;
+    for number in 0.. {
+        if begin.elapsed() >= within {
+            break;
+        }
+        let sent = Instant::now();
+        put(rest, "probe", &format!("{named}-{number}")).await;
+        slowest = slowest.max(sent.elapsed());
+    }
+    slowest
+}
+
+/// What was answered is stored and told of, each event by one delivery.
+async fn all_is_told(world: &World, receiver: &Receiver, told: &Mutex<Told>) {
+    let stored = none_is_lost(&world.rest(), told).await;
+    let probes = |it: &&String| !it.starts_with("probe");
+    let stored: BTreeSet<String> = stored.iter().filter(probes).cloned().collect();
+    told_of(receiver, &stored).await;
+    let received = receiver.received();
+    let ids: BTreeSet<_> = received.iter().map(|it| it.delivery_id()).collect();
+    assert_eq!(ids.len(), stored.len(), "one delivery an event");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_leads_and_stands_still_under_load_holds_up_nobody_and_doubles_nothing() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let worlds = three(&database);
+    let names = ["one", "two", "three"];
+    let receiver = Receiver::start().await;
+    journey::set_up(&worlds[0].rest(), &receiver).await;
+    let told = Arc::new(Mutex::new(Told::default()));
+    for (round, time) in stops().into_iter().enumerate() {
+        let leads = leader(&worlds[0]).await;
+        let stopped = names.iter().position(|it| *it == leads).unwrap();
+        let (stop, ends) = tokio::sync::watch::channel(false);
+        let mut senders = Vec::new();
+        for (world, name) in worlds.iter().zip(names) {
+            let round = format!("{round}-{name}");
+            senders.push(send(&world.rest(), &round, &told, &ends));
+        }
+        answered(&told, ANSWERED).await;
+        process::signal("-STOP", worlds[stopped].service().id());
+        let other = worlds[(stopped + 1) % 3].rest();
+        let took = slowest(&other, &format!("probe-{round}"), time).await;
+        process::signal("-CONT", worlds[stopped].service().id());
+        answered(&told, ANSWERED).await;
+        stop.send_replace(true);
+        for senders in senders {
+            senders.join_all().await;
+        }
+        eprintln!("stopped for {time:?}: the slowest answer of another node took {took:?}");
+        assert!(took <= OTHERS_WAIT_MAX, "{took:?}");
+    }
+    all_is_told(&worlds[1], &receiver, &told).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_held_amid_a_commit_holds_up_the_others_for_its_lock_at_most() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let cutter = Cutter::start(database.server.port());
+    let first = database.world();
+    let second = join_with(
+        &database,
+        &first,
+        &database.settings_over(cutter.port(), "two"),
+    );
+    let receiver = Receiver::start().await;
+    journey::set_up(&first.rest(), &receiver).await;
+    let told = Arc::new(Mutex::new(Told::default()));
+    let (stop, ends) = tokio::sync::watch::channel(false);
+    let senders = send(&second.rest(), "held", &told, &ends);
+    answered(&told, ANSWERED).await;
+    // In the order of the log, so that others wait for it.
+    let is_amid = || {
+        let text = "SELECT count(*) FROM pg_stat_activity a JOIN pg_locks l USING (pid) \
+                    WHERE a.state = 'idle in transaction' AND l.mode = 'RowShareLock' \
+                    AND l.relation = 'bellwether.head'::regclass";
+        tokio::task::block_in_place(|| database.server.execute(text)) != "0"
+    };
+    let mut worst = Duration::ZERO;
+    for round in 0..rounds(2) {
+        eventually("a commit to be met in the middle", async || {
+            sleep(time_below(Duration::from_millis(20))).await;
+            cutter.set(Fate::Stands);
+            // The second time what was under way as the bytes stopped is over.
+            if is_amid() && is_amid() {
+                return Some(());
+            }
+            cutter.set(Fate::Arrives);
+            None
+        })
+        .await;
+        let named = format!("probe-{round}");
+        worst = worst.max(slowest(&first.rest(), &named, OTHERS_WAIT_MAX).await);
+        assert!(!is_amid(), "the database gave it up");
+        cutter.set(Fate::Arrives);
+        answered(&told, ANSWERED).await;
+    }
+    eprintln!("held amid a commit: the slowest answer of another node took {worst:?}");
+    assert!(worst <= OTHERS_WAIT_MAX, "{worst:?}");
+
+    // Who is cut off for long says so, and comes back by itself.
+    cutter.set(Fate::Stands);
+    let rest = second.rest();
+    eventually("it not to be ready", async || {
+        (rest.get("/readyz").await.status == 503).then_some(())
+    })
+    .await;
+    put(&first.rest(), "probe", "probe-meanwhile").await;
+    cutter.set(Fate::Arrives);
+    eventually("it to be ready", async || {
+        (rest.get("/readyz").await.status == 200).then_some(())
+    })
+    .await;
+    answered(&told, ANSWERED).await;
+    stop.send_replace(true);
+    senders.join_all().await;
+    all_is_told(&first, &receiver, &told).await;
+}

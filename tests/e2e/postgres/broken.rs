@@ -1,0 +1,110 @@
+//! Connections that are cut off anywhere, a dump under way and a database that is killed: what was
+//! answered is there, and the change log has no gap.
+
+use std::{
+    collections::BTreeSet,
+    process::{Child, Stdio},
+    sync::{Arc, Mutex},
+};
+
+use bellwether_tests::{
+    cutter::{Cutter, Fate},
+    eventually::eventually,
+    postgres::Postgres,
+    receiver::Receiver,
+};
+
+use super::{ANSWERED, Database, Told, answered, none_is_lost, send};
+use crate::{
+    crash::{rounds, told_hosts},
+    journey,
+};
+
+/// Each connection carries so many bytes each way at most, which is some tens of commits.
+const CUT_WITHIN_BYTES: usize = 100_000;
+/// Events that are to be answered meanwhile.
+const ANSWERED_MEANWHILE: usize = 40;
+
+/// A dump of the database that does not end, as nobody reads it: it holds what it saw at its begin.
+struct Dump(Child);
+
+impl Dump {
+    fn begin(server: &Postgres) -> Self {
+        let mut dump = server.client("pg_dump");
+        dump.stdout(Stdio::piped()).stderr(Stdio::null());
+        Self(dump.spawn().unwrap())
+    }
+
+    /// Whether it still holds that.
+    fn is_under_way(server: &Postgres) -> bool {
+        let text = "SELECT count(*) FROM pg_stat_activity \
+                    WHERE application_name = 'pg_dump' AND xact_start IS NOT NULL";
+        server.execute(text) == "1"
+    }
+}
+
+impl Drop for Dump {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_answered_survives_cuts_anywhere_a_dump_and_kills_of_the_database() {
+    let Some(mut database) = Database::start() else {
+        return;
+    };
+    let cutter = Cutter::start(database.server.port());
+    let mut world = database.world_over(cutter.port());
+    let receiver = Receiver::start().await;
+    journey::set_up(&world.rest(), &receiver).await;
+    let told = Arc::new(Mutex::new(Told::default()));
+    for round in 0..rounds(2) {
+        let (stop, stopped) = tokio::sync::watch::channel(false);
+        let senders = send(&world.rest(), &format!("cut-{round}"), &told, &stopped);
+        answered(&told, ANSWERED).await;
+        let dump = Dump::begin(&database.server);
+        eventually("the dump to be under way", async || {
+            Dump::is_under_way(&database.server).then_some(())
+        })
+        .await;
+        cutter.set(Fate::IsCut {
+            within_bytes: CUT_WITHIN_BYTES,
+        });
+        answered(&told, ANSWERED_MEANWHILE).await;
+        if round % 2 == 0 {
+            assert!(
+                Dump::is_under_way(&database.server),
+                "it holds all the time"
+            );
+        } else {
+            tokio::task::block_in_place(|| {
+                database.server.kill();
+                database.server.run();
+            });
+            answered(&told, ANSWERED_MEANWHILE).await;
+        }
+        cutter.set(Fate::Arrives);
+        answered(&told, ANSWERED).await;
+        stop.send_replace(true);
+        senders.join_all().await;
+        drop(dump);
+    }
+    let unknown = told.lock().unwrap().unknown.len();
+    let stored = none_is_lost(&world.rest(), &told).await;
+    let text = "SELECT max(place) - min(place) + 1 = count(*) FROM bellwether.log";
+    assert_eq!(database.server.execute(text), "t", "the log has a gap");
+    eventually("every stored event to be told of", async || {
+        stored.is_subset(&told_hosts(&receiver)).then_some(())
+    })
+    .await;
+    let received = receiver.received();
+    let ids: BTreeSet<_> = received.iter().map(|it| it.delivery_id()).collect();
+    assert_eq!(ids.len(), stored.len(), "one delivery an event");
+    eprintln!(
+        "{} events stored, of {unknown} nothing was known",
+        stored.len()
+    );
+    assert!(world.terminate().success());
+}

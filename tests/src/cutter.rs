@@ -1,0 +1,163 @@
+//! Stands before a database and passes bytes on in small pieces, so that a connection can be cut off or
+//! held in the middle of anything: of a statement, a commit, an answer.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    net::SocketAddr,
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    runtime::Runtime,
+    sync::watch,
+    task::JoinSet,
+};
+
+/// What becomes of what is passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It arrives.
+    Arrives,
+    /// Each connection is cut off after so many more bytes at most, at random.
+    IsCut {
+        /// Within how many.
+        within_bytes: usize,
+    },
+    /// Nothing moves any more, and nothing is closed.
+    Stands,
+}
+
+/// Bytes passed on at once, at most.
+const PIECE_BYTES_MAX: usize = 200;
+
+/// Passes connections on; it ends when it is dropped.
+#[derive(Debug)]
+pub struct Cutter {
+    address: SocketAddr,
+    fate: watch::Sender<Fate>,
+    // Threads of its own: it passes on also while a test waits without await.
+    runtime: Option<Runtime>,
+}
+
+impl Cutter {
+    /// Stands before a port of this machine.
+    ///
+    /// # Panics
+    /// When there is no free port.
+    pub fn start(port: u16) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (fate, seen) = watch::channel(Fate::Arrives);
+        runtime.spawn(async move {
+            let listener = TcpListener::from_std(listener).unwrap();
+            let mut connections = JoinSet::new();
+            while let Ok((client, _)) = listener.accept().await {
+                connections.spawn(carry(client, port, seen.clone()));
+                while connections.try_join_next().is_some() {}
+            }
+        });
+        Self {
+            address,
+            fate,
+            runtime: Some(runtime),
+        }
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Changes what becomes of it, also for connections that stand.
+    pub fn set(&self, fate: Fate) {
+        self.fate.send_replace(fate);
+    }
+}
+
+impl Drop for Cutter {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Also where blocking is not allowed.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+async fn carry(client: TcpStream, port: u16, fate: watch::Receiver<Fate>) {
+    let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else {
+        return;
+    };
+    // Small pieces are to go at once.
+    drop(client.set_nodelay(true));
+    drop(server.set_nodelay(true));
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    // Where one way ends both do.
+    tokio::select! {
+        () = pass(from_client, to_server, fate.clone()) => {}
+        () = pass(from_server, to_client, fate) => {}
+    }
+}
+
+/// Passes one way on until either side ends, or it is cut off.
+async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut fate: watch::Receiver<Fate>) {
+    let mut bytes = [0; PIECE_BYTES_MAX];
+    let mut left = None;
+    loop {
+        let Ok(length @ 1..) = from.read(&mut bytes).await else {
+            return;
+        };
+        let mut sent = 0;
+        while sent < length {
+            let moves = fate.wait_for(|fate| *fate != Fate::Stands).await;
+            let now = moves.map_or(Fate::Stands, |fate| *fate);
+            left = match now {
+                Fate::Arrives => None,
+                Fate::IsCut { within_bytes } => left.or_else(|| Some(below(within_bytes))),
+                Fate::Stands => return,
+            };
+            let mut piece = 1 + below(length - sent);
+            if let Some(left) = &mut left {
+                piece = piece.min(*left);
+                *left -= piece;
+            }
+            if to.write_all(&bytes[sent..sent + piece]).await.is_err() {
+                return;
+            }
+            sent += piece;
+            if left == Some(0) {
+                return;
+            }
+            // Between two pieces others come first, so that a connection can be met in the middle.
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// A number below that one, by chance.
+///
+/// # Panics
+/// When there is none below it.
+pub fn below(end: usize) -> usize {
+    let end = u64::try_from(end).unwrap();
+    usize::try_from(RandomState::new().hash_one(0) % end).unwrap()
+}
+
+/// A time below that one, by chance.
+///
+/// # Panics
+/// When there is none below it.
+pub fn time_below(end: Duration) -> Duration {
+    Duration::from_micros(u64::try_from(below(usize::try_from(end.as_micros()).unwrap())).unwrap())
+}
