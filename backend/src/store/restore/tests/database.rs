@@ -2,7 +2,9 @@
 
 use std::{fs, path::Path};
 
-use super::{NOW_MS, Restore, RestoreError, Restored, Room, all, back_up, restore, store};
+use super::{
+    NOW_MS, Restore, RestoreError, Restored, Room, all, back_up, restore, store as filled,
+};
 use crate::{
     config::{Config, DatabaseConfig},
     domain::{Delivery, Destination, Occurrence, Secret},
@@ -55,7 +57,7 @@ async fn a_backup_becomes_a_store_in_a_database_once() {
     let Some(config) = database(room.folder.path()) else {
         return;
     };
-    let old = store(&room).await;
+    let old = filled(&room).await;
     back_up(&old, &room, Keys::Of(&room.keys())).await;
     let restored = into(&config, &room).await.unwrap();
     assert_eq!((restored.waiting, restored.held), (3, 0));
@@ -83,7 +85,7 @@ async fn a_filling_that_was_cut_off_is_no_store_and_is_begun_again() {
         return;
     };
     let database = config.database.as_ref().unwrap();
-    let old = store(&room).await;
+    let old = filled(&room).await;
     back_up(&old, &room, Keys::Of(&room.keys())).await;
     let key = fs::read(room.keys().join("secret.key")).unwrap();
     let draft = DatabaseDraft::begin(database, &key, 77).await.unwrap();
@@ -118,7 +120,7 @@ async fn what_does_not_fit_leaves_neither_store_nor_key() {
         return;
     };
     let key_file = config.database.as_ref().unwrap().secret_key_file.clone();
-    let old = store(&room).await;
+    let old = filled(&room).await;
     back_up(&old, &room, Keys::Of(&room.keys())).await;
     let other = "1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
     fs::write(&key_file, other).unwrap();
@@ -135,11 +137,8 @@ async fn what_does_not_fit_leaves_neither_store_nor_key() {
     assert_eq!(fs::read_to_string(&key_file).unwrap(), other);
     fs::remove_file(&key_file).unwrap();
 
-    let draft = DatabaseDraft::begin(
-        config.database.as_ref().unwrap(),
-        &fs::read(room.keys().join("secret.key")).unwrap(),
-        77,
-    );
+    let key = fs::read(room.keys().join("secret.key")).unwrap();
+    let draft = DatabaseDraft::begin(config.database.as_ref().unwrap(), &key, 77);
     draft.await.unwrap().discard().await;
     assert!(!key_file.exists(), "it was made for this");
     let refused = said(store::open(&config).await);
