@@ -10,7 +10,7 @@ use std::{
 
 use bellwether_tests::{
     patroni::{Patroni, TTL},
-    receiver::Receiver,
+    receiver::{Received, Receiver},
     world::World,
 };
 
@@ -22,6 +22,8 @@ use crate::{
 
 /// How long it may take beyond the time after which the first server is taken for dead.
 const BEYOND_TTL: Duration = Duration::from_secs(5);
+/// What a busy machine adds.
+const BUSY: Duration = Duration::from_secs(2);
 /// When it is given up.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(120);
 /// How often is looked.
@@ -29,8 +31,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Rounds that are asked for: each takes half a minute.
 fn rounds() -> Option<usize> {
-    let asked = std::env::var("BELLWETHER_TEST_FAILOVERS").ok();
-    let asked = asked.and_then(|asked| asked.parse().ok());
+    let asked = std::env::var_os("BELLWETHER_TEST_FAILOVERS");
+    let asked = asked.and_then(|asked| asked.to_str()?.parse().ok());
     if asked.is_none() {
         // Written past the capture of the test's output: a skipped test is seen.
         let notice = "skipped: another server takes over when `just failovers` asks for it\n";
@@ -73,13 +75,17 @@ async fn another_server_takes_over_and_nothing_answered_is_lost() {
             assert!(begin.elapsed() < GIVEN_UP_AFTER, "nobody takes over");
             tokio::time::sleep(PAUSE).await;
         }
+        let other = begin.elapsed();
         let before = told.lock().unwrap().answered.len();
         while told.lock().unwrap().answered.len() == before {
             assert!(begin.elapsed() < GIVEN_UP_AFTER, "nothing is answered");
             tokio::time::sleep(PAUSE).await;
         }
         took.push(begin.elapsed());
-        eprintln!("round {round}: writes again after {:?}", begin.elapsed());
+        eprintln!(
+            "round {round}: another server after {other:?}, writes again after {:?}",
+            begin.elapsed()
+        );
         answered(&told, ANSWERED).await;
         stop.send_replace(true);
         senders.join_all().await;
@@ -96,12 +102,15 @@ async fn another_server_takes_over_and_nothing_answered_is_lost() {
         tokio::time::sleep(PAUSE).await;
     }
     let received = receiver.received();
-    let ids: BTreeSet<_> = received.iter().map(|it| it.delivery_id()).collect();
+    let ids: BTreeSet<_> = received.iter().map(Received::delivery_id).collect();
     assert_eq!(ids.len(), stored.len(), "one delivery an event");
     eprintln!(
         "{} events stored, of {unknown} nothing was known",
         stored.len()
     );
-    let late: Vec<_> = took.iter().filter(|it| **it > TTL + BEYOND_TTL).collect();
+    let late: Vec<_> = took
+        .iter()
+        .filter(|it| **it > TTL + BEYOND_TTL + BUSY)
+        .collect();
     assert!(late.is_empty(), "{took:?}");
 }

@@ -11,12 +11,13 @@ use std::{
 };
 
 use bellwether_tests::{
+    engine::Variables,
     eventually::eventually,
     postgres::{PASSWORD, Postgres},
     process,
     receiver::Receiver,
     rest::Rest,
-    world::{Variables, World},
+    world::World,
 };
 use http::Method;
 use serde_json::json;
@@ -74,7 +75,7 @@ impl Database {
 
     /// A service with these settings and variables: beside the first one, with the key of its admin, or the
     /// first one on a store that is made before it.
-    pub(crate) fn node(&self, first: Option<&World>, lines: &str, variables: Variables) -> World {
+    pub(crate) fn node(first: Option<&World>, lines: &str, variables: Variables) -> World {
         let key = first.map(|first| first.data_dir().join("admin.key"));
         let prepare = |data_dir: &Path| match key {
             None => init(data_dir),
@@ -126,6 +127,8 @@ pub(crate) struct Told {
     /// Those of which the service said that it is not known, or said nothing any more.
     pub(crate) unknown: BTreeSet<String>,
     pub(crate) refused: BTreeSet<String>,
+    /// What the newest refusal said.
+    why: String,
 }
 
 /// Sends events, one in each request, until it is told to stop.
@@ -161,6 +164,7 @@ pub(crate) fn send(
                     told.unknown.insert(host);
                 } else {
                     told.refused.insert(host);
+                    told.why = format!("{} {text}", answer.status);
                 }
             }
         });
@@ -175,7 +179,11 @@ pub(crate) async fn none_is_lost(rest: &Rest, told: &Mutex<Told>) -> BTreeSet<St
     let lost: Vec<_> = told.answered.difference(&stored).collect();
     assert!(lost.is_empty(), "answered and lost: {lost:?}");
     let kept: Vec<_> = told.refused.intersection(&stored).collect();
-    assert!(kept.is_empty(), "refused and stored: {kept:?}");
+    assert!(
+        kept.is_empty(),
+        "refused and stored: {kept:?}, {}",
+        told.why
+    );
     stored
 }
 

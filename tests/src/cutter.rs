@@ -4,7 +4,6 @@
 use std::{
     hash::{BuildHasher, RandomState},
     net::SocketAddr,
-    time::Duration,
 };
 
 use tokio::{
@@ -30,10 +29,26 @@ pub enum Fate {
     },
     /// Nothing moves any more, and nothing is closed.
     Stands,
+    /// The same from that word on, for each connection whose client says it.
+    StandsBefore(&'static str),
+}
+
+impl Fate {
+    /// Whether some bytes are held, and how many go before that.
+    fn holds(self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            Self::Arrives | Self::IsCut { .. } => None,
+            Self::Stands => Some(0),
+            Self::StandsBefore(word) => {
+                let mut windows = bytes.windows(word.len());
+                windows.position(|window| window == word.as_bytes())
+            }
+        }
+    }
 }
 
 /// Bytes passed on at once, at most.
-const PIECE_BYTES_MAX: usize = 200;
+const PIECE_BYTES_MAX: usize = 700;
 
 /// Passes connections on; it ends when it is dropped.
 #[derive(Debug)]
@@ -120,14 +135,18 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut fate: watch::
         };
         let mut sent = 0;
         while sent < length {
-            let moves = fate.wait_for(|fate| *fate != Fate::Stands).await;
-            let now = moves.map_or(Fate::Stands, |fate| *fate);
-            left = match now {
-                Fate::Arrives => None,
-                Fate::IsCut { within_bytes } => left.or_else(|| Some(below(within_bytes))),
-                Fate::Stands => return,
+            let moves = fate
+                .wait_for(|fate| fate.holds(&bytes[sent..length]) != Some(0))
+                .await;
+            let Ok(now) = moves.map(|fate| *fate) else {
+                return;
             };
-            let mut piece = 1 + below(length - sent);
+            left = match now {
+                Fate::IsCut { within_bytes } => left.or_else(|| Some(below(within_bytes))),
+                _ => None,
+            };
+            let until = now.holds(&bytes[sent..length]).unwrap_or(length - sent);
+            let mut piece = 1 + below(until);
             if let Some(left) = &mut left {
                 piece = piece.min(*left);
                 *left -= piece;
@@ -146,18 +165,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut fate: watch::
 }
 
 /// A number below that one, by chance.
-///
-/// # Panics
-/// When there is none below it.
-pub fn below(end: usize) -> usize {
+fn below(end: usize) -> usize {
     let end = u64::try_from(end).unwrap();
     usize::try_from(RandomState::new().hash_one(0) % end).unwrap()
-}
-
-/// A time below that one, by chance.
-///
-/// # Panics
-/// When there is none below it.
-pub fn time_below(end: Duration) -> Duration {
-    Duration::from_micros(u64::try_from(below(usize::try_from(end.as_micros()).unwrap())).unwrap())
 }

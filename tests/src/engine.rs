@@ -10,10 +10,10 @@ use std::{
     },
 };
 
-use crate::{
-    postgres::{PASSWORD, Postgres},
-    world::Variables,
-};
+use crate::postgres::{PASSWORD, Postgres};
+
+/// Variables that a service and commands are started with.
+pub type Variables = Vec<(&'static str, String)>;
 
 /// Where a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,14 +46,14 @@ impl Engine {
     /// `BELLWETHER_TEST_STORE`, else the data folder.
     pub(crate) fn of_this_thread() -> Self {
         CHOSEN.get().unwrap_or_else(|| {
-            let asked = std::env::var("BELLWETHER_TEST_STORE").unwrap_or_default();
-            let mut all = Self::ALL.into_iter();
-            let named = all.find(|it| it.word() == asked);
-            assert!(
-                asked.is_empty() || named.is_some(),
-                "BELLWETHER_TEST_STORE is {asked:?}; expected folder or database"
-            );
-            named.unwrap_or(Self::Folder)
+            let Some(asked) = std::env::var_os("BELLWETHER_TEST_STORE") else {
+                return Self::Folder;
+            };
+            let named = Self::ALL.into_iter().find(|it| asked == *it.word());
+            named.unwrap_or_else(|| {
+                let asked = asked.display();
+                panic!("BELLWETHER_TEST_STORE is {asked}; expected folder or database")
+            })
         })
     }
 

@@ -145,6 +145,9 @@ impl Patroni {
     }
 
     /// Starts one again that was killed, or puts the connection back.
+    ///
+    /// # Panics
+    /// When it cannot be started.
     pub fn revive(&mut self, number: usize) {
         let member = &mut self.members[number];
         member.way.set(Weather::Fair);
@@ -162,23 +165,13 @@ impl Patroni {
     pub fn until_whole(&self) {
         let begin = Instant::now();
         loop {
-            let states = self.members.iter();
-            let states = states.map(|it| {
-                (
-                    it.state("/primary"),
-                    it.state("/replica"),
-                    it.state("/synchronous"),
-                )
-            });
-            let states: Vec<_> = states.collect();
-            let count = |of: fn(&(Option<Value>, Option<Value>, Option<Value>)) -> bool| {
-                states.iter().filter(|it| of(it)).count()
+            let is = |path: &str| {
+                self.members
+                    .iter()
+                    .filter(|it| it.state(path).is_some())
+                    .count()
             };
-            let whole = (
-                count(|it| it.0.is_some()),
-                count(|it| it.1.is_some()),
-                count(|it| it.2.is_some()),
-            );
+            let whole = (is("/primary"), is("/replica"), is("/synchronous"));
             if whole == (1, 2, 1) {
                 return;
             }
@@ -220,7 +213,8 @@ impl Member {
         json!({
             "scope": "bellwether", "name": format!("member{number}"),
             "restapi": {"listen": api, "connect_address": api},
-            "etcd3": {"hosts": self.way.address().to_string()},
+            // It goes by no way that etcd tells of.
+            "etcd3": {"hosts": self.way.address().to_string(), "use_proxies": true},
             "bootstrap": {
                 "dcs": {"ttl": seconds, "loop_wait": 2, "retry_timeout": 5,
                     "maximum_lag_on_failover": 1 << 20,

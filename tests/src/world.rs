@@ -5,15 +5,13 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::{
-    engine::{self, Engine},
+    engine::{self, Engine, Variables},
+    eventually::eventually_blocking,
     grpc::{self, Grpc},
     process::{self, Service},
     rest::Rest,
     wire::Wire,
 };
-
-/// Variables that a service and commands are started with.
-pub type Variables = Vec<(&'static str, String)>;
 
 /// A service in a temporary folder. Both are gone when it is dropped.
 #[derive(Debug)]
@@ -21,6 +19,7 @@ pub struct World {
     service: Option<Service>,
     /// Such as what leads to its store, where that is in a database.
     variables: Variables,
+    was_killed: bool,
     folder: TempDir,
 }
 
@@ -138,6 +137,7 @@ impl World {
         Self {
             service: None,
             variables: Vec::new(),
+            was_killed: false,
             folder,
         }
     }
@@ -146,6 +146,22 @@ impl World {
     pub fn start_again(&mut self) {
         let serve = process::command(self.folder.path(), ["serve"]);
         self.service = Some(self.start_with(serve));
+        if std::mem::take(&mut self.was_killed) && !self.variables.is_empty() {
+            self.until_it_leads();
+        }
+    }
+
+    /// Waits until nobody takes a node that was killed for one that leads any more.
+    fn until_it_leads(&self) {
+        eventually_blocking("the node to lead", || {
+            let shown = process::run(self.command(&["store", "status"]));
+            let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+            let nodes: Vec<_> = shown
+                .lines()
+                .filter(|it| it.starts_with("node: "))
+                .collect();
+            matches!(&*nodes, [own] if own.ends_with(", leads")).then_some(())
+        });
     }
 
     fn start_with(&self, mut command: std::process::Command) -> Service {
@@ -169,6 +185,7 @@ impl World {
     /// # Panics
     /// When it does not run.
     pub fn kill(&mut self) {
+        self.was_killed = true;
         self.service.take().expect("the service runs").kill();
     }
 

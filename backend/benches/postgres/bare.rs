@@ -7,6 +7,9 @@ use tokio_postgres::{Client, Config, NoTls, Statement};
 
 use super::{BATCH, events::Event, median, per_second, server};
 
+/// What a statement is given.
+type Value<'a> = dyn tokio_postgres::types::ToSql + Sync + 'a;
+
 /// How the rows lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -115,9 +118,10 @@ impl Bare {
             |at: usize| -> Vec<&[u8]> { events.iter().map(|it| &*it.columns[at]).collect() };
         let columns = [0, 1, 2, 3].map(column);
         let states: Vec<_> = events.iter().map(|it| &*it.state).collect();
-        let mut given: Vec<&(dyn tokio_postgres::types::ToSql + Sync)> =
-            vec![&keys, &versions, &values];
-        given.extend(columns.iter().map(|it| it as _));
+        let mut given: Vec<&Value<'_>> = vec![&keys, &versions, &values];
+        for column in &columns {
+            given.push(column);
+        }
         let client = &self.client;
         match &self.moves {
             None => {
@@ -125,10 +129,11 @@ impl Bare {
                 client.execute(&self.insert, &given).await.unwrap();
             }
             Some([_, _, comes]) => {
+                let come: [&Value<'_>; 2] = [&states, &keys];
                 let (begun, put, came, done) = tokio::join!(
                     client.batch_execute("BEGIN"),
                     client.execute(&self.insert, &given),
-                    client.execute(comes, &[&states, &keys]),
+                    client.execute(comes, &come),
                     client.batch_execute("COMMIT"),
                 );
                 begun.and(done).unwrap();
@@ -142,7 +147,7 @@ impl Bare {
         let (begin, mut kept) = (Instant::now(), Vec::new());
         while begin.elapsed() < time {
             let first = kept.len() as u64;
-            let batch: Vec<_> = (first..first + BATCH).map(Event::numbered).collect();
+            let batch: Vec<_> = (first..first + BATCH as u64).map(Event::numbered).collect();
             self.insert(&batch).await;
             kept.extend(batch);
         }
@@ -154,7 +159,7 @@ impl Bare {
         let [update, goes, comes] = self.moves.as_ref().unwrap();
         let (begin, mut count, client) = (Instant::now(), 0, &self.client);
         'all: loop {
-            for batch in kept.chunks_mut(BATCH as usize) {
+            for batch in kept.chunks_mut(BATCH) {
                 if begin.elapsed() >= time {
                     break 'all;
                 }
@@ -162,19 +167,23 @@ impl Bare {
                 let keys: Vec<_> = batch.iter().map(|it| &*it.key).collect();
                 let values: Vec<_> = batch.iter().map(|_| Event::value()).collect();
                 let states: Vec<_> = batch.iter().map(|it| &*it.state).collect();
+                let (changed, come): ([&Value<'_>; 2], [&Value<'_>; 2]) =
+                    ([&keys, &values], [&states, &keys]);
+                let gone: [&Value<'_>; 1] = [&before];
                 let (begun, changed, gone, came, done) = tokio::join!(
                     client.batch_execute("BEGIN"),
-                    client.execute(update, &[&keys, &values]),
-                    client.execute(goes, &[&before]),
-                    client.execute(comes, &[&states, &keys]),
+                    client.execute(update, &changed),
+                    client.execute(goes, &gone),
+                    client.execute(comes, &come),
                     client.batch_execute("COMMIT"),
                 );
                 begun.and(done).unwrap();
+                let all = BATCH as u64;
                 assert_eq!(
                     (changed.unwrap(), gone.unwrap(), came.unwrap()),
-                    (BATCH, BATCH, BATCH)
+                    (all, all, all)
                 );
-                count += BATCH;
+                count += BATCH as u64;
             }
         }
         per_second(count, begin)

@@ -44,15 +44,14 @@ use self::{
 #[expect(
     dead_code,
     unreachable_pub,
-    clippy::panic,
     reason = "journeys use it too, and more of it"
 )]
 mod server;
 
 /// Events of a batch.
-const BATCH: u64 = 100;
+const BATCH: usize = 100;
 /// Single events under way at once.
-const IN_FLIGHT: u64 = 256;
+const IN_FLIGHT: usize = 256;
 const NODES: usize = 3;
 /// Single events measured one by one.
 const SINGLES: usize = 200;
@@ -141,7 +140,7 @@ async fn new_events(engine: &Arc<dyn Engine>, time: Duration) -> (f64, Vec<(Even
     let (begin, mut kept) = (Instant::now(), Vec::new());
     while begin.elapsed() < time {
         let first = kept.len() as u64;
-        let batch: Vec<_> = (first..first + BATCH).map(Event::numbered).collect();
+        let batch: Vec<_> = (first..first + BATCH as u64).map(Event::numbered).collect();
         let set: Vec<_> = batch.iter().map(Event::appears).collect();
         let version = engine.apply(Lane::Bulk, set.into()).await.unwrap().version;
         kept.extend(batch.into_iter().map(|event| (event, version)));
@@ -153,7 +152,7 @@ async fn new_events(engine: &Arc<dyn Engine>, time: Duration) -> (f64, Vec<(Even
 async fn repeats(engine: &Arc<dyn Engine>, kept: &mut [(Event, u64)]) -> f64 {
     let (begin, mut count) = (Instant::now(), 0);
     'all: loop {
-        for batch in kept.chunks_mut(BATCH as usize) {
+        for batch in kept.chunks_mut(BATCH) {
             if begin.elapsed() >= span() {
                 break 'all;
             }
@@ -162,8 +161,10 @@ async fn repeats(engine: &Arc<dyn Engine>, kept: &mut [(Event, u64)]) -> f64 {
                 .map(|(event, version)| event.repeats(*version))
                 .collect();
             let version = engine.apply(Lane::Bulk, set.into()).await.unwrap().version;
-            batch.iter_mut().for_each(|it| it.1 = version);
-            count += BATCH;
+            for it in batch.iter_mut() {
+                it.1 = version;
+            }
+            count += BATCH as u64;
         }
     }
     per_second(count, begin)
@@ -257,7 +258,6 @@ fn size(place: &Place<'_>, schema: &str, events: usize) {
 
 /// Single events that three nodes are sent at once, beside as many connections that commit as large batches
 /// without log.
-#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 async fn singles(place: &Place<'_>) {
     let (address, _) = place.store().await;
     let next = Arc::new(AtomicU64::new(0));
@@ -267,7 +267,7 @@ async fn singles(place: &Place<'_>) {
     }
     let (begin, mut callers) = (Instant::now(), JoinSet::new());
     for caller in 0..IN_FLIGHT {
-        let engine = Arc::clone(&engines[caller as usize % NODES]);
+        let engine = Arc::clone(&engines[caller % NODES]);
         let next = Arc::clone(&next);
         callers.spawn(async move {
             while begin.elapsed() < span() {
@@ -281,7 +281,7 @@ async fn singles(place: &Place<'_>) {
     let events = next.load(Ordering::Relaxed);
     let rate = per_second(events, begin);
     let commits = engines[0].log_head().await.unwrap();
-    let batch = (events as f64 / commits as f64).round().max(1.0);
+    let batch = ((events + commits / 2) / commits).max(1);
 
     let (first, all) = (Arc::new(Mutex::new(0)), Instant::now());
     let mut writers = JoinSet::new();
@@ -293,12 +293,12 @@ async fn singles(place: &Place<'_>) {
             while all.elapsed() < span() {
                 let from = {
                     let mut first = first.lock().unwrap();
-                    *first += batch as u64;
-                    *first - batch as u64
+                    *first += batch;
+                    *first - batch
                 };
-                let events: Vec<_> = (from..from + batch as u64).map(Event::numbered).collect();
+                let events: Vec<_> = (from..from + batch).map(Event::numbered).collect();
                 bare.insert(&events).await;
-                count += batch as u64;
+                count += batch;
             }
             count
         });

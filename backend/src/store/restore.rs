@@ -120,14 +120,14 @@ fn first_position(backup: u64, now_ms: i64) -> u64 {
 #[derive(Debug)]
 enum Target {
     Folder(Draft),
-    Database(DatabaseDraft),
+    Database(Box<DatabaseDraft>),
 }
 
 impl Target {
     async fn begin(config: &Config, key: &[u8], first_position: u64) -> Result<Self, RestoreError> {
         if let Some(database) = &config.database {
             let begun = DatabaseDraft::begin(database, key, first_position).await;
-            return Ok(Self::Database(begun?));
+            return Ok(Self::Database(Box::new(begun?)));
         }
         let cache_bytes = config.store.cache_bytes;
         let begun = Draft::begin(&config.data_dir, key, cache_bytes, first_position).await;

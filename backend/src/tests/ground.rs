@@ -26,7 +26,7 @@ pub(super) enum Ground {
     /// A disk, which loses what was not synced.
     Disk(SimulatedDisk, Arc<Sealer>),
     /// A database, which goes on with what it was sent before a crash of the service.
-    Database(Address, Arc<Sealer>),
+    Database(Box<Address>, Arc<Sealer>),
 }
 
 impl Ground {
@@ -42,7 +42,10 @@ impl Ground {
     /// None where no server is installed.
     pub(super) async fn database() -> Option<Self> {
         let address = postgres::tests::fresh().await?;
-        Some(Self::Database(address, Arc::new(Sealer::ephemeral())))
+        Some(Self::Database(
+            Box::new(address),
+            Arc::new(Sealer::ephemeral()),
+        ))
     }
 
     /// Opens the store, as a start of the service does.
@@ -50,7 +53,9 @@ impl Ground {
         let Self::Database(address, sealer) = self else {
             return self.try_open().unwrap();
         };
-        let engine = PostgresEngine::open(address.clone(), None).await.unwrap();
+        let engine = PostgresEngine::open(Address::clone(address), None)
+            .await
+            .unwrap();
         Store::new(Arc::new(engine), Arc::clone(sealer))
     }
 

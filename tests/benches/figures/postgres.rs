@@ -10,9 +10,9 @@ use bellwether_proto::v1::{
     event_query_service_client::EventQueryServiceClient,
 };
 use bellwether_tests::{
-    engine::Engine,
+    engine::{Engine, Variables},
     grpc::Grpc,
-    world::{Variables, World},
+    world::World,
 };
 use serde_json::{Value, json};
 
@@ -71,7 +71,8 @@ pub(crate) async fn measure(report: &mut Report) {
 
 /// Fewer where somebody tries whether a row works at all.
 fn events(variable: &str, unless: usize) -> usize {
-    let asked = std::env::var(variable).ok();
+    let asked = std::env::var_os(variable);
+    let asked = asked.as_ref().and_then(|asked| asked.to_str());
     asked.map_or(unless, |asked| asked.parse().expect("a number"))
 }
 

@@ -55,7 +55,7 @@ fn node(
         ("FAKETIME_NO_CACHE", "1".into()),
         ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
     ];
-    database.node(first, &lines, variables)
+    Database::node(first, &lines, variables)
 }
 
 #[tokio::test(flavor = "multi_thread")]

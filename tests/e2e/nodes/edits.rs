@@ -26,7 +26,8 @@ const SEEN_WITHIN: Duration = Duration::from_secs(20);
 const SENDERS: usize = 2;
 
 fn edits() -> usize {
-    let asked = std::env::var("BELLWETHER_TEST_EDITS").ok();
+    let asked = std::env::var_os("BELLWETHER_TEST_EDITS");
+    let asked = asked.as_ref().and_then(|asked| asked.to_str());
     asked.map_or(EDITS, |asked| asked.parse().unwrap())
 }
 

@@ -7,14 +7,13 @@ use std::{
 };
 
 use bellwether_tests::{
-    cutter::{Cutter, Fate, time_below},
+    cutter::{Cutter, Fate},
     eventually::eventually,
     process,
-    receiver::Receiver,
+    receiver::{Received, Receiver},
     rest::Rest,
     world::World,
 };
-use tokio::time::sleep;
 
 use super::{join_with, leader, put, three, told_of};
 use crate::{
@@ -55,7 +54,7 @@ async fn all_is_told(world: &World, receiver: &Receiver, told: &Mutex<Told>) {
     let stored: BTreeSet<String> = stored.iter().filter(probes).cloned().collect();
     told_of(receiver, &stored).await;
     let received = receiver.received();
-    let ids: BTreeSet<_> = received.iter().map(|it| it.delivery_id()).collect();
+    let ids: BTreeSet<_> = received.iter().map(Received::delivery_id).collect();
     assert_eq!(ids.len(), stored.len(), "one delivery an event");
 }
 
@@ -101,11 +100,7 @@ async fn a_node_that_is_held_amid_a_commit_holds_up_the_others_for_its_lock_at_m
     };
     let cutter = Cutter::start(database.server.port());
     let first = database.world();
-    let second = join_with(
-        &database,
-        &first,
-        &database.settings_over(cutter.port(), "two"),
-    );
+    let second = join_with(&first, &database.settings_over(cutter.port(), "two"));
     let receiver = Receiver::start().await;
     journey::set_up(&first.rest(), &receiver).await;
     let told = Arc::new(Mutex::new(Told::default()));
@@ -121,15 +116,10 @@ async fn a_node_that_is_held_amid_a_commit_holds_up_the_others_for_its_lock_at_m
     };
     let mut worst = Duration::ZERO;
     for round in 0..rounds(2) {
+        cutter.set(Fate::StandsBefore("COMMIT"));
         eventually("a commit to be met in the middle", async || {
-            sleep(time_below(Duration::from_millis(20))).await;
-            cutter.set(Fate::Stands);
             // The second time what was under way as the bytes stopped is over.
-            if is_amid() && is_amid() {
-                return Some(());
-            }
-            cutter.set(Fate::Arrives);
-            None
+            (is_amid() && is_amid()).then_some(())
         })
         .await;
         let named = format!("probe-{round}");

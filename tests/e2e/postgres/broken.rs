@@ -11,7 +11,7 @@ use bellwether_tests::{
     cutter::{Cutter, Fate},
     eventually::eventually,
     postgres::Postgres,
-    receiver::Receiver,
+    receiver::{Received, Receiver},
 };
 
 use super::{ANSWERED, Database, Told, answered, none_is_lost, send};
@@ -100,7 +100,7 @@ async fn what_was_answered_survives_cuts_anywhere_a_dump_and_kills_of_the_databa
     })
     .await;
     let received = receiver.received();
-    let ids: BTreeSet<_> = received.iter().map(|it| it.delivery_id()).collect();
+    let ids: BTreeSet<_> = received.iter().map(Received::delivery_id).collect();
     assert_eq!(ids.len(), stored.len(), "one delivery an event");
     eprintln!(
         "{} events stored, of {unknown} nothing was known",
