@@ -46,7 +46,7 @@ async fn no_inward_address_is_kept_or_asked_and_no_variable_leads_a_message_else
     serve.arg(config);
     for name in VARIABLES {
         let address = if name == "NO_PROXY" {
-            "".into()
+            String::new()
         } else {
             proxy.url("/")
         };

@@ -15,7 +15,7 @@ use tokio::{task::JoinSet, time::interval};
 use super::{
     EVENTS, MEMORY_MAX_MIB,
     attack::{Http2, hold_open, hostile_times, post_head},
-    compressed::{called, framed, packed},
+    compressed::{framed, packed, tried},
     is_whole, peak_mib,
     strangers::{EMPTY, PER_CONNECTION, grpc_call},
 };
@@ -145,7 +145,7 @@ fn those_who_come_again(attack: &mut JoinSet<()>, target: &Arc<Target>) {
                     .await,
             );
             let method = "zenoss.cloud.DataReceiverService/PutEvents";
-            called(
+            tried(
                 &it.grpc,
                 method,
                 Some(&it.sender),
