@@ -50,7 +50,7 @@ pub struct CalendarStatus {
 
 /// Spans of a range of time.
 #[derive(Debug)]
-pub struct Found {
+pub struct SpansFound {
     /// Those that hold at some moment of the range, in order; not cut to it, but where one has gone on
     /// for longer than any single span lasts.
     pub spans: Vec<Span>,
@@ -172,11 +172,11 @@ impl Prepared {
     }
 
     /// The spans that hold at some moment from one up to and without another.
-    pub fn between(&self, start_ms: i64, end_ms: i64) -> Found {
+    pub fn between(&self, start_ms: i64, end_ms: i64) -> SpansFound {
         self.looked_through((start_ms, end_ms), CALENDAR_CANDIDATES_MAX)
     }
 
-    fn looked_through(&self, (start_ms, end_ms): (i64, i64), candidates: usize) -> Found {
+    fn looked_through(&self, (start_ms, end_ms): (i64, i64), candidates: usize) -> SpansFound {
         let mut found = self.windows_between((start_ms, end_ms), candidates);
         for other in &self.except {
             let (Some(first), Some(last)) = (found.spans.first(), found.spans.last()) else {
@@ -184,7 +184,7 @@ impl Prepared {
             };
             let range = (first.start_ms, last.end_ms);
             let out = other.windows_between(range, found.left);
-            found = Found {
+            found = SpansFound {
                 spans: union::without(&found.spans, &out.spans),
                 until_ms: found.until_ms.min(match out.until_ms {
                     until_ms if until_ms < range.1 => until_ms,
@@ -200,8 +200,8 @@ impl Prepared {
     }
 
     /// The spans of all windows.
-    fn windows_between(&self, (start_ms, end_ms): (i64, i64), candidates: usize) -> Found {
-        let mut found = Found {
+    fn windows_between(&self, (start_ms, end_ms): (i64, i64), candidates: usize) -> SpansFound {
+        let mut found = SpansFound {
             spans: Vec::new(),
             until_ms: end_ms,
             left: candidates,

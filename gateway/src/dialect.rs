@@ -34,7 +34,7 @@ use serde_json::Value;
 
 use crate::{
     problem::Problem,
-    route::{Found, Router, Template, decode_segment},
+    route::{RouteMatch, Router, Template, decode_segment},
 };
 
 pub use severity::Severity;
@@ -347,7 +347,7 @@ impl Senders {
     }
 
     /// The endpoint of a method and a raw path, by its place.
-    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> Found<'p> {
+    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> RouteMatch<'p> {
         self.router.find(method, path)
     }
 

@@ -41,7 +41,7 @@ use crate::{
     openapi,
     operation::{self, Operation},
     problem::Problem,
-    route::{Found, Router},
+    route::{RouteMatch, Router},
     upstream::Upstream,
 };
 use linked::Linked;
@@ -90,7 +90,7 @@ pub(crate) struct Handler {
 }
 
 /// What a request asks for.
-enum Target<'p> {
+enum RequestTarget<'p> {
     Operation(usize, Vec<&'p str>),
     Sender(usize, Vec<&'p str>),
     Page(Page),
@@ -193,15 +193,15 @@ impl Handler {
         let path = request.uri().path().to_owned();
         let target = self.target(&method, &path);
         let (operation, template) = match &target {
-            Target::Operation(at, _) => (Some(*at), &*self.operations[*at].template.text),
-            Target::Sender(at, _) => {
+            RequestTarget::Operation(at, _) => (Some(*at), &*self.operations[*at].template.text),
+            RequestTarget::Sender(at, _) => {
                 let (_, endpoint) = self.senders.endpoint(*at);
                 (Some(self.operations.len() + at), endpoint.path)
             }
-            Target::Page(page) => (None, page.path()),
-            Target::Linked(what, _) => (None, what.path()),
-            Target::SignIn(step) => (None, step.path()),
-            Target::Problem(_) => (None, UNMATCHED),
+            RequestTarget::Page(page) => (None, page.path()),
+            RequestTarget::Linked(what, _) => (None, what.path()),
+            RequestTarget::SignIn(step) => (None, step.path()),
+            RequestTarget::Problem(_) => (None, UNMATCHED),
         };
         let deadline = start + self.config.deadline;
         let exchange = Exchange {
@@ -247,38 +247,42 @@ impl Handler {
         response.map(|body| Answer::new(body, permit))
     }
 
-    fn target<'p>(&self, method: &Method, path: &'p str) -> Target<'p> {
+    fn target<'p>(&self, method: &Method, path: &'p str) -> RequestTarget<'p> {
         let is_shown = |page: &Page| *page != Page::Metrics || self.metrics_page.is_some();
         if let Some(page) = Page::find(path).filter(is_shown) {
             return match *method {
-                Method::GET | Method::HEAD => Target::Page(page),
-                _ => Target::Problem(Problem::wrong_method(vec![Method::GET, Method::HEAD])),
+                Method::GET | Method::HEAD => RequestTarget::Page(page),
+                _ => RequestTarget::Problem(Problem::wrong_method(vec![Method::GET, Method::HEAD])),
             };
         }
         if let Some((what, id)) = Linked::find(path) {
             return match *method {
-                Method::GET | Method::HEAD | Method::POST => Target::Linked(what, id),
+                Method::GET | Method::HEAD | Method::POST => RequestTarget::Linked(what, id),
                 _ => {
                     let allowed = vec![Method::GET, Method::HEAD, Method::POST];
-                    Target::Problem(Problem::wrong_method(allowed))
+                    RequestTarget::Problem(Problem::wrong_method(allowed))
                 }
             };
         }
         if let Some(step) = SignInStep::find(path) {
             return if *method == step.method() {
-                Target::SignIn(step)
+                RequestTarget::SignIn(step)
             } else {
-                Target::Problem(Problem::wrong_method(vec![step.method()]))
+                RequestTarget::Problem(Problem::wrong_method(vec![step.method()]))
             };
         }
         match self.router.find(method, path) {
-            Found::Operation(at, captures) => Target::Operation(at, captures),
-            Found::WrongMethod(allow) => Target::Problem(Problem::wrong_method(allow)),
-            Found::Nothing if NOT_SERVED.contains(&path) => Target::Problem(Problem::events_only()),
-            Found::Nothing => match self.senders.find(method, path) {
-                Found::Operation(at, captures) => Target::Sender(at, captures),
-                Found::WrongMethod(allow) => Target::Problem(Problem::wrong_method(allow)),
-                Found::Nothing => Target::Problem(Problem::unknown_path()),
+            RouteMatch::Operation(at, captures) => RequestTarget::Operation(at, captures),
+            RouteMatch::WrongMethod(allow) => RequestTarget::Problem(Problem::wrong_method(allow)),
+            RouteMatch::Nothing if NOT_SERVED.contains(&path) => {
+                RequestTarget::Problem(Problem::events_only())
+            }
+            RouteMatch::Nothing => match self.senders.find(method, path) {
+                RouteMatch::Operation(at, captures) => RequestTarget::Sender(at, captures),
+                RouteMatch::WrongMethod(allow) => {
+                    RequestTarget::Problem(Problem::wrong_method(allow))
+                }
+                RouteMatch::Nothing => RequestTarget::Problem(Problem::unknown_path()),
             },
         }
     }
@@ -287,7 +291,7 @@ impl Handler {
     async fn reply(
         &self,
         request: Request<Incoming>,
-        target: Target<'_>,
+        target: RequestTarget<'_>,
         exchange: Exchange<'_>,
         permit: &mut Option<Permit<Holder>>,
     ) -> Reply {
@@ -301,8 +305,8 @@ impl Handler {
             return self.problem(&Problem::headers_too_large(self.config.header_limit_bytes));
         }
         let (at, captures) = match target {
-            Target::Problem(problem) => return self.problem(&problem),
-            Target::Page(page) => {
+            RequestTarget::Problem(problem) => return self.problem(&problem),
+            RequestTarget::Page(page) => {
                 let reply = self.page(page, request.headers()).await;
                 return if page.is_document() {
                     conditional::tagged(reply, request.headers(), None)
@@ -310,14 +314,16 @@ impl Handler {
                     reply
                 };
             }
-            Target::Linked(what, id) => {
+            RequestTarget::Linked(what, id) => {
                 return self.linked(what, id, request, exchange, permit).await;
             }
-            Target::SignIn(step) => return self.sign_in(step, &request, exchange, permit).await,
-            Target::Sender(at, captures) => {
+            RequestTarget::SignIn(step) => {
+                return self.sign_in(step, &request, exchange, permit).await;
+            }
+            RequestTarget::Sender(at, captures) => {
                 return self.sender(at, &captures, request, exchange, permit).await;
             }
-            Target::Operation(at, captures) => (at, captures),
+            RequestTarget::Operation(at, captures) => (at, captures),
         };
         let operation = &self.operations[at];
         let calling = self.call(operation, &captures, request, exchange, permit);

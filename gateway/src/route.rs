@@ -65,7 +65,7 @@ impl Template {
 
 /// What a path leads to.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found<'p> {
+pub(crate) enum RouteMatch<'p> {
     /// An operation, by its place, and the captured segments, still encoded.
     Operation(usize, Vec<&'p str>),
     /// The path is known, but not with this method; lists the known ones in order.
@@ -123,7 +123,7 @@ impl Router {
     /// Finds the operation of a method and a raw path. Literal segments win over captures; what
     /// follows the last colon is a verb if one of that name is known there, under any method, and
     /// part of the segment otherwise (`%3A` is never a verb). HEAD counts as GET.
-    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> Found<'p> {
+    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> RouteMatch<'p> {
         let wanted = if *method == Method::HEAD {
             &Method::GET
         } else {
@@ -135,12 +135,12 @@ impl Router {
             allowed: Vec::new(),
         };
         let Some(path) = path.strip_prefix('/') else {
-            return Found::Nothing;
+            return RouteMatch::Nothing;
         };
         match search.walk(&self.root, path) {
-            Some(operation) => Found::Operation(operation, search.captures),
-            None if search.allowed.is_empty() => Found::Nothing,
-            None => Found::WrongMethod(search.allowed),
+            Some(operation) => RouteMatch::Operation(operation, search.captures),
+            None if search.allowed.is_empty() => RouteMatch::Nothing,
+            None => RouteMatch::WrongMethod(search.allowed),
         }
     }
 }

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     domain::{GroupKey, Grouping, Occurrence, RecordId, hold::SharedValue},
     limits::GROUP_VALUE_BYTES_MAX,
-    matching::field::{Field, Found},
+    matching::field::{Field, FieldValue},
 };
 
 /// What an occurrence holds in the fields of a rule's groups.
@@ -20,9 +20,9 @@ pub fn shared_values(grouping: &Grouping, occurrence: &Occurrence) -> Vec<Shared
         let mut first = None;
         field.any(occurrence, &mut |found| {
             first = Some(match found {
-                Found::Text(text) => start(text),
-                Found::Number(number) => number.to_string(),
-                Found::Bool(flag) => flag.to_string(),
+                FieldValue::Text(text) => start(text),
+                FieldValue::Number(number) => number.to_string(),
+                FieldValue::Bool(flag) => flag.to_string(),
             });
             true
         });

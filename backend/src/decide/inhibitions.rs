@@ -16,7 +16,7 @@ use crate::{
     limits::{INHIBITION_CAUSES_MAX, INHIBITION_CHAIN_MAX},
     matching::{
         self, CompiledQuery, TriggerSet,
-        field::{Field, Found},
+        field::{Field, FieldValue},
         fold::fold,
     },
 };
@@ -97,9 +97,9 @@ fn values(fields: &[Field], occurrence: &Occurrence) -> Option<EqualValues> {
         let mut first = None;
         field.any(occurrence, &mut |found| {
             first = Some(match found {
-                Found::Text(text) => fold(text).into_owned(),
-                Found::Number(number) => number.to_string(),
-                Found::Bool(flag) => flag.to_string(),
+                FieldValue::Text(text) => fold(text).into_owned(),
+                FieldValue::Number(number) => number.to_string(),
+                FieldValue::Bool(flag) => flag.to_string(),
             });
             true
         });

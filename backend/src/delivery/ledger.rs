@@ -52,12 +52,12 @@ struct Unrecorded {
     delivery: Option<Arc<Stored<Delivery>>>,
     attempt: Option<Arc<Stored<Attempt>>>,
     /// None while the attempt is under way or has not begun.
-    end: Option<End>,
+    end: Option<LeaseEnd>,
 }
 
 /// How a lease ended.
 #[derive(Debug, Clone)]
-enum End {
+enum LeaseEnd {
     /// With an attempt.
     Made(Arc<Report>),
     /// Before the attempt began.
@@ -174,15 +174,15 @@ impl Ledger {
 
     /// Keeps the end of an attempt until it is recorded; answers the destination.
     pub(crate) fn end(&mut self, delivery: RecordId, report: &Arc<Report>) -> Option<RecordId> {
-        self.finish(delivery, End::Made(Arc::clone(report)))
+        self.finish(delivery, LeaseEnd::Made(Arc::clone(report)))
     }
 
     /// Gives a lease back whose attempt did not begin.
     pub(crate) fn give_back(&mut self, delivery: RecordId) {
-        self.finish(delivery, End::GivenBack);
+        self.finish(delivery, LeaseEnd::GivenBack);
     }
 
-    fn finish(&mut self, delivery: RecordId, end: End) -> Option<RecordId> {
+    fn finish(&mut self, delivery: RecordId, end: LeaseEnd) -> Option<RecordId> {
         let unrecorded = self.unrecorded.get_mut(&delivery)?;
         unrecorded.end = Some(end);
         self.under_way -= 1;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{
     Advice, Verdict,
-    http::{Answer, Failure, HttpRequest, USER_AGENT},
+    http::{Answer, HttpRequest, SendFailure, USER_AGENT},
     outlets::Outlets,
     transcript::{EXPLANATION_BYTES_MAX, Masker},
 };
@@ -91,7 +91,7 @@ impl AttemptContext<'_> {
         url: String,
         extra: Option<(HeaderName, HeaderValue)>,
         body: impl Into<Bytes>,
-    ) -> (Result<Answer, Failure>, Transcript) {
+    ) -> (Result<Answer, SendFailure>, Transcript) {
         let mut headers = self.headers("application/json; charset=utf-8");
         headers.extend(extra.map(|(name, value)| (Some(name), value)));
         self.exchange(HttpRequest {
@@ -109,7 +109,7 @@ impl AttemptContext<'_> {
     pub(super) async fn exchange(
         &self,
         request: HttpRequest,
-    ) -> (Result<Answer, Failure>, Transcript) {
+    ) -> (Result<Answer, SendFailure>, Transcript) {
         let mut transcript = Transcript {
             request: Some(Request {
                 method: request.method.to_string(),
@@ -122,7 +122,7 @@ impl AttemptContext<'_> {
         let left = self.timeout.saturating_sub(self.begun.elapsed());
         let result = self.outlets.http.send(request, left).await;
         let result = result.map_err(|failure| match failure {
-            Failure::NoAnswer(_left) => Failure::NoAnswer(self.timeout),
+            SendFailure::NoAnswer(_left) => SendFailure::NoAnswer(self.timeout),
             other => other,
         });
         match &result {
@@ -133,14 +133,14 @@ impl AttemptContext<'_> {
                     body: self.masker.mask_body(&answer.body),
                 });
             }
-            Err(Failure::Blocked(_) | Failure::Unreachable(_)) => transcript.request = None,
-            Err(Failure::NoAnswer(_) | Failure::Unknown(_)) => {}
+            Err(SendFailure::Blocked(_) | SendFailure::Unreachable(_)) => transcript.request = None,
+            Err(SendFailure::NoAnswer(_) | SendFailure::Unknown(_)) => {}
         }
         (result, transcript)
     }
 
     /// The verdict when the HTTP status says it all.
-    pub(super) fn judge(&self, result: &Result<Answer, Failure>) -> Verdict {
+    pub(super) fn judge(&self, result: &Result<Answer, SendFailure>) -> Verdict {
         match result {
             Ok(answer) => answer.verdict(&self.masker, self.start_ms),
             Err(failure) => failure.verdict(&self.masker),

@@ -89,12 +89,12 @@ pub(crate) struct Answer {
     /// At most the first 64 kB.
     pub(crate) body: Bytes,
     /// How the body ended.
-    pub(crate) end: End,
+    pub(crate) end: BodyEnd,
 }
 
 /// How a body ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum BodyEnd {
     /// By itself.
     Whole,
     /// It went on beyond what is read.
@@ -105,7 +105,7 @@ pub(crate) enum End {
 
 /// Why nothing came back.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum SendFailure {
     /// Nothing was sent: the guard does not allow it.
     #[error(transparent)]
     Blocked(#[from] Refusal),
@@ -138,7 +138,7 @@ impl HttpClient {
     }
 
     /// The connections on which that certificate is shown.
-    fn shown(&self, identity: Identity) -> Result<Connections, Failure> {
+    fn shown(&self, identity: Identity) -> Result<Connections, SendFailure> {
         let mut identified = self
             .identified
             .lock()
@@ -149,7 +149,7 @@ impl HttpClient {
         } else {
             let config = tls::client_config_of(Arc::clone(&self.roots), &identity);
             let config = config.map_err(|_bad| {
-                Failure::Unreachable("the certificate of `auth.mtls` cannot be used".into())
+                SendFailure::Unreachable("the certificate of `auth.mtls` cannot be used".into())
             })?;
             connections(config, self.dialer.clone(), self.proxy.clone())
         };
@@ -168,7 +168,7 @@ impl HttpClient {
         &self,
         request: HttpRequest,
         timeout: Duration,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer, SendFailure> {
         let deadline = Instant::now() + timeout;
         let url = self.dialer.guard().check_url(&request.url)?;
         let mut head = Request::builder()
@@ -194,11 +194,11 @@ impl HttpClient {
             None => self.client.clone(),
         };
         let request = head.body(Full::new(body)).map_err(|error| {
-            Failure::Unreachable(format!("the request cannot be made: {error}"))
+            SendFailure::Unreachable(format!("the request cannot be made: {error}"))
         })?;
         let answer = tokio::time::timeout_at(deadline, client.request(request)).await;
         let (head, body) = answer
-            .map_err(|_elapsed| Failure::NoAnswer(timeout))?
+            .map_err(|_elapsed| SendFailure::NoAnswer(timeout))?
             .map_err(|error| fault::classify(&error))?
             .into_parts();
         let (body, end) = read_start(body, deadline).await;
@@ -238,11 +238,11 @@ fn gzip(body: &[u8]) -> Bytes {
 }
 
 /// Reads until the end, the limit, the deadline or a fault.
-async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, End) {
+async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, BodyEnd) {
     let mut read = BytesMut::new();
     loop {
         match tokio::time::timeout_at(deadline, body.frame()).await {
-            Ok(None) => return (read.freeze(), End::Whole),
+            Ok(None) => return (read.freeze(), BodyEnd::Whole),
             Ok(Some(Ok(frame))) => {
                 let Some(data) = frame.data_ref() else {
                     continue;
@@ -250,15 +250,15 @@ async fn read_start(mut body: Incoming, deadline: Instant) -> (Bytes, End) {
                 let left = ANSWER_BYTES_MAX - read.len();
                 read.extend_from_slice(&data[..data.len().min(left)]);
                 if data.len() > left {
-                    return (read.freeze(), End::Cut);
+                    return (read.freeze(), BodyEnd::Cut);
                 }
             }
-            Ok(Some(Err(_))) | Err(_) => return (read.freeze(), End::Broken),
+            Ok(Some(Err(_))) | Err(_) => return (read.freeze(), BodyEnd::Broken),
         }
     }
 }
 
-impl Failure {
+impl SendFailure {
     /// The verdict on an attempt that ended so.
     pub(crate) fn verdict(&self, masker: &Masker) -> Verdict {
         let explanation = masker.mask(&self.to_string(), EXPLANATION_BYTES_MAX);

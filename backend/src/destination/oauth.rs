@@ -7,7 +7,7 @@ use url::form_urlencoded;
 
 use super::{
     Advice, AttemptContext, Ending, Verdict,
-    http::{Answer, Failure, HttpRequest},
+    http::{Answer, HttpRequest, SendFailure},
     tokens::Token,
     verdict::Fault,
 };
@@ -51,7 +51,7 @@ pub(super) async fn with_token(
     attempt: &mut AttemptContext<'_>,
     grant: Grant<'_>,
     request: &HttpRequest,
-) -> Result<(Result<Answer, Failure>, Transcript), Box<Ending>> {
+) -> Result<(Result<Answer, SendFailure>, Transcript), Box<Ending>> {
     let key = key_of(grant);
     let kept = attempt.outlets.tokens.get(key, attempt.start_ms);
     let was_kept = kept.is_some();

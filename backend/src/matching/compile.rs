@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use regex::{Regex, RegexBuilder};
 
 use super::{
-    field::{Field, Found, Holds},
+    field::{Field, FieldValue, Holds},
     fold::Folded,
     literal::Operand,
 };
@@ -93,11 +93,11 @@ impl Node {
 }
 
 impl Comparison {
-    pub(super) fn holds(&self, found: Found<'_>) -> bool {
+    pub(super) fn holds(&self, found: FieldValue<'_>) -> bool {
         let text = |test: &dyn Fn(&str) -> bool| match found {
-            Found::Text(text) => test(text),
-            Found::Number(number) => test(&number.to_string()),
-            Found::Bool(flag) => test(if flag { "true" } else { "false" }),
+            FieldValue::Text(text) => test(text),
+            FieldValue::Number(number) => test(&number.to_string()),
+            FieldValue::Bool(flag) => test(if flag { "true" } else { "false" }),
         };
         match self {
             Self::Equals(operand) => operand.equals(found),

@@ -1,7 +1,7 @@
 //! Why a query matches an occurrence or does not, clause by clause.
 
 use super::compile::{Comparison, CompiledQuery, Node};
-use super::field::{Field, Found, Holds};
+use super::field::{Field, FieldValue, Holds};
 use crate::domain::{Clause, Literal, Occurrence, Query, Severity, Status, Value};
 
 /// Values of a list that an explanation shows.
@@ -166,9 +166,9 @@ fn actual(field: &Field, occurrence: &Occurrence) -> Option<Value> {
     let mut values = Vec::new();
     field.any(occurrence, &mut |found| {
         values.push(match found {
-            Found::Text(text) => Value::Text(text.to_owned()),
-            Found::Number(number) => Value::Number(number),
-            Found::Bool(flag) => Value::Bool(flag),
+            FieldValue::Text(text) => Value::Text(text.to_owned()),
+            FieldValue::Number(number) => Value::Number(number),
+            FieldValue::Bool(flag) => Value::Bool(flag),
         });
         values.len() == SHOWN_VALUES_MAX
     });

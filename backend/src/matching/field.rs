@@ -42,7 +42,7 @@ pub enum Field {
 
 /// What a field holds, in the order in which a query looks at it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Found<'a> {
+pub enum FieldValue<'a> {
     /// A text.
     Text(&'a str),
     /// A number; severity and status by their order, times in milliseconds since 1970.
@@ -174,26 +174,30 @@ impl Field {
     }
 
     /// Whether any value the field holds satisfies the test. False when the event lacks the field.
-    pub fn any(&self, occurrence: &Occurrence, test: &mut dyn FnMut(Found<'_>) -> bool) -> bool {
+    pub fn any(
+        &self,
+        occurrence: &Occurrence,
+        test: &mut dyn FnMut(FieldValue<'_>) -> bool,
+    ) -> bool {
         let number = |value: i64| {
             #[expect(
                 clippy::cast_precision_loss,
                 reason = "exact up to 2^53: until the year 287396"
             )]
-            Found::Number(value as f64)
+            FieldValue::Number(value as f64)
         };
         match self {
-            Self::Id => test(Found::Text(&occurrence.event.to_string())),
-            Self::Name => test(Found::Text(&occurrence.name)),
-            Self::Type => test(Found::Text(&occurrence.kind)),
-            Self::Summary => test(Found::Text(&occurrence.summary)),
-            Self::Body => test(Found::Text(&occurrence.body)),
+            Self::Id => test(FieldValue::Text(&occurrence.event.to_string())),
+            Self::Name => test(FieldValue::Text(&occurrence.name)),
+            Self::Type => test(FieldValue::Text(&occurrence.kind)),
+            Self::Summary => test(FieldValue::Text(&occurrence.summary)),
+            Self::Body => test(FieldValue::Text(&occurrence.body)),
             Self::Severity => test(number(occurrence.severity as i64)),
             Self::Status => test(number(occurrence.status as i64)),
-            Self::Acknowledged => test(Found::Bool(occurrence.acknowledged)),
+            Self::Acknowledged => test(FieldValue::Bool(occurrence.acknowledged)),
             Self::Assignee => {
                 let assignee = occurrence.assignee.as_ref();
-                assignee.is_some_and(|it| test(Found::Text(it.as_str())))
+                assignee.is_some_and(|it| test(FieldValue::Text(it.as_str())))
             }
             Self::Count => test(number(i64::try_from(occurrence.count).unwrap_or(i64::MAX))),
             Self::StartTime => test(number(occurrence.start_ms)),
@@ -201,10 +205,10 @@ impl Field {
             Self::Dimension(key) => occurrence
                 .dimensions
                 .get(key)
-                .is_some_and(|value| test(Found::Text(value))),
+                .is_some_and(|value| test(FieldValue::Text(value))),
             Self::Metadata(path) => any_at(&occurrence.metadata, path, test),
             Self::Either(key) => match occurrence.dimensions.get(key) {
-                Some(value) => test(Found::Text(value)),
+                Some(value) => test(FieldValue::Text(value)),
                 None => any_at(&occurrence.metadata, key, test),
             },
         }
@@ -213,7 +217,7 @@ impl Field {
 
 /// Looks at every value that a dotted path reaches. A key may hold dots itself: the longest part
 /// of the path that is a key is taken.
-fn any_at(fields: &Fields, path: &str, test: &mut dyn FnMut(Found<'_>) -> bool) -> bool {
+fn any_at(fields: &Fields, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
     if let Some(value) = fields.get(path) {
         return any_in(value, "", test);
     }
@@ -227,13 +231,13 @@ fn any_at(fields: &Fields, path: &str, test: &mut dyn FnMut(Found<'_>) -> bool) 
     false
 }
 
-fn any_in(value: &Value, path: &str, test: &mut dyn FnMut(Found<'_>) -> bool) -> bool {
+fn any_in(value: &Value, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
     match (value, path) {
         (Value::List(values), _) => values.iter().any(|value| any_in(value, path, test)),
         (Value::Object(fields), path) if !path.is_empty() => any_at(fields, path, test),
-        (Value::Text(value), "") => test(Found::Text(value)),
-        (Value::Number(number), "") => test(Found::Number(*number)),
-        (Value::Bool(flag), "") => test(Found::Bool(*flag)),
+        (Value::Text(value), "") => test(FieldValue::Text(value)),
+        (Value::Number(number), "") => test(FieldValue::Number(*number)),
+        (Value::Bool(flag), "") => test(FieldValue::Bool(*flag)),
         _ => false,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use aho_corasick::{AhoCorasick, BuildError};
 
-use super::{field::Found, fold::fold, require::Want};
+use super::{field::FieldValue, fold::fold, require::Want};
 
 /// The queries that ask for something in one field, by what they ask for.
 #[derive(Debug, Clone, Default)]
@@ -50,9 +50,9 @@ impl FieldIndex {
     }
 
     /// Adds the queries that ask for what was found; some may ask for more than that.
-    pub(super) fn add(&self, found: Found<'_>, candidates: &mut Vec<usize>) {
+    pub(super) fn add(&self, found: FieldValue<'_>, candidates: &mut Vec<usize>) {
         match found {
-            Found::Text(text) => {
+            FieldValue::Text(text) => {
                 let text = fold(text);
                 self.add_text(&text, candidates);
                 if !self.numbers.is_empty()
@@ -61,13 +61,15 @@ impl FieldIndex {
                     self.add_number(number, candidates);
                 }
             }
-            Found::Number(number) => {
+            FieldValue::Number(number) => {
                 self.add_number(number, candidates);
                 if self.search.is_some() {
                     self.add_parts(&number.to_string(), candidates);
                 }
             }
-            Found::Bool(flag) => self.add_text(if flag { "true" } else { "false" }, candidates),
+            FieldValue::Bool(flag) => {
+                self.add_text(if flag { "true" } else { "false" }, candidates)
+            }
         }
     }
 

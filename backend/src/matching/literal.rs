@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{
-    field::{Found, Holds},
+    field::{FieldValue, Holds},
     fold::{Folded, fold},
 };
 use crate::domain::{Clause, Literal, Severity, Status};
@@ -70,35 +70,35 @@ impl Operand {
     }
 
     /// Whether what was found equals it.
-    pub fn equals(&self, found: Found<'_>) -> bool {
+    pub fn equals(&self, found: FieldValue<'_>) -> bool {
         match (self, found) {
-            (Self::Text(text, _), Found::Text(found)) => text.equals(found),
-            (Self::Number(number) | Self::Text(_, Some(number)), Found::Number(found)) => {
+            (Self::Text(text, _), FieldValue::Text(found)) => text.equals(found),
+            (Self::Number(number) | Self::Text(_, Some(number)), FieldValue::Number(found)) => {
                 same(*number, found)
             }
-            (Self::Number(number), Found::Text(found)) => {
+            (Self::Number(number), FieldValue::Text(found)) => {
                 found.parse().is_ok_and(|found| same(*number, found))
             }
-            (Self::Bool(flag), Found::Bool(found)) => *flag == found,
-            (Self::Text(text, _), Found::Bool(found)) => text.equals(word(found)),
-            (Self::Bool(flag), Found::Text(found)) => found.eq_ignore_ascii_case(word(*flag)),
+            (Self::Bool(flag), FieldValue::Bool(found)) => *flag == found,
+            (Self::Text(text, _), FieldValue::Bool(found)) => text.equals(word(found)),
+            (Self::Bool(flag), FieldValue::Text(found)) => found.eq_ignore_ascii_case(word(*flag)),
             _ => false,
         }
     }
 
     /// The order of what was found to it; none when the two have none.
-    pub fn order_of(&self, found: Found<'_>) -> Option<std::cmp::Ordering> {
+    pub fn order_of(&self, found: FieldValue<'_>) -> Option<std::cmp::Ordering> {
         let number = match self {
             Self::Text(_, number) => *number,
             Self::Number(number) => Some(*number),
             Self::Bool(_) => None,
         };
         match (found, number, self) {
-            (Found::Number(found), Some(number), _) => found.partial_cmp(&number),
-            (Found::Text(found), Some(number), _) if number_in(found).is_some() => {
+            (FieldValue::Number(found), Some(number), _) => found.partial_cmp(&number),
+            (FieldValue::Text(found), Some(number), _) if number_in(found).is_some() => {
                 number_in(found)?.partial_cmp(&number)
             }
-            (Found::Text(found), None, Self::Text(text, _)) => {
+            (FieldValue::Text(found), None, Self::Text(text, _)) => {
                 Some(fold(found).as_ref().cmp(text.as_str()))
             }
             _ => None,

@@ -9,7 +9,7 @@ use crate::{
     ops::{
         commit::commit,
         deciding::Deciding,
-        edit::{Edits, Target},
+        edit::{Edits, OccurrenceTarget},
     },
     store::Lane,
 };
@@ -21,7 +21,7 @@ const ID_CHARACTERS: usize = 20;
 #[derive(Debug, Clone)]
 pub struct AnnotationItem {
     /// The occurrence.
-    pub target: Target,
+    pub target: OccurrenceTarget,
     /// The note to replace; none writes a new one.
     pub annotation: Option<String>,
     /// The text; empty removes the note.

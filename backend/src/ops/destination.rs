@@ -24,7 +24,7 @@ use crate::{
 
 pub use crate::destination::{is_plain_header, is_secret_header};
 pub use fare::{Fare, Verdict};
-pub use tester::{About, Target, Test, Tester};
+pub use tester::{About, Test, TestTarget, Tester};
 
 /// A destination as its author describes it, not checked yet.
 #[derive(Debug, Clone, Default)]

@@ -11,14 +11,14 @@ use crate::{
 
 /// Which occurrence is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum OccurrenceTarget {
     /// The newest one of an event.
     Newest(EventId),
     /// That one.
     Exactly(OccurrenceId),
 }
 
-impl Target {
+impl OccurrenceTarget {
     /// The event.
     pub fn event(self) -> EventId {
         match self {
@@ -63,7 +63,7 @@ impl Edits {
     ///
     /// # Errors
     /// Those of the engine.
-    pub async fn read(store: &Store, targets: &[Target]) -> Result<Self, EngineError> {
+    pub async fn read(store: &Store, targets: &[OccurrenceTarget]) -> Result<Self, EngineError> {
         let prefixes: Vec<_> = targets.iter().map(|target| target.prefix()).collect();
         let found = store.last_under::<Occurrence>(Index::OccurrenceByEvent, &prefixes);
         let mut edits = Self {

@@ -12,7 +12,7 @@ use crate::{
         asked::settled,
         commit::commit,
         deciding::{Deciding, new_id},
-        edit::{Edits, Target},
+        edit::{Edits, OccurrenceTarget},
         intake::Intake,
         loop_guard::Reports,
         page::{PageRequest, Scope},
@@ -165,7 +165,7 @@ pub async fn list(
 pub async fn release(
     (deciding, intake): (&Deciding, &Intake),
     rule: &str,
-    target: Target,
+    target: OccurrenceTarget,
 ) -> Result<Vec<RecordId>, Error> {
     let store = &deciding.store;
     let decide = async || {
@@ -187,7 +187,7 @@ fn waiting_for_group(occurrence: &Occurrence, rule: RecordId) -> bool {
 async fn released(
     deciding: &Deciding,
     rule: &str,
-    target: Target,
+    target: OccurrenceTarget,
     causes: &Causes,
 ) -> Result<(Changes, (Vec<RecordId>, Reports)), Error> {
     let store = &deciding.store;

@@ -63,7 +63,7 @@ pub struct SearchRequest {
 
 /// A page of occurrences.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct SearchPage {
     /// The occurrences, in order.
     pub occurrences: Vec<Occurrence>,
     /// How many there are in all, when that is cheap to know.
@@ -84,7 +84,7 @@ pub struct Found {
 ///
 /// # Errors
 /// [`Error::Invalid`] for a cursor that is not of this query, else those of the store.
-pub async fn search(store: &Store, request: &SearchRequest) -> Result<Found, Error> {
+pub async fn search(store: &Store, request: &SearchRequest) -> Result<SearchPage, Error> {
     let scope = Scope::new("events in order, then by start and id")
         .with("sort", [[request.sort as u8, u8::from(request.ascending)]])
         .with("query", [&request.fingerprint]);
@@ -145,7 +145,7 @@ pub async fn search(store: &Store, request: &SearchRequest) -> Result<Found, Err
             scope.token(&cursor.encode())
         })
     };
-    Ok(Found {
+    Ok(SearchPage {
         start_cursor: cursor(first),
         end_cursor: cursor(last),
         has_next: !ended,

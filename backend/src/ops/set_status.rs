@@ -10,7 +10,7 @@ use crate::{
         asked::settled,
         commit::commit,
         deciding::Deciding,
-        edit::{Edits, Target},
+        edit::{Edits, OccurrenceTarget},
         intake::Intake,
         loop_guard::Reports,
         occurrence::{Assignment, Cause, StateChange},
@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct StatusItem {
     /// The occurrence.
-    pub target: Target,
+    pub target: OccurrenceTarget,
     /// The status, the flag and the assignee to set.
     pub change: StateChange,
 }
@@ -45,7 +45,11 @@ pub async fn set_status(
 ) -> Result<Vec<Result<OccurrenceId, Error>>, Error> {
     let mut targets: Vec<_> = items.iter().map(|item| item.target).collect();
     // Behind the items: the newest occurrence of each event of which one may be reopened.
-    targets.extend(items.iter().map(|item| Target::Newest(item.target.event())));
+    targets.extend(
+        items
+            .iter()
+            .map(|item| OccurrenceTarget::Newest(item.target.event())),
+    );
     let decide = async || {
         let causes = Causes::default();
         settled(&deciding.store, &causes, || {
@@ -64,7 +68,7 @@ type Answers = Vec<Result<OccurrenceId, Error>>;
 async fn decided(
     deciding: &Deciding,
     items: &[StatusItem],
-    targets: &[Target],
+    targets: &[OccurrenceTarget],
     causes: &Causes,
     author: &Name,
 ) -> Result<(Changes, (Answers, Reports)), Error> {

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     error::Error,
     message::check_message,
-    ops::destination::{DestinationDraft, Destinations, Target, Test, Tester},
+    ops::destination::{DestinationDraft, Destinations, Test, TestTarget, Tester},
 };
 
 /// Serves destinations.
@@ -33,13 +33,13 @@ impl DestinationApi {
     }
 
     /// What a request asks to test: without a type, the stored destination of that name.
-    async fn target(&self, request: v1::TestDestinationRequest) -> Result<Target, Error> {
+    async fn target(&self, request: v1::TestDestinationRequest) -> Result<TestTarget, Error> {
         if request.r#type.is_none() {
             if request.name.is_empty() {
                 let fault = "is required: a destination to test, or the `name` of a stored one";
                 return Err(Error::invalid("type", fault));
             }
-            return Ok(Target::Stored(request.name));
+            return Ok(TestTarget::Stored(request.name));
         }
         let draft = DestinationDraft::from(v1::Destination {
             name: request.name,
@@ -49,7 +49,7 @@ impl DestinationApi {
         });
         let name = draft.name.clone();
         let (kind, settings) = self.destinations.try_draft(draft).await?;
-        Ok(Target::Draft {
+        Ok(TestTarget::Draft {
             name,
             kind: Box::new(kind),
             settings,

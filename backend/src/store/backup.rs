@@ -16,8 +16,8 @@ pub use self::{
     manifest::Manifest,
     reader::Reader,
     source::{Source, Trust},
-    step::{End, Kept, Step},
-    target::{Keys, Target},
+    step::{BackupEnd, Kept, Step},
+    target::{BackupFolder, Keys},
 };
 use crate::store::EngineError;
 

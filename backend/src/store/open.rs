@@ -119,7 +119,7 @@ async fn make(
 ///
 /// # Errors
 /// See [`OpenError`]; a missing key is no error, as most of a store can be read without.
-pub async fn open_to_read(data_dir: &Path, cache_bytes: usize) -> Result<Reading, OpenError> {
+pub async fn open_to_read(data_dir: &Path, cache_bytes: usize) -> Result<ReadOnlyStore, OpenError> {
     format::check_file(data_dir)?;
     let folder = Arc::new(Folder::borrow(data_dir)?);
     let (sealer, mut key_fault) = match KeyFile::of(&folder).read() {
@@ -140,12 +140,12 @@ pub async fn open_to_read(data_dir: &Path, cache_bytes: usize) -> Result<Reading
             .await
             .err();
     }
-    Ok(Reading { store, key_fault })
+    Ok(ReadOnlyStore { store, key_fault })
 }
 
 /// A store that is only read.
 #[derive(Debug)]
-pub struct Reading {
+pub struct ReadOnlyStore {
     /// The store.
     pub store: Store,
     /// Why secrets cannot be opened, if they cannot.

@@ -118,12 +118,12 @@ fn first_position(backup: u64, now_ms: i64) -> u64 {
 
 /// What is being filled.
 #[derive(Debug)]
-enum Target {
+enum RestoreTarget {
     Folder(Draft),
     Database(Box<DatabaseDraft>),
 }
 
-impl Target {
+impl RestoreTarget {
     async fn begin(config: &Config, key: &[u8], first_position: u64) -> Result<Self, RestoreError> {
         if let Some(database) = &config.database {
             let begun = DatabaseDraft::begin(database, key, first_position).await;
@@ -197,7 +197,7 @@ pub async fn restore(
     let admin_key = source.key_file("admin.key").map(read).transpose()?;
 
     let first_position = first_position(source.manifest().end.place, how.now_ms);
-    let target = Target::begin(config, &key, first_position).await?;
+    let target = RestoreTarget::begin(config, &key, first_position).await?;
     match fill(&target, &source, how, progress).await {
         Ok(mut restored) => {
             target.finish(admin_key.as_deref()).await?;
@@ -212,7 +212,7 @@ pub async fn restore(
 }
 
 async fn fill(
-    target: &Target,
+    target: &RestoreTarget,
     source: &Source,
     how: &Restore<'_>,
     progress: &(dyn Fn(Stage, u64, u64) + Sync),

@@ -13,7 +13,7 @@ use std::{
     time::Instant,
 };
 
-use tally::Tally;
+use tally::EntryTally;
 
 use crate::{
     domain::{
@@ -91,7 +91,7 @@ struct Check<'a> {
     head: u64,
     findings: Findings,
     /// The entries that records ask for, by the index's number.
-    expected: BTreeMap<u8, Tally>,
+    expected: BTreeMap<u8, EntryTally>,
     /// What counters say of now, as the records make it.
     counted: BTreeMap<Counter, Numbers>,
 }
@@ -324,7 +324,7 @@ impl Check<'_> {
         let mut wrong = BTreeSet::new();
         for index in Index::ALL {
             let mut range = Range::under(b"");
-            let mut found = Tally::default();
+            let mut found = EntryTally::default();
             loop {
                 let begun = Instant::now();
                 let engine = self.store.engine();

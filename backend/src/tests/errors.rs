@@ -17,7 +17,7 @@ use crate::{
     error::Error,
     ops::{
         destination::DestinationDraft,
-        edit::Target,
+        edit::OccurrenceTarget,
         occurrence::StateChange,
         samples::{self, START_MS, all},
         set_status::{StatusItem, set_status},
@@ -81,7 +81,7 @@ async fn send(service: &Service, host: &str) -> Result<(), Error> {
 
 async fn acknowledge(service: &Service, host: &str) -> Result<(), Error> {
     let item = StatusItem {
-        target: Target::Newest(samples::event(host).id()),
+        target: OccurrenceTarget::Newest(samples::event(host).id()),
         change: StateChange {
             acknowledged: Some(true),
             ..StateChange::default()

@@ -193,14 +193,14 @@ fn a_literal_segment_wins_over_an_alias_and_a_slash_in_an_alias_is_one() {
         ("/v2/alerts/requests/x", "/v2/alerts/requests/{id}", "x"),
         ("/v2/heartbeats/a%20b/ping", PING, "a b"),
     ] {
-        let Found::Operation(at, captures) = senders.find(&Method::GET, path) else {
+        let RouteMatch::Operation(at, captures) = senders.find(&Method::GET, path) else {
             panic!("{path}")
         };
         assert_eq!(senders.endpoint(at).1.path, expected);
         assert_eq!(decoded(&captures).unwrap(), [captured]);
     }
     let found = senders.find(&Method::POST, "/v2/alerts/db%2Fdisk:1/close");
-    let Found::Operation(_, captures) = found else {
+    let RouteMatch::Operation(_, captures) = found else {
         panic!("not found")
     };
     assert_eq!(decoded(&captures).unwrap(), ["db/disk:1"]);

@@ -26,15 +26,15 @@ enum When {
 }
 
 /// An answer that says what went wrong.
-struct Failure {
+struct FailureAnswer {
     status: u16,
     when: When,
     description: &'static str,
     headers: &'static [&'static str],
 }
 
-const fn failure(status: u16, when: When, description: &'static str) -> Failure {
-    Failure {
+const fn failure(status: u16, when: When, description: &'static str) -> FailureAnswer {
+    FailureAnswer {
         status,
         when,
         description,
@@ -44,14 +44,14 @@ const fn failure(status: u16, when: When, description: &'static str) -> Failure 
 
 /// What can go wrong, by status. 405 is not among them: it is no answer of an operation, but of a
 /// path that has none for the method.
-const FAILURES: [Failure; 14] = [
+const FAILURES: [FailureAnswer; 14] = [
     failure(
         400,
         When::Always,
         "Something in the request is wrong, or what is stored forbids it; nothing was done. \
          `google.rpc.BadRequest` among the details lists every wrong field.",
     ),
-    Failure {
+    FailureAnswer {
         headers: &["www-authenticate"],
         ..failure(401, When::Always, "The key is missing or not known.")
     },
@@ -73,7 +73,7 @@ const FAILURES: [Failure; 14] = [
         When::Body,
         "The body is encoded in a way that is not known: it may be compressed with gzip.",
     ),
-    Failure {
+    FailureAnswer {
         headers: &["retry-after"],
         ..failure(
             429,
@@ -99,7 +99,7 @@ const FAILURES: [Failure; 14] = [
         When::Always,
         "The backend does not have this operation: it is older than the gateway.",
     ),
-    Failure {
+    FailureAnswer {
         headers: &["retry-after"],
         ..failure(
             503,
@@ -114,7 +114,7 @@ const FAILURES: [Failure; 14] = [
     ),
 ];
 
-impl Failure {
+impl FailureAnswer {
     fn is_of(&self, operation: &Operation) -> bool {
         let has_body = operation.body != BodyRule::None;
         match self.when {
@@ -196,7 +196,7 @@ pub(super) fn responses() -> Map<String, Value> {
             "content": {"application/json": {"schema": schema::reference(ERROR)}},
         })
     };
-    let of_failure = |failure: &Failure| {
+    let of_failure = |failure: &FailureAnswer| {
         let described = described(failure.description, failure.headers);
         (failure.status.to_string(), described)
     };

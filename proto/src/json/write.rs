@@ -35,13 +35,13 @@ struct Writer<'a, 'o> {
     plan: &'a Plan,
     out: &'o mut Vec<u8>,
     /// A stack: each message under way keeps its fields above those of the message around it.
-    found: Vec<Found<'a>>,
+    found: Vec<PresentField<'a>>,
     depth: usize,
 }
 
 /// A field found in a message: its place in the tables and its value.
 #[derive(Debug, Clone, Copy)]
-struct Found<'a> {
+struct PresentField<'a> {
     field: usize,
     value: Value<'a>,
 }
@@ -113,7 +113,7 @@ impl<'a> Writer<'a, '_> {
             if self.found.len() > base {
                 sorted &= self.found.last().is_none_or(|last| last.field <= field);
             }
-            self.found.push(Found { field, value });
+            self.found.push(PresentField { field, value });
         }
         if !sorted {
             self.found[base..].sort_by_key(|found| found.field);

@@ -102,7 +102,7 @@ struct Supervisor {
 }
 
 /// How a time of being connected ended.
-enum End {
+enum LinkEnd {
     Broken(Failure),
     /// The console is gone.
     Over,
@@ -118,8 +118,8 @@ impl Supervisor {
                     failures = 0;
                     self.tell(News::Link(LinkState::Up(caller))).await;
                     match self.serve(carrier).await {
-                        End::Broken(failure) => failure,
-                        End::Over => return,
+                        LinkEnd::Broken(failure) => failure,
+                        LinkEnd::Over => return,
                     }
                 }
                 Err(failure) => failure,
@@ -173,7 +173,7 @@ impl Supervisor {
         }
     }
 
-    async fn serve(&mut self, carrier: Carrier) -> End {
+    async fn serve(&mut self, carrier: Carrier) -> LinkEnd {
         let mut calls: JoinSet<Option<Failure>> = JoinSet::new();
         let mut running: Vec<(Ticket, AbortHandle)> = Vec::new();
         let places = Arc::new(Semaphore::new(limits::CALLS_AT_ONCE));
@@ -206,13 +206,13 @@ impl Supervisor {
                         self.follow(&mut stream, &carrier);
                     }
                     Some(Command::RetryNow) => {}
-                    None => return End::Over,
+                    None => return LinkEnd::Over,
                 },
                 Some(ended) = calls.join_next() => match ended {
-                    Ok(Some(failure)) => return End::Broken(failure),
+                    Ok(Some(failure)) => return LinkEnd::Broken(failure),
                     Ok(None) => {}
                     Err(error) if error.is_panic() => {
-                        return End::Broken(Failure::new(
+                        return LinkEnd::Broken(Failure::new(
                             FailureKind::Internal,
                             "a fault in the console itself; it was written to the log",
                         ));
@@ -226,7 +226,7 @@ impl Supervisor {
                         let is_outlived = failure.kind == FailureKind::Unauthenticated
                             && self.keys.changes() != self.followed_with;
                         if !is_outlived {
-                            return End::Broken(failure);
+                            return LinkEnd::Broken(failure);
                         }
                         self.follow(&mut stream, &carrier);
                     }

@@ -76,13 +76,13 @@ pub(crate) const DELIVERY_TABS: [&str; 4] = ["all", WAITING, "dead", "delivered"
 
 /// A filter of deliveries as the parts that all have to hold, each as it is written.
 #[derive(Default)]
-struct Parts {
+struct FilterParts {
     all: Vec<(filter::Clause, String)>,
     /// Whether it is one part alone, joined by `or` without brackets.
     is_either: bool,
 }
 
-impl Parts {
+impl FilterParts {
     fn read(text: &str, clock: &Clock) -> Result<Self, Fault> {
         if text.trim().is_empty() {
             return Ok(Self::default());
@@ -115,7 +115,7 @@ fn state(clause: &filter::Clause) -> Option<&str> {
 
 /// Which of these tabs a filter is.
 pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
-    let parts = Parts::read(text, clock).ok()?;
+    let parts = FilterParts::read(text, clock).ok()?;
     if parts.is_either {
         return None;
     }
@@ -129,7 +129,7 @@ pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
 
 /// A filter of deliveries with the state of a tab instead of its own.
 pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String {
-    let mut parts = Parts::read(text, clock).unwrap_or_default();
+    let mut parts = FilterParts::read(text, clock).unwrap_or_default();
     parts.all.retain(|(clause, _)| state(clause).is_none());
     let is_either = parts.is_either;
     let Some(state) = DELIVERY_TABS.get(tab).filter(|_| tab > 0) else {
@@ -170,7 +170,7 @@ fn with_moments(
     clock: &Clock,
     write: impl Fn(Timestamp) -> String,
 ) -> Result<String, Fault> {
-    let mut parts = Parts::read(text, clock)?;
+    let mut parts = FilterParts::read(text, clock)?;
     for (clause, text) in &mut parts.all {
         let (filter::Clause::GreaterAndEquals(_, filter::Literal::Text(moment))
         | filter::Clause::Less(_, filter::Literal::Text(moment))) = clause

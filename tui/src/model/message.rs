@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use super::{overlay::Target, write::TextEdit};
+use super::{overlay::PaletteTarget, write::TextEdit};
 use crate::{
     client::{Command, News},
     keymap::Action,
@@ -18,7 +18,7 @@ pub(crate) enum Msg {
     /// An action of the list, whatever its keys.
     Act(Action),
     /// What was found in the palette.
-    Find(Target),
+    Find(PaletteTarget),
     /// Rows of the list are meant, by their ids: one is selected, several are marked. With `true`
     /// they are marked besides those that are.
     Choose(Vec<String>, bool),

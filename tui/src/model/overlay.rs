@@ -2,7 +2,7 @@
 
 mod palette;
 
-pub(crate) use self::palette::{Item, Palette, Target};
+pub(crate) use self::palette::{Item, Palette, PaletteTarget};
 use super::{Model, bulk::Bulk, field::TextField, write::Write};
 use serde_json::Value;
 

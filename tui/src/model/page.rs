@@ -10,12 +10,12 @@ use crate::{
 
 /// Where the cursor of a document is.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reading {
+pub(crate) struct DocumentCursor {
     pub(crate) cursor: usize,
     pub(crate) top: usize,
 }
 
-impl Reading {
+impl DocumentCursor {
     /// Keeps the cursor inside the document and on the screen.
     pub(crate) fn settle(&mut self, count: usize, height: usize) {
         let height = height.max(1);
@@ -76,14 +76,14 @@ pub(crate) struct Report {
     /// What is sent again on request.
     pub(crate) request: Request,
     pub(crate) started_ms: i64,
-    pub(crate) found: Loaded<Found>,
+    pub(crate) found: Loaded<Outcome>,
     /// How far it is, where that is told.
     pub(crate) progress: Option<Progress>,
 }
 
 /// What came of a test, a try or a preview.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Found {
+pub(crate) enum Outcome {
     Test(v1::TestDestinationResponse),
     Matches(v1::TestTriggerResponse),
     Previews(v1::PreviewRuleResponse),
@@ -99,7 +99,7 @@ pub(crate) enum Found {
 pub(crate) struct Page {
     pub(crate) route: Route,
     pub(crate) list: List,
-    pub(crate) reading: Reading,
+    pub(crate) reading: DocumentCursor,
     pub(crate) content: Content,
     /// Whether what is told in a line each is told in full.
     pub(crate) is_unfolded: bool,
@@ -119,7 +119,7 @@ impl Page {
         Self {
             route,
             list: List::default(),
-            reading: Reading::default(),
+            reading: DocumentCursor::default(),
             content,
             is_unfolded: false,
         }

@@ -8,7 +8,7 @@ use crate::{
     model::{
         Model, access,
         field::TextField,
-        overlay::{Palette, Target},
+        overlay::{Palette, PaletteTarget},
     },
 };
 
@@ -33,7 +33,7 @@ pub(super) enum Meant {
         rows: Vec<String>,
         rest: String,
     },
-    Find(Target),
+    Find(PaletteTarget),
     /// It cannot be done; why, for people.
     Wrong(String),
 }
@@ -259,7 +259,8 @@ fn find(model: &Model, line: &str) -> Result<Meant, String> {
                     || behind.ends_with(&format!(" {argument}"))
                     || behind.starts_with(&format!(" {argument} ")))
     };
-    let usable = |target: &Target| !matches!(target, Target::Type(_) | Target::Act(_));
+    let usable =
+        |target: &PaletteTarget| !matches!(target, PaletteTarget::Type(_) | PaletteTarget::Act(_));
     let mut meant = items
         .iter()
         .filter(|item| is_meant(&item.title) && usable(&item.target));

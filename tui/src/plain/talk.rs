@@ -13,7 +13,7 @@ use crate::{
         Connection, Model, Notice,
         bulk::Stage,
         message::Msg,
-        overlay::{Overlay, Target},
+        overlay::{Overlay, PaletteTarget},
         page::Content,
     },
     route::Route,
@@ -351,7 +351,7 @@ impl Talk {
                 self.say(told);
                 return vec![];
             }
-            Action::Filter => return vec![Msg::Find(Target::Filter(rest))],
+            Action::Filter => return vec![Msg::Find(PaletteTarget::Filter(rest))],
             Action::Mark => return vec![Msg::Choose(rows, true)],
             // What is on its way to the editor comes back through a question.
             _ if keymap::entry(action).action == Action::Quit => return vec![Msg::Act(action)],

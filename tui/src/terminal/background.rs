@@ -10,14 +10,14 @@ use crate::{limits, theme::Background};
 /// at any time, late or never, between keys, and no part of it is taken for a key.
 #[derive(Debug, Default)]
 pub(super) struct Question {
-    state: State,
+    state: QueryState,
     /// What may be the beginning of an answer, and its text.
     held: Vec<Event>,
     text: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum QueryState {
     #[default]
     NotAsked,
     Asked,
@@ -39,11 +39,11 @@ const START: &str = "11;rgb";
 
 impl Question {
     pub(super) fn may_be_asked(&self) -> bool {
-        self.state == State::NotAsked
+        self.state == QueryState::NotAsked
     }
 
     pub(super) fn ask(&mut self, out: &mut impl Write) -> io::Result<()> {
-        self.state = State::Asked;
+        self.state = QueryState::Asked;
         out.write_all(b"\x1b]11;?\x1b\\")?;
         out.flush()
     }
@@ -54,7 +54,7 @@ impl Question {
         let Event::Key(key) = &event else {
             return Heard::Event(event);
         };
-        if self.state != State::Asked {
+        if self.state != QueryState::Asked {
             return Heard::Event(event);
         }
         if self.held.is_empty() {
@@ -93,7 +93,7 @@ impl Question {
         if self.text.len() <= START.len() {
             return self.give_back(event);
         }
-        self.state = State::Answered;
+        self.state = QueryState::Answered;
         self.held.clear();
         let colour = self.text.strip_prefix("11;").unwrap_or_default();
         Background::answered(colour).map_or(Heard::Nothing, Heard::Background)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rand::Rng;
 
-use super::{End, Ledger, Plan, Unrecorded};
+use super::{LeaseEnd, Ledger, Plan, Unrecorded};
 use crate::{
     delivery::{
         decide::{self, Circumstances},
@@ -40,7 +40,7 @@ impl Ledger {
             };
             let settings = queues.destination(destination).map(|found| found.delivery);
             let cut_off = match end {
-                End::Made(report) if report.verdict.outcome != Outcome::Delivered => {
+                LeaseEnd::Made(report) if report.verdict.outcome != Outcome::Delivered => {
                     let before = unrecorded.number.saturating_sub(1);
                     self.cut_offs(id, before).await?
                 }
@@ -55,7 +55,7 @@ impl Ledger {
             };
             let due_ms = plan_end(plan, unrecorded, end, &around);
             plan.ends.push((id, due_ms));
-            if let (End::Made(report), true) = (end, settings.is_some()) {
+            if let (LeaseEnd::Made(report), true) = (end, settings.is_some()) {
                 // One that cannot be read stays as it is.
                 let Some((_, current)) = healths.get_mut(&destination) else {
                     continue;
@@ -73,7 +73,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn ended(&self, delivery: RecordId) -> Option<(&Unrecorded, &End)> {
+    fn ended(&self, delivery: RecordId) -> Option<(&Unrecorded, &LeaseEnd)> {
         let unrecorded = self.unrecorded.get(&delivery)?;
         Some((unrecorded, unrecorded.end.as_ref()?))
     }
@@ -116,19 +116,19 @@ impl Ledger {
 fn plan_end(
     plan: &mut Plan,
     unrecorded: &Unrecorded,
-    end: &End,
+    end: &LeaseEnd,
     around: &Circumstances<'_>,
 ) -> Option<i64> {
     let delivery = unrecorded.delivery.as_ref()?;
     let (attempt, number) = (&unrecorded.attempt, unrecorded.number);
     let next = match end {
-        End::GivenBack => {
+        LeaseEnd::GivenBack => {
             if let Some(attempt) = attempt {
                 plan.changes.delete(attempt);
             }
             Some(decide::given_back(&delivery.value, number, around.now_ms))
         }
-        End::Made(report) => {
+        LeaseEnd::Made(report) => {
             let begun = attempt.as_ref().map(|attempt| attempt.value.clone());
             let begun = begun.unwrap_or_else(|| attempt::attempt(delivery.value.id, number, 0));
             let ended = attempt::ended(&begun, report);

@@ -8,35 +8,35 @@ use rustls::AlertDescription;
 
 use crate::destination::{
     dial::{self, DialError},
-    http::Failure,
+    http::SendFailure,
 };
 
 /// What an error of the client means for the message.
-pub(super) fn classify(error: &legacy::Error) -> Failure {
+pub(super) fn classify(error: &legacy::Error) -> SendFailure {
     if let Some(dial) = find::<DialError>(error) {
         return match dial {
-            DialError::Blocked(refusal) => Failure::Blocked(refusal.clone()),
-            other => Failure::Unreachable(other.to_string()),
+            DialError::Blocked(refusal) => SendFailure::Blocked(refusal.clone()),
+            other => SendFailure::Unreachable(other.to_string()),
         };
     }
     if error.is_connect() {
-        return Failure::Unreachable(format!("no secure connection: {}", reason(error)));
+        return SendFailure::Unreachable(format!("no secure connection: {}", reason(error)));
     }
     if let Some(refused) = refused_identity(error) {
         let told = cause::explain(&refused, "egress.ca_file");
-        return Failure::Unreachable(format!("no secure connection: {told}"));
+        return SendFailure::Unreachable(format!("no secure connection: {told}"));
     }
     match find::<hyper::Error>(error) {
         Some(hyper) if hyper.is_canceled() => {
-            Failure::Unreachable("the connection was closed before the request was sent".into())
+            SendFailure::Unreachable("the connection was closed before the request was sent".into())
         }
-        Some(hyper) if hyper.is_parse() => Failure::Unknown(
+        Some(hyper) if hyper.is_parse() => SendFailure::Unknown(
             "the request was sent, and what came back is not an HTTP answer".into(),
         ),
-        Some(hyper) if hyper.is_incomplete_message() => Failure::Unknown(
+        Some(hyper) if hyper.is_incomplete_message() => SendFailure::Unknown(
             "the request was sent, and the connection closed without answer".into(),
         ),
-        _ => Failure::Unknown(format!(
+        _ => SendFailure::Unknown(format!(
             "the request was sent, and the connection broke before the answer: {}",
             innermost(error)
         )),

@@ -10,7 +10,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{Answer, End, Failure, HttpClient, HttpRequest};
+use super::{Answer, BodyEnd, HttpClient, HttpRequest, SendFailure};
 use crate::{
     config::EgressConfig,
     destination::{
@@ -44,7 +44,7 @@ fn client_with(allow: &str, resolver: Arc<dyn Resolve>) -> HttpClient {
     HttpClient::new(dialer, Arc::new(tls::roots(&[])), None)
 }
 
-async fn post(client: &HttpClient, url: &str, timeout: Duration) -> Result<Answer, Failure> {
+async fn post(client: &HttpClient, url: &str, timeout: Duration) -> Result<Answer, SendFailure> {
     let request = HttpRequest {
         method: Method::POST,
         url: url.into(),
@@ -150,7 +150,7 @@ async fn no_more_than_64_kb_of_an_answer_are_read() {
     let answer = post(&client("127.0.0.0/8"), &receiver.url("/"), TIMEOUT)
         .await
         .unwrap();
-    assert_eq!((answer.body.len(), answer.end), (64 * 1024, End::Cut));
+    assert_eq!((answer.body.len(), answer.end), (64 * 1024, BodyEnd::Cut));
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn what_cannot_be_connected_to_is_unreachable() {
             .await
             .unwrap_err();
         assert!(
-            matches!(failure, Failure::Unreachable(_)),
+            matches!(failure, SendFailure::Unreachable(_)),
             "{url}: {failure:?}"
         );
         assert!(failure.to_string().contains(text), "{url}: {failure}");
@@ -213,7 +213,7 @@ async fn what_is_no_http_answer_is_of_unknown_outcome() {
     let failure = post(&client("127.0.0.0/8"), &url, TIMEOUT)
         .await
         .unwrap_err();
-    assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
+    assert!(matches!(failure, SendFailure::Unknown(_)), "{failure:?}");
 }
 
 #[tokio::test]
@@ -221,12 +221,21 @@ async fn the_guard_judges_what_a_name_resolves_to() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let port = receiver.addr.port();
     let failure = post(&client(""), &format!("http://localhost:{port}/"), TIMEOUT).await;
-    assert!(matches!(failure, Err(Failure::Blocked(_))), "{failure:?}");
+    assert!(
+        matches!(failure, Err(SendFailure::Blocked(_))),
+        "{failure:?}"
+    );
     let failure = post(&client(""), &receiver.url("/"), TIMEOUT).await;
-    assert!(matches!(failure, Err(Failure::Blocked(_))), "{failure:?}");
+    assert!(
+        matches!(failure, Err(SendFailure::Blocked(_))),
+        "{failure:?}"
+    );
     let client = client_with("", Arc::new(Turning));
     let failure = post(&client, &format!("http://rebind.example:{port}/"), TIMEOUT).await;
-    assert!(matches!(failure, Err(Failure::Blocked(_))), "{failure:?}");
+    assert!(
+        matches!(failure, Err(SendFailure::Blocked(_))),
+        "{failure:?}"
+    );
     assert_eq!(receiver.count(), 0);
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::destination::{
     Advice, AttemptContext, Verdict,
-    http::{Answer, End},
+    http::{Answer, BodyEnd},
 };
 
 /// Errors that pass by themselves.
@@ -45,7 +45,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
         Ok(said) => said,
         // Slack repeats the message in its answer, which can be more than is read.
         Err(_) if answer.body.starts_with(TAKEN) => return taken(),
-        Err(_) if answer.end == End::Broken => {
+        Err(_) if answer.end == BodyEnd::Broken => {
             return Verdict::unknown("the connection broke in the middle of Slack's answer");
         }
         Err(_) => return Verdict::rejected("the answer is not one of Slack's", Advice::Mend),

@@ -8,7 +8,7 @@ use super::{Body, address, expect};
 use crate::{
     destination::{
         AttemptContext, Ending, Verdict,
-        http::{Answer, Failure, HttpRequest},
+        http::{Answer, HttpRequest, SendFailure},
         oauth::{Grant, with_token},
         signature,
         tls::Identity,
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// What became of a request, and what is kept of it.
-type Made = (Result<Answer, Failure>, Transcript);
+type Made = (Result<Answer, SendFailure>, Transcript);
 
 pub(super) async fn send(
     webhook: &Webhook,

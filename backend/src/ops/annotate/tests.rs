@@ -10,7 +10,7 @@ use crate::{
 
 fn item(annotation: Option<&str>, text: &str) -> AnnotationItem {
     AnnotationItem {
-        target: Target::Newest(event("a").id()),
+        target: OccurrenceTarget::Newest(event("a").id()),
         annotation: annotation.map(Into::into),
         text: text.into(),
     }
@@ -57,7 +57,7 @@ async fn a_faulty_item_does_not_touch_the_others() {
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
     let mut unknown = item(None, "text");
-    unknown.target = Target::Newest(EventId::from_bytes([9; 20]));
+    unknown.target = OccurrenceTarget::Newest(EventId::from_bytes([9; 20]));
     let items = [
         item(None, "first"),
         unknown,

@@ -48,7 +48,7 @@ struct Works {
 #[derive(Debug, Clone)]
 pub struct Test {
     /// The destination.
-    pub target: Target,
+    pub target: TestTarget,
     /// The message's template, as in a rule; empty means the default.
     pub message: String,
     /// What to tell about.
@@ -57,7 +57,7 @@ pub struct Test {
 
 /// Which destination to test.
 #[derive(Debug, Clone)]
-pub enum Target {
+pub enum TestTarget {
     /// The stored one of that name.
     Stored(String),
     /// A draft that was checked, with its secrets filled in.
@@ -271,9 +271,9 @@ impl Works {
         }
     }
 
-    async fn destination(&self, target: Target, now_ms: i64) -> Result<Tested, Error> {
+    async fn destination(&self, target: TestTarget, now_ms: i64) -> Result<Tested, Error> {
         match target {
-            Target::Stored(name) => {
+            TestTarget::Stored(name) => {
                 let found = self
                     .store
                     .get::<Destination>(name.as_bytes().to_vec())
@@ -287,7 +287,7 @@ impl Works {
                     settings: found.value.delivery,
                 })
             }
-            Target::Draft {
+            TestTarget::Draft {
                 name,
                 kind,
                 settings,

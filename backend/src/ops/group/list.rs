@@ -7,7 +7,7 @@ use crate::{
     ops::{
         asked::group::standing,
         deciding::Deciding,
-        edit::Target,
+        edit::OccurrenceTarget,
         intake::Intake,
         occurrence::StateChange,
         page::{PageRequest, Scope},
@@ -197,7 +197,7 @@ pub async fn set(
         let open = open.filter(|it| it.status != Status::Closed);
         let items: Vec<_> = open
             .map(|it| StatusItem {
-                target: Target::Exactly(it.id()),
+                target: OccurrenceTarget::Exactly(it.id()),
                 change: change.clone(),
             })
             .collect();

@@ -125,7 +125,7 @@ async fn decided(
 }
 
 /// The group that there is, and the one that a message is made about.
-struct Found {
+struct GroupNow {
     stored: Option<Stored<Group>>,
     /// Its members that are open, the most severe first; without those that join.
     open: Vec<Vec<u8>>,
@@ -163,7 +163,7 @@ async fn keys(
     Ok(found)
 }
 
-impl Found {
+impl GroupNow {
     async fn read(store: &Store, due: Due) -> Result<Self, EngineError> {
         let stored = if due.is_joining {
             joined(store, due.id).await?
@@ -225,7 +225,7 @@ async fn decide(
 ) -> Result<(), Error> {
     let store = &deciding.store;
     let now_ms = deciding.clock.now_ms();
-    let found = Found::read(store, due).await?;
+    let found = GroupNow::read(store, due).await?;
     let waiting: Vec<_> = found.joining.iter().chain(&found.news).cloned().collect();
     // Who tells a close does not wait.
     let is_last = found.open.is_empty() && found.joining.is_empty();
@@ -273,7 +273,7 @@ async fn decide(
     // What was freed is due as it stands, and is told of next.
     if found.is_more && !is_freed {
         let told: BTreeSet<_> = waiting.into_iter().collect();
-        let rest = Found::rest(store, due, found.stored.as_ref().map(|it| it.value.id)).await?;
+        let rest = GroupNow::rest(store, due, found.stored.as_ref().map(|it| it.value.id)).await?;
         outcome
             .rest
             .extend(rest.into_iter().filter(|it| !told.contains(it)));
@@ -281,7 +281,7 @@ async fn decide(
     Ok(())
 }
 
-impl Found {
+impl GroupNow {
     /// Everything that waits for the group.
     async fn rest(
         store: &Store,
@@ -369,7 +369,13 @@ impl Making<'_> {
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    fn finish(&self, found: &Found, is_dead: bool, changes: &mut Changes, outcome: &mut Outcome) {
+    fn finish(
+        &self,
+        found: &GroupNow,
+        is_dead: bool,
+        changes: &mut Changes,
+        outcome: &mut Outcome,
+    ) {
         let stored = found.stored.as_ref();
         if let Some(stored) = stored.filter(|_| is_dead && !self.told.is_empty()) {
             // The next one takes its place.
@@ -406,7 +412,7 @@ impl Making<'_> {
     fn group(
         &self,
         stored: Option<&Group>,
-        found: &Found,
+        found: &GroupNow,
         rule: Option<&Rule>,
     ) -> Option<(GroupContent, Group)> {
         let is_up = |it: &&(MemberChange, Occurrence)| it.1.status != Status::Closed;
@@ -505,7 +511,7 @@ impl Making<'_> {
         }
     }
 
-    fn acknowledged(&self, found: &Found, open: &BTreeSet<RecordId>) -> bool {
+    fn acknowledged(&self, found: &GroupNow, open: &BTreeSet<RecordId>) -> bool {
         let known: BTreeMap<_, _> = self
             .told
             .iter()

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     limits::{REPLAY_OCCURRENCES_MAX, REPLAY_REPEATS_MAX, REPLAY_STEPS_MAX, REPLAY_WARM_UP},
     ops::{
-        edit::Target,
+        edit::OccurrenceTarget,
         loop_guard::LOOP_KIND,
         occurrence::{Assignment, StateChange},
         search::{Filter, NEWEST_FIRST, Walk},
@@ -59,7 +59,7 @@ pub(super) enum Happening {
     /// An event came, by way of these rules.
     Event(Box<IncomingEvent>, Vec<RecordId>),
     /// Somebody changed an occurrence.
-    Change(Target, StateChange, Name),
+    Change(OccurrenceTarget, StateChange, Name),
 }
 
 impl Timeline {
@@ -219,7 +219,7 @@ fn change(occurrence: &Occurrence, entry: &HistoryEntry, from_ms: i64) -> Option
         .or_else(|| Name::parse("bellwether").ok())?;
     Some(ReplayStep {
         at_ms,
-        happening: Happening::Change(Target::Newest(occurrence.event), change, author),
+        happening: Happening::Change(OccurrenceTarget::Newest(occurrence.event), change, author),
     })
 }
 

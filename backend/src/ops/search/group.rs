@@ -6,7 +6,7 @@ use super::{Filter, NEWEST_FIRST, Walk, count};
 use crate::{
     domain::{Occurrence, Severity},
     error::Error,
-    matching::field::{Field, Found},
+    matching::field::{Field, FieldValue},
     store::Store,
 };
 
@@ -101,9 +101,9 @@ fn value(field: &Field, occurrence: &Occurrence) -> Option<String> {
     let mut value = None;
     field.any(occurrence, &mut |found| {
         value = Some(match found {
-            Found::Text(text) => text.chars().take(VALUE_CHARS).collect(),
-            Found::Number(number) => number.to_string(),
-            Found::Bool(flag) => flag.to_string(),
+            FieldValue::Text(text) => text.chars().take(VALUE_CHARS).collect(),
+            FieldValue::Number(number) => number.to_string(),
+            FieldValue::Bool(flag) => flag.to_string(),
         });
         true
     });

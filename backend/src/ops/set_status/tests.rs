@@ -7,7 +7,11 @@ use crate::{
     ops::samples::{self, DISK_TRIGGER, event, name, rule},
 };
 
-fn item(target: Target, status: Option<Status>, acknowledged: Option<bool>) -> StatusItem {
+fn item(
+    target: OccurrenceTarget,
+    status: Option<Status>,
+    acknowledged: Option<bool>,
+) -> StatusItem {
     StatusItem {
         target,
         change: StateChange {
@@ -35,9 +39,9 @@ async fn items_are_carried_out_in_order_and_an_unknown_one_is_its_own_error() {
     let (deciding, _) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
-    let known = Target::Newest(event("a").id());
-    let unknown = Target::Newest(EventId::from_bytes([9; 20]));
-    let first = Target::Exactly(OccurrenceId {
+    let known = OccurrenceTarget::Newest(event("a").id());
+    let unknown = OccurrenceTarget::Newest(EventId::from_bytes([9; 20]));
+    let first = OccurrenceTarget::Exactly(OccurrenceId {
         event: event("a").id(),
         number: 1,
     });
@@ -74,7 +78,7 @@ async fn a_client_looks_after_it_and_others_do_not_hear_of_that() {
     made.await.unwrap();
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
-    let newest = Target::Newest(event("a").id());
+    let newest = OccurrenceTarget::Newest(event("a").id());
     let assigned = |assignment| StatusItem {
         target: newest,
         change: StateChange {
@@ -131,7 +135,7 @@ async fn who_was_notified_hears_of_it_in_the_same_commit() {
     let (intake, _guard) = samples::intake(&deciding);
     intake.submit(vec![event("a")], None).await.unwrap();
     let before = store.engine().log_head().await.unwrap();
-    let newest = Target::Newest(event("a").id());
+    let newest = OccurrenceTarget::Newest(event("a").id());
     let items = [
         item(newest, None, Some(true)),
         item(newest, Some(Status::Closed), None),
@@ -165,7 +169,7 @@ async fn a_rule_that_the_loop_guard_stops_at_an_operators_change_is_said_aloud()
     let chain = vec![samples::id("loop")];
     intake.submit_internal(made, chain.clone()).await.unwrap();
     let items = [item(
-        Target::Newest(event("a").id()),
+        OccurrenceTarget::Newest(event("a").id()),
         Some(Status::Open),
         None,
     )];
@@ -193,7 +197,7 @@ async fn an_event_has_one_open_occurrence_at_a_time() {
             event: event("a").id(),
             number,
         };
-        let items = [item(Target::Exactly(id), Some(status), None)];
+        let items = [item(OccurrenceTarget::Exactly(id), Some(status), None)];
         let answers = set_status((&deciding, &intake), &items, &name("ann")).await;
         answers.unwrap().remove(0)
     };

@@ -17,7 +17,7 @@ use crate::{
     clock::Clock as _,
     domain::{Delivery, IncomingEvent, Occurrence, Severity, Status, Trigger},
     ops::{
-        edit::Target,
+        edit::OccurrenceTarget,
         explain::{RuleExplanation, explain},
         pending,
         review::Reviewer,

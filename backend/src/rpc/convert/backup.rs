@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1;
 
-use crate::store::backup::{End, Kept, Step};
+use crate::store::backup::{BackupEnd, Kept, Step};
 
 impl From<Step> for v1::ReadBackupResponse {
     fn from(step: Step) -> Self {
@@ -27,8 +27,8 @@ impl From<Kept> for v1::StoredRecord {
     }
 }
 
-impl From<End> for v1::BackupEnd {
-    fn from(end: End) -> Self {
+impl From<BackupEnd> for v1::BackupEnd {
+    fn from(end: BackupEnd) -> Self {
         Self {
             identity: end.identity,
             place: end.place,

@@ -10,7 +10,7 @@ use crate::{
     ops::{
         footprint::Footprint,
         overview::{DestinationOverview, Overview},
-        search::{Bucket, Found, Group, Groups},
+        search::{Bucket, Group, Groups, SearchPage},
         watch::News,
     },
     store::engine::NodeSeen,
@@ -118,7 +118,7 @@ pub(super) fn wire_value(value: Value) -> prost_types::Value {
 }
 
 /// A page of a search.
-pub fn page(found: Found) -> v1::SearchEventsResponse {
+pub fn page(found: SearchPage) -> v1::SearchEventsResponse {
     let count = found.occurrences.len();
     v1::SearchEventsResponse {
         results: found.occurrences.into_iter().map(single).collect(),

@@ -7,7 +7,7 @@ use crate::{
     error::Error,
     ops::{
         annotate::AnnotationItem,
-        edit::Target,
+        edit::OccurrenceTarget,
         occurrence::{Assignment, StateChange},
         set_status::StatusItem,
     },
@@ -62,17 +62,17 @@ pub fn assignment(assignee: Option<&str>) -> Result<Assignment, Error> {
     })
 }
 
-fn target(event_id: &str, occurrence_id: &str) -> Result<Target, Error> {
+fn target(event_id: &str, occurrence_id: &str) -> Result<OccurrenceTarget, Error> {
     if event_id.is_empty() {
         return Err(Error::invalid("eventId", "is required"));
     }
     let event = EventId::parse(event_id)
         .ok_or_else(|| Error::NotFound(format!("there is no event `{event_id}`")))?;
     if occurrence_id.is_empty() {
-        return Ok(Target::Newest(event));
+        return Ok(OccurrenceTarget::Newest(event));
     }
     let id = OccurrenceId::parse(occurrence_id).filter(|id| id.event == event);
     let id = id
         .ok_or_else(|| Error::NotFound(format!("the event has no occurrence `{occurrence_id}`")))?;
-    Ok(Target::Exactly(id))
+    Ok(OccurrenceTarget::Exactly(id))
 }

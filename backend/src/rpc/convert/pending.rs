@@ -8,7 +8,7 @@ use crate::{
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
     ops::{
-        edit::Target,
+        edit::OccurrenceTarget,
         page::PageRequest,
         pending::{Filter, Kind, Waits},
     },
@@ -62,7 +62,7 @@ pub fn list(request: v1::ListPendingRequest) -> Result<(Filter, PageRequest), Er
 ///
 /// # Errors
 /// [`Error::Invalid`] naming every wrong field.
-pub fn target(request: &v1::ReleasePendingRequest) -> Result<Target, Error> {
+pub fn target(request: &v1::ReleasePendingRequest) -> Result<OccurrenceTarget, Error> {
     let mut violations = Vec::new();
     if request.rule_name.is_empty() {
         violations.push(Violation::new("ruleName", "is required"));
@@ -78,8 +78,8 @@ pub fn target(request: &v1::ReleasePendingRequest) -> Result<Target, Error> {
         violations.push(Violation::new("occurrenceId", fault));
     }
     match (event, occurrence) {
-        (Some(_), Some(id)) if violations.is_empty() => Ok(Target::Exactly(id)),
-        (Some(event), None) if violations.is_empty() => Ok(Target::Newest(event)),
+        (Some(_), Some(id)) if violations.is_empty() => Ok(OccurrenceTarget::Exactly(id)),
+        (Some(event), None) if violations.is_empty() => Ok(OccurrenceTarget::Newest(event)),
         _ => Err(Error::Invalid(violations)),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use super::{BackupError, NEWEST, PROVEN, piece, step::End};
+use super::{BackupError, NEWEST, PROVEN, piece, step::BackupEnd};
 
 /// The file's name.
 pub(super) const NAME: &str = "manifest.json";
@@ -20,7 +20,7 @@ pub struct Manifest {
     /// The version that made it.
     pub version: String,
     /// What it is of.
-    pub end: End,
+    pub end: BackupEnd,
     /// Whether `secret.key` lies beside the pieces.
     pub has_keys: bool,
     /// The pieces in their order, each with its length and its checksum.
@@ -108,7 +108,7 @@ impl Manifest {
             layout,
             end_time: end_time.into(),
             version: body["version"].as_str()?.into(),
-            end: End {
+            end: BackupEnd {
                 identity: STANDARD.decode(body["store"].as_str()?).ok()?,
                 place: body["place"].as_u64()?,
                 time: if layout >= PROVEN {

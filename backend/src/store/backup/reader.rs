@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     BackupError,
-    step::{End, Kept, Step},
+    step::{BackupEnd, Kept, Step},
 };
 use crate::{
     limits::{BACKUP_LOG_STEPS, BACKUP_PAGE_RECORDS_MAX, BACKUP_STEP_BYTES},
@@ -135,7 +135,7 @@ impl Reader {
         Ok(self.store.engine().row_count().await?)
     }
 
-    fn step(&mut self, records: Vec<Kept>, end: Option<End>) -> Step {
+    fn step(&mut self, records: Vec<Kept>, end: Option<BackupEnd>) -> Step {
         let mut step = Step {
             records,
             end,
@@ -237,7 +237,7 @@ impl Reader {
             };
             records.extend(unlogged.into_iter().map(kept));
             self.place.is_over = true;
-            End {
+            BackupEnd {
                 identity: self.place.identity.clone(),
                 place: head,
                 time: jiff::Timestamp::now()

@@ -15,7 +15,7 @@ pub struct Step {
     /// Where to go on. Opaque.
     pub place: Vec<u8>,
     /// What the backup is of; only in the last step.
-    pub end: Option<End>,
+    pub end: Option<BackupEnd>,
     /// Made by the service over all of it but the place, and over the proof of the step before: so
     /// none is changed, left out or put elsewhere. Empty in a backup of an earlier version.
     pub proof: Vec<u8>,
@@ -44,7 +44,7 @@ impl Kept {
 
 /// What a backup is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
+pub struct BackupEnd {
     /// Tells the store from others.
     pub identity: Vec<u8>,
     /// The place in the change log that the backup holds everything up to.
@@ -152,7 +152,7 @@ impl Step {
         Some(Self {
             records: step.records.into_iter().map(kept).collect::<Option<_>>()?,
             place: step.place,
-            end: step.end.map(|end| End {
+            end: step.end.map(|end| BackupEnd {
                 identity: end.identity,
                 place: end.place,
                 time: end.time,

@@ -11,7 +11,7 @@ use super::{
     BackupError, Manifest, NEWEST,
     manifest::{self, Piece},
     piece::{self, Content},
-    step::{End, Step},
+    step::{BackupEnd, Step},
 };
 use crate::{limits::BACKUP_PIECE_BYTES, store::open::private_file};
 
@@ -31,7 +31,7 @@ pub enum Keys<'a> {
 
 /// A folder that a backup is written to.
 #[derive(Debug)]
-pub struct Target {
+pub struct BackupFolder {
     folder: PathBuf,
     unfinished: File,
     done: Vec<Piece>,
@@ -49,7 +49,7 @@ struct Open {
     checksum: u32,
 }
 
-impl Target {
+impl BackupFolder {
     /// Takes a new or empty folder, or one with a backup that was cut off. What is not whole at its
     /// end is cut away.
     ///
@@ -130,7 +130,7 @@ impl Target {
     ///
     /// # Errors
     /// Those of the system; the backup is not finished then.
-    pub fn finish(mut self, end: End, keys: Keys<'_>) -> Result<Manifest, BackupError> {
+    pub fn finish(mut self, end: BackupEnd, keys: Keys<'_>) -> Result<Manifest, BackupError> {
         if let Some(open) = self.open.take() {
             let path = self.folder.join(&open.name);
             self.done

@@ -16,7 +16,7 @@ use crate::{
     domain::{Client, Delivery, DeliveryState, Occurrence},
     store::{
         self, Direction, Kind, Lane, Range, Record, Store,
-        backup::{BackupError, Keys, Reader, Step, Target},
+        backup::{BackupError, BackupFolder, Keys, Reader, Step},
         samples,
     },
 };
@@ -105,14 +105,14 @@ async fn store(setup: &Setup) -> Store {
     store
 }
 
-async fn write(target: &mut Target, reader: &mut Reader) -> Option<Step> {
+async fn write(target: &mut BackupFolder, reader: &mut Reader) -> Option<Step> {
     let step = reader.next().await.unwrap()?;
     target.add(step.clone()).unwrap();
     Some(step)
 }
 
 async fn back_up(store: &Store, setup: &Setup, keys: Keys<'_>) {
-    let mut target = Target::open(&setup.backup()).unwrap();
+    let mut target = BackupFolder::open(&setup.backup()).unwrap();
     let mut reader = Reader::begin(store.clone(), target.place()).await.unwrap();
     let mut end = None;
     while let Some(step) = write(&mut target, &mut reader).await {
@@ -157,7 +157,7 @@ async fn what_is_restored_is_what_was_backed_up_and_its_log_lies_beyond() {
 async fn what_changes_while_it_is_read_is_as_at_the_end() {
     let setup = Setup::new();
     let old = store(&setup).await;
-    let mut target = Target::open(&setup.backup()).unwrap();
+    let mut target = BackupFolder::open(&setup.backup()).unwrap();
     let mut reader = Reader::begin(old.clone(), None).await.unwrap();
     let mut number = 0;
     let mut end = None;
@@ -208,7 +208,7 @@ async fn a_backup_that_was_cut_off_goes_on_where_it_was() {
     let setup = Setup::new();
     let old = store(&setup).await;
     for (steps, cut) in [(2, 0), (2, 3), (1, 1)] {
-        let mut target = Target::open(&setup.backup()).unwrap();
+        let mut target = BackupFolder::open(&setup.backup()).unwrap();
         let mut reader = Reader::begin(old.clone(), target.place()).await.unwrap();
         for _ in 0..steps {
             write(&mut target, &mut reader).await.unwrap();
@@ -327,7 +327,7 @@ async fn keys_are_left_out_when_that_is_asked_for() {
     };
     let restored = restore(&setup.config(), &how, &|_, _, _| {}).await.unwrap();
     assert!(!restored.has_admin_key);
-    let finished = Target::open(&from).unwrap_err();
+    let finished = BackupFolder::open(&from).unwrap_err();
     assert!(matches!(finished, BackupError::Finished(_)), "{finished}");
 }
 
@@ -414,7 +414,7 @@ async fn a_backup_that_was_changed_is_refused_though_its_checksums_were_mended()
 async fn a_backup_of_an_earlier_version_is_restored_by_who_trusts_it() {
     let mut setup = Setup::new();
     let old = store(&setup).await;
-    let mut target = Target::open(&setup.backup()).unwrap();
+    let mut target = BackupFolder::open(&setup.backup()).unwrap();
     let mut reader = Reader::begin(old.clone(), None).await.unwrap();
     let mut end = None;
     while let Some(mut step) = reader.next().await.unwrap() {

@@ -5,12 +5,12 @@ use sha2::{Digest, Sha256};
 
 /// How many entries were met, and the sum of what each of them is hashed to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct EntryTally {
     pub(super) count: u64,
     sum: u128,
 }
 
-impl Tally {
+impl EntryTally {
     /// Adds an entry's key and the key of the record it leads to.
     pub(super) fn add(&mut self, key: &[u8], target: &[u8]) {
         let hash = Sha256::new()
@@ -27,10 +27,10 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::Tally;
+    use super::EntryTally;
 
-    fn tally(entries: &[(&[u8], &[u8])]) -> Tally {
-        let mut tally = Tally::default();
+    fn tally(entries: &[(&[u8], &[u8])]) -> EntryTally {
+        let mut tally = EntryTally::default();
         for (key, target) in entries {
             tally.add(key, target);
         }

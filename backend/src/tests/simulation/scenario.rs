@@ -23,7 +23,7 @@ use crate::{
     },
     ops::{
         destination::DestinationDraft,
-        edit::Target,
+        edit::OccurrenceTarget,
         notify_open::Stores,
         occurrence::StateChange,
         page::PageRequest,
@@ -442,7 +442,7 @@ impl Scenario {
         let now_ms = self.clock.now_ms();
         self.model.set(host, status, acknowledged, now_ms);
         let item = StatusItem {
-            target: Target::Newest(event_of(host).id()),
+            target: OccurrenceTarget::Newest(event_of(host).id()),
             change: StateChange {
                 status,
                 acknowledged,

@@ -15,7 +15,7 @@ use crate::{
     document::{Document, Link, span},
     model::{
         Model,
-        page::{Found, Report},
+        page::{Outcome, Report},
     },
     route::Route,
     theme::Token,
@@ -35,7 +35,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
         return;
     }
     match &report.found.value {
-        Some(Found::Test(test)) => {
+        Some(Outcome::Test(test)) => {
             let attempt = Attempt {
                 duration: test.duration,
                 outcome: test.outcome,
@@ -51,11 +51,11 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
                 into.link("delivery", &test.delivery_id, link);
             }
         }
-        Some(Found::Matches(test)) => matches(into, model, test, &report.request),
-        Some(Found::Mapped(found)) => mapped(into, found),
-        Some(Found::Obligations((rows, more))) => obligation::write(into, model, rows, *more),
-        Some(Found::Audit((rows, more))) => audit::write(into, model, rows, *more),
-        Some(Found::Previews(found)) => previews(into, found),
+        Some(Outcome::Matches(test)) => matches(into, model, test, &report.request),
+        Some(Outcome::Mapped(found)) => mapped(into, found),
+        Some(Outcome::Obligations((rows, more))) => obligation::write(into, model, rows, *more),
+        Some(Outcome::Audit((rows, more))) => audit::write(into, model, rows, *more),
+        Some(Outcome::Previews(found)) => previews(into, found),
         None => into.missing(false, None),
     }
 }

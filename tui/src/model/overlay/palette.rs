@@ -37,12 +37,12 @@ pub(crate) struct Item {
     pub(crate) refusal: Option<String>,
     /// In the help: under which heading it stands.
     pub(crate) section: Option<&'static str>,
-    pub(crate) target: Target,
+    pub(crate) target: PaletteTarget,
 }
 
 /// What an entry of the palette does.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Target {
+pub(crate) enum PaletteTarget {
     Act(Action),
     /// Goes there and takes the action on it.
     ActOn(Route, Action),
@@ -90,7 +90,7 @@ const WORDS: [(&str, &str); 8] = [
 ];
 
 impl Item {
-    fn new(title: impl Into<String>, target: Target) -> Self {
+    fn new(title: impl Into<String>, target: PaletteTarget) -> Self {
         Self {
             title: title.into(),
             keys: String::new(),
@@ -103,7 +103,7 @@ impl Item {
     /// What Tab puts into the field.
     pub(crate) fn completed(&self) -> &str {
         match &self.target {
-            Target::Type(typed) => typed,
+            PaletteTarget::Type(typed) => typed,
             _ => &self.title,
         }
     }
@@ -135,7 +135,9 @@ impl Palette {
             let free = matches!(
                 items[..],
                 [Item {
-                    target: Target::Filter(_) | Target::List(..) | Target::Group(_),
+                    target: PaletteTarget::Filter(_)
+                        | PaletteTarget::List(..)
+                        | PaletteTarget::Group(_),
                     ..
                 }]
             );
@@ -152,7 +154,9 @@ impl Palette {
         // Where to go stands before what to do.
         items.sort_by_key(|item| !item.title.starts_with("Go to"));
         items.extend(words(model));
-        items.extend(objects(model).map(|route| Item::new(called(&route), Target::Go(route))));
+        items.extend(
+            objects(model).map(|route| Item::new(called(&route), PaletteTarget::Go(route))),
+        );
         rank(items, typed, 0)
     }
 }
@@ -203,7 +207,7 @@ fn actions(model: &Model) -> Vec<(usize, Item)> {
             let item = Item {
                 keys: keys(model, entry, &places),
                 refusal: access::refusal(model, entry).err(),
-                ..Item::new(entry.title, Target::Act(entry.action))
+                ..Item::new(entry.title, PaletteTarget::Act(entry.action))
             };
             (at.unwrap_or(places.len() - 1), item)
         })
@@ -222,7 +226,10 @@ fn keys(model: &Model, entry: &Entry, places: &[ActionPlace]) -> String {
 /// The words that take an argument.
 fn words(model: &Model) -> impl Iterator<Item = Item> + '_ {
     let word = |word: &str, what: &str| {
-        Item::new(format!("{word} … {what}"), Target::Type(format!("{word} ")))
+        Item::new(
+            format!("{word} … {what}"),
+            PaletteTarget::Type(format!("{word} ")),
+        )
     };
     let on_objects = ON_OBJECTS.iter().map(move |(name, action)| {
         let entry = keymap::entry(*action);
@@ -248,7 +255,12 @@ fn contexts(model: &Model) -> Vec<Item> {
         .iter()
         .filter(|name| Some(name.as_str()) != own);
     others
-        .map(|name| Item::new(format!("context {name}"), Target::Context(name.clone())))
+        .map(|name| {
+            Item::new(
+                format!("context {name}"),
+                PaletteTarget::Context(name.clone()),
+            )
+        })
         .collect()
 }
 
@@ -257,7 +269,12 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
     let is_list = model.page.route.is_list();
     let items = match word {
         "theme" => Theme::ALL
-            .map(|theme| Item::new(format!("theme {}", theme.word()), Target::Look(theme)))
+            .map(|theme| {
+                Item::new(
+                    format!("theme {}", theme.word()),
+                    PaletteTarget::Look(theme),
+                )
+            })
             .to_vec(),
         "sort" => sort::columns(&model.store, &model.page.route)
             .into_iter()
@@ -274,7 +291,7 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
             })
             .map(|sort| {
                 let title = format!("sort {} {}", sort.column, sort.arrow());
-                Item::new(title, Target::Sort(sort))
+                Item::new(title, PaletteTarget::Sort(sort))
             })
             .chain(unsorted(model))
             .collect(),
@@ -283,19 +300,22 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
             let views = model.views().into_iter();
             let item = |view: View| {
                 let title = format!("view {}", view.name);
-                Item::new(title, Target::View(view.name))
+                Item::new(title, PaletteTarget::View(view.name))
             };
             views.map(item).collect()
         }
         "group" => {
             let field = rest.trim().to_owned();
-            vec![Item::new(format!("group {field}"), Target::Group(field))]
+            vec![Item::new(
+                format!("group {field}"),
+                PaletteTarget::Group(field),
+            )]
         }
         "filter" if is_list => {
             let filter = rest.trim().to_owned();
             vec![Item::new(
                 format!("filter {filter}"),
-                Target::Filter(filter),
+                PaletteTarget::Filter(filter),
             )]
         }
         "events" | "deliveries" => {
@@ -305,7 +325,7 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
                 _ => Route::Deliveries,
             };
             let title = format!("{word} {filter}");
-            vec![Item::new(title, Target::List(route, filter))]
+            vec![Item::new(title, PaletteTarget::List(route, filter))]
         }
         "event" => events(model, rest.trim()),
         _ => {
@@ -328,7 +348,7 @@ fn unsorted(model: &Model) -> Vec<Item> {
         refusal: Some(sort::NO_INDEX.to_owned()),
         ..Item::new(
             format!("sort {}", Sort::by(head).column),
-            Target::Sort(Sort::by(head)),
+            PaletteTarget::Sort(Sort::by(head)),
         )
     };
     others.map(item).collect()
@@ -342,13 +362,13 @@ fn events(model: &Model, id: &str) -> Vec<Item> {
     let mut items: Vec<Item> = rows
         .map(|row| {
             let title = format!("event {} {} {}", row.id, row.name, row.summary);
-            Item::new(title, Target::Go(Route::Event(row.id.to_string())))
+            Item::new(title, PaletteTarget::Go(Route::Event(row.id.to_string())))
         })
         .collect();
     let is_id = id.len() >= limits::EVENT_ID_BYTES && !id.contains(' ');
     if is_id && !items.iter().any(|item| item.title.contains(id)) {
         let route = Route::Event(id.to_owned());
-        items.push(Item::new(format!("event {id}"), Target::Go(route)));
+        items.push(Item::new(format!("event {id}"), PaletteTarget::Go(route)));
     }
     items
 }
@@ -366,7 +386,7 @@ fn on_objects(model: &Model, word: &str, action: Action) -> Vec<Item> {
             refusal: refusal.clone(),
             ..Item::new(
                 format!("{word} {}", called(&route)),
-                Target::ActOn(route, action),
+                PaletteTarget::ActOn(route, action),
             )
         })
         .collect()

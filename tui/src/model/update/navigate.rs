@@ -9,7 +9,7 @@ use crate::{
         Model, document, filter,
         map::{self, Node},
         message::Effect,
-        page::{Content, Page, Reading},
+        page::{Content, DocumentCursor, Page},
     },
     route::Route,
     theme::Token,
@@ -112,7 +112,7 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
         Link::List(route, filter) => go_filtered(model, route, filter, effects),
         Link::Line(route, line) => {
             go(model, route, effects);
-            model.page.reading = Reading {
+            model.page.reading = DocumentCursor {
                 cursor: line,
                 top: line,
             };
@@ -122,7 +122,7 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
             let lines = document::current(model).lines;
             let line = lines.iter().position(|line| line.words() == heading);
             let line = line.unwrap_or_default();
-            model.page.reading = Reading {
+            model.page.reading = DocumentCursor {
                 cursor: line,
                 top: line,
             };
@@ -151,7 +151,7 @@ pub(super) fn search(model: &mut Model, words: String) {
     let needle = words.to_lowercase();
     model.page.list.filter = words;
     if model.page.route == Route::Reference {
-        model.page.reading = Reading::default();
+        model.page.reading = DocumentCursor::default();
         return;
     }
     // It is no filter: Esc leads back and not to the whole text.

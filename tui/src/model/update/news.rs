@@ -14,7 +14,7 @@ use crate::{
         form::Made,
         message::Effect,
         overlay::Overlay,
-        page::{Content, Found},
+        page::{Content, Outcome},
         store::Loaded,
         undo::Back,
         write::{TextEdit, Write},
@@ -204,10 +204,10 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             Content::Delivery(delivery) => Some(&mut **delivery),
             _ => None,
         }),
-        Answer::Matches(found) => report(model, ticket, found.map(Found::Matches)),
+        Answer::Matches(found) => report(model, ticket, found.map(Outcome::Matches)),
         Answer::Previews(found) => of_form(model, ticket, found, Made::Messages)
-            .is_none_or(|found| report(model, ticket, found.map(Found::Previews))),
-        Answer::Mapped(found) => report(model, ticket, found.map(Found::Mapped)),
+            .is_none_or(|found| report(model, ticket, found.map(Outcome::Previews))),
+        Answer::Mapped(found) => report(model, ticket, found.map(Outcome::Mapped)),
         Answer::Silenced { event_id, preview } => {
             match preview {
                 Ok(preview) if model.overlay.is_none() => {
@@ -218,9 +218,9 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             }
             true
         }
-        Answer::Tested(found) => report(model, ticket, found.map(Found::Test)),
-        Answer::Audit(found) => report(model, ticket, found.map(Found::Audit)),
-        Answer::Obligations(found) => report(model, ticket, found.map(Found::Obligations)),
+        Answer::Tested(found) => report(model, ticket, found.map(Outcome::Test)),
+        Answer::Audit(found) => report(model, ticket, found.map(Outcome::Audit)),
+        Answer::Obligations(found) => report(model, ticket, found.map(Outcome::Obligations)),
         Answer::Checked(result) => {
             checked(model, ticket, result);
             true
@@ -266,7 +266,7 @@ fn of_form<T>(
     }
 }
 
-fn report(model: &mut Model, ticket: Ticket, found: Result<Found, Failure>) -> bool {
+fn report(model: &mut Model, ticket: Ticket, found: Result<Outcome, Failure>) -> bool {
     fill(model, ticket, found, |content| match content {
         Content::Report(report) => Some(&mut report.found),
         _ => None,

@@ -13,7 +13,8 @@ use crate::{
         field::TextField,
         message::Effect,
         overlay::{
-            Asked, Clash, ClashChoice, Confirm, Menu, Overlay, Palette, Pick, Prompt, Target, What,
+            Asked, Clash, ClashChoice, Confirm, Menu, Overlay, Palette, PaletteTarget, Pick,
+            Prompt, What,
         },
     },
     theme::Token,
@@ -192,15 +193,15 @@ fn select(model: &mut Model, mut menu: Menu, key: KeyEvent, effects: &mut Vec<Ef
 }
 
 /// Does what was found in the palette.
-pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>) {
+pub(super) fn find(model: &mut Model, target: PaletteTarget, effects: &mut Vec<Effect>) {
     match target {
-        Target::Act(action) => model.follow.push_back(action),
-        Target::ActOn(route, action) => {
+        PaletteTarget::Act(action) => model.follow.push_back(action),
+        PaletteTarget::ActOn(route, action) => {
             navigate::go(model, route, effects);
             model.follow.push_back(action);
         }
-        Target::Go(route) => navigate::go(model, route, effects),
-        Target::Look(theme) => {
+        PaletteTarget::Go(route) => navigate::go(model, route, effects),
+        PaletteTarget::Look(theme) => {
             model.theme = theme;
             let words = format!(
                 "theme {}; `theme` in bellwether.toml keeps it",
@@ -208,11 +209,11 @@ pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>)
             );
             model.say(Token::Info, words);
         }
-        Target::Sort(sort) => {
+        PaletteTarget::Sort(sort) => {
             let sorted = model.sort_by(sort);
             screen::sorted_now(model, sorted, effects);
         }
-        Target::Filter(filter) => match navigate::check(model, &filter) {
+        PaletteTarget::Filter(filter) => match navigate::check(model, &filter) {
             Ok(()) => {
                 let route = model.page.route.clone();
                 model.remember_filter(&route, &filter);
@@ -220,17 +221,17 @@ pub(super) fn find(model: &mut Model, target: Target, effects: &mut Vec<Effect>)
             }
             Err(message) => model.say(Token::Bad, message),
         },
-        Target::List(route, filter) => match navigate::check_on(model, &route, &filter) {
+        PaletteTarget::List(route, filter) => match navigate::check_on(model, &route, &filter) {
             Ok(()) => {
                 model.remember_filter(&route, &filter);
                 navigate::go_filtered(model, route, filter, effects);
             }
             Err(message) => model.say(Token::Bad, message),
         },
-        Target::Context(name) => forms::leave_for(model, name),
-        Target::View(name) => views::show(model, &name, effects),
-        Target::Group(field) => navigate::go_grouped(model, &field, effects),
-        Target::Type(_) => {}
+        PaletteTarget::Context(name) => forms::leave_for(model, name),
+        PaletteTarget::View(name) => views::show(model, &name, effects),
+        PaletteTarget::Group(field) => navigate::go_grouped(model, &field, effects),
+        PaletteTarget::Type(_) => {}
     }
 }
 
@@ -246,7 +247,7 @@ fn search(model: &mut Model, mut palette: Palette, key: KeyEvent, effects: &mut 
             };
             return match (item.refusal, item.target) {
                 (Some(reason), _) => model.say(Token::Warning, format!("{}: {reason}", item.title)),
-                (None, Target::Type(typed)) => {
+                (None, PaletteTarget::Type(typed)) => {
                     palette.type_anew(typed);
                     model.overlay = Some(Overlay::Palette(palette));
                 }

@@ -13,7 +13,7 @@ use crate::{
         field::TextField,
         message::Effect,
         overlay::{Asked, Overlay, Pick, Prompt},
-        page::{Content, Found, Page, Report},
+        page::{Content, Outcome, Page, Report},
         store::Loaded,
     },
     route::Route,
@@ -249,7 +249,7 @@ pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
 
 fn report(model: &mut Model, title: String, request: Request, effects: &mut Vec<Effect>) {
     let ticket = call(model, request.clone(), effects);
-    let found = Loaded::<Found> {
+    let found = Loaded::<Outcome> {
         waiting: Some(ticket),
         ..Loaded::default()
     };

@@ -11,7 +11,7 @@ use crate::{
         matching::Matching,
         message::Effect,
         overlay::{Asked, Overlay, Palette, Prompt},
-        page::{Content, Reading, Tab},
+        page::{Content, DocumentCursor, Tab},
         sort::Sort,
     },
     route::Route,
@@ -97,7 +97,7 @@ pub(super) fn show_tab(model: &mut Model, wanted: Tab, effects: &mut Vec<Effect>
         return;
     };
     *tab = wanted;
-    model.page.reading = Reading::default();
+    model.page.reading = DocumentCursor::default();
     if wanted == Tab::Explain {
         read::refresh(model, effects);
     }

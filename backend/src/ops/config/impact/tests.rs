@@ -8,7 +8,7 @@ use crate::{
     domain::{Clause, Delivery, DeliveryState, IncomingEvent, Literal, Query, Severity, Status},
     ops::{
         config::Draft,
-        edit::Target,
+        edit::OccurrenceTarget,
         occurrence::StateChange,
         rule::RuleDraft,
         samples::{self, DISK_TRIGGER, HurriedClock, name, rule, world::World},
@@ -73,7 +73,7 @@ fn closed(event: &mut IncomingEvent) {
 }
 
 async fn set(world: &World, host: &str, change: StateChange) {
-    let target = Target::Newest(samples::event(host).id());
+    let target = OccurrenceTarget::Newest(samples::event(host).id());
     let node = world.node();
     let by = (&node.deciding, &node.intake);
     let item = StatusItem { target, change };

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use super::{About, Target, Test, Tester};
+use super::{About, Test, TestTarget, Tester};
 use crate::{
     clock::{Clock, ManualClock},
     config::Config,
@@ -57,7 +57,7 @@ impl World {
         Tester::new(self.store.clone(), Arc::clone(&self.clock), sender, config)
     }
 
-    async fn test(&self, target: Target, about: About) -> Result<Tested, Error> {
+    async fn test(&self, target: TestTarget, about: About) -> Result<Tested, Error> {
         let test = Test {
             target,
             message: "about {{event.summary}}".into(),
@@ -98,8 +98,8 @@ fn webhook(url: String) -> DestinationKind {
     })
 }
 
-fn draft(kind: DestinationKind) -> Target {
-    Target::Draft {
+fn draft(kind: DestinationKind) -> TestTarget {
+    TestTarget::Draft {
         name: String::new(),
         kind: Box::new(kind),
         settings: DeliverySettings::default(),
@@ -226,7 +226,7 @@ async fn a_stored_destination_is_tested_about_any_event_and_stays_out_of_the_que
         ..event
     }));
     let tested = world
-        .test(Target::Stored("hook".into()), about)
+        .test(TestTarget::Stored("hook".into()), about)
         .await
         .unwrap();
     assert_eq!(tested.delivery.destination, destination.id);
@@ -245,7 +245,7 @@ async fn a_stored_destination_is_tested_about_any_event_and_stays_out_of_the_que
 async fn what_does_not_exist_is_not_found() {
     let world = World::new();
     let nobody = world
-        .test(Target::Stored("nobody".into()), About::Sample)
+        .test(TestTarget::Stored("nobody".into()), About::Sample)
         .await;
     assert!(matches!(nobody, Err(Error::NotFound(_))));
     let receiver = Receiver::start(|_| Reply::status(200)).await;

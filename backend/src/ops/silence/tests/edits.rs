@@ -88,7 +88,7 @@ async fn an_operator_has_what_waits_sent() {
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
     let deciding = (&world.node().deciding, &world.node().intake);
-    let target = Target::Newest(world.occurrence("a").await.event);
+    let target = OccurrenceTarget::Newest(world.occurrence("a").await.event);
     let none = pending::release(deciding, "other", target).await;
     assert!(matches!(none, Err(Error::NotFound(_))));
     let sent = pending::release(deciding, "page", target).await.unwrap();

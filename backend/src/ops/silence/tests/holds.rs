@@ -199,7 +199,7 @@ async fn what_is_reopened_under_a_silence_waits_like_an_opening_and_owes_no_seco
     let id = world.occurrence("a").await.id();
     let set = async |status| {
         let item = crate::ops::set_status::StatusItem {
-            target: Target::Exactly(id),
+            target: OccurrenceTarget::Exactly(id),
             change: crate::ops::occurrence::StateChange {
                 status: Some(status),
                 ..Default::default()

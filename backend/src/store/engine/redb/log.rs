@@ -4,7 +4,7 @@ use super::{
     cell::{self, Space},
     fault::Fault,
     rows,
-    view::{Found, Rows},
+    view::{KeyAndCell, Rows},
 };
 use crate::{
     limits::{STORE_LOG_CHANGES_MAX, STORE_LOG_COMMITS_MAX},
@@ -103,7 +103,7 @@ pub(super) fn key(sequence: u64) -> Vec<u8> {
 }
 
 /// The row that logs a commit: its key and its cell.
-pub(super) fn step(head: Head, names: &Names) -> Found {
+pub(super) fn step(head: Head, names: &Names) -> KeyAndCell {
     let key = key(head.sequence);
     let cell = cell::seal(&key, &[&head.changes.to_be_bytes(), &names.bytes]);
     (key, cell)

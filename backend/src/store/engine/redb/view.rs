@@ -14,7 +14,7 @@ use crate::store::engine::Direction;
 pub(super) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Fault> + 'a;
 
 /// A row that is read out: its key and its cell.
-pub(super) type Found = (Vec<u8>, Vec<u8>);
+pub(super) type KeyAndCell = (Vec<u8>, Vec<u8>);
 
 /// Rows, whatever they lie in.
 pub(super) trait Rows {
@@ -35,7 +35,7 @@ pub(super) trait Rows {
     ) -> Result<(), Fault>;
 
     /// The last row from `start` to `end`, which is not among them.
-    fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<Found>, Fault> {
+    fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Fault> {
         let mut found = None;
         self.walk(start, end, Direction::Descending, &mut |key, cell| {
             found = Some((key.to_vec(), cell.to_vec()));
@@ -81,7 +81,7 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {
         }
     }
 
-    fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<Found>, Fault> {
+    fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Fault> {
         let mut cursor = self.0.upper_bound(Bound::Excluded(end))?;
         let found = cursor.peek_prev()?;
         let found = found.map(|(key, cell)| (key.value().to_vec(), cell.value().to_vec()));

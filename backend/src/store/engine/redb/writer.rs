@@ -61,13 +61,13 @@ struct Group {
 }
 
 /// Why a group was not written.
-struct Failure {
+struct WriteFailure {
     fault: Fault,
     /// Whether it may have been written all the same.
     is_open: bool,
 }
 
-impl<T: Into<Fault>> From<T> for Failure {
+impl<T: Into<Fault>> From<T> for WriteFailure {
     fn from(fault: T) -> Self {
         Self {
             fault: fault.into(),
@@ -128,7 +128,7 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, batch: &mut [Waiting]) -> Result<Vec<Verdict>, Failure> {
+    fn commit(&mut self, batch: &mut [Waiting]) -> Result<Vec<Verdict>, WriteFailure> {
         self.settle()?;
         let mut layers = self.shared.layers.get();
         if layers.tree.is_err() {
@@ -208,7 +208,12 @@ impl Writer {
     }
 
     /// Writes a group into the log and lets everybody see it.
-    fn write(&mut self, mut group: Group, layers: &Layers, is_short: bool) -> Result<(), Failure> {
+    fn write(
+        &mut self,
+        mut group: Group,
+        layers: &Layers,
+        is_short: bool,
+    ) -> Result<(), WriteFailure> {
         let mut bytes_max = self.memory_bytes;
         if is_short {
             bytes_max = bytes_max.min(SHORT_MEMORY_BYTES);
@@ -233,7 +238,7 @@ impl Writer {
             self.medium.release_reserve();
         }
         // The other file has no part of it, so that it is there as it is here, or not at all.
-        let turned = self.turn(&mut group).map_err(Failure::from);
+        let turned = self.turn(&mut group).map_err(WriteFailure::from);
         let Err(again) = turned.and_then(|()| self.append()) else {
             self.publish(group);
             return Ok(());
@@ -243,11 +248,11 @@ impl Writer {
             self.doubt = Some(group);
         }
         let fault = again.fault;
-        Err(Failure { fault, is_open })
+        Err(WriteFailure { fault, is_open })
     }
 
-    fn append(&mut self) -> Result<(), Failure> {
-        self.wal.append().map_err(|unwritten| Failure {
+    fn append(&mut self) -> Result<(), WriteFailure> {
+        self.wal.append().map_err(|unwritten| WriteFailure {
             fault: Fault::File(redb::Error::Io(unwritten.error)),
             is_open: unwritten.is_open,
         })
@@ -304,7 +309,7 @@ impl Writer {
         let Some(mut group) = self.doubt.take() else {
             return Ok(());
         };
-        let turned = self.turn(&mut group).map_err(Failure::from);
+        let turned = self.turn(&mut group).map_err(WriteFailure::from);
         if let Err(failure) = turned.and_then(|()| self.append()) {
             self.doubt = Some(group);
             return Err(failure.fault);
@@ -327,7 +332,7 @@ fn steps(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batch, Fau
 }
 
 /// Says what became of a batch that was not written.
-fn give_up(batch: &[Waiting], failure: Failure) -> Vec<Verdict> {
+fn give_up(batch: &[Waiting], failure: WriteFailure) -> Vec<Verdict> {
     if failure.is_open {
         return repeat(batch, || indeterminate(&failure.fault));
     }

@@ -7,7 +7,7 @@ use bellwether_backend::{
     limits::BACKUP_MESSAGE_BYTES_MAX,
     store::{
         self, Kind,
-        backup::{BackupError, End, Kept, Keys, Manifest, Reader, Step, Target},
+        backup::{BackupEnd, BackupError, BackupFolder, Kept, Keys, Manifest, Reader, Step},
         open::OpenError,
     },
 };
@@ -36,7 +36,7 @@ pub(crate) async fn run(
     mut out: impl Write,
 ) -> Result<(), Failure> {
     let keys = keys(&arguments, settings)?;
-    let mut target = Target::open(&arguments.folder).map_err(|error| failure(&error))?;
+    let mut target = BackupFolder::open(&arguments.folder).map_err(|error| failure(&error))?;
     let goes_on = target.place().is_some();
     let end = match connected(&arguments, settings, &target).await? {
         Reached::Service(mut service) => service.copy(&mut target).await?,
@@ -102,7 +102,7 @@ enum Reached {
 async fn connected(
     arguments: &BackupArguments,
     settings: &Settings,
-    target: &Target,
+    target: &BackupFolder,
 ) -> Result<Reached, Failure> {
     let config = settings.backend_config()?;
     // What is in a database is read by a service that uses it.
@@ -127,7 +127,7 @@ async fn connected(
     })))
 }
 
-async fn from_folder(reader: &mut Reader, target: &mut Target) -> Result<End, Failure> {
+async fn from_folder(reader: &mut Reader, target: &mut BackupFolder) -> Result<BackupEnd, Failure> {
     let bar = Progress::new("backing up");
     let total = reader.row_count().await.map_err(|error| failure(&error))?;
     let mut done = 0;
@@ -158,7 +158,7 @@ struct Service {
 
 impl Service {
     /// Reads from where the target stands; begins anew when the service has changed too much since.
-    async fn copy(&mut self, target: &mut Target) -> Result<End, Failure> {
+    async fn copy(&mut self, target: &mut BackupFolder) -> Result<BackupEnd, Failure> {
         let bar = Progress::new("backing up");
         loop {
             match self.read(target, &bar).await? {
@@ -176,7 +176,7 @@ impl Service {
         }
     }
 
-    async fn read(&mut self, target: &mut Target, bar: &Progress) -> Result<Read, Failure> {
+    async fn read(&mut self, target: &mut BackupFolder, bar: &Progress) -> Result<Read, Failure> {
         let request = ReadBackupRequest {
             place: target.place().unwrap_or_default().to_vec(),
             bytes_per_second: self.bytes_per_second,
@@ -207,7 +207,7 @@ impl Service {
 }
 
 enum Read {
-    Whole(End),
+    Whole(BackupEnd),
     Overtaken,
 }
 
@@ -242,7 +242,7 @@ fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
             .map(kept)
             .collect::<Result<_, Failure>>()?,
         place: step.place,
-        end: step.end.map(|end| End {
+        end: step.end.map(|end| BackupEnd {
             identity: end.identity,
             place: end.place,
             time: end.time,

@@ -5,7 +5,7 @@ use std::{io::Write, path::Path};
 use bellwether_backend::store::{
     self,
     backup::{BackupError, Source, Trust},
-    open::{OpenError, Reading},
+    open::{OpenError, ReadOnlyStore},
     verify::Findings,
 };
 use bellwether_proto::v1::{
@@ -111,7 +111,7 @@ async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Fa
     }
     let cache_bytes = config.store.cache_bytes;
     let opened = store::open::open_to_read(&settings.data_dir, cache_bytes).await;
-    let Reading { store, key_fault } = match opened {
+    let ReadOnlyStore { store, key_fault } = match opened {
         Ok(reading) => reading,
         Err(error @ OpenError::Damaged { .. }) => {
             let mut findings = Findings::default();

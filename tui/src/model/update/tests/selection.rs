@@ -1,7 +1,7 @@
 //! A property of lists: what is selected stays selected while it is there, whatever comes and goes.
 
 use super::*;
-use crate::model::{overlay::Target, sort};
+use crate::model::{overlay::PaletteTarget, sort};
 
 /// Something that happens to a list.
 #[derive(Clone, Debug)]
@@ -82,12 +82,12 @@ fn apply(model: &mut Model, step: &Step) {
         Step::Sort(at) => {
             let columns = sort::columns(&model.store, &model.page.route);
             let column = columns[at % columns.len()].title;
-            Msg::Find(Target::Sort(sort::Sort {
+            Msg::Find(PaletteTarget::Sort(sort::Sort {
                 column,
                 descending: at % 2 == 0,
             }))
         }
-        Step::Filter(text) if !on_events => Msg::Find(Target::Filter((*text).to_owned())),
+        Step::Filter(text) if !on_events => Msg::Find(PaletteTarget::Filter((*text).to_owned())),
         Step::Filter(_) => return,
         Step::Pause => Msg::Act(keymap::Action::Pause),
         Step::Resize(rows) => Msg::Resize(80, *rows),
