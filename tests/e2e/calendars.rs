@@ -376,8 +376,8 @@ async fn what_waits_for_a_window_survives_a_kill_and_goes_when_the_calendar_is_e
         (receiver.count() == 1).then_some(())
     })
     .await;
-    world.terminate();
     let output = bellwether_tests::process::run(world.command(&["check", "--json"]));
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{told}");
+    world.terminate();
 }

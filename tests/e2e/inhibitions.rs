@@ -98,10 +98,10 @@ async fn an_effect_waits_for_its_cause_over_a_kill_and_goes_when_that_is_over() 
             .then_some(())
     })
     .await;
-    world.terminate();
     let output = process::run(world.command(&["check", "--json"]));
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{told}");
+    world.terminate();
 }
 
 #[tokio::test]

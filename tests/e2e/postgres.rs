@@ -1,6 +1,7 @@
 //! A service whose store is in PostgreSQL: made, served and killed.
 
 mod broken;
+mod secret;
 
 use std::{
     collections::BTreeSet,
@@ -160,7 +161,7 @@ pub(crate) fn send(
                 let text = answer.text();
                 if answer.status == 200 && answer.json()["succeeded"] == 1 {
                     told.answered.insert(host);
-                } else if text.contains("OUTCOME_UNKNOWN") || text.contains("DEADLINE") {
+                } else if text.contains("OUTCOME_UNKNOWN") || answer.status == 504 {
                     told.unknown.insert(host);
                 } else {
                     told.refused.insert(host);

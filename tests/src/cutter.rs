@@ -35,14 +35,14 @@ pub enum Fate {
 
 impl Fate {
     /// Whether some bytes are held, and how many go before that.
-    fn holds(self, bytes: &[u8]) -> Option<usize> {
+    fn holds(self, bytes: &[u8], is_of_client: bool) -> Option<usize> {
         match self {
-            Self::Arrives | Self::IsCut { .. } => None,
             Self::Stands => Some(0),
-            Self::StandsBefore(word) => {
+            Self::StandsBefore(word) if is_of_client => {
                 let mut windows = bytes.windows(word.len());
                 windows.position(|window| window == word.as_bytes())
             }
+            _ => None,
         }
     }
 }
@@ -120,13 +120,18 @@ async fn carry(client: TcpStream, port: u16, fate: watch::Receiver<Fate>) {
     let (from_server, to_server) = server.into_split();
     // Where one way ends both do.
     tokio::select! {
-        () = pass(from_client, to_server, fate.clone()) => {}
-        () = pass(from_server, to_client, fate) => {}
+        () = pass(from_client, to_server, true, fate.clone()) => {}
+        () = pass(from_server, to_client, false, fate) => {}
     }
 }
 
 /// Passes one way on until either side ends, or it is cut off.
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut fate: watch::Receiver<Fate>) {
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    is_of_client: bool,
+    mut fate: watch::Receiver<Fate>,
+) {
     let mut bytes = [0; PIECE_BYTES_MAX];
     let mut left = None;
     loop {
@@ -136,7 +141,7 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut fate: watch::
         let mut sent = 0;
         while sent < length {
             let moves = fate
-                .wait_for(|fate| fate.holds(&bytes[sent..length]) != Some(0))
+                .wait_for(|fate| fate.holds(&bytes[sent..length], is_of_client) != Some(0))
                 .await;
             let Ok(now) = moves.map(|fate| *fate) else {
                 return;
@@ -145,7 +150,9 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut fate: watch::
                 Fate::IsCut { within_bytes } => left.or_else(|| Some(below(within_bytes))),
                 _ => None,
             };
-            let until = now.holds(&bytes[sent..length]).unwrap_or(length - sent);
+            let until = now
+                .holds(&bytes[sent..length], is_of_client)
+                .unwrap_or(length - sent);
             let mut piece = 1 + below(until);
             if let Some(left) = &mut left {
                 piece = piece.min(*left);

@@ -122,6 +122,8 @@ async fn a_node_that_is_held_amid_a_commit_holds_up_the_others_for_its_lock_at_m
             (is_amid() && is_amid()).then_some(())
         })
         .await;
+        // Nor does it come back by another connection.
+        cutter.set(Fate::Stands);
         let named = format!("probe-{round}");
         worst = worst.max(slowest(&first.rest(), &named, OTHERS_WAIT_MAX).await);
         assert!(!is_amid(), "the database gave it up");
