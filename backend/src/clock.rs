@@ -9,6 +9,11 @@ use async_trait::async_trait;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::watch;
 
+/// A minute, in milliseconds.
+pub const MINUTE_MS: i64 = 60_000;
+/// A day, in milliseconds.
+pub const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
+
 /// Longest sleep without a look at the clock, so that a clock that was set forward is noticed.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
 

@@ -7,7 +7,7 @@ use bellwether_proto::listen::Tls;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::{Clock, millis},
+    clock::{Clock, DAY_MS, millis},
     domain::{IncomingEvent, Severity, Status},
     error::Error,
     ops::{find, intake::Intake},
@@ -16,7 +16,6 @@ use crate::{
 
 /// How often to look, beside each renewal.
 const INTERVAL: Duration = Duration::from_secs(3_600);
-const DAY_MS: i64 = 24 * 3_600 * 1_000;
 /// What is said with so many days left or fewer, the worst first.
 const LEVELS: [(i64, Severity); 4] = [
     (0, Severity::Critical),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    clock::Clock,
+    clock::{Clock, DAY_MS},
     domain::RecordId,
     error::Error,
     store::{
@@ -13,7 +13,6 @@ use crate::{
     },
 };
 
-const DAY_MS: i64 = 24 * 3_600_000;
 /// Where counting notifications stops.
 pub const RECENT_MAX: usize = 10_000;
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    clock::Clock,
+    clock::{Clock, DAY_MS},
     domain::{Delivery, DeliveryState, RecordId, Status},
     error::Error,
     limits::TRIGGER_TEST_TIME_MAX,
@@ -12,7 +12,6 @@ use crate::{
 
 /// Days whose messages are looked at.
 const DAYS: i64 = 7;
-const DAY_MS: i64 = 24 * 3_600_000;
 /// Records read at once.
 const BATCH: usize = 500;
 

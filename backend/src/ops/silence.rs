@@ -11,6 +11,7 @@ use std::time::Duration;
 use rand::{Rng as _, distr::Alphanumeric};
 
 use crate::{
+    clock::DAY_MS,
     decide::{Calendars, LoadedSilence},
     domain::{
         Calendar, EventId, Name, Query, Rule, Silence, SilenceState,
@@ -366,7 +367,6 @@ fn lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, faults: &mut Faults) 
 
 /// A length for people.
 fn days(ms: i64) -> String {
-    const DAY_MS: i64 = 24 * 3_600_000;
     match (ms / DAY_MS, ms % DAY_MS) {
         (1, 0) => "1 day".into(),
         (days, 0) => format!("{days} days"),

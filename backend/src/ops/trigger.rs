@@ -1,6 +1,7 @@
 //! Triggers: stored, edited, and deleted when no rule needs them.
 
 use crate::{
+    clock::DAY_MS,
     domain::{Name, Query, Trigger},
     error::{Error, Violation},
     limits::TRIGGER_TEST_OCCURRENCES_MAX,
@@ -17,8 +18,6 @@ use crate::{
 
 /// Where the query stands in a request.
 pub const QUERY_PATH: &str = "type.event.query";
-
-const DAY_MS: i64 = 24 * 3_600_000;
 
 /// A trigger as its author describes it, not checked yet.
 #[derive(Debug, Clone, Default)]

@@ -21,15 +21,13 @@ use super::convert::{
     search::{self as input, Asked},
 };
 use crate::{
-    clock::Clock,
+    clock::{Clock, DAY_MS},
     domain::{EventId, Occurrence, OccurrenceId},
     error::{Error, Violation},
     limits::OCCURRENCES_PER_REQUEST_MAX,
     ops::{explain, fields::FieldsSeen, find, ruleset::Ruleset, search, watch::Watch},
     store::Store,
 };
-
-const DAY_MS: i64 = 24 * 3_600_000;
 
 /// Serves reads of events.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Meter, certificate_hash, key_hash};
 use crate::{
-    clock::Clock,
+    clock::{Clock, MINUTE_MS},
     domain::{CertificateName, Client, Dialect, KeyScope, Name, RecordId, Role},
     error::Error,
     limits::{PAGE_SIZE_MAX, STORE_NODES_FOLLOW_TIME_MAX},
@@ -24,7 +24,6 @@ use crate::{
 
 /// How often the times of last use are written.
 const USE_WRITE_INTERVAL: Duration = Duration::from_secs(60);
-const MINUTE_MS: i64 = 60_000;
 /// Steps of the change log that are read at once.
 const LOG_PAGE: usize = 256;
 

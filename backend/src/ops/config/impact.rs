@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::{Configuration, Document, check};
 use crate::{
+    clock::DAY_MS,
     domain::{Occurrence, Rule},
     error::Error,
     limits::{IMPACT_SHOWN_MAX, REPLAY_DAYS, REPLAY_DAYS_MAX, REPLAY_TIME_MAX},
@@ -20,7 +21,6 @@ use crate::{
     store::{Store, engine::Range},
 };
 
-const DAY_MS: i64 = 24 * 3_600_000;
 /// When to ask again while another impact is under way.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 

@@ -7,6 +7,7 @@ use std::{
 
 use super::{Deliveries, sequencing};
 use crate::{
+    clock::MINUTE_MS,
     domain::{Delivery, DeliveryState, Folding, RecordId},
     error::Error,
     store::{Index, engine::Range, record::bytes::Key},
@@ -14,8 +15,6 @@ use crate::{
 
 /// Deliveries that are counted before one that waits; more are told as this many.
 const COUNTED_MAX: usize = 10_000;
-/// How long a minute is.
-const MINUTE_MS: i64 = 60_000;
 
 /// What keeps all deliveries to a destination waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

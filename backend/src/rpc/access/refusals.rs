@@ -12,12 +12,12 @@ use std::{
 use bellwether_proto::listen::network_of;
 
 use crate::{
+    clock::MINUTE_MS,
     domain::{IncomingEvent, Severity},
     limits::{REFUSALS_REPORTED_FROM, REFUSED_SUBJECTS_MAX, REFUSED_SUBJECTS_TOLD_MAX},
     metrics::Metrics,
 };
 
-const MINUTE_MS: i64 = 60_000;
 /// How often one subject is told of.
 const REPORT_INTERVAL_MS: i64 = 10 * MINUTE_MS;
 /// How long a subject that was told of counts against the limit of those.
