@@ -15,7 +15,7 @@ use crate::{domain::Name, rpc::methods::Method};
 /// A call that takes as long is slow.
 const SLOW: Duration = Duration::from_secs(1);
 
-macro_rules! write {
+macro_rules! log_call {
     ($line:ident, $level:ident, $code:expr, $what:literal) => {
         tracing::$level!(
             method = $line.method.map(|it| it.path),
@@ -73,10 +73,10 @@ impl Line {
         let is_slow = !is_streaming && self.client.is_some() && self.begun.elapsed() >= SLOW;
         match code {
             Code::Internal | Code::DataLoss | Code::Unknown => {
-                write!(self, warn, code, "a call failed");
+                log_call!(self, warn, code, "a call failed");
             }
-            _ if is_slow => write!(self, info, code, "a slow call"),
-            _ => write!(self, debug, code, "a call"),
+            _ if is_slow => log_call!(self, info, code, "a slow call"),
+            _ => log_call!(self, debug, code, "a call"),
         }
     }
 }
@@ -87,9 +87,9 @@ impl Drop for Line {
             return;
         }
         if self.client.is_some() {
-            write!(self, info, Code::Cancelled, "a call was given up");
+            log_call!(self, info, Code::Cancelled, "a call was given up");
         } else {
-            write!(self, debug, Code::Cancelled, "a call was given up");
+            log_call!(self, debug, Code::Cancelled, "a call was given up");
         }
     }
 }
