@@ -105,22 +105,22 @@ impl Whereabouts for DatabaseLocation {
 
 /// Opens the store for a node that serves.
 pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> {
-    let place = DatabaseLocation::of(database)?;
+    let location = DatabaseLocation::of(database)?;
     let missing = || {
-        place
+        location
             .key_fault("it is missing; put the file there that `bellwether store init` made".into())
     };
-    let sealer = place.key()?.ok_or_else(missing)?;
-    let found = place.status().await?;
-    found.check().map_err(|why| place.refuse(why))?;
+    let sealer = location.key()?.ok_or_else(missing)?;
+    let found = location.status().await?;
+    found.check().map_err(|why| location.refuse(why))?;
     if database.require_standby && found.standbys.is_empty() {
-        return Err(place.refuse(
+        return Err(location.refuse(
             "no standby is set that its commits wait for (synchronous_standby_names is empty), and \
              store.require_standby demands one",
         ));
     }
-    let store = place.open(&database.node_name, sealer).await?;
-    match check(&store, &place).await {
+    let store = location.open(&database.node_name, sealer).await?;
+    match check(&store, &location).await {
         Ok(()) => Ok(store),
         Err(error) => {
             store.engine().close().await;
@@ -129,38 +129,38 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
     }
 }
 
-async fn check(store: &Store, place: &DatabaseLocation) -> Result<(), OpenError> {
-    draft::check(store, place).await?;
+async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
+    draft::check(store, location).await?;
     let format = format::in_store(store).await;
-    match format.map_err(|source| place.fault(source))? {
+    match format.map_err(|source| location.fault(source))? {
         Some(format::NEWEST) => {}
         Some(found) if found > format::NEWEST => {
-            return Err(place.refuse(format!(
+            return Err(location.refuse(format!(
                 "a later version wrote its records (format {found}, this version reads up to {}); \
                  start that version",
                 format::NEWEST
             )));
         }
-        _ => return Err(place.refuse(UNFINISHED)),
+        _ => return Err(location.refuse(UNFINISHED)),
     }
-    let checks = key_check::judge(store, store.sealer(), place).await?;
+    let checks = key_check::judge(store, store.sealer(), location).await?;
     if checks.is_empty() {
-        return Err(place.refuse(UNFINISHED));
+        return Err(location.refuse(UNFINISHED));
     }
     if !checks.are_settled(store.sealer()) {
         // What is sealed with a new key, a node without it cannot open.
         let nodes = store.engine().nodes().await;
-        let nodes = nodes.map_err(|source| place.fault(source))?;
+        let nodes = nodes.map_err(|source| location.fault(source))?;
         if nodes.len() > 1 {
             let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
-            return Err(place.key_fault(format!(
+            return Err(location.key_fault(format!(
                 "another key was added to it, with which everything is sealed anew; that has to be done \
                  by one node alone, and these use the store: {}",
                 names.join(", ")
             )));
         }
     }
-    key_check::check(store, store.sealer(), place).await
+    key_check::check(store, store.sealer(), location).await
 }
 
 /// Makes the tables of a store and the key that seals its secrets; one that was begun is finished.
@@ -168,30 +168,30 @@ async fn check(store: &Store, place: &DatabaseLocation) -> Result<(), OpenError>
 /// # Errors
 /// See [`OpenError`].
 pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenError> {
-    let place = DatabaseLocation::of(database)?;
-    let server = place.status().await?;
-    server.check_server().map_err(|why| place.refuse(why))?;
-    let sealer = if let Some(sealer) = place.key()? {
+    let location = DatabaseLocation::of(database)?;
+    let server = location.status().await?;
+    server.check_server().map_err(|why| location.refuse(why))?;
+    let sealer = if let Some(sealer) = location.key()? {
         sealer
     } else {
         let (sealer, content) = first_key();
-        write_new(&place.key_file, content.as_bytes())?;
+        write_new(&location.key_file, content.as_bytes())?;
         sealer
     };
     if server.layout.is_some() {
-        Layout::check(server.layout).map_err(|why| place.refuse(why))?;
+        Layout::check(server.layout).map_err(|why| location.refuse(why))?;
     } else {
-        let made = migrate(&place.address).await;
-        made.map_err(|source| place.fault(source))?;
+        let made = migrate(&location.address).await;
+        made.map_err(|source| location.fault(source))?;
     }
-    let store = place.open(&database.node_name, sealer).await?;
+    let store = location.open(&database.node_name, sealer).await?;
     let made = async {
-        let fault = |source| place.fault(source);
-        draft::check(&store, &place).await?;
+        let fault = |source| location.fault(source);
+        draft::check(&store, &location).await?;
         if format::in_store(&store).await.map_err(fault)?.is_none() {
             format::write(&store).await.map_err(fault)?;
         }
-        key_check::check(&store, store.sealer(), &place).await
+        key_check::check(&store, store.sealer(), &location).await
     };
     if let Err(error) = made.await {
         store.engine().close().await;
@@ -205,21 +205,21 @@ pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenEr
 /// # Errors
 /// See [`OpenError`].
 pub async fn migrate_database(database: &DatabaseConfig) -> Result<Layout, OpenError> {
-    let place = DatabaseLocation::of(database)?;
-    let found = place.status().await?;
-    found.check_server().map_err(|why| place.refuse(why))?;
+    let location = DatabaseLocation::of(database)?;
+    let found = location.status().await?;
+    found.check_server().map_err(|why| location.refuse(why))?;
     let Some(layout) = found.layout else {
         let why = Layout::check(None).err().unwrap_or_default();
-        return Err(place.refuse(why));
+        return Err(location.refuse(why));
     };
     if layout.version < Layout::NEWEST {
         for node in found.store.iter().flat_map(|store| &store.nodes) {
             tracing::info!(node = node.name, "a node uses the store meanwhile");
         }
-        let raised = migrate(&place.address).await;
-        raised.map_err(|source| place.fault(source))?;
+        let raised = migrate(&location.address).await;
+        raised.map_err(|source| location.fault(source))?;
     } else {
-        Layout::check(Some(layout)).map_err(|why| place.refuse(why))?;
+        Layout::check(Some(layout)).map_err(|why| location.refuse(why))?;
     }
     Ok(layout)
 }
@@ -229,13 +229,13 @@ pub async fn migrate_database(database: &DatabaseConfig) -> Result<Layout, OpenE
 /// # Errors
 /// See [`OpenError`].
 pub async fn database_script(database: &DatabaseConfig) -> Result<String, OpenError> {
-    let place = DatabaseLocation::of(database)?;
-    let found = place.status().await?.layout;
+    let location = DatabaseLocation::of(database)?;
+    let found = location.status().await?.layout;
     if found.is_some_and(|found| found.version >= Layout::NEWEST) {
         return Ok("-- The tables have the newest layout.\n".into());
     }
     let version = found.map_or(0, |found| found.version);
-    Ok(place.address.script(version))
+    Ok(location.address.script(version))
 }
 
 /// Looks at a store without taking it.
@@ -251,22 +251,22 @@ pub(super) async fn change_keys(
     database: &DatabaseConfig,
     change: Change,
 ) -> Result<u32, OpenError> {
-    let place = DatabaseLocation::of(database)?;
-    let found = place.status().await?;
-    found.check().map_err(|why| place.refuse(why))?;
+    let location = DatabaseLocation::of(database)?;
+    let found = location.status().await?;
+    found.check().map_err(|why| location.refuse(why))?;
     let nodes = found.store.iter().flat_map(|store| &store.nodes);
     let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
     if !names.is_empty() {
-        return Err(place.refuse(format!(
+        return Err(location.refuse(format!(
             "its secrets can be sealed anew once no node uses it; stop these: {}",
             names.join(", ")
         )));
     }
-    let (number, content) = change(&text(&place.key_file)?, &place.key_file)?;
-    folder::write_private(&place.key_file, content.as_bytes())?;
+    let (number, content) = change(&text(&location.key_file)?, &location.key_file)?;
+    folder::write_private(&location.key_file, content.as_bytes())?;
     // Before anything is sealed with it: a key that is not on disk loses what it sealed.
-    sync_folder_of(&place.key_file)
-        .map_err(|error| OpenError::io("write", &place.key_file, error))?;
+    sync_folder_of(&location.key_file)
+        .map_err(|error| OpenError::io("write", &location.key_file, error))?;
     Ok(number)
 }
 

@@ -30,9 +30,9 @@ const STEP: usize = 100;
 pub(super) async fn check(
     store: &Store,
     sealer: &Sealer,
-    place: &impl Whereabouts,
+    location: &impl Whereabouts,
 ) -> Result<(), OpenError> {
-    let checks = judge(store, sealer, place).await?;
+    let checks = judge(store, sealer, location).await?;
     if checks.are_settled(sealer) {
         return Ok(());
     }
@@ -45,7 +45,7 @@ pub(super) async fn check(
         }
         adopt(store, sealer, &newest, &texts).await
     };
-    adopted.await.map_err(|source| place.fault(source))
+    adopted.await.map_err(|source| location.fault(source))
 }
 
 /// What a store holds to check its keys with.
@@ -73,14 +73,14 @@ impl Checks {
 pub(super) async fn judge(
     store: &Store,
     sealer: &Sealer,
-    place: &impl Whereabouts,
+    location: &impl Whereabouts,
 ) -> Result<Checks, OpenError> {
     let range = Range::under(PREFIX);
     let checks = store
         .engine()
         .page(Kind::Meta, range, Direction::Ascending, usize::MAX)
         .await
-        .map_err(|source| place.fault(source))?;
+        .map_err(|source| location.fault(source))?;
     let mut is_proven = true;
     for (key, row) in &checks {
         match sealer.open(CONTEXT, &row.value) {
@@ -88,7 +88,7 @@ pub(super) async fn judge(
             Ok(text) if text.reveal() == UNPROVEN => is_proven = false,
             _ => {
                 let number = number_of(key);
-                return Err(place.key_fault(format!(
+                return Err(location.key_fault(format!(
                     "the store is sealed with key {number}, which is not in it or is another one"
                 )));
             }

@@ -22,64 +22,64 @@ const MARKER: &[u8] = b"restoring";
 /// A store in a database that is being filled.
 #[derive(Debug)]
 pub(in crate::store) struct DatabaseDraft {
-    place: DatabaseLocation,
+    location: DatabaseLocation,
     store: Store,
     /// Whether the file with the keys was made for it.
     made_key_file: bool,
 }
 
 impl DatabaseDraft {
-    /// Takes a schema in which there is no store, with the content of the key file and the place that
+    /// Takes a schema in which there is no store, with the content of the key file and the position that
     /// its change log begins at. What a filling that was cut off left there goes.
     pub(in crate::store) async fn begin(
         database: &DatabaseConfig,
         key: &[u8],
         first_position: u64,
     ) -> Result<Self, OpenError> {
-        let place = DatabaseLocation::of(database)?;
-        let found = place.status().await?;
-        found.check_server().map_err(|why| place.refuse(why))?;
+        let location = DatabaseLocation::of(database)?;
+        let found = location.status().await?;
+        found.check_server().map_err(|why| location.refuse(why))?;
         let nodes = found.store.iter().flat_map(|store| &store.nodes);
         let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
         if !names.is_empty() {
             let names = names.join(", ");
-            return Err(place.refuse(format!("it is in use; stop these: {names}")));
+            return Err(location.refuse(format!("it is in use; stop these: {names}")));
         }
         if found.layout.is_some() {
-            Layout::check(found.layout).map_err(|why| place.refuse(why))?;
-            refuse_a_store(&place).await?;
+            Layout::check(found.layout).map_err(|why| location.refuse(why))?;
+            refuse_a_store(&location).await?;
         } else {
-            let made = migrate(&place.address).await;
-            made.map_err(|source| place.fault(source))?;
+            let made = migrate(&location.address).await;
+            made.map_err(|source| location.fault(source))?;
         }
-        let made_key_file = put_keys(&place, key)?;
-        let begun = Self::make(&place, &database.node_name, first_position).await;
+        let made_key_file = put_keys(&location, key)?;
+        let begun = Self::make(&location, &database.node_name, first_position).await;
         match begun {
             Ok(store) => Ok(Self {
-                place,
+                location,
                 store,
                 made_key_file,
             }),
             Err(error) => {
-                clear(&place, made_key_file).await;
+                clear(&location, made_key_file).await;
                 Err(error)
             }
         }
     }
 
     async fn make(
-        place: &DatabaseLocation,
+        location: &DatabaseLocation,
         node: &str,
         first_position: u64,
     ) -> Result<Store, OpenError> {
-        let emptied = empty(&place.address, first_position).await;
-        emptied.map_err(|source| place.fault(source))?;
-        let missing = || place.key_fault("it was there a moment ago".into());
-        let sealer = place.key()?.ok_or_else(missing)?;
-        let store = place.open(node, sealer).await?;
+        let emptied = empty(&location.address, first_position).await;
+        emptied.map_err(|source| location.fault(source))?;
+        let missing = || location.key_fault("it was there a moment ago".into());
+        let sealer = location.key()?.ok_or_else(missing)?;
+        let store = location.open(node, sealer).await?;
         let put = Action::Put(b"a backup".to_vec());
         let marked = mark(&store, Expect::Absent, put).await;
-        marked.map_err(|source| place.fault(source))?;
+        marked.map_err(|source| location.fault(source))?;
         Ok(store)
     }
 
@@ -90,13 +90,15 @@ impl DatabaseDraft {
 
     /// Whether the keys fit what was filled in.
     pub(in crate::store) async fn judge(&self) -> Result<(), OpenError> {
-        let judged = key_check::judge(&self.store, self.store.sealer(), &self.place).await;
+        let judged = key_check::judge(&self.store, self.store.sealer(), &self.location).await;
         judged.map(drop)
     }
 
     /// Lets it be a store.
     pub(in crate::store) async fn finish(self) -> Result<(), OpenError> {
-        let Self { place, store, .. } = self;
+        let Self {
+            location, store, ..
+        } = self;
         let finished = async {
             format::write(&store).await?;
             let rows = store.engine().get(Kind::Meta, &[MARKER.into()]).await?;
@@ -104,40 +106,42 @@ impl DatabaseDraft {
             let version = version.unwrap_or_default();
             mark(&store, Expect::Version(version), Action::Delete).await
         };
-        let finished = finished.await.map_err(|source| place.fault(source));
+        let finished = finished.await.map_err(|source| location.fault(source));
         store.engine().close().await;
         finished
     }
 
     /// Leaves the schema without a store.
     pub(in crate::store) async fn discard(self) {
-        let Self { place, store, .. } = self;
+        let Self {
+            location, store, ..
+        } = self;
         store.engine().close().await;
         drop(store);
-        clear(&place, self.made_key_file).await;
+        clear(&location, self.made_key_file).await;
     }
 }
 
 /// Refuses a store whose filling did not end.
-pub(super) async fn check(store: &Store, place: &DatabaseLocation) -> Result<(), OpenError> {
+pub(super) async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
     match is_marked(store).await {
         Ok(false) => Ok(()),
-        Ok(true) => Err(place.refuse(
+        Ok(true) => Err(location.refuse(
             "a backup is being restored there, or `bellwether restore` was cut off; run it again",
         )),
-        Err(source) => Err(place.fault(source)),
+        Err(source) => Err(location.fault(source)),
     }
 }
 
 /// Refuses a schema that holds a store; one that was begun and is empty is none.
-async fn refuse_a_store(place: &DatabaseLocation) -> Result<(), OpenError> {
-    let fault = |source| place.fault(source);
-    let engine = PostgresEngine::open(place.address.clone(), None).await;
+async fn refuse_a_store(location: &DatabaseLocation) -> Result<(), OpenError> {
+    let fault = |source| location.fault(source);
+    let engine = PostgresEngine::open(location.address.clone(), None).await;
     let engine = Arc::new(engine.map_err(fault)?);
     let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
     let is_store = format::in_store(&store).await.map_err(fault)?.is_some();
     if is_store && !is_marked(&store).await.map_err(fault)? {
-        return Err(place.refuse(
+        return Err(location.refuse(
             "there is a store already; a backup is restored into a schema without one: name another \
              with store.schema",
         ));
@@ -160,13 +164,13 @@ async fn mark(store: &Store, expect: Expect, action: Action) -> Result<(), Engin
 }
 
 /// Puts the keys where a node looks for them; whether they were not there yet.
-fn put_keys(place: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> {
-    if place.key()?.is_none() {
-        return write_new(&place.key_file, key).map(|()| true);
+fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> {
+    if location.key()?.is_none() {
+        return write_new(&location.key_file, key).map(|()| true);
     }
-    let is_same = fs::read(&place.key_file).is_ok_and(|there| there == key);
+    let is_same = fs::read(&location.key_file).is_ok_and(|there| there == key);
     let other = || {
-        place.key_fault(
+        location.key_fault(
             "it holds other keys than those of the backup; move it away, or name another file with \
              store.secret_key_file"
                 .into(),
@@ -175,10 +179,10 @@ fn put_keys(place: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> {
     is_same.then_some(false).ok_or_else(other)
 }
 
-async fn clear(place: &DatabaseLocation, made_key_file: bool) {
+async fn clear(location: &DatabaseLocation, made_key_file: bool) {
     // What stays all the same is no store, and the next filling takes it away.
-    drop(empty(&place.address, 0).await);
+    drop(empty(&location.address, 0).await);
     if made_key_file {
-        drop(fs::remove_file(&place.key_file));
+        drop(fs::remove_file(&location.key_file));
     }
 }
