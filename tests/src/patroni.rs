@@ -229,8 +229,9 @@ impl Member {
                 "pgpass": self.folder.join("pgpass"), "pg_hba": hba,
                 "authentication": {"superuser": login(USER), "replication": login("replicator"),
                     "rewind": login("rewinder")},
+                // How soon the third server follows the new first one, which waits for it.
                 "parameters": {"unix_socket_directories": "", "max_connections": 100,
-                    "shared_buffers": "32MB"},
+                    "shared_buffers": "32MB", "wal_retrieve_retry_interval": "500ms"},
             },
         })
     }
