@@ -22,8 +22,6 @@ use crate::{
 
 /// How long it may take beyond the time after which the first server is taken for dead.
 const BEYOND_TTL: Duration = Duration::from_secs(5);
-/// What a busy machine adds.
-const BUSY: Duration = Duration::from_secs(2);
 /// When it is given up.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(120);
 /// How often is looked.
@@ -108,9 +106,6 @@ async fn another_server_takes_over_and_nothing_answered_is_lost() {
         "{} events stored, of {unknown} nothing was known",
         stored.len()
     );
-    let late: Vec<_> = took
-        .iter()
-        .filter(|it| **it > TTL + BEYOND_TTL + BUSY)
-        .collect();
+    let late: Vec<_> = took.iter().filter(|it| **it > TTL + BEYOND_TTL).collect();
     assert!(late.is_empty(), "{took:?}");
 }
