@@ -28,7 +28,7 @@ pub(crate) struct LeftOut {
 }
 
 impl LeftOut {
-    /// RequestParts a request into what is sent on and what is left out.
+    /// Divides a request into what is sent on and what is left out.
     pub(crate) fn part(read: Read) -> (Vec<u8>, Self) {
         let mut message = read.wire;
         let mut detailed = false;

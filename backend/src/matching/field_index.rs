@@ -68,7 +68,7 @@ impl FieldIndex {
                 }
             }
             FieldValue::Bool(flag) => {
-                self.add_text(if flag { "true" } else { "false" }, candidates)
+                self.add_text(if flag { "true" } else { "false" }, candidates);
             }
         }
     }

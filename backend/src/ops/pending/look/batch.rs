@@ -134,7 +134,7 @@ impl<'a> Batch<'a> {
         match self.tell_some(due).await {
             Ok(told) => return told,
             Err(error) => {
-                error!(%error, "groups were not notified of; their events are, one by one")
+                error!(%error, "groups were not notified of; their events are, one by one");
             }
         }
         let mut all_told = Vec::new();
