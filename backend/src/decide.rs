@@ -19,7 +19,7 @@
 //!   while its opening waits is spared. Of updates that wait only the last state counts, and nothing
 //!   is sent when it is the one that was told last and no repeat fell due.
 //! - A rule that groups sends nothing by itself: what nothing else holds joins a group, waits for its
-//!   next message, and is told of by whoever makes that, with [`StepKind::Tell`]. What a group told
+//!   next message, and is told of by whoever makes that, with [`StepKind::NotifyGroup`]. What a group told
 //!   of, closings as well, is told on with the group. What matches only when it is closed goes alone.
 //! - An event that opens too often within a rule's window flaps for it, until nothing opened or closed
 //!   for a while. Who was notified of it hears neither that it closes nor that it opens meanwhile: the next

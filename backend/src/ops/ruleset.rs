@@ -35,7 +35,7 @@ const PAGE: usize = 1_000;
 /// The rules in force, kept up with the change log.
 ///
 /// An edit that was answered stands in the log, and [`Ruleset::refreshed`] reads the log as far as
-/// this process knows it. What is decided says how far that was ([`Snapshot::place`]), and conflicts
+/// this process knows it. What is decided says how far that was ([`Snapshot::position`]), and conflicts
 /// where another process has edited since: so an edit is in force for every event that is accepted
 /// after its answer.
 #[derive(Debug)]
