@@ -204,7 +204,7 @@ impl Follower {
         let settings = queue.destination.as_ref().map(|found| found.delivery);
         let per_minute = settings.and_then(|found| found.max_per_minute);
         if let (Some(since_ms), Some(per_minute)) = (self.after_another_ms, per_minute)
-            && id < RecordId::first_at(since_ms.try_into().unwrap_or(0))
+            && id < RecordId::first_at((since_ms + 1).try_into().unwrap_or(0))
         {
             // Whoever delivered before may have used up the last minute.
             queue.rate.note(per_minute, since_ms);
