@@ -3,6 +3,7 @@
 use std::process::Output;
 
 use bellwether_tests::{
+    engine::Engine,
     process::{self, Service},
     rest::Rest,
     world::World,
@@ -114,6 +115,9 @@ fn a_configuration_that_cannot_be_used_ends_with_2_and_one_sentence() {
 
 #[test]
 fn a_data_folder_in_use_is_left_alone_and_says_how_to_connect() {
+    if Engine::only_in_a_folder() {
+        return;
+    }
     let world = World::start();
     let output = process::run(world.command(&[
         "serve",

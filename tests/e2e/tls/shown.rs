@@ -3,6 +3,7 @@
 use std::{os::unix::fs::PermissionsExt as _, path::Path, time::Duration};
 
 use bellwether_tests::{
+    engine::Engine,
     eventually::eventually,
     process::{self, Service, run},
     rest::Rest,
@@ -38,6 +39,9 @@ fn said(home: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> (Option<
 
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_console_and_gateway_show_the_certificate_that_they_are_given() {
+    if Engine::only_in_a_folder() {
+        return;
+    }
     let authority = Authority::new();
     let boss = authority.issue_to(&["boss.example.net"], YEAR);
     let mut secured = Secured::start_as(authority, ASKING);
