@@ -44,7 +44,10 @@ impl Engine {
 
     /// That of the worlds that this thread makes: the one that [`Engine::within`] names, else that of
     /// `BELLWETHER_TEST_STORE`, else the data folder.
-    pub(crate) fn of_this_thread() -> Self {
+    ///
+    /// # Panics
+    /// When the variable names none.
+    pub fn of_this_thread() -> Self {
         CHOSEN.get().unwrap_or_else(|| {
             let Some(asked) = std::env::var_os("BELLWETHER_TEST_STORE") else {
                 return Self::Folder;
