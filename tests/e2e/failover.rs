@@ -2,7 +2,6 @@
 //! answered is lost, and another one soon takes writes.
 
 use std::{
-    collections::BTreeSet,
     io::Write,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
@@ -10,14 +9,16 @@ use std::{
 
 use bellwether_tests::{
     patroni::{Patroni, TTL},
-    receiver::{Received, Receiver},
+    receiver::Receiver,
     world::World,
 };
 
 use crate::{
     crash::told_hosts,
     journey,
-    postgres::{ANSWERED, Told, answered, init, none_is_lost, send, settings},
+    postgres::{
+        ANSWERED, Told, answered, each_has_one_delivery, init, none_is_lost, send, settings,
+    },
 };
 
 /// How long it may take beyond the time after which the first server is taken for dead.
@@ -99,13 +100,7 @@ async fn another_server_takes_over_and_nothing_answered_is_lost() {
         assert!(begin.elapsed() < GIVEN_UP_AFTER, "not all is told of");
         tokio::time::sleep(PAUSE).await;
     }
-    let received = receiver.received();
-    let ids: BTreeSet<_> = received.iter().map(Received::delivery_id).collect();
-    assert_eq!(ids.len(), stored.len(), "one delivery an event");
-    eprintln!(
-        "{} events stored, of {unknown} nothing was known",
-        stored.len()
-    );
+    each_has_one_delivery(&receiver, &stored, unknown);
     let late: Vec<_> = took.iter().filter(|it| **it > TTL + BEYOND_TTL).collect();
     assert!(late.is_empty(), "{took:?}");
 }

@@ -16,7 +16,7 @@ use bellwether_tests::{
     eventually::eventually,
     postgres::{PASSWORD, Postgres},
     process,
-    receiver::Receiver,
+    receiver::{Received, Receiver},
     rest::Rest,
     world::World,
 };
@@ -171,6 +171,25 @@ pub(crate) fn send(
         });
     }
     senders
+}
+
+/// Each stored event was sent in one delivery, however often that was tried.
+#[expect(
+    clippy::print_stderr,
+    reason = "what rounds came to is read by who asked for them"
+)]
+pub(crate) fn each_has_one_delivery(
+    receiver: &Receiver,
+    stored: &BTreeSet<String>,
+    unknown: usize,
+) {
+    let received = receiver.received();
+    let ids: BTreeSet<_> = received.iter().map(Received::delivery_id).collect();
+    assert_eq!(ids.len(), stored.len(), "one delivery an event");
+    eprintln!(
+        "{} events stored, of {unknown} nothing was known",
+        stored.len()
+    );
 }
 
 /// What was answered is stored, and what was refused is not; answers what is stored.

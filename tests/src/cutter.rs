@@ -17,6 +17,8 @@ use tokio::{
     task::JoinSet,
 };
 
+use crate::own_threads::own_threads;
+
 /// What becomes of what is passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
@@ -65,14 +67,7 @@ impl Cutter {
     /// # Panics
     /// When there is no free port.
     pub fn start(port: u16) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let address = listener.local_addr().unwrap();
+        let (runtime, listener, address) = own_threads();
         let (fate, seen) = watch::channel(Fate::Arrives);
         runtime.spawn(async move {
             let listener = TcpListener::from_std(listener).unwrap();

@@ -14,6 +14,7 @@ pub mod eventually;
 pub mod grpc;
 pub mod middleman;
 pub mod modules;
+mod own_threads;
 pub mod patroni;
 pub mod postgres;
 pub mod process;

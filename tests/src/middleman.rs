@@ -25,6 +25,8 @@ use tokio::{
 };
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
+use crate::own_threads::own_threads;
+
 /// What becomes of the answers of one method.
 #[derive(Clone)]
 pub enum Change {
@@ -75,14 +77,7 @@ impl Middleman {
     /// # Panics
     /// When there is no free port.
     pub fn start(target: &str) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let address = listener.local_addr().unwrap();
+        let (runtime, listener, address) = own_threads();
         let shared = Arc::new(Shared {
             target: Mutex::new(target.to_owned()),
             changes: Mutex::default(),

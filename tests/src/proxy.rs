@@ -13,6 +13,8 @@ use tokio::{
     task::JoinSet,
 };
 
+use crate::own_threads::own_threads;
+
 /// What the network does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weather {
@@ -51,14 +53,7 @@ impl Proxy {
     /// # Panics
     /// When there is no free port.
     pub fn start(target: &str) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let address = listener.local_addr().unwrap();
+        let (runtime, listener, address) = own_threads();
         let target = Arc::new(Mutex::new(target.to_owned()));
         let (weather, seen) = watch::channel(Weather::Fair);
         let shared = Arc::clone(&target);

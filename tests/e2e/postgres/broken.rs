@@ -2,7 +2,6 @@
 //! answered is there, and the change log has no gap.
 
 use std::{
-    collections::BTreeSet,
     process::{Child, Stdio},
     sync::{Arc, Mutex},
 };
@@ -11,10 +10,10 @@ use bellwether_tests::{
     cutter::{Cutter, Fate},
     eventually::eventually,
     postgres::Postgres,
-    receiver::{Received, Receiver},
+    receiver::Receiver,
 };
 
-use super::{ANSWERED, Database, Told, answered, none_is_lost, send};
+use super::{ANSWERED, Database, Told, answered, each_has_one_delivery, none_is_lost, send};
 use crate::{
     crash::{rounds, told_hosts},
     journey,
@@ -99,12 +98,6 @@ async fn what_was_answered_survives_cuts_anywhere_a_dump_and_kills_of_the_databa
         stored.is_subset(&told_hosts(&receiver)).then_some(())
     })
     .await;
-    let received = receiver.received();
-    let ids: BTreeSet<_> = received.iter().map(Received::delivery_id).collect();
-    assert_eq!(ids.len(), stored.len(), "one delivery an event");
-    eprintln!(
-        "{} events stored, of {unknown} nothing was known",
-        stored.len()
-    );
+    each_has_one_delivery(&receiver, &stored, unknown);
     assert!(world.terminate().success());
 }

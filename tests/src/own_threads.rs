@@ -1,0 +1,21 @@
+//! A port and a thread of its own, for what passes on also while a test waits without await.
+
+use std::net::{SocketAddr, TcpListener};
+
+use tokio::runtime::{Builder, Runtime};
+
+/// A runtime, a listener for it on a free port of this machine, and its address.
+///
+/// # Panics
+/// When there is no free port.
+pub(crate) fn own_threads() -> (Runtime, TcpListener, SocketAddr) {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    (runtime, listener, address)
+}
