@@ -23,9 +23,9 @@ keys:
 looks:
     INSTA_UPDATE=always cargo test --package bellwether-tui --test console looks
 
-# Draw the screens of the service at ADDRESS at three sizes, and a recording of 20 s, as SVG into tui/pictures. The recording acknowledges an event there.
+# Draw the screens of the service at ADDRESS at three sizes, and a recording of 20 s, as SVG into docs/console/pictures. The recording acknowledges an event there.
 pictures ADDRESS="http://127.0.0.1:8481" KEY_FILE="":
-    bash tui/pictures/draw {{ADDRESS}} {{KEY_FILE}}
+    bash docs/console/pictures/draw {{ADDRESS}} {{KEY_FILE}}
 
 # Walk the console's tour with the real program and write its screens into the document.
 tour:

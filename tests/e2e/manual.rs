@@ -13,7 +13,7 @@ use crate::{journey, samples};
 
 /// The document, relative to this crate.
 fn document() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tui/CONSOLE.md")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/console/command-line.md")
 }
 
 /// Digits and ids differ from run to run: every row of digits counts as the same, and so does every

@@ -1,6 +1,6 @@
 //! Hostile clients: the service keeps its memory, serves the others meanwhile, and ends when asked.
 //!
-//! `BELLWETHER_TEST_HOSTILE=1` multiplies what attackers do; BENCHMARKS.md has the figures.
+//! `BELLWETHER_TEST_HOSTILE=1` multiplies what attackers do; docs/benchmarks.md has the figures.
 
 mod attack;
 mod compressed;

@@ -1,4 +1,4 @@
-//! `tui/START.md`, word for word: its commands against a service of their own.
+//! `docs/start.md`, word for word: its commands against a service of their own.
 
 use std::{fs, process::Command};
 
@@ -6,7 +6,7 @@ use bellwether_tests::{
     eventually::eventually, process, programs::programs, receiver::Receiver, world::World,
 };
 
-const PAGE: &str = include_str!("../../tui/START.md");
+const PAGE: &str = include_str!("../../docs/start.md");
 
 /// The commands that a reader runs, in their order; without those of programs that are not here.
 fn commands() -> String {

@@ -1,5 +1,5 @@
 //! The whole journey of a new operator in the console alone: from a service that holds nothing to a
-//! message that says that it is over. Its screens are the document `tui/TOUR.md`.
+//! message that says that it is over. Its screens are the document `docs/console/tour.md`.
 
 mod guide;
 mod page;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use bellwether_tests::tree;
 
-const PATH: &str = "tui/TOUR.md";
+const PATH: &str = "docs/console/tour.md";
 /// Writes the document instead of holding the screens to it.
 const UPDATE: &str = "BELLWETHER_UPDATE_TOUR";
 

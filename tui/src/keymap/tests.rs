@@ -168,7 +168,7 @@ fn all_that_is_wrong_is_told_at_once_and_each_thing_once() {
 
 #[test]
 fn the_table_of_keys_in_the_documentation_is_the_list() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/KEYS.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/console/keys.md");
     let truth = Keymap::default().reference();
     if std::env::var_os("BELLWETHER_UPDATE_KEYS").is_some() {
         std::fs::write(path, &truth).unwrap();

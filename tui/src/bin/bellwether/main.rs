@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// Most of what an event allocates is freed by another thread, between which this one has no lock.
-/// `BENCHMARKS.md` has it beside that of glibc.
+/// `docs/benchmarks.md` has it beside that of glibc.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
