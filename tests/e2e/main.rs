@@ -19,6 +19,7 @@ mod destinations;
 mod dialects;
 mod digests;
 mod disk;
+mod documents;
 mod engines;
 mod events;
 mod explain;

@@ -1,11 +1,8 @@
 //! The project holds to its own rules.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use bellwether_tests::{modules::Modules, process, tree};
+use bellwether_tests::{modules::Modules, tree};
 
 #[test]
 fn every_source_file_says_first_what_it_is_for() {
@@ -279,61 +276,6 @@ fn no_module_takes_from_its_package_what_another_module_has() {
         .flat_map(|folder| Modules::of(folder).detours());
     let detours: Vec<_> = detours.collect();
     assert!(detours.is_empty(), "{detours:#?}");
-}
-
-#[test]
-fn every_path_in_the_architecture_exists() {
-    let text = read("ARCHITECTURE.md");
-    let mut paths = 0;
-    for path in text
-        .split('`')
-        .skip(1)
-        .step_by(2)
-        .filter(|quoted| is_path(quoted))
-    {
-        assert!(
-            tree::root().join(path).exists(),
-            "ARCHITECTURE.md names {path}"
-        );
-        paths += 1;
-    }
-    assert!(paths > 20, "only {paths} paths were found");
-}
-
-fn is_path(quoted: &str) -> bool {
-    let packages = ["proto/", "backend/", "gateway/", "tui/", "tests/", ".ci/"];
-    packages.iter().any(|package| quoted.starts_with(package))
-}
-
-#[test]
-fn the_commands_of_the_readme_exist() {
-    let readme = read("README.md");
-    let help = process::run(process::command(Path::new("/"), ["--help"]));
-    let help = String::from_utf8(help.stdout).unwrap();
-    let indented = help.lines().filter_map(|line| line.strip_prefix("  "));
-    let known: Vec<_> = indented
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
-    let mut commands = 0;
-    for line in readme.lines().map(str::trim) {
-        let Some(rest) = line.strip_prefix("bellwether ") else {
-            continue;
-        };
-        if rest.starts_with(' ') {
-            continue;
-        }
-        let word = rest.split_whitespace().next().unwrap();
-        let told = word.starts_with('-') || known.contains(&word);
-        assert!(told, "README.md tells of `bellwether {word}`");
-        commands += 1;
-    }
-    assert!(commands > 0, "README.md shows no command");
-    for package in ["cargo run --release", "cargo test"] {
-        assert!(
-            readme.contains(package),
-            "README.md does not tell of `{package}`"
-        );
-    }
 }
 
 fn read(path: &str) -> String {

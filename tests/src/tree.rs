@@ -21,8 +21,12 @@ pub fn root() -> &'static Path {
 /// When one cannot be read.
 pub fn files(ending: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for package in ["proto", "backend", "gateway", "tui", "tests"] {
-        walk(&root().join(package), ending, &mut found);
+    let at_the_top = fs::read_dir(root())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    found.extend(at_the_top.filter(|path| has_ending(path, ending)));
+    for folder in ["proto", "backend", "gateway", "tui", "tests", "docs"] {
+        walk(&root().join(folder), ending, &mut found);
     }
     found.sort();
     let text = |path: PathBuf| {
@@ -40,11 +44,12 @@ fn walk(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             walk(&path, ending, found);
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == ending)
-        {
+        } else if has_ending(&path, ending) {
             found.push(path);
         }
     }
+}
+
+fn has_ending(path: &Path, ending: &str) -> bool {
+    path.extension().is_some_and(|found| found == ending)
 }

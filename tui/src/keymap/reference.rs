@@ -12,34 +12,33 @@ use crate::data::Word;
 const HEAD: &str = "\
 # Keys of the console
 
-Every key below can be changed in `bellwether.toml`; the name of an action is what stands there:
+Change any key in `bellwether.toml`, by the name of its action:
 
 ```toml
 [keys]
-top = \"g g\"                      # two keys, one after the other
+top = \"g g\"                      # a sequence of two keys
 bottom = [\"G\", \"g e\"]           # several
 copy = []                        # none
 
-[keys.events]                    # in the list of events alone
+[keys.events]                    # only in the list of events
 mark = [\"space\", \"m\"]
 ```
 
-Keys that clash are told when the console starts, all at once. `ctrl-c` always quits, and help has a
-key on every screen. In the console `?` lists what can be done on the screen and does it; `:` finds
-everything else.
+Conflicting keys are reported together when the console starts. `ctrl-c` always quits, and help has a key on every
+screen. In the console, `?` lists and runs the actions of the screen; `:` finds all others.
 ";
 
 const TAIL: &str = "
-## Keys that stay as they are
+## Fixed keys
 
 | where | keys |
 |---|---|
-| text being typed | as in a shell: `ctrl-a` `ctrl-e` start and end, `alt-b` `alt-f` words, `ctrl-w` `ctrl-u` `ctrl-k` delete |
-| questions | `y` yes, `n` or `esc` no, `tab` the other answer, `enter` takes the one marked, `j` `k` scroll |
-| help and `:` | `up` `down` `ctrl-p` `ctrl-n` choose, `tab` completes, `enter` does it, `esc` leaves |
-| a filter being typed | `up` `down` the filters of before; of events, `tab` completes a field or a value |
-| what to copy | `i` id, `r` row, `j` JSON, `c` curl, `b` command, `enter` the one marked, `esc` leaves |
-| lists of names | `space` chooses, `enter` takes them, `esc` leaves |
+| text fields | as in a shell: `ctrl-a` `ctrl-e` start and end, `alt-b` `alt-f` words, `ctrl-w` `ctrl-u` `ctrl-k` delete |
+| questions | `y` yes, `n` or `esc` no, `tab` switches, `enter` chooses the marked answer, `j` `k` scroll |
+| help and `:` | `up` `down` `ctrl-p` `ctrl-n` choose, `tab` completes, `enter` runs it, `esc` leaves |
+| filter line | `up` `down` earlier filters; `tab` completes a field or a value of events |
+| copy menu | `i` id, `r` row, `j` JSON, `c` curl, `b` command, `enter` the marked one, `esc` leaves |
+| lists of names | `space` selects, `enter` confirms, `esc` leaves |
 ";
 
 impl Keymap {

@@ -1,4 +1,4 @@
-//! The commonest tasks take the keys that `tui/TASKS.md` tells, and no more.
+//! The commonest tasks take the keys that `docs/console/tasks.md` lists.
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
@@ -12,8 +12,8 @@ mod against_the_service {
     const TASKS: [(&str, &str, &str); 12] = [
         ("see the open critical events", "!", "severity=critical"),
         ("acknowledge an event", "2a", "acknowledged"),
-        ("take that back", "U", "undone"),
-        ("why was somebody told, or nobody", "2x", "night"),
+        ("undo it", "U", "undone"),
+        ("why a rule did or did not notify", "2x", "night"),
         ("find the events of a host", "2/host=db-1<Enter>", "1/1"),
         (
             "silence an event for two hours",
@@ -22,15 +22,15 @@ mod against_the_service {
         ),
         ("write a note", "2wseen<Enter>", "note"),
         ("test a destination", "4t", "verdict"),
-        ("send a dead message again", "6ry", "on the way again"),
+        ("resend a dead letter", "6ry", "on the way again"),
         ("turn a rule off", "5o", "disabled"),
         ("edit a rule as text", "5E", "night"),
-        ("who feeds whom", "8", "disks"),
+        ("which trigger feeds which destination", "8", "disks"),
     ];
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_commonest_tasks_take_the_keys_that_the_document_tells() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/TASKS.md");
+    async fn common_tasks_take_the_keys_that_the_document_lists() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/console/tasks.md");
         let document = std::fs::read_to_string(path).unwrap();
         let own = document.split("\n## ").next().unwrap();
         let rows = own.lines().filter(|line| line.starts_with("| "));
@@ -41,15 +41,15 @@ mod against_the_service {
         for (row, (task, keys, shows)) in rows.iter().zip(TASKS) {
             assert_eq!(row[0].trim_start_matches("| "), task);
             // Keys stand between backticks, typed words beside them.
-            let told: String = row[1].split(' ').map(key).collect();
-            assert_eq!(told, keys, "{task}");
+            let listed: String = row[1].split(' ').map(key).collect();
+            assert_eq!(listed, keys, "{task}");
             let count = row[1].matches('`').count() / 2;
             assert_eq!(row[2].trim_end_matches(" |"), count.to_string(), "{task}");
             let real = with_rule(&json!({})).await;
             both_dead(&real).await;
             let mut console = Headless::start(real.options(real.address), 120, 30);
             assert!(console.shows("connected at").await, "{}", console.screen());
-            if task == "take that back" {
+            if task == "undo it" {
                 press(&mut console, "2").await;
                 press(&mut console, "a").await;
             }

@@ -1,0 +1,123 @@
+//! The documents agree with the tree and with the program.
+
+use std::{collections::BTreeSet, path::Path};
+
+use bellwether_tests::{process, tree};
+
+#[test]
+fn every_link_between_documents_leads_somewhere() {
+    let root = tree::root();
+    let mut links = 0;
+    for (path, text) in tree::files("md") {
+        let folder = Path::new(&path).parent().unwrap();
+        for target in targets(&text) {
+            let (file, anchor) = target.split_once('#').unwrap_or((&target, ""));
+            // Between reference topics a link is the name of a topic.
+            let topic = path.starts_with("proto/reference/") && !file.contains('.');
+            let file = match file {
+                "" => root.join(&path),
+                topic_name if topic => root.join(folder).join(format!("{topic_name}.md")),
+                relative => root.join(folder).join(relative),
+            };
+            assert!(file.exists(), "{path} links to {target}");
+            if !anchor.is_empty() {
+                let linked = std::fs::read_to_string(&file).unwrap();
+                assert!(
+                    anchors(&linked).contains(anchor),
+                    "{path} links to {target}; no heading makes that anchor"
+                );
+            }
+            links += 1;
+        }
+    }
+    assert!(links > 100, "only {links} links were found");
+}
+
+/// The relative targets of a document's links and pictures, outside of code.
+fn targets(text: &str) -> Vec<String> {
+    let prose: String = text.split("```").step_by(2).collect();
+    let text: String = prose.split('`').step_by(2).collect();
+    let after = text.split("](").skip(1);
+    let targets = after.filter_map(|rest| rest.split_once(')'));
+    targets
+        .map(|(target, _)| target.to_owned())
+        .filter(|target| !target.contains(':') && !target.contains(char::is_whitespace))
+        .collect()
+}
+
+/// The anchors that a forge makes of a document's headings.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| {
+            let heading = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = heading
+                .chars()
+                .filter(|&letter| letter.is_alphanumeric() || " -_".contains(letter));
+            kept.map(|letter| if letter == ' ' { '-' } else { letter })
+                .collect()
+        })
+        .collect()
+}
+
+#[test]
+fn every_path_in_the_architecture_exists() {
+    let text = read("ARCHITECTURE.md");
+    let mut paths = 0;
+    for path in text
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|quoted| is_path(quoted))
+    {
+        assert!(
+            tree::root().join(path).exists(),
+            "ARCHITECTURE.md names {path}"
+        );
+        paths += 1;
+    }
+    assert!(paths > 20, "only {paths} paths were found");
+}
+
+fn is_path(quoted: &str) -> bool {
+    let packages = [
+        "proto/", "backend/", "gateway/", "tui/", "tests/", "docs/", ".ci/",
+    ];
+    packages.iter().any(|package| quoted.starts_with(package))
+}
+
+#[test]
+fn the_commands_of_the_readme_exist() {
+    let readme = read("README.md");
+    let help = process::run(process::command(Path::new("/"), ["--help"]));
+    let help = String::from_utf8(help.stdout).unwrap();
+    let indented = help.lines().filter_map(|line| line.strip_prefix("  "));
+    let known: Vec<_> = indented
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    let mut commands = 0;
+    for line in readme.lines().map(str::trim) {
+        let Some(rest) = line.strip_prefix("bellwether ") else {
+            continue;
+        };
+        if rest.starts_with(' ') {
+            continue;
+        }
+        let word = rest.split_whitespace().next().unwrap();
+        let exists = word.starts_with('-') || known.contains(&word);
+        assert!(exists, "README.md shows `bellwether {word}`");
+        commands += 1;
+    }
+    assert!(commands > 0, "README.md shows no command");
+    for package in ["cargo run --release", "cargo test"] {
+        assert!(
+            readme.contains(package),
+            "README.md does not show `{package}`"
+        );
+    }
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(tree::root().join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
+}
