@@ -444,8 +444,12 @@ pub const INTAKE_CONFLICT_TIME_MAX: Duration = Duration::from_secs(10);
 pub const INTAKE_WORKERS: usize = 4;
 /// Events of a stream that are committed together.
 pub const STREAM_BATCH_EVENTS: usize = 200;
+/// How long an event of a stream waits at most for others that are decided together with it.
+pub const STREAM_GATHER_TIME: Duration = Duration::from_millis(5);
 /// Occurrences that one step of ageing and retention looks at.
 pub const REVIEW_BATCH: usize = 100;
+/// Deliveries about an event, or of a group, among which the order of a thread is looked for.
+pub const THREAD_LOOKED_AT_MAX: usize = 1_024;
 /// Changes of what waits that an occurrence keeps of each rule.
 pub const HOLD_CHANGES_MAX: usize = 20;
 /// Occurrences of which what waits is decided in one commit.

@@ -10,6 +10,7 @@ use bellwether_proto::cloud::{
     data_receiver_service_server::DataReceiverService, event_wrapper::EventType,
 };
 use futures_util::FutureExt;
+use tokio::time::Instant;
 use tonic::{
     Code, Request, Response, Status, Streaming, async_trait,
     metadata::{MetadataMap, MetadataValue},
@@ -23,7 +24,7 @@ use crate::{
     clock::Clock,
     domain::{IncomingEvent, KeyScope, Refusal, TraceContext, event::SOURCE},
     error::{Error, Violation},
-    limits::{EVENTS_PER_REQUEST_MAX, STREAM_BATCH_EVENTS},
+    limits::{EVENTS_PER_REQUEST_MAX, STREAM_BATCH_EVENTS, STREAM_GATHER_TIME},
     ops::{
         client::Caller,
         intake::{Intake, Once},
@@ -158,14 +159,13 @@ impl DataReceiver {
                 .intake
                 .submit(accepted, Some(caller.name.clone()))
                 .await?;
-            for (failed, error) in submitted.failed {
-                let reason = error.to_string();
-                taken_in -= failed.len();
-                self.refused(dialect, error, failed.len());
-                refused.extend(failed.into_iter().map(|at| Refusal {
+            for (at, error) in submitted.failed {
+                taken_in -= 1;
+                refused.push(Refusal {
                     place: places[at],
-                    reason: reason.clone(),
-                }));
+                    reason: error.to_string(),
+                });
+                self.refused(dialect, error, 1);
             }
             refused.sort_by_key(|refusal| refusal.place);
             metrics.accepted(dialect, taken_in, submitted.opened);
@@ -237,6 +237,7 @@ impl DataReceiver {
         let mut accepted = Vec::new();
         let mut fault = None;
         let mut next = stream.message().await;
+        let until = Instant::now() + STREAM_GATHER_TIME;
         loop {
             match next.map(|wrapper| wrapper.map(|wrapper| self.unwrap(wrapper, &caller.scope))) {
                 Ok(Some(Ok(event))) => accepted.push(event),
@@ -247,9 +248,14 @@ impl DataReceiver {
             if fault.is_some() || accepted.len() >= STREAM_BATCH_EVENTS {
                 break;
             }
-            next = match stream.message().now_or_never() {
+            let there = stream.message().now_or_never();
+            next = match there {
                 Some(next) => next,
-                None => break,
+                // What was sent together is decided together, though it comes in several frames.
+                None => match tokio::time::timeout_at(until, stream.message()).await {
+                    Ok(next) => next,
+                    Err(_elapsed) => break,
+                },
             };
         }
         let goes_on = !accepted.is_empty();
@@ -260,9 +266,9 @@ impl DataReceiver {
             let submitted = self.intake.submit(accepted, author).await;
             let submitted = submitted.map_err(|error| self.refused(NATIVE, error, taken_in))?;
             let mut first = None;
-            for (places, error) in submitted.failed {
-                taken_in -= places.len();
-                let status = self.refused(NATIVE, error, places.len());
+            for (_, error) in submitted.failed {
+                taken_in -= 1;
+                let status = self.refused(NATIVE, error, 1);
                 first = first.or(Some(status));
             }
             let metrics = self.intake.metrics();
