@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::domain::{
     DestinationKind, DigestContent, DigestItem, EventId, Folding, GroupContent, Name, Occurrence,
-    OccurrenceId, RecordId, ThreadOf, Trigger,
+    OccurrenceId, RecordId, Status, ThreadOf, Trigger,
 };
 
 /// One notification on its way to one destination.
@@ -34,6 +34,9 @@ pub struct Delivery {
     pub end_ms: Option<i64>,
     /// The delivery that this one sends again.
     pub retry_of: Option<RecordId>,
+    /// The first of the deliveries that this one sends again, one after the other: the message has its
+    /// place in the order of its thread.
+    pub origin: Option<RecordId>,
     /// The newest delivery that sends this one again.
     pub retried_as: Option<RecordId>,
     /// How it stands to the budget of its destination.
@@ -63,10 +66,35 @@ impl Delivery {
             create_ms,
             end_ms: None,
             retry_of: None,
+            origin: None,
             retried_as: None,
             folding: Folding::Open,
             content,
         }
+    }
+}
+
+impl Delivery {
+    /// Its place in the order of the messages of its thread: when the notification was decided that it
+    /// tells of, though it may be sent again later.
+    pub fn place(&self) -> (RecordId, RecordId) {
+        let origin = self.origin.or(self.retry_of).unwrap_or(self.id);
+        (origin, self.id)
+    }
+
+    /// What its receiver sees as one matter: an occurrence, or a group.
+    pub fn thread(&self) -> RecordId {
+        let own = self.content.occurrence.key;
+        let known_as = self.content.thread.map_or(own, |thread| thread.key);
+        let group = self.content.group.as_ref();
+        group.map_or(known_as, |group| group.id)
+    }
+
+    /// Whether it tells that its thread is over.
+    pub fn is_closing(&self) -> bool {
+        let is_closed = self.content.occurrence.status == Status::Closed;
+        let group = self.content.group.as_ref();
+        group.map_or(self.content.clear && is_closed, |it| it.is_over)
     }
 }
 

@@ -83,6 +83,7 @@ impl Deliveries {
 
     /// Sends again: what has ended becomes a new delivery with the rule's and the destination's
     /// current templates; what waits is due now. For what died with its digest, the digest is sent again.
+    /// Where a later message says otherwise of whether its thread is over, that is sent again after it.
     /// Answers the delivery that will be tried.
     ///
     /// # Errors
@@ -109,15 +110,30 @@ impl Deliveries {
                 ));
             }
             let mut changes = self.store.changes();
-            let next = if let Some(hastened) = hastened(&old.value, now_ms) {
+            if let Some(hastened) = hastened(&old.value, now_ms) {
                 changes.update(&old, &hastened);
-                hastened
-            } else {
-                let mut templates = Templates::new(&self.store);
-                templates
-                    .again(&mut changes, &old, new_id(now_ms), now_ms)
-                    .await?
-            };
+                return Ok((changes, hastened));
+            }
+            let last_word = sequencing::last_word(&self.store, &old.value).await?;
+            let mut templates = Templates::new(&self.store);
+            let id = new_id(now_ms);
+            let next = templates.again(&mut changes, &old, id, now_ms).await?;
+            if let Some(last) = last_word {
+                match last.value.state {
+                    DeliveryState::Leased { .. } => {
+                        return Err(Error::FailedPrecondition(format!(
+                            "an attempt of `{}` is under way, a later message of its thread; wait \
+                             for its end",
+                            last.value.id
+                        )));
+                    }
+                    DeliveryState::Delivered | DeliveryState::Dead => {
+                        let id = new_id(now_ms);
+                        templates.again(&mut changes, &last, id, now_ms).await?;
+                    }
+                    _ => {}
+                }
+            }
             Ok((changes, next))
         };
         let (delivery, _) = commit(&self.store, Lane::Admin, decide).await?;

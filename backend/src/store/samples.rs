@@ -551,6 +551,7 @@ pub(crate) fn delivery(number: u64, state: DeliveryState) -> Delivery {
         create_ms: AT_MS + 1,
         end_ms: state.due_ms().is_none().then_some(AT_MS + 5),
         retry_of: Some(id(61)),
+        origin: None,
         retried_as: None,
         folding: Folding::Open,
         content: Content {

@@ -5,6 +5,7 @@ mod clock;
 mod damage;
 mod kills;
 mod notices;
+mod order;
 mod probes;
 mod simulation;
 mod world;

@@ -56,6 +56,7 @@ impl<'a> Templates<'a> {
             create_ms: now_ms,
             end_ms: None,
             retry_of: Some(old.value.id),
+            origin: Some(old.value.place().0),
             retried_as: None,
             folding: Folding::Open,
             content: Content {

@@ -111,7 +111,7 @@ impl Deliveries {
         };
         let hold = self.holds.of(delivery.destination);
         if let (Some(until_ms), false) = (before.held_until_ms, hold == Some(Hold::Paused)) {
-            let reason = "behind the first message about what this one updates";
+            let reason = "behind an earlier message of its thread";
             return waiting(reason.into(), Some(until_ms.max(due_ms)));
         }
         match hold {

@@ -53,6 +53,9 @@ pub(crate) struct DeliveryV1 {
     /// The digest that tells of it.
     #[prost(bytes = "vec", optional, tag = "17")]
     folded_into: Option<Vec<u8>>,
+    /// The first of those that it sends again.
+    #[prost(bytes = "vec", optional, tag = "18")]
+    origin: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -135,6 +138,7 @@ impl From<&Delivery> for DeliveryV1 {
             end_ms: delivery.end_ms,
             retry_of: delivery.retry_of.map(bytes),
             retried_as: delivery.retried_as.map(bytes),
+            origin: delivery.origin.map(bytes),
             alone: delivery.folding == Folding::Alone,
             folded_into: delivery.folding.digest().map(bytes),
             content: Some((&delivery.content).into()),
@@ -178,6 +182,7 @@ impl DeliveryV1 {
             end_ms: self.end_ms,
             retry_of: optional(self.retry_of)?,
             retried_as: optional(self.retried_as)?,
+            origin: optional(self.origin)?,
             folding: match optional(self.folded_into)? {
                 Some(digest) => Folding::Into(digest),
                 None if self.alone => Folding::Alone,
