@@ -224,7 +224,7 @@ async fn an_impact_says_what_would_be_told_of_what_happened_and_can_refuse() {
         "  rule page: 2 messages instead of 3\n",
         "  destination hook: 2 messages instead of 3\n",
         "  in all: 2 messages instead of 3\n",
-        "  1 occurrence would notify nobody any more:\n",
+        "  1 occurrence would no longer notify:\n",
         "host=a\tdisk\n",
     ] {
         assert!(told.out.contains(line), "{line}: {}", told.out);

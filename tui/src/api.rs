@@ -207,8 +207,8 @@ impl Api {
         let answer = match call.await {
             Ok(answer) => answer.map_err(|status| failure(&status))?,
             Err(_elapsed) => {
-                let told = "no answer in time; the events may have been taken";
-                return Err(Failure::new(FailureKind::TimedOut, told).into());
+                let words = "no answer in time; the events may have been taken";
+                return Err(Failure::new(FailureKind::TimedOut, words).into());
             }
         };
         let text = json::to_json(&answer.into_inner()).map_err(|error| unfit(&error))?;

@@ -86,13 +86,13 @@ fn reason(error: &(dyn Error + 'static)) -> String {
     if let Some(error) = cause::find::<rustls::Error>(error) {
         return cause::explain(error, "tls_ca");
     }
-    let told = cause::innermost(error).to_string();
-    if let Some(error) = cause::alert(&told) {
+    let text = cause::innermost(error).to_string();
+    if let Some(error) = cause::alert(&text) {
         return cause::explain(&error, "tls_ca");
     }
-    match told.split_once(" (os error ") {
+    match text.split_once(" (os error ") {
         Some((words, _number)) => words.to_lowercase(),
-        None => told,
+        None => text,
     }
 }
 

@@ -98,12 +98,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.email.to",
             "To",
             FieldKind::Text,
-            "Addresses, parted by commas; at most 20 with the copies.").needed().only("email"),
+            "Addresses separated by commas; up to 20 including copies.").needed().only("email"),
         FieldSpec::new(
             "type.email.cc",
             "Copies to",
             FieldKind::Text,
-            "Addresses that get a copy, parted by commas.").only("email"),
+            "Addresses that get a copy, separated by commas.").only("email"),
         FieldSpec::new(
             "type.email.subject",
             "Subject",
@@ -183,8 +183,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
         FieldSpec::section(
             "#sign",
-            "Who sends",
-            "How the receiver knows who sends: a signature, or one of basic, bearer and OAuth 2.",
+            "Authentication",
+            "A signature, or one of basic, bearer and OAuth 2.",
         )
         .only("webhook"),
         FieldSpec::new(
@@ -226,11 +226,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.auth.oauth2.scope",
             "OAuth2 scope",
             FieldKind::Text,
-            "OAuth 2: what the token is to be good for, words parted by spaces.").only("webhook"),
+            "OAuth 2 scopes, separated by spaces.").only("webhook"),
         FieldSpec::section(
             "#closings",
-            "Closings elsewhere",
-            "For receivers that hear of an end at another address, or in another way.",
+            "When the event closes",
+            "For receivers that expect closings at another address or in another form.",
         )
         .only("webhook"),
         FieldSpec::new(
@@ -250,8 +250,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "A template for the body of closings. Empty: the standard document.").only("webhook"),
         FieldSpec::section(
             "#answers",
-            "Values and answers",
-            "Variables of its own, compression, and which answers take the message.",
+            "Value maps and accepted responses",
+            "Template variables, compression, and which responses count as accepted.",
         )
         .only("webhook"),
         FieldSpec::new(
@@ -286,9 +286,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "How long an attempt may take, 1s to 30s. Empty means 15s."),
         FieldSpec::new(
         "delivery.maxInFlight",
-        "At once",
+        "Concurrency",
         FieldKind::Number(0, 64),
-        "Attempts under way at once, 1 to 64. Empty means 8."),
+        "Concurrent attempts, 1 to 64. Empty means 8."),
         FieldSpec::new(
         "delivery.maxPerMinute",
         "Per minute",
@@ -317,7 +317,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(document),
     empty: "No destinations yet.\n\nA destination is where messages go: a webhook, a mail address.\n\
-        ‹new› makes one, and in its form ‹form_test› tests it before it is saved.\n\n\
+        ‹new› creates one, and in its form ‹form_test› tests it before it is saved.\n\n\
         For example: name `on-call`, type webhook, URL `https://hooks.example.com/on-call`.",
     beside: &[Kind::Rule],
 };

@@ -223,8 +223,8 @@ mod tests {
     #[test]
     fn a_misspelt_field_is_told_with_the_nearest_and_a_time_is_read() {
         for (typed, nearest) in [("severty>=error", "`severity`"), ("hots=a", "`host`")] {
-            let told = events(typed, &reader()).unwrap_err().to_string();
-            assert!(told.contains(nearest), "{told}");
+            let words = events(typed, &reader()).unwrap_err().to_string();
+            assert!(words.contains(nearest), "{words}");
         }
         let since = events("since=1970-01-01", &reader()).unwrap().unwrap();
         assert_eq!(describe(&since), "lastSeen>=1970-01-01T00:00:00.000Z");

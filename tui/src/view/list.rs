@@ -287,7 +287,7 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             (
                 Token::Dim,
                 format!(
-                    "nothing passes the filter `{filter}`\n{}",
+                    "no match `{filter}`\n{}",
                     model.tell("‹filter› changes it, ‹back› takes it away")
                 ),
             )
@@ -317,8 +317,8 @@ fn first_steps(model: &Model) -> String {
     let how = match &model.sending {
         Some(command) => {
             let command = command.replace('\n', "\n  ");
-            let told = model.tell("Send one from a shell (‹copy› copies this):");
-            format!("{told}\n\n  {command}")
+            let answer = model.tell("Send one from a shell (‹copy› copies this):");
+            format!("{answer}\n\n  {command}")
         }
         None => SEND.to_owned(),
     };

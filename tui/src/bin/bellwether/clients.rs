@@ -39,7 +39,7 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let mut service = connect(&address, settings).await?;
-    let told = match command {
+    let text = match command {
         ClientCommand::Create(new) => {
             let request = CreateClientRequest::from(new);
             let answer = service.create_client(request).await.map_err(refused)?;
@@ -71,7 +71,7 @@ pub(crate) async fn run(
             Ok(())
         }
     };
-    told.map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+    text.map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
 }
 
 impl From<NewClient> for CreateClientRequest {

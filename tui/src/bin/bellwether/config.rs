@@ -186,21 +186,21 @@ impl TlsSettings {
                 "tls_client_ca: missing, and tls_client_crl is given".into(),
             ));
         }
-        let told = match (&self.client_cert, &self.client_key) {
+        let message = match (&self.client_cert, &self.client_key) {
             (Some(_), None) => Some("tls_client_key: missing, and tls_client_cert is given"),
             (None, Some(_)) => Some("tls_client_cert: missing, and tls_client_key is given"),
             _ => None,
         };
-        if let Some(told) = told {
-            return Err(ConfigError(told.into()));
+        if let Some(message) = message {
+            return Err(ConfigError(message.into()));
         }
-        let told = match (&self.cert, &self.key, &self.client_ca) {
+        let message = match (&self.cert, &self.key, &self.client_ca) {
             (Some(_), None, _) => "tls_key: missing, and tls_cert is given",
             (None, Some(_), _) => "tls_cert: missing, and tls_key is given",
             (None, None, Some(_)) => "tls_cert: missing, and tls_client_ca is given",
             _ => return Ok(()),
         };
-        Err(ConfigError(told.into()))
+        Err(ConfigError(message.into()))
     }
 }
 
@@ -284,17 +284,17 @@ impl Settings {
 
     /// Takes over what programs in a terminal are told by convention.
     fn take_conventions(&mut self, variables: &Variables) {
-        let told = |name| variables.get(name).filter(|text| !text.is_empty());
-        if told("NO_COLOR").is_some() {
+        let message = |name| variables.get(name).filter(|text| !text.is_empty());
+        if message("NO_COLOR").is_some() {
             self.theme = Theme::Mono;
         }
         // Such a terminal cannot move its cursor.
-        self.plain = told("TERM").is_some_and(|term| term == "dumb");
-        let (colorterm, term) = (told("COLORTERM"), told("TERM"));
+        self.plain = message("TERM").is_some_and(|term| term == "dumb");
+        let (colorterm, term) = (message("COLORTERM"), message("TERM"));
         self.depth =
             Depth::from_environment(colorterm.map(String::as_str), term.map(String::as_str));
-        self.background = told("COLORFGBG").and_then(|told| Background::from_environment(told));
-        if let Some(editor) = told("VISUAL").or_else(|| told("EDITOR")) {
+        self.background = message("COLORFGBG").and_then(|message| Background::from_environment(message));
+        if let Some(editor) = message("VISUAL").or_else(|| message("EDITOR")) {
             self.editor.clone_from(editor);
         }
     }

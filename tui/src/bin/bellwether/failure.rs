@@ -84,9 +84,9 @@ pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
     let mut sentence = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        let told = cause.to_string();
-        if !sentence.contains(&told) {
-            sentence = format!("{sentence}: {told}");
+        let message = cause.to_string();
+        if !sentence.contains(&message) {
+            sentence = format!("{sentence}: {message}");
         }
         source = cause.source();
     }

@@ -40,8 +40,8 @@ where
     let subscriber = Registry::default().with(lines.with_filter(settings.log_filter.clone()));
     // The command sets it once; a second one would be refused and change nothing.
     drop(tracing::subscriber::set_global_default(subscriber));
-    for told in &settings.loose {
-        tracing::warn!("{told}");
+    for message in &settings.loose {
+        tracing::warn!("{message}");
     }
 }
 

@@ -31,8 +31,8 @@ pub(crate) fn client(settings: &Settings) -> Result<ClientTlsConfig, ConfigError
     }
     if let Some(pair) = Pair::of_caller(tls) {
         pair.load()?;
-        if let Some(told) = pair.loose() {
-            tracing::warn!("{told}");
+        if let Some(message) = pair.loose() {
+            tracing::warn!("{message}");
         }
         let [(cert_setting, certificate), (key_setting, key)] = [&pair.certificate, &pair.key];
         let identity =

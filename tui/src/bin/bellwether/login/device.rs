@@ -99,7 +99,7 @@ async fn wait(asked: &Asked<'_>, endpoint: &str, code: &DeviceCode) -> Result<To
 }
 
 fn ended() -> Failure {
-    Failure::new("nobody signed in before the code ended; run `bellwether login` again")
+    Failure::new("the code expired before anyone signed in; run `bellwether login` again")
 }
 
 #[expect(

@@ -88,7 +88,7 @@ fn of_backup(
             "{what} is whole: {bytes} bytes, up to {end_time}, {keys} its keys"
         )
         .and_then(|()| match trust {
-            Trust::Keys(_) => writeln!(out, "its keys prove that nobody changed it"),
+            Trust::Keys(_) => writeln!(out, "verified with its keys: not modified"),
             Trust::Checksums if manifest.is_proven() => writeln!(
                 out,
                 "whether somebody changed it is not known: name the `secret.key` of its service \
@@ -96,7 +96,7 @@ fn of_backup(
             ),
             Trust::Checksums => writeln!(
                 out,
-                "an earlier version made it, and nothing proves that nobody changed it since"
+                "not authenticated: made by an earlier version"
             ),
         })
     };
@@ -136,8 +136,8 @@ async fn of_service(address: &str, settings: &Settings) -> Result<CheckFindings,
     let bar = Progress::new("checking");
     let mut service = CheckServiceClient::new(service);
     let checking = service.check_store(CheckStoreRequest {}).await;
-    let mut told = checking.map_err(|status| refused(&status))?.into_inner();
-    while let Some(progress) = told.message().await.map_err(|status| refused(&status))? {
+    let mut text = checking.map_err(|status| refused(&status))?.into_inner();
+    while let Some(progress) = text.message().await.map_err(|status| refused(&status))? {
         bar.show(progress.done, progress.total);
         if let Some(findings) = progress.findings {
             return Ok(findings);
@@ -173,7 +173,7 @@ fn report(
             "indexEntries": findings.entries,
             "logSteps": findings.log_steps,
             "faults": findings.faults,
-            "told": findings.told,
+            "text": findings.text,
         });
         writeln!(out, "{}", output::escaped(&found.to_string()))
     } else {
@@ -190,10 +190,10 @@ fn report(
 }
 
 fn for_people(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std::io::Result<()> {
-    for fault in &findings.told {
+    for fault in &findings.text {
         writeln!(out, "fault: {fault}")?;
     }
-    let unlisted = findings.faults - findings.told.len() as u64;
+    let unlisted = findings.faults - findings.text.len() as u64;
     if unlisted > 0 {
         writeln!(out, "and {unlisted} more faults")?;
     }

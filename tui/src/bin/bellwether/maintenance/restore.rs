@@ -68,7 +68,7 @@ fn tell(
     if *held > 0 {
         writeln!(
             out,
-            "{held} deliveries are held until somebody sends them again"
+            "{held} deliveries are held until you resend them"
         )?;
     }
     if *waiting > 0 {

@@ -137,10 +137,10 @@ impl Sender {
             return output::write(&format!("{} taken\n", self.sent));
         }
         let (sent, refused) = (self.sent, self.refused.len());
-        let told = self.refused.into_iter().take(100).collect::<Vec<_>>();
+        let text = self.refused.into_iter().take(100).collect::<Vec<_>>();
         Err(Failure::refused(format!(
             "{sent} taken, {refused} refused\n{}",
-            told.join("\n")
+            text.join("\n")
         )))
     }
 }

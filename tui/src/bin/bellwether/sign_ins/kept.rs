@@ -45,23 +45,23 @@ impl SignIn {
     /// # Errors
     /// When what the service takes is not among it.
     pub(crate) fn new(
-        told: &GetSignInResponse,
+        message: &GetSignInResponse,
         token_endpoint: String,
         tokens: Tokens,
     ) -> Result<Self, Failure> {
         let mut sign_in = Self {
             token: String::new(),
-            is_access_token: told.takes_access_token,
+            is_access_token: message.takes_access_token,
             ends: Timestamp::UNIX_EPOCH,
             refresh_token: None,
-            issuer: told.issuer.clone(),
-            client_id: told.client_id.clone(),
+            issuer: message.issuer.clone(),
+            client_id: message.client_id.clone(),
             token_endpoint,
         };
         if sign_in.take(tokens) {
             return Ok(sign_in);
         }
-        let kind = if told.takes_access_token {
+        let kind = if message.takes_access_token {
             "access token"
         } else {
             "ID token"
@@ -74,13 +74,13 @@ impl SignIn {
     /// Takes further tokens over, unless what the service takes is not among them. What renews tokens
     /// stays where there is no other.
     pub(crate) fn take(&mut self, tokens: Tokens) -> bool {
-        let (token, told) = if self.is_access_token {
+        let (token, message) = if self.is_access_token {
             (tokens.access_token, tokens.expires_in)
         } else {
             (tokens.id_token, None)
         };
         let Some(token) = token else { return false };
-        let after = told.and_then(|seconds| {
+        let after = message.and_then(|seconds| {
             let life = SignedDuration::from_secs(i64::try_from(seconds).ok()?);
             Timestamp::now().checked_add(life).ok()
         });

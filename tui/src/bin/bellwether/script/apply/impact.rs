@@ -52,14 +52,14 @@ pub(super) fn text(impact: &Value) -> String {
     let newly = number(impact, "newlyToldCount");
     if newly > 0 {
         lines.push(format!(
-            "  {} would notify somebody and notify nobody now\n",
+            "  {} would have notified and no longer do\n",
             many(newly, "occurrence")
         ));
     }
-    let untold = number(impact, "untoldCount");
-    if untold > 0 {
-        let untold = many(untold, "occurrence");
-        lines.push(format!("  {untold} would notify nobody any more:\n"));
+    let silent = number(impact, "untoldCount");
+    if silent > 0 {
+        let silent = many(silent, "occurrence");
+        lines.push(format!("  {silent} would no longer notify:\n"));
     }
     let shown = impact["untold"].as_array().into_iter().flatten();
     lines.extend(shown.map(|event| format!("    {}", answer::event_line(event))));
