@@ -108,9 +108,7 @@ async fn a_trigger_is_made_of_a_real_event(guide: &mut Guide) {
     );
 
     guide.press("T").sees(&["New trigger", "dimensions.host"]);
-    guide
-        .press("disk-full")
-        .sees(&["disk-full", "Valid"]);
+    guide.press("disk-full").sees(&["disk-full", "Valid"]);
     guide.page(
         "A trigger from the event",
         "`T` starts a trigger with the event's name and dimensions as its query. Add, negate and \
@@ -191,7 +189,11 @@ fn a_rule_is_previewed_and_enabled(guide: &mut Guide) {
         "Enabled",
         "A rule notifies only while it is enabled. Reversible changes do not ask: `U` undoes them.",
     );
-    assert_eq!(guide.receiver.received().len(), 1, "no message was sent so far");
+    assert_eq!(
+        guide.receiver.received().len(),
+        1,
+        "no message was sent so far"
+    );
 }
 
 async fn the_next_event_is_told_of_and_explained(guide: &mut Guide) {
@@ -230,10 +232,7 @@ async fn its_end_is_told_as_well(guide: &mut Guide) {
     guide
         .press("c")
         .sees(&["Close this occurrence?", "disk is gone"]);
-    guide.page(
-        "Closed",
-        "`a` acknowledges the event, `c` closes it.",
-    );
+    guide.page("Closed", "`a` acknowledges the event, `c` closes it.");
     guide.press("y").sees(&["✓ closed", "No open events"]);
     let message = guide.is_notified(4).await;
     assert_eq!(message.json()["clear"], true);

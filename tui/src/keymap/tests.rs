@@ -187,6 +187,12 @@ fn the_table_of_keys_tells_what_was_set() {
         setting(Some("events"), "mark", &["m"]),
     ];
     let message = Keymap::new(&settings).unwrap().reference();
-    assert!(message.contains("| `g g` | To the top | `top` |"), "{message}");
-    assert!(message.contains("| `space` `m` (events) | Mark"), "{message}");
+    assert!(
+        message.contains("| `g g` | To the top | `top` |"),
+        "{message}"
+    );
+    assert!(
+        message.contains("| `space` `m` (events) | Mark"),
+        "{message}"
+    );
 }

@@ -123,7 +123,7 @@ impl Talk {
     /// Nothing is under way: tells the question or the page that is there now.
     pub(super) fn settled(&mut self, model: &Model) {
         if let Some(overlay) = &model.overlay {
-            let (lines, asked) = question::shown(overlay);
+            let (lines, asked) = question::output(overlay);
             if !asked.is_empty() && format!("{lines:?}{asked}") != self.asked {
                 self.asked = format!("{lines:?}{asked}");
                 self.lines.extend(lines);

@@ -128,7 +128,11 @@ mod tests {
             ("0;99", None),
         ];
         for (message, background) in variables {
-            assert_eq!(Background::from_environment(message), background, "{message}");
+            assert_eq!(
+                Background::from_environment(message),
+                background,
+                "{message}"
+            );
         }
         let answers = [
             ("rgb:0000/0000/0000", Some(Dark)),

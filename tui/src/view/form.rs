@@ -307,10 +307,7 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         let word = if count == 1 { "error" } else { "errors" };
         (Token::Bad, format!("{count} {word}"))
     } else if form.checked {
-        (
-            Token::Good,
-            model.tell("✓ Valid; ‹form_save› saves"),
-        )
+        (Token::Good, model.tell("✓ Valid; ‹form_save› saves"))
     } else if !model.is_up() {
         (
             Token::Warning,

@@ -293,7 +293,8 @@ impl Settings {
         let (colorterm, term) = (message("COLORTERM"), message("TERM"));
         self.depth =
             Depth::from_environment(colorterm.map(String::as_str), term.map(String::as_str));
-        self.background = message("COLORFGBG").and_then(|message| Background::from_environment(message));
+        self.background =
+            message("COLORFGBG").and_then(|message| Background::from_environment(message));
         if let Some(editor) = message("VISUAL").or_else(|| message("EDITOR")) {
             self.editor.clone_from(editor);
         }

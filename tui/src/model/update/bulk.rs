@@ -80,7 +80,8 @@ pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
             Work::Events(events) => !bulk.is_counted || events.is_repeatable(),
         };
         if waited && !is_sure {
-            let text = "the connection broke: the last part may be written already; Enter continues";
+            let text =
+                "the connection broke: the last part may be written already; Enter continues";
             bulk.stage = Stage::Failed(text.to_owned());
         }
         waited && is_sure

@@ -231,10 +231,7 @@ pub(super) fn release(model: &mut Model) {
     let then = Consequence::Write(Box::new(request), write(format!("{rule} notifies now")));
     let title = format!("Send what waits of rule {rule}?");
     let confirm = Confirm::new(title, "Send", then).line(Token::Text, words);
-    ask(
-        model,
-        confirm.line(Token::Dim, "Its holds end."),
-    );
+    ask(model, confirm.line(Token::Dim, "Its holds end."));
 }
 
 /// Changing all that is open of a group.

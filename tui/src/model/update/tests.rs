@@ -676,7 +676,10 @@ fn views_are_gone_through_chosen_by_name_and_made_of_the_list() {
     };
     assert_eq!(draft.kind, Kind::View);
     let message = ["name", "filter", "sort", "description"].map(|it| draft.text(it).to_owned());
-    assert_eq!(message, ["late", "severity>=error", "severity", "like night"]);
+    assert_eq!(
+        message,
+        ["late", "severity>=error", "severity", "like night"]
+    );
     assert!(draft.flag("includesClosed"));
 }
 

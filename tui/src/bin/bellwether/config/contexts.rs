@@ -54,7 +54,8 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, Co
         let own = format!("{SECTION}.{name}");
         let is_fit = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
         if name.is_empty() || name.len() > NAME_LETTERS || !name.chars().all(is_fit) {
-            let message = format!("a name has 1 to {NAME_LETTERS} letters, digits, `-`, `_` and `.`");
+            let message =
+                format!("a name has 1 to {NAME_LETTERS} letters, digits, `-`, `_` and `.`");
             return Err(refuse(&own, &message));
         }
         let Value::Table(table) = value else {
@@ -64,7 +65,8 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, Co
             ));
         };
         read.push(
-            context(name, table).map_err(|(key, message)| refuse(&format!("{own}.{key}"), &message))?,
+            context(name, table)
+                .map_err(|(key, message)| refuse(&format!("{own}.{key}"), &message))?,
         );
     }
     read.sort_by(|one, other| one.name.cmp(&other.name));
@@ -86,7 +88,8 @@ fn context(name: String, table: Table) -> Result<Context, (String, String)> {
             context.colour = Some(colour.ok_or_else(message)?);
         } else if KEYS.contains(&key.as_str()) {
             let setting = setting::find(&key).expect("these are settings");
-            (setting.set)(&mut Settings::default(), &value).map_err(|message| (key.clone(), message))?;
+            (setting.set)(&mut Settings::default(), &value)
+                .map_err(|message| (key.clone(), message))?;
             context.values.push((key, value));
         } else {
             let keys = KEYS.join(", ");
@@ -97,7 +100,8 @@ fn context(name: String, table: Table) -> Result<Context, (String, String)> {
         }
     }
     if context.values.iter().all(|(key, _)| key != "connect") {
-        let message = "missing: the address of the service, such as \"https://bw.example.net:8481\"";
+        let message =
+            "missing: the address of the service, such as \"https://bw.example.net:8481\"";
         return Err(("connect".to_owned(), message.to_owned()));
     }
     Ok(context)

@@ -488,6 +488,9 @@ fn a_view_is_read_and_one_that_cannot_be_used_is_told_with_its_name() {
     ] {
         let message = load(&Flags::default(), &[], section).unwrap_err();
         let message = message.to_string();
-        assert!(message.contains("views") && message.contains(says), "{message}");
+        assert!(
+            message.contains("views") && message.contains(says),
+            "{message}"
+        );
     }
 }

@@ -94,10 +94,7 @@ fn of_backup(
                 "whether somebody changed it is not known: name the `secret.key` of its service \
                  with --secret-key"
             ),
-            Trust::Checksums => writeln!(
-                out,
-                "not authenticated: made by an earlier version"
-            ),
+            Trust::Checksums => writeln!(out, "not authenticated: made by an earlier version"),
         })
     };
     written.map_err(|error| Failure::new(format!("cannot write the findings: {error}")))
@@ -173,7 +170,7 @@ fn report(
             "indexEntries": findings.entries,
             "logSteps": findings.log_steps,
             "faults": findings.faults,
-            "text": findings.text,
+            "told": findings.told,
         });
         writeln!(out, "{}", output::escaped(&found.to_string()))
     } else {
@@ -190,10 +187,10 @@ fn report(
 }
 
 fn for_people(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std::io::Result<()> {
-    for fault in &findings.text {
+    for fault in &findings.told {
         writeln!(out, "fault: {fault}")?;
     }
-    let unlisted = findings.faults - findings.text.len() as u64;
+    let unlisted = findings.faults - findings.told.len() as u64;
     if unlisted > 0 {
         writeln!(out, "and {unlisted} more faults")?;
     }
