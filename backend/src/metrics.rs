@@ -101,12 +101,12 @@ impl Default for Families {
     fn default() -> Self {
         let mut to = Registering::begin();
         Self {
-            events_accepted: to.counters("events_accepted", "Events taken in"),
+            events_accepted: to.counters("events_accepted", "Accepted events"),
             events_deduplicated: to.counters(
                 "events_deduplicated",
-                "Events taken in that told of an occurrence that was there already",
+                "Accepted events that repeated an existing occurrence",
             ),
-            events_refused: to.counters("events_refused", "Events not taken in"),
+            events_refused: to.counters("events_refused", "Rejected events"),
             events_replayed: to.counters(
                 "events_replayed",
                 "Events of requests that came again under their idempotency key",
@@ -130,7 +130,7 @@ impl Default for Families {
             released: to.counter("released", "What was held and sent when nothing held it"),
             release_lateness_seconds: to.histogram(
                 "release_lateness_seconds",
-                "Time from the end of what held something until it was decided anew",
+                "Time from the end of a hold until its evaluation",
             ),
             group_messages: to.counter("group_messages", "Messages about groups decided on"),
             group_members: to.family(

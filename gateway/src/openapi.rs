@@ -42,7 +42,7 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
                 protocol buffers: zero values are left out of answers unless a field says that it \
                 is always answered, and names are taken in camelCase and in snake_case.",
             "license": {"name": env!("CARGO_PKG_LICENSE"), "identifier": env!("CARGO_PKG_LICENSE")},
-            "contact": {"name": "Whoever runs this service"},
+            "contact": {"name": "The operator of this service"},
         },
         "servers": [{"url": "/"}],
         "security": [{"bearer": []}, {"key": []}],

@@ -84,7 +84,7 @@ impl Problem {
     pub(crate) fn events_only() -> Self {
         Self::new(
             Code::Unimplemented,
-            "this service takes in events only; send them to /v1/data-receiver/events",
+            "this service ingests events only; send them to /v1/data-receiver/events",
         )
     }
 

@@ -342,8 +342,8 @@ impl Writer<'_> {
             (Some(grouping), _) => {
                 let shared = shared_values(grouping, self.occurrence);
                 let detail = match shared_text(&shared) {
-                    text if text.is_empty() => "the rule tells of all at once".to_owned(),
-                    text => format!("the rule tells of those with {text} at once"),
+                    text if text.is_empty() => "the rule sends one message for all".to_owned(),
+                    text => format!("the rule sends one message for those with {text}"),
                 };
                 HeldBy {
                     id: group_key(rule.id, rule.shadow, &shared),
@@ -616,7 +616,7 @@ pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64
 }
 
 /// Why what does not group goes out in one message.
-const TOGETHER: &str = "so much of the rule was freed at once that it goes out in one message";
+const TOGETHER: &str = "so many of the rule were released together that they go out in one message";
 
 /// What holds something until the next message of a group.
 fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String) -> HeldBy {

@@ -38,7 +38,7 @@ impl DestinationType for Email {
         if self.to.trim().is_empty() {
             checks.add(
                 "to",
-                "is required: a mail address, or several parted by commas",
+                "is required: a mail address, or several separated by commas",
             );
         }
         for (field, text) in [("to", &self.to), ("cc", &self.cc)] {
@@ -46,7 +46,7 @@ impl DestinationType for Email {
             if text.len() > SETTING_BYTES_MAX || (wrong.is_some() && !text.trim().is_empty()) {
                 checks.add(
                     field,
-                    "is not one mail address, such as `ops@example.com`, or several parted by commas",
+                    "is not a mail address, such as `ops@example.com`, or several separated by commas",
                 );
             }
         }

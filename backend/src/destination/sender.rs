@@ -85,7 +85,7 @@ impl Sender {
     /// Says something of this service itself, where there is somebody to take it in.
     pub(crate) fn report(&self, event: IncomingEvent) {
         let status = event.status.map(Status::word);
-        tracing::info!(event = %event.name, status, said = %event.summary, "a destination fares otherwise");
+        tracing::info!(event = %event.name, status, said = %event.summary, "destination health changed");
         if let Some(sink) = &self.0.sink {
             sink.report(event);
         }

@@ -75,7 +75,7 @@ async fn converse(stream: TcpStream, refuse: &[(&str, &str)]) -> Mail {
             (None, false, command) => match command.get(..4).unwrap_or_default() {
                 "EHLO" => "250-hello\r\n250 AUTH PLAIN",
                 "AUTH" => "235 welcome",
-                "DATA" => "354 go on",
+                "DATA" => "354 continue",
                 "QUIT" => "221 bye",
                 _ => "250 ok",
             },

@@ -243,7 +243,7 @@ fn every_variable_of_the_contract_has_its_value() {
         ("{{trigger.name}} {{rule.name}}", "disk full wake somebody"),
         (
             "{{rule.description}}",
-            "Stands in for a rule in a test message.",
+            "Takes the place of a rule in a test message.",
         ),
         ("{{destination.name}} {{destination.type}}", "pager webhook"),
         ("{{nothing}}{{event.dimensions.none}}", ""),

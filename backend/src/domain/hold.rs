@@ -189,7 +189,7 @@ impl Held {
             Self::RuleDisabled => Some("the rule was disabled"),
             Self::RuleDeleted => Some("the rule was deleted"),
             Self::Blocked => Some("something else stood against it by then"),
-            Self::Unchanged => Some("by then everything was again as it had been told"),
+            Self::Unchanged => Some("by then everything was as last notified"),
         }
     }
 }

@@ -105,7 +105,7 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
         occurrence,
         rule: RuleContent {
             name: "test".into(),
-            description: "Stands in for a rule in a test message.".into(),
+            description: "Takes the place of a rule in a test message.".into(),
             message,
             enabled: true,
             repeat_interval_seconds: REPEAT_INTERVAL_SECONDS_DEFAULT,

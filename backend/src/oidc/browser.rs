@@ -129,12 +129,13 @@ impl SignIns {
     /// A place, and what the provider says of itself.
     async fn browser(&self) -> Result<(impl Drop, Description), Error> {
         if self.config.page.is_empty() {
-            let why = "nobody signs in by a browser here (`oidc.page`)";
+            let why = "browser sign-in is off (`oidc.page`)";
             return Err(Error::FailedPrecondition(why.into()));
         }
         let place = self.browsers.places.try_acquire();
-        let place = place
-            .map_err(|_full| Error::Unavailable("too many sign in at once; try again".into()))?;
+        let place = place.map_err(|_full| {
+            Error::Unavailable("too many sign-ins in progress; try again".into())
+        })?;
         Ok((place, self.browsers.description().await?))
     }
 }

@@ -70,7 +70,7 @@ impl DiskSpaceWatch {
                     && let Err(error) = self.look(space).await
                 {
                     // It is said at the next look, if it still holds.
-                    tracing::warn!(%error, ?space, "how full the disk is was not said");
+                    tracing::warn!(%error, ?space, "disk usage was not reported");
                 }
                 self.clock.wait_until(next_ms).await;
             }

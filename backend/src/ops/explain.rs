@@ -92,7 +92,7 @@ impl HoldChange {
             Held::Waits => format!("it waits: {held}"),
             Held::Released => format!("it was sent; before, {held}"),
             Held::ReleasedByHand => format!("an operator had it sent, although {held}"),
-            Held::HandedOver => format!("it goes on waiting with the next occurrence; {held}"),
+            Held::HandedOver => format!("it keeps waiting with the next occurrence; {held}"),
             other => {
                 let why = other.spared_reason().unwrap_or_default();
                 format!("it was spared: {why}, while {held}")
@@ -403,7 +403,7 @@ impl RuleExplanation {
         }
         self.spared_reason = held::spared(occurrence, rule);
         if let (Some(why), false) = (&self.spared_reason, self.notified) {
-            self.main.reason = format!("nobody was notified: {why}");
+            self.main.reason = format!("no one was notified: {why}");
         }
         self
     }

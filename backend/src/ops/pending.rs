@@ -209,7 +209,7 @@ async fn released(
     };
     if waiting_for_group(occurrence, rule_id) {
         return Err(Error::FailedPrecondition(
-            "those who were notified of its group hear of it with the group's next message".into(),
+            "the receivers of its group are notified with the group's next message".into(),
         ));
     }
     let now_ms = deciding.clock.now_ms();
@@ -225,7 +225,7 @@ async fn released(
         let status = occurrence.status.word();
         return Err(Error::FailedPrecondition(format!(
             "it cannot be sent: the occurrence is {status}, or the rule sends nothing of it by \
-             now; what waits is decided anew by itself"
+             now; what waits is evaluated by itself"
         )));
     }
     let mut reports = Reports::default();

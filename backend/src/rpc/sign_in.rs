@@ -26,7 +26,7 @@ impl SignInApi {
     }
 
     fn set_up(&self) -> Result<&SignIns, Error> {
-        let why = "nobody signs in here (`oidc.issuer`)";
+        let why = "sign-in is off (`oidc.issuer`)";
         self.0
             .as_deref()
             .ok_or_else(|| Error::FailedPrecondition(why.into()))

@@ -149,7 +149,7 @@ impl Exposition {
         if let Some(space) = self.store.engine().free_space() {
             let help = "Bytes that are free on the disk of the store";
             gauge(to, "store_free_bytes", help, space.free_bytes);
-            let help = "Bytes that have to be free for events to be taken in";
+            let help = "Free bytes required to accept events";
             gauge(to, "store_free_floor_bytes", help, space.floor_bytes);
         }
         let folder = self.data_dir.clone();
@@ -190,7 +190,7 @@ impl Exposition {
             ),
             (
                 "destination_paused",
-                "Whether nothing is sent until somebody saves the destination",
+                "Whether the destination is paused until it is saved",
                 by_name_of(&by_name, |it| it.paused),
             ),
             (
@@ -237,7 +237,7 @@ impl Exposition {
         gauge(
             to,
             "due_overdue",
-            "Of those, the ones that were to be decided anew more than a second ago",
+            "Of those, overdue by more than a second",
             overdue.await?,
         );
         let snapshot = self.ruleset.refreshed().await?;

@@ -72,7 +72,7 @@ pub enum RestoreError {
     NoKey,
     /// An earlier version made it, and nothing proves that nobody changed it since.
     #[error(
-        "the backup was made by an earlier version, so nothing proves that nobody changed it since; if you trust who could write to it, say --accept-unproven"
+        "the backup was made by an earlier version and is not authenticated; if you trust everyone who could write to it, use --accept-unproven"
     )]
     Unproven,
     /// What came out is not whole.

@@ -20,7 +20,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/v1/intake/alertmanager",
-            about: "Takes in a webhook message of Alertmanager or Grafana.",
+            about: "Accepts a webhook message of Alertmanager or Grafana.",
             success: StatusCode::OK,
             open: false,
             read,

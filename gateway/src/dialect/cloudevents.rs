@@ -26,7 +26,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/v1/intake/cloudevents",
-            about: "Takes in CloudEvents 1.0: structured, binary or a batch.",
+            about: "Accepts CloudEvents 1.0: structured, binary or a batch.",
             success: StatusCode::NO_CONTENT,
             open: false,
             read,

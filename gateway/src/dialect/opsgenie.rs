@@ -30,7 +30,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         endpoint(
             Method::POST,
             "/v2/alerts",
-            "Takes in an alert of Opsgenie.",
+            "Accepts an alert in Opsgenie's format.",
             create,
         ),
         endpoint(
@@ -54,7 +54,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::GET,
             path: "/v2/alerts/requests/{id}",
-            about: "Says what became of a request of Opsgenie's interface.",
+            about: "Returns the status of a request to Opsgenie's interface.",
             success: StatusCode::OK,
             open: false,
             read: request,
@@ -68,7 +68,7 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 const PING: &str = "/v2/heartbeats/{id}/ping";
-const PINGS: &str = "Takes in a heartbeat of Opsgenie, as an event that is closed.";
+const PINGS: &str = "Accepts an Opsgenie heartbeat, as a closed event.";
 
 const fn endpoint(
     method: Method,

@@ -28,7 +28,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     endpoints: &[Endpoint {
         method: Method::POST,
         path: "/v1/logs",
-        about: "Takes in log records of OpenTelemetry, in protobuf or JSON, also with gzip.",
+        about: "Accepts OpenTelemetry log records, in protobuf or JSON, also with gzip.",
         success: StatusCode::OK,
         open: false,
         read,

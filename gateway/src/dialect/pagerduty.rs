@@ -20,7 +20,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/v2/enqueue",
-            about: "Takes in an event of PagerDuty: trigger, acknowledge or resolve.",
+            about: "Accepts a PagerDuty event: trigger, acknowledge or resolve.",
             success: StatusCode::ACCEPTED,
             open: false,
             read: enqueue,
@@ -28,7 +28,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/v2/change/enqueue",
-            about: "Takes in a change event of PagerDuty; it is closed from the start.",
+            about: "Accepts a PagerDuty change event, stored as closed.",
             success: StatusCode::ACCEPTED,
             open: false,
             read: change,

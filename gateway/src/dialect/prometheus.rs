@@ -18,7 +18,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/api/v2/alerts",
-            about: "Takes in alerts as Prometheus sends them to an Alertmanager.",
+            about: "Accepts alerts as Prometheus sends them to an Alertmanager.",
             success: StatusCode::OK,
             open: false,
             read,
@@ -26,7 +26,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::GET,
             path: "/api/v2/status",
-            about: "Says that alerts are taken in here, as an Alertmanager does.",
+            about: "Reports that alerts are accepted, as an Alertmanager does.",
             success: StatusCode::OK,
             open: true,
             read: status,

@@ -19,7 +19,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/v1/intake/webhooks/{mapping}",
-            about: "Takes in what any service sends, by way of a stored mapping.",
+            about: "Accepts webhooks of any service through a stored mapping.",
             success: StatusCode::OK,
             open: false,
             read,

@@ -112,7 +112,7 @@ impl Handler {
                 }
                 Some(_) => self.problem(&Problem::from_status(
                     &Status::unauthenticated(
-                        "show the key of the metrics: `authorization: Bearer KEY`",
+                        "the key of the metrics is required: `authorization: Bearer KEY`",
                     ),
                     self.config.body_limit_bytes,
                 )),

@@ -373,7 +373,7 @@ impl Conversation<'_> {
         if self.from.is_empty() || self.to.is_empty() {
             self.fault("a mail came without an envelope");
         }
-        self.say("354 go on").await?;
+        self.say("354 continue").await?;
         let mut data = Vec::new();
         loop {
             let Some(line) = self.raw_line().await? else {

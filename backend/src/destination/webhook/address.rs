@@ -30,7 +30,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     if host.contains("{{") || !url.contains("://") {
         return checks.add(
             field,
-            "has variables before its path; they can stand in the path and the query",
+            "has variables before its path; they are allowed in the path and the query",
         );
     }
     if url.chars().count() > URL_CHARACTERS_MAX {

@@ -89,7 +89,7 @@ pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
     if !webhook.signing_secret.is_empty() && !is_signing_secret(&webhook.signing_secret) {
         checks.add(
             "signingSecret",
-            "is not `whsec_` and base64 of 24 to 64 bytes, or two of these parted by a space",
+            "is not `whsec_` and base64 of 24 to 64 bytes, or two of these separated by a space",
         );
     }
 }
@@ -116,7 +116,7 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
         Auth::Bearer { token } => {
             checks.secret("auth.bearer.token", token);
             if !token.is_empty() && WireValue::try_from(token.reveal()).is_err() {
-                checks.add("auth.bearer.token", "cannot stand in a header");
+                checks.add("auth.bearer.token", "is not allowed in a header");
             }
         }
         Auth::OAuth2 {

@@ -98,7 +98,7 @@ impl Deliveries {
         let now_ms = self.clock.now_ms();
         if delivery.attempts == 0 && delivery.folding == Folding::Alone && due_ms > now_ms {
             let reason = if delivery.content.digest.is_some() {
-                "a digest: it takes in what is beyond the budget of its destination until then"
+                "a digest: it collects messages above the budget of its destination until then"
             } else {
                 "beyond the budget of its destination: it goes at that time, with what else is by then"
             };

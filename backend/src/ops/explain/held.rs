@@ -36,7 +36,7 @@ pub(super) fn suppressed(
         until_ms: None,
         author: change.author.clone(),
         shared: Vec::new(),
-        detail: "the event is suppressed, until somebody opens it again".into(),
+        detail: "the event is suppressed, until it is reopened".into(),
     })
 }
 
@@ -91,9 +91,9 @@ pub(super) fn why_it_waits(pending: &Pending, next: &NextStep) -> Option<String>
     };
     let condition = next.condition;
     Some(if pending.is_opening {
-        format!("nobody was notified: {held}; then {whom}, {condition}")
+        format!("no one was notified: {held}; then {whom}, {condition}")
     } else {
-        format!("they were notified, and news of it waits: {held}; then {whom}, {condition}")
+        format!("they were notified, and an update waits: {held}; then {whom}, {condition}")
     })
 }
 

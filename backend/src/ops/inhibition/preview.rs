@@ -175,7 +175,7 @@ impl Previews {
         }
         let warning = |Pair { source, target }: &Pair| {
             format!(
-                "`{}` {} is held by `{}` {} already: of such a ring, the one opened first is told",
+                "`{}` {} is held by `{}` {} already: of such a ring, the one opened first notifies",
                 source.name, source.event, target.name, target.event
             )
         };

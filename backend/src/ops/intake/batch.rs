@@ -493,7 +493,7 @@ impl Decision<'_> {
     fn notify(&mut self, line: &mut Line, reception: Reception) -> u32 {
         let now_ms = self.now_ms;
         let occurrence = line.occurrence(reception.is_reopened);
-        let occurrence = occurrence.expect("an event is taken in by an occurrence");
+        let occurrence = occurrence.expect("an event belongs to an occurrence");
         let number = occurrence.number;
         *self.taken.entry(occurrence.severity).or_default() += 1;
         if let Some(transition) = reception.transition {

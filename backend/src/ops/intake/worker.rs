@@ -225,7 +225,7 @@ impl Worker {
     }
 
     fn refuse(&self, jobs: Vec<Taken>, error: &EngineError) {
-        warn!(%error, requests = jobs.len(), "events were not taken in");
+        warn!(%error, requests = jobs.len(), "events were rejected");
         for job in self.queue.release(jobs) {
             job.answer(Err(error.again().into()));
         }

@@ -31,10 +31,7 @@ pub(super) fn span(
     let before = stored.and_then(|it| it.flexible);
     let begun = stored.filter(|it| !it.is_armed() && it.start_ms <= now_ms);
     if begun.is_some() && before.is_none() {
-        faults.add(
-            "flexible",
-            "the silence has begun, and begins no more by itself",
-        );
+        faults.add("flexible", "the silence has already started");
         return None;
     }
     let known = before.filter(|it| it.start_ms <= now_ms);

@@ -59,7 +59,7 @@ pub fn timeline(moments: Vec<Moment>) -> Vec<v1::TimelineEntry> {
 fn next(next: &NextStep) -> v1::NextStep {
     v1::NextStep {
         time: next.at_ms,
-        what: "decided anew".into(),
+        what: "evaluated".into(),
         destination_names: next.destinations.iter().map(ToString::to_string).collect(),
         condition: next.condition.into(),
     }

@@ -146,7 +146,7 @@ fn read_filter(
     if wire.clause.is_some() && !wire.filter.is_empty() {
         faults.push(Violation::new(
             FILTER_PATH,
-            "stands beside `clause`; send one of the two",
+            "conflicts with `clause`; send one of the two",
         ));
     }
     let text = if wire.filter.is_empty() {

@@ -127,7 +127,7 @@ async fn what_is_wrong_with_a_filter_is_told_with_its_place() {
         .unwrap_err();
     assert_eq!(
         faults(&status)[0].1,
-        "stands beside `clause`; send one of the two"
+        "conflicts with `clause`; send one of the two"
     );
 }
 

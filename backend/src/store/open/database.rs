@@ -258,7 +258,7 @@ pub(super) async fn change_keys(
     let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
     if !names.is_empty() {
         return Err(location.refuse(format!(
-            "its secrets can be sealed anew once no node uses it; stop these: {}",
+            "its secrets can be sealed again once no node uses it; stop these: {}",
             names.join(", ")
         )));
     }

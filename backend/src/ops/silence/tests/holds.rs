@@ -77,7 +77,7 @@ async fn what_opens_and_closes_under_a_silence_is_spared_for_ever_and_explained(
     let why = "the occurrence was closed before, while silence `quiet` (Ana, «kernel update») \
                until 2027-01-15 09:00:00 UTC held it";
     assert_eq!(then.spared_reason.as_deref(), Some(why));
-    assert_eq!(then.main.reason, format!("nobody was notified: {why}"));
+    assert_eq!(then.main.reason, format!("no one was notified: {why}"));
     let steps: Vec<_> = then.hold_changes.iter().map(|it| it.what as u32).collect();
     assert_eq!(steps, [1, 4]);
 }
