@@ -324,7 +324,7 @@ fn first_steps(model: &Model) -> String {
     };
     let [before, after] = [
         "No events here yet.\n\n",
-        "\n\nIt appears here at once. \
+        "\n\nIt appears here immediately. \
          ‹trigger_from_event› on it makes a trigger; ‹open_only› also shows closed ones.",
     ]
     .map(|words| model.tell(words));
