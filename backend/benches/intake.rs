@@ -25,7 +25,7 @@ use bellwether_backend::{
     config::Config,
     domain::{
         Clause, DeliverySettings, Destination, DestinationKind, EqualFields, IncomingEvent,
-        Inhibition, Literal, Name, Progress, Query, RecordId, Severity, Silence,
+        Inhibition, Literal, Name, Progress, Query, RecordId, Report, Severity, Silence,
         destination::Email,
     },
     ops::{
@@ -175,6 +175,7 @@ fn event(number: u64) -> IncomingEvent {
         acknowledged: None,
         timestamp_ms: SystemClock.now_ms(),
         expire_ms: None,
+        report: Report::default(),
     }
 }
 

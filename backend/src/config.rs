@@ -10,7 +10,10 @@ use ipnet::IpNet;
 use url::Url;
 
 pub use authorities::{Authorities, BadAuthorities};
-pub use bellwether_proto::listen::{Hosts, Origins, Proxies};
+pub use bellwether_proto::{
+    listen::{Hosts, Origins, Proxies},
+    otlp::Settings as LogSettings,
+};
 pub use oidc::OidcConfig;
 
 use crate::secret::Secret;
@@ -56,6 +59,8 @@ pub struct Config {
     pub providers: ProviderConfig,
     /// Where people sign in; none lets in who has a key alone.
     pub oidc: Option<OidcConfig>,
+    /// Which log records of OpenTelemetry are taken in, and what they are about.
+    pub logs: LogSettings,
 }
 
 impl Config {
@@ -107,6 +112,7 @@ impl Config {
             smtp: None,
             providers: ProviderConfig::default(),
             oidc: None,
+            logs: LogSettings::default(),
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod occurrence;
 pub mod query;
 pub mod receipt;
 pub mod record_id;
+pub mod report;
 pub mod revision;
 pub mod rule;
 pub mod saved_view;
@@ -50,6 +51,7 @@ pub use occurrence::{
 pub use query::{Clause, Literal, Query};
 pub use receipt::{Receipt, Refusal};
 pub use record_id::RecordId;
+pub use report::{Lease, Report, Reports};
 pub use revision::{Revised, Revision, RevisionId, RevisionOf};
 pub use rule::{Grouping, Rule};
 pub use saved_view::SavedView;

@@ -4,10 +4,14 @@ use std::time::Duration;
 
 /// Events in one request.
 pub const EVENTS_PER_REQUEST_MAX: usize = 1_000;
+/// Events in one request of another dialect, with one that says what was left out.
+pub const DIALECT_EVENTS_MAX: usize = bellwether_proto::bulk::EVENTS_MAX + 1;
 /// Items in one annotate or status request.
 pub const ITEMS_PER_REQUEST_MAX: usize = 1_000;
 /// Bytes of one request message.
 pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of one request message with the events of another dialect.
+pub use bellwether_proto::bulk::BYTES_MAX as DIALECT_BYTES_MAX;
 /// Bytes of one answer: a full page of the largest events.
 pub const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// How long a unary request may take.
@@ -84,10 +88,16 @@ pub const EVENT_DIMENSIONS_MAX: usize = 64;
 pub const EVENT_DIMENSION_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of an event's metadata fields, as JSON.
 pub const EVENT_METADATA_BYTES_MAX: usize = 64 * 1024;
+/// Bytes to which the values of dimensions are cut that are too large together.
+pub const FITTED_DIMENSION_BYTES: usize = 512;
 /// How old an event's timestamp may be.
 pub const EVENT_AGE_MAX: Duration = Duration::from_secs(24 * 3600);
 /// How far ahead an event's timestamp may be.
 pub const EVENT_AHEAD_MAX: Duration = Duration::from_secs(3600);
+/// How long after its sender ended a condition a report of it is a late one.
+pub const REPORT_LATE_MAX: Duration = Duration::from_secs(15 * 60);
+/// Bytes of the name of a reporter.
+pub const REPORTER_BYTES_MAX: usize = 256;
 /// Annotations on one occurrence.
 pub const ANNOTATIONS_MAX: usize = 100;
 /// Bytes of an annotation.
@@ -111,8 +121,6 @@ pub const MAPPINGS_MAX: usize = 1_000;
 pub const MAPPING_PATH_BYTES_MAX: usize = 256;
 /// Bytes of all that a mapping makes of one document.
 pub const MAPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Bytes of one entry of a document that are kept with its event.
-pub const MAPPED_DATA_BYTES_MAX: usize = 32 * 1024;
 /// Lists and objects inside one another in what is kept of a document.
 pub const MAPPED_DATA_DEPTH_MAX: usize = 24;
 /// Bytes of a document that a mapping is tried on.
@@ -491,7 +499,7 @@ pub const REQUEST_MEMORY_KIB_MAX: usize = 128 * 1024;
 /// When a call that found no place should come again.
 pub const OVERLOAD_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Outermost fields of one request, counting each entry of a list.
-pub const MESSAGE_ENTRIES_MAX: usize = 10_000;
+pub const MESSAGE_ENTRIES_MAX: usize = DIALECT_EVENTS_MAX + 100;
 /// Bytes of occurrences in one message of a watch, unless one alone has more.
 pub const WATCH_MESSAGE_BYTES: usize = 128 * 1024;
 /// Calls that a client may be allowed in a second.

@@ -20,6 +20,7 @@ mod openapi;
 mod operation;
 mod problem;
 mod query;
+mod refusal;
 mod request;
 mod route;
 mod server;

@@ -156,7 +156,7 @@ async fn intake_takes_what_senders_in_the_field_send() {
     assert_eq!(occurrence["metadataFields"], event["metadata_fields"]);
 
     let refused = json!({"events": [{"name": "x", "severity": "SEVERITY_AWFUL"}]});
-    let answer = rest.post(INTAKE, &refused).await.ok();
+    let answer = rest.post(INTAKE, &refused).await.refused();
     assert_eq!(answer["failed"], 1);
     let message = answer["message"].as_str().expect("a message");
     assert!(message.contains("severity"), "{message}");
@@ -211,6 +211,16 @@ async fn notes_are_written_replaced_and_removed() {
             .as_str()
             .is_some_and(|error| !error.is_empty()),
         "{answers}"
+    );
+    assert!(answers[1]["code"].as_i64() > Some(0), "{answers}");
+    let nothing = json!({"annotations": [{"eventId": "no-such-event", "annotation": "lost"}]});
+    let refused = rest.post("/v1/event-management/annotate", &nothing).await;
+    let refused = refused.refused();
+    assert_eq!(refused["annotationResponses"][0]["success"], false);
+    let message = refused["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("1 of 1 annotations were refused"),
+        "{message}"
     );
 
     let item = |text: &str| {
@@ -285,7 +295,9 @@ async fn an_event_is_looked_after_by_a_client_and_found_by_that() {
     let assign = async |assignee: &str| {
         let statuses = json!({"statuses": [{"eventId": id, "assignee": assignee}]});
         let set = rest.post("/v1/event-management/status", &statuses).await;
-        set.ok()["statusResponses"][0].clone()
+        let item = set.json()["statusResponses"][0].clone();
+        assert_eq!(set.status == 200, item["success"] == true, "{}", set.text());
+        item
     };
     let found = async |filter: &str| {
         let asked = json!({"query": {"filter": filter}});

@@ -644,6 +644,7 @@ pub fn as_notified(occurrence: &Occurrence) -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
+        reports: crate::domain::Reports::default(),
         flapping: Vec::new(),
         ..occurrence.clone()
     }

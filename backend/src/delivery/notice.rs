@@ -116,5 +116,6 @@ fn about(name: &str, kind: &str, destination: &str, now_ms: i64) -> IncomingEven
         acknowledged: None,
         timestamp_ms: now_ms,
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }

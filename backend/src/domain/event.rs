@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 use sha2::{Digest, Sha256};
 
-use crate::domain::{Value, value::Fields};
+use crate::domain::{Report, Value, value::Fields};
 
 /// What the events name as their source which the service makes of itself, and no others.
 /// The dimension that says who sent an event.
@@ -251,6 +251,8 @@ pub struct IncomingEvent {
     pub timestamp_ms: i64,
     /// Until when it is open without news, when stated, in milliseconds since 1970.
     pub expire_ms: Option<i64>,
+    /// Of what it is a report.
+    pub report: Report,
 }
 
 impl IncomingEvent {

@@ -51,6 +51,7 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
+        reports: crate::domain::Reports::default(),
         flapping: Vec::new(),
         assignee: None,
         trace: None,

@@ -127,6 +127,7 @@ fn event(level: Level, space: FreeSpace, now_ms: i64) -> IncomingEvent {
         acknowledged: None,
         timestamp_ms: now_ms,
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }
 

@@ -5,6 +5,7 @@ mod capacity;
 mod deadline;
 mod entries;
 mod guard;
+mod inflate;
 mod line;
 mod origin;
 mod people;
@@ -16,7 +17,7 @@ use tonic::{Request, Status};
 use crate::{error::Error, ops::client::Caller};
 
 pub use deadline::timeout_asked;
-pub use guard::{Admitted, Denied, Guard, Guarded, code_of};
+pub use guard::{Admitted, DIALECT_HEADER, Denied, Guard, Guarded, code_of, intake_bytes_max};
 pub use people::People;
 pub use refusals::Refusals;
 

@@ -62,7 +62,7 @@ impl EventManagementService for EventManagement {
                     result.occurrence_id = occurrence.to_string();
                     result.annotation_id = annotation;
                 }
-                Err(error) => result.error = error.to_string(),
+                Err(error) => (result.error, result.code) = told(error),
             }
         }
         Ok(Response::new(AnnotateResponse {
@@ -86,11 +86,11 @@ impl EventManagementService for EventManagement {
                 event_id: item.event_id,
                 occurrence_id: item.occurrence_id,
                 success: Some(outcome.is_ok()),
-                error: String::new(),
+                ..StatusResult::default()
             };
             match outcome {
                 Ok(id) => result.occurrence_id = id.to_string(),
-                Err(error) => result.error = error.to_string(),
+                Err(error) => (result.error, result.code) = told(error),
             }
             result
         });
@@ -98,6 +98,12 @@ impl EventManagementService for EventManagement {
             status_responses: results.collect(),
         }))
     }
+}
+
+/// The text and the code of an item that failed.
+fn told(error: Error) -> (String, i32) {
+    let text = error.to_string();
+    (text, Status::from(error).code().into())
 }
 
 fn check_count(field: &str, count: usize) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::{
     access, audit,
     convert::{
-        incoming::{incoming, sentence},
+        incoming::{fitted, sentence},
         list::{count, page_and_filter},
     },
     data_receiver::DataReceiver,
@@ -22,6 +22,9 @@ use crate::{
     limits::{MAPPING_HEADERS_MAX, MAPPING_TEST_BYTES_MAX},
     ops::intake_mapping::{Incoming, MappingDraft, Mappings, evaluate, try_draft, verify},
 };
+
+/// Entries of a webhook that are wrong, of which the answer says what.
+const REFUSED_SHOWN: usize = 10;
 
 /// Serves mappings, and takes in what is sent by way of them.
 #[derive(Debug)]
@@ -144,11 +147,11 @@ impl IntakeMappingService for IntakeMappingApi {
         )?;
         let now_ms = self.clock.now_ms();
         let faults = mapped.events.iter().enumerate().filter_map(|(at, event)| {
-            let faults = incoming(event.clone(), now_ms).err()?;
+            let faults = fitted(event.clone(), now_ms).err()?;
             Some(format!("events[{at}]: {}", sentence(&faults)))
         });
         Ok(Response::new(v1::TestIntakeMappingResponse {
-            faults: faults.collect(),
+            faults: faults.chain(mapped.refused.iter().map(entry)).collect(),
             events: mapped.events,
             dropped_count: Some(count(mapped.dropped)),
         }))
@@ -180,8 +183,25 @@ impl IntakeMappingService for IntakeMappingApi {
         };
         let received = self.receiver.receive(caller, &metadata, events).await?;
         let (passed, result, _) = received.into_parts();
+        let mut refused: Vec<_> = mapped
+            .refused
+            .iter()
+            .take(REFUSED_SHOWN)
+            .map(entry)
+            .collect();
+        if let Some(more) = mapped
+            .refused
+            .len()
+            .checked_sub(REFUSED_SHOWN)
+            .filter(|it| *it > 0)
+        {
+            refused.push(format!("and {more} more entries"));
+        }
         if result.failed > 0 {
-            return Err(Error::invalid("body", result.message).into());
+            refused.push(result.message);
+        }
+        if !refused.is_empty() {
+            return Err(Error::invalid("body", refused.join("; ")).into());
         }
         let mut response = Response::new(v1::ReceiveWebhookResponse {
             succeeded: Some(result.succeeded),
@@ -190,6 +210,11 @@ impl IntakeMappingService for IntakeMappingApi {
         *response.metadata_mut() = passed;
         Ok(response)
     }
+}
+
+/// What is wrong with an entry of which no event is made.
+fn entry((place, why): &(usize, String)) -> String {
+    format!("entry {place}: {why}")
 }
 
 /// The headers that a mapping sees, by their names in lower case.

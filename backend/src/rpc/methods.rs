@@ -3,6 +3,11 @@
 
 use crate::domain::Role;
 
+/// Takes events in.
+pub const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
+/// Takes log records of OpenTelemetry in.
+pub const EXPORT_LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
+
 /// What a method asks of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
@@ -295,6 +300,9 @@ pub static METHODS: &[Method] = methods! {
     "grpc.reflection.v1alpha.ServerReflection" {
         ServerReflectionInfo: Key Stream;
     }
+    "opentelemetry.proto.collector.logs.v1.LogsService" {
+        Export: Ingest Intake;
+    }
     "zenoss.cloud.DataReceiverService" {
         PutEvent: Ingest Stream;
         PutEvents: Ingest Intake;
@@ -327,6 +335,7 @@ mod tests {
         let served = METHODS
             .iter()
             .filter(|method| !method.path.starts_with("/grpc."))
+            .filter(|method| method.path != EXPORT_LOGS)
             .map(|method| (method.path.to_owned(), method.class.is_streaming()));
         assert_eq!(served.collect::<BTreeMap<_, _>>(), described);
     }

@@ -49,7 +49,7 @@ use crate::{
     delivery::{Dispatcher, DispatcherStatus, Retention, recovery},
     destination::{Guard as EgressGuard, Sender},
     error::Error,
-    limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
+    limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, REQUEST_BYTES_MAX},
     oidc::SignIns,
     ops::{
         audit::AuditLog,
@@ -93,6 +93,7 @@ use crate::{
         inhibition::InhibitionApi,
         intake_mapping::IntakeMappingApi,
         link::LinkApi,
+        logs::LogsServer,
         methods,
         overview::Overviews,
         pending::PendingApi,
@@ -182,7 +183,7 @@ async fn assemble_over(
     }
     let routes = checked(services, &guard, &counted);
     let intake = DataReceiverServiceServer::from_arc(Arc::clone(&receiver))
-        .max_decoding_message_size(REQUEST_BYTES_MAX)
+        .max_decoding_message_size(DIALECT_BYTES_MAX)
         .max_encoding_message_size(ANSWER_BYTES_MAX);
     Ok(Assembled {
         front: Front::new(&guard, &counted, intake, routes.clone()),
@@ -372,6 +373,10 @@ impl Modules {
                 );)*
             };
         }
+        services.add_service(LogsServer::new(
+            DataReceiver::new(self.intake.clone(), clock()),
+            config.logs.clone(),
+        ));
         serve! {
             AuditServiceServer: AuditApi::new(Arc::clone(&self.audit)),
             BackupServiceServer: Backups::new(store(), streams.clone()),

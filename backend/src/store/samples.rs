@@ -327,6 +327,7 @@ pub(crate) fn occurrence(number: u32) -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
+        reports: crate::domain::Reports::default(),
         flapping: Vec::new(),
         assignee: None,
         trace: None,
@@ -362,6 +363,21 @@ pub(crate) fn assigned_occurrence() -> Occurrence {
 pub(crate) fn traced_occurrence() -> Occurrence {
     Occurrence {
         trace: TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+        ..occurrence(8)
+    }
+}
+
+/// An occurrence that several reporters report.
+pub(crate) fn reported_occurrence() -> Occurrence {
+    let lease = |reporter: &str, until_ms| crate::domain::Lease {
+        reporter: crate::domain::Report::new(None, reporter).reporter.unwrap(),
+        until_ms,
+    };
+    Occurrence {
+        reports: crate::domain::Reports {
+            began_ms: Some((AT_MS - 60_000, AT_MS - 45_000)),
+            leases: vec![lease("a", AT_MS + 240_000), lease("b", AT_MS + 255_000)],
+        },
         ..occurrence(8)
     }
 }

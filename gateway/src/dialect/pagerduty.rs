@@ -4,7 +4,8 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Severity, Success, Translated,
+    Answer, Bodies, Dialect, Endpoint, Fault, FaultContext, Incoming, Severity, Success,
+    Translated,
     draft::Draft,
     json::{self, Object},
     quoted,
@@ -14,7 +15,7 @@ use crate::limits;
 /// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "pagerduty",
-    body_limit_bytes: Some(limits::PAGERDUTY_BODY_BYTES),
+    bodies: Bodies::Small(limits::PAGERDUTY_BODY_BYTES),
     key_in_body: Some(routing_key),
     endpoints: &[
         Endpoint {
@@ -77,13 +78,6 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     }
     let key = checked(&mut wrong, message.text(DEDUP_KEY)).flatten();
     let key = key.filter(|key| !key.is_empty());
-    let characters = key.map_or(0, |key| key.chars().count());
-    if characters > limits::PAGERDUTY_DEDUP_KEY_CHARS {
-        let most = limits::PAGERDUTY_DEDUP_KEY_CHARS;
-        wrong.push(format!(
-            "`{DEDUP_KEY}` has {characters} characters; at most {most} are taken"
-        ));
-    }
     let is_trigger = action == Some("trigger");
     if key.is_none() && !is_trigger && action.is_some() {
         wrong.push(format!(
@@ -143,7 +137,7 @@ fn fill(draft: &mut Draft, payload: &Object<'_>, is_trigger: bool, wrong: &mut V
 }
 
 fn severity(word: &str) -> Option<Severity> {
-    let known = Severity::of_word(&word.to_ascii_lowercase());
+    let known = Severity::of_any_word(word);
     known.filter(|it| *it != Severity::Debug)
 }
 

@@ -48,7 +48,8 @@ const FAILURES: [FailureAnswer; 14] = [
     failure(
         400,
         When::Always,
-        "Something in the request is wrong, or what is stored forbids it; nothing was done. \
+        "Something in the request is wrong, or what is stored forbids it; nothing was done. An \
+         answer to a list of which every item is refused also has the members of its other answers. \
          `google.rpc.BadRequest` among the details lists every wrong field.",
     ),
     FailureAnswer {

@@ -5,10 +5,10 @@ use bellwether_proto::{
     listen::{Full, Permit},
 };
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request};
+use http::{HeaderMap, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use tokio::time::Instant;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::{
     Exchange, Handler, Holder, Reply, body,
@@ -21,6 +21,7 @@ use crate::{
     limits,
     operation::{BodyRule, Operation},
     problem::Problem,
+    refusal,
 };
 
 impl Handler {
@@ -86,7 +87,18 @@ impl Handler {
         {
             Ok((metadata, answer)) => {
                 let mut reply = match left_out.tell(answer) {
-                    Ok(answer) => self.answered(operation, &answer, &head.headers),
+                    Ok(answer) => {
+                        let reply = self.answered(operation, &answer, &head.headers);
+                        match refusal::of(operation.grpc_path.as_str(), &answer) {
+                            Some(message) => Reply {
+                                status: StatusCode::BAD_REQUEST,
+                                code: Code::InvalidArgument,
+                                body: refusal::body(&reply.body, message).into(),
+                                ..reply
+                            },
+                            None => reply,
+                        }
+                    }
                     Err(error) => self.unwritable(operation, &error),
                 };
                 headers::pass_back(&metadata, &mut reply.headers);

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_proto::cloud::{Event, Status as WireStatus};
+use bellwether_proto::{
+    cloud::{Event, Status as WireStatus},
+    json::isolate::{List, isolate},
+    severity,
+};
 use prost_types::{ListValue, Struct, Value as WireValue, value::Kind};
 use serde_json::{Value, json};
 
@@ -10,8 +14,8 @@ use crate::{
     domain::{Clause, IntakeMapping, Severity},
     error::Error,
     limits::{
-        EVENT_SUMMARY_BYTES_MAX, EVENTS_PER_REQUEST_MAX, MAPPED_BYTES_MAX, MAPPED_DATA_BYTES_MAX,
-        MAPPED_DATA_DEPTH_MAX, RENDERED_BYTES_MAX,
+        DIALECT_EVENTS_MAX, EVENT_SUMMARY_BYTES_MAX, MAPPED_BYTES_MAX, MAPPED_DATA_DEPTH_MAX,
+        RENDERED_BYTES_MAX,
     },
     matching::{Document, DocumentQuery},
     message::sample,
@@ -38,6 +42,8 @@ pub struct Mapped {
     pub events: Vec<Event>,
     /// How many entries were passed over.
     pub dropped: usize,
+    /// The entries that no event can be made of, by their place, and why.
+    pub refused: Vec<(usize, String)>,
 }
 
 /// A mapping, ready to be used.
@@ -60,12 +66,23 @@ struct Ready<'a> {
 pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mapped, Error> {
     let ready = Ready::new(mapping)?;
     let wrong = |what: String| Error::invalid("body", what);
-    let document: Value = serde_json::from_slice(incoming.body)
-        .map_err(|error| wrong(format!("is not JSON: {error}")))?;
+    let (document, broken) = match serde_json::from_slice::<Value>(incoming.body) {
+        Ok(document) => (document, Vec::new()),
+        Err(error) => {
+            let refuse = || wrong(format!("is not JSON: {error}"));
+            let list = match mapping.each.rsplit('.').next() {
+                None | Some("") => List::Root,
+                Some(name) => List::Any(name),
+            };
+            let isolated = isolate(incoming.body, list).ok_or_else(refuse)?;
+            let document = serde_json::from_slice(&isolated.body).map_err(|_still| refuse())?;
+            (document, isolated.broken)
+        }
+    };
     let Value::Object(mut members) = document else {
         return match document {
             // A list alone is what `each` leads through when it names nothing.
-            Value::Array(list) => ready.all(json!({REQUEST: request(incoming)}), list),
+            Value::Array(list) => ready.all(json!({REQUEST: request(incoming)}), list, broken),
             _ => Err(wrong("is no JSON object or list".into())),
         };
     };
@@ -78,7 +95,7 @@ pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mappe
         return Ok(mapped);
     }
     match at_path(&mut document, &mapping.each).map(Value::take) {
-        Some(Value::Array(list)) => ready.all(document, list),
+        Some(Value::Array(list)) => ready.all(document, list, broken),
         Some(_) => Err(wrong(format!(
             "has no list at `{}`, which is something else",
             mapping.each
@@ -127,27 +144,49 @@ impl<'a> Ready<'a> {
     }
 
     /// Each entry of a list, as `item` of the document around it.
-    fn all(&self, mut document: Value, list: Vec<Value>) -> Result<Mapped, Error> {
-        if list.len() > EVENTS_PER_REQUEST_MAX {
-            let fault = format!(
-                "has {} entries; at most {EVENTS_PER_REQUEST_MAX} are taken",
-                list.len()
-            );
-            return Err(Error::invalid("body", fault));
-        }
+    /// One that is no JSON is refused.
+    fn all(
+        &self,
+        mut document: Value,
+        list: Vec<Value>,
+        broken: Vec<(usize, String)>,
+    ) -> Result<Mapped, Error> {
         let mut mapped = Mapped::default();
+        let mut broken = broken.into_iter().peekable();
         let mut asked = Document::new(&document, sample::occurrence(0));
         let mut bytes = 0;
-        for item in list {
-            asked.put(ITEM, &item);
-            if let Value::Object(members) = &mut document {
-                members.insert(ITEM.into(), item);
+        let total = list.len();
+        for (at, item) in list.into_iter().enumerate() {
+            if let Some((_, why)) = broken.next_if(|(place, _)| *place == at) {
+                mapped.refused.push((at, format!("is not JSON: {why}")));
+                continue;
             }
-            bytes += self.one(&document, &asked, &mut mapped)?;
-            if bytes > MAPPED_BYTES_MAX {
-                let fault = format!("becomes more than {MAPPED_BYTES_MAX} bytes of events");
-                return Err(Error::invalid("body", fault));
-            }
+            let beyond = if at >= DIALECT_EVENTS_MAX {
+                format!("has {total} entries; at most {DIALECT_EVENTS_MAX} are taken")
+            } else if bytes > MAPPED_BYTES_MAX {
+                format!("becomes more than {MAPPED_BYTES_MAX} bytes of events")
+            } else {
+                asked.put(ITEM, &item);
+                if let Value::Object(members) = &mut document {
+                    members.insert(ITEM.into(), item);
+                }
+                match self.one(&document, &asked, &mut mapped) {
+                    Ok(added) => bytes += added,
+                    Err(Error::Invalid(violations)) => {
+                        let texts = violations.into_iter().map(|it| it.description);
+                        mapped
+                            .refused
+                            .push((at, texts.collect::<Vec<_>>().join("; ")));
+                    }
+                    Err(other) => return Err(other),
+                }
+                continue;
+            };
+            // The others are not looked at.
+            mapped
+                .refused
+                .extend((at..total).map(|at| (at, beyond.clone())));
+            break;
         }
         Ok(mapped)
     }
@@ -184,7 +223,7 @@ impl<'a> Ready<'a> {
             },
             // What is not true says nothing: an operator may have acknowledged it here.
             acknowledged: is(&self.acknowledged).filter(|it| *it),
-            metadata_fields: metadata(kept.unwrap_or(data)),
+            metadata_fields: Some(metadata(kept.unwrap_or(data))),
             ..Event::default()
         };
         let texts = event.summary.len() + event.body.len() + event.name.len();
@@ -212,13 +251,13 @@ impl<'a> Ready<'a> {
         };
         let mut mapped = severity.map.iter();
         let mapped = mapped.find(|(value, _)| value.to_lowercase() == said);
-        let own = || Severity::from_word(&said);
+        let own = || severity::of_word(&said).and_then(|it| Severity::from_number(it.into()));
         mapped.map(|(_, it)| *it).or_else(own).or(severity.default)
     }
 }
 
-/// What of a document is kept with its event: all of it but the request, unless it is too large.
-fn metadata(data: &Value) -> Option<Struct> {
+/// What of a document is kept with its event: all of it but the request.
+fn metadata(data: &Value) -> Struct {
     let kept = match data {
         Value::Object(members) => {
             let members = members.iter().filter(|(name, _)| *name != REQUEST);
@@ -228,9 +267,8 @@ fn metadata(data: &Value) -> Option<Struct> {
         }
         other => other.clone(),
     };
-    let is_fitting = kept.to_string().len() <= MAPPED_DATA_BYTES_MAX;
     let fields = BTreeMap::from([("data".to_owned(), wire(&kept, 0))]);
-    is_fitting.then_some(Struct { fields })
+    Struct { fields }
 }
 
 /// A value on the wire; what lies too deep becomes text.

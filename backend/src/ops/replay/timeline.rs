@@ -170,6 +170,7 @@ fn event(occurrence: &Occurrence, at_ms: i64) -> IncomingEvent {
         acknowledged: None,
         timestamp_ms: at_ms,
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }
 

@@ -20,6 +20,7 @@ use super::{
     body::{Ends, Small, UntilEnded, Way},
     capacity::{Capacities, Holder, Share},
     deadline::{late, timeout_asked},
+    inflate::{self, Inflated},
     line::Line,
     origin::Origin,
     rate_limit,
@@ -27,7 +28,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    limits::STRANGER_REQUEST_BYTES_MAX,
+    limits::{DIALECT_BYTES_MAX, REQUEST_BYTES_MAX, STRANGER_REQUEST_BYTES_MAX},
     oidc::SignIns,
     ops::{
         audit::AuditLog,
@@ -35,13 +36,16 @@ use crate::{
     },
     rpc::{
         audit as audit_line,
-        methods::{Method, Need, method},
+        methods::{EXPORT_LOGS, Method, Need, PUT_EVENTS, method},
     },
     store::audit::{self, By},
 };
 
 /// The header of the published interface; gRPC metadata of the same name.
 const API_KEY_HEADER: &str = "zenoss-api-key";
+
+/// Names the dialect that a request was translated from.
+pub const DIALECT_HEADER: &str = "bellwether-dialect";
 
 /// The methods by which a caller may end its own key; their answers still arrive.
 const ENDING: [&str; 2] = [
@@ -327,6 +331,24 @@ impl Guard {
     }
 }
 
+/// Bytes of a message of `PutEvents` with these headers.
+pub fn intake_bytes_max(headers: &HeaderMap) -> usize {
+    if headers.contains_key(DIALECT_HEADER) {
+        DIALECT_BYTES_MAX
+    } else {
+        REQUEST_BYTES_MAX
+    }
+}
+
+/// Bytes of a message of a call.
+fn bytes_max(method: &Method, headers: &HeaderMap) -> usize {
+    match method.path {
+        EXPORT_LOGS => DIALECT_BYTES_MAX,
+        PUT_EVENTS => intake_bytes_max(headers),
+        _ => REQUEST_BYTES_MAX,
+    }
+}
+
 fn unknown_method() -> Error {
     Error::Unimplemented("this service does not have the method that was called".into())
 }
@@ -468,6 +490,8 @@ impl Admitted {
             } => body,
             ends => Body::new(UntilEnded::new(body, way, ends.clone())),
         };
+        let is_packed = inflate::takes(request.headers_mut());
+        let bytes_max = bytes_max(method, request.headers());
         let may_end_its_key = ENDING.contains(&request.uri().path());
         if let Some(caller) = &caller {
             request.extensions_mut().insert(caller.clone());
@@ -475,10 +499,18 @@ impl Admitted {
         let request = request.map(|body| {
             let body = until_ended(body, Way::In);
             if caller.is_none() {
-                return Body::new(Small::new(body, STRANGER_REQUEST_BYTES_MAX));
+                let body = Body::new(Small::new(body, STRANGER_REQUEST_BYTES_MAX));
+                return if is_packed {
+                    Body::new(Inflated::new(body, STRANGER_REQUEST_BYTES_MAX))
+                } else {
+                    body
+                };
             }
             match &share {
-                Some(share) if !method.class.is_streaming() => share.measure(body),
+                Some(share) if !method.class.is_streaming() => {
+                    share.measure(body, bytes_max, is_packed)
+                }
+                _ if is_packed => Body::new(Inflated::new(body, bytes_max)),
                 _ => body,
             }
         });
@@ -490,7 +522,8 @@ impl Admitted {
                 Err(_elapsed) => return Ok(late().into_http()),
             },
         };
-        let response = response.map(Body::new);
+        let mut response = response.map(Body::new);
+        inflate::offer(response.headers_mut());
         if let (Some(audit), Some(caller)) = (method.audit, &caller)
             && !response.headers().contains_key(Status::GRPC_STATUS)
         {

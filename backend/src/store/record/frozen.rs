@@ -128,6 +128,8 @@ fn occurrences(differences: &mut Differences) {
     differences.record("assigned occurrence", &assigned, false);
     let traced = samples::traced_occurrence();
     differences.record("traced occurrence", &traced, false);
+    let reported = samples::reported_occurrence();
+    differences.record("reported occurrence", &reported, false);
 }
 
 /// Silences of every kind.

@@ -409,11 +409,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("senders.log_floor", |settings, value| {
-        settings.service.gateway.senders.log_floor = severity(value)?;
+        settings.service.gateway.senders.logs.floor = severity(value)?.into();
         Ok(())
     }),
     Setting::new("senders.log_dimensions", |settings, value| {
-        settings.service.gateway.senders.log_dimensions = unit::list(value, value::text)?;
+        settings.service.gateway.senders.logs.dimensions = unit::list(value, value::text)?;
         Ok(())
     }),
 ];
@@ -542,6 +542,7 @@ impl super::Settings {
         }
         config.hosts = service.hosts.clone();
         config.proxies = service.proxies.clone();
+        config.logs = service.gateway.senders.logs.clone();
         let own = &mut config.egress.own;
         own.push(self.rest_listen.unwrap_or(Self::REST_LISTEN));
         own.extend(service.metrics.listen);
