@@ -1,6 +1,7 @@
 //! The settings of the service: plain data, made once by whoever starts it.
 
 mod authorities;
+mod no_proxy;
 mod oidc;
 
 use std::{borrow::Cow, net::SocketAddr, path::PathBuf, time::Duration};
@@ -14,6 +15,7 @@ pub use bellwether_proto::{
     listen::{Hosts, Origins, Proxies},
     otlp::Settings as LogSettings,
 };
+pub use no_proxy::NoProxy;
 pub use oidc::OidcConfig;
 
 use crate::secret::Secret;
@@ -283,9 +285,13 @@ pub struct EgressConfig {
     pub authorities: Authorities,
     /// What requests go through; none connects itself.
     pub proxy: Option<ProxyConfig>,
+    /// Whether the proxy resolves names. The guard judges no address then.
+    pub proxy_by_name: bool,
+    /// Hosts that are reached without the proxy.
+    pub no_proxy: NoProxy,
 }
 
-/// An HTTP proxy that requests go through with `CONNECT`.
+/// An HTTP proxy that forwards requests to `http` addresses, and connects to `https` ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyConfig {
     /// Its host name or address.

@@ -60,7 +60,9 @@ pub(crate) trait DestinationType: Send + Sync + 'static {
     const BYTES_MAX: Option<usize> = None;
 
     /// Whether the receiver keeps a state for each thread, so that many messages cannot be told as one.
-    const KEEPS_STATE: bool = false;
+    fn keeps_state(&self) -> bool {
+        false
+    }
 
     /// Looks for what is wrong with the settings, secrets filled in.
     fn check(&self, checks: &mut Checks<'_>);
@@ -134,10 +136,7 @@ pub fn check(kind: &DestinationKind, guard: Option<&Guard>) -> Vec<Violation> {
 
 /// Whether many messages may be told as one to a destination.
 pub fn takes_digests(kind: &DestinationKind) -> bool {
-    fn keeps_state<T: DestinationType>(_: &T) -> bool {
-        T::KEEPS_STATE
-    }
-    !with_type!(kind, settings => keeps_state(settings))
+    !with_type!(kind, settings => settings.keeps_state())
 }
 
 /// Who gets to see the secrets of a destination, as paths and addresses.

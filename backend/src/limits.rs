@@ -355,6 +355,11 @@ pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;
 /// Attempts of one delivery that stops of the service cut off, after which it is given up: its message
 /// may be what stops the service. None of them counts as one of the attempts that it gets.
 pub const CUT_OFFS_MAX: u32 = 16;
+/// Further parameters of a request for an OAuth token.
+pub const OAUTH_PARAMS_MAX: usize = 20;
+/// Messages that a destination refuses alike in a row, with none taken between them, after which the
+/// destination is taken to be at fault and no longer each message.
+pub const REFUSALS_ALIKE_MAX: usize = 20;
 /// Attempts of one delivery that are answered.
 pub const ATTEMPTS_MAX: usize = 100;
 /// Tests of destinations that are under way at once.

@@ -4,6 +4,7 @@
 //! took and what it refused. On demand it misbehaves as providers and networks do.
 
 pub mod certificates;
+pub mod connections;
 pub mod mail;
 pub mod msteams;
 pub mod pagerduty;

@@ -5,8 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use crate::{
     clock::Clock,
     delivery::{
-        breaker::Breaker, ledger::Ledger, notices::Notices, queue::DestinationQueue,
-        queues::Queues, resync::Resync,
+        ledger::Ledger, notices::Notices, queue::DestinationQueue, queues::Queues, resync::Resync,
     },
     domain::{Delivery, Destination, Health, HealthState, RecordId},
     error::Error,
@@ -287,7 +286,7 @@ impl Follower {
             queue.unreadable = false;
             // What was held against another address, or against other secrets, says nothing of these.
             if queue.paused && !paused || before != now {
-                queue.breaker = Breaker::default();
+                queue.forgive();
             }
             queue.paused = paused;
         }

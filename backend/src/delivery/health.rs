@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
-    destination::{Advice, Report, Verdict, verdict::Fault},
+    destination::{Report, Verdict, verdict::Fault},
     domain::{Destination, Health, HealthState, Outcome, RecordId},
 };
 
@@ -60,8 +60,7 @@ fn judged(
     let failing = old.filter(|health| health.state == HealthState::Failing);
     let failing_since_ms = failing.map_or(now_ms, |health| health.since_ms);
     let lasted_ms = now_ms.saturating_sub(failing_since_ms);
-    let pauses = verdict.advice == Advice::Pause || lasted_ms >= millis(pause_after);
-    let (state, since_ms) = if pauses {
+    let (state, since_ms) = if lasted_ms >= millis(pause_after) {
         (HealthState::Paused, now_ms)
     } else {
         (HealthState::Failing, failing_since_ms)
@@ -120,11 +119,5 @@ mod tests {
             step(Some(&paused), &Verdict::delivered("late"), 61_001),
             None
         );
-    }
-
-    #[test]
-    fn a_receiver_that_is_gone_for_good_pauses_at_once() {
-        let gone = Verdict::rejected("410 Gone", Advice::Pause);
-        assert_eq!(step(None, &gone, 1_000).unwrap().state, HealthState::Paused);
     }
 }

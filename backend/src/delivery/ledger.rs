@@ -172,6 +172,11 @@ impl Ledger {
         std::mem::take(&mut self.dead_digests)
     }
 
+    /// The destination of a delivery that is leased here.
+    pub(crate) fn destination(&self, delivery: RecordId) -> Option<RecordId> {
+        Some(self.unrecorded.get(&delivery)?.destination)
+    }
+
     /// Keeps the end of an attempt until it is recorded; answers the destination.
     pub(crate) fn end(&mut self, delivery: RecordId, report: &Arc<Report>) -> Option<RecordId> {
         self.finish(delivery, LeaseEnd::Made(Arc::clone(report)))

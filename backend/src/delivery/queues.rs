@@ -197,6 +197,18 @@ impl Queues {
         Some(Next::Begin(lease, timeout))
     }
 
+    /// Judges an attempt's end by those before it; answers the messages that ended and were refused for
+    /// what their destination is.
+    pub(crate) fn judge(
+        &mut self,
+        destination: RecordId,
+        delivery: RecordId,
+        report: &mut Report,
+    ) -> Vec<RecordId> {
+        let queue = self.all.get_mut(&destination);
+        queue.map_or_else(Vec::new, |queue| queue.refusals.judge(delivery, report))
+    }
+
     /// Takes note of an attempt's end.
     pub(crate) fn ended(
         &mut self,
@@ -242,9 +254,7 @@ impl Queues {
     /// Moves along with a clock that was set.
     pub(crate) fn shift(&mut self, by_ms: i64) {
         for queue in self.all.values_mut() {
-            queue.breaker.shift(by_ms);
-            queue.rate.shift(by_ms);
-            queue.expect(i64::MIN);
+            queue.shift(by_ms);
         }
     }
 }

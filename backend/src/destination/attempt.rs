@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{
     Advice, Verdict,
-    http::{Answer, HttpRequest, SendFailure, USER_AGENT},
+    http::{Answer, HttpClient, HttpRequest, SendFailure, USER_AGENT},
     outlets::Outlets,
     transcript::{EXPLANATION_BYTES_MAX, Masker},
 };
@@ -45,6 +45,8 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) trace: Option<TraceContext>,
     /// Knows the destination's secrets.
     pub(super) masker: Masker,
+    /// What requests go through.
+    pub(super) http: HttpClient,
     /// What all attempts share.
     pub(super) outlets: &'a Outlets,
 }
@@ -120,9 +122,10 @@ impl AttemptContext<'_> {
             response: None,
         };
         let left = self.timeout.saturating_sub(self.begun.elapsed());
-        let result = self.outlets.http.send(request, left).await;
+        let result = self.http.send(request, left).await;
         let result = result.map_err(|failure| match failure {
             SendFailure::NoAnswer(_left) => SendFailure::NoAnswer(self.timeout),
+            SendFailure::NotSent(_left) => SendFailure::NotSent(self.timeout),
             other => other,
         });
         match &result {
@@ -133,7 +136,9 @@ impl AttemptContext<'_> {
                     body: self.masker.mask_body(&answer.body),
                 });
             }
-            Err(SendFailure::Blocked(_) | SendFailure::Unreachable(_)) => transcript.request = None,
+            Err(
+                SendFailure::Blocked(_) | SendFailure::Unreachable(_) | SendFailure::NotSent(_),
+            ) => transcript.request = None,
             Err(SendFailure::NoAnswer(_) | SendFailure::Unknown(_)) => {}
         }
         (result, transcript)

@@ -14,7 +14,9 @@ use crate::{
 impl DestinationType for EventTemplates {
     type Message = IncomingEvent;
 
-    const KEEPS_STATE: bool = true;
+    fn keeps_state(&self) -> bool {
+        true
+    }
 
     fn check(&self, checks: &mut Checks<'_>) {
         for (field, text) in self.templates() {

@@ -12,9 +12,11 @@ impl DestinationType for PagerDuty {
     /// An event without `routing_key`.
     type Message = Value;
 
-    const KEEPS_STATE: bool = true;
-
     const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
+
+    fn keeps_state(&self) -> bool {
+        true
+    }
 
     fn check(&self, checks: &mut Checks<'_>) {
         checks.secret("routingKey", &self.routing_key);

@@ -11,7 +11,7 @@ use super::{
     AttemptContext, DestinationType, Ending, EventSink, Report,
     dial::{Dialer, SystemResolver},
     egress::Guard,
-    http::HttpClient,
+    http::{HttpClient, route::Route},
     made,
     mail_server::MailServer,
     of_type,
@@ -52,6 +52,9 @@ pub struct SendRequest<'a> {
     pub thread: Option<&'a str>,
     /// How long it may take in all.
     pub timeout: Duration,
+    /// Whether it goes over connections of its own, as a test does: one that is kept from earlier messages
+    /// may work where a new one would not, and the other way round.
+    pub is_fresh: bool,
 }
 
 impl Sender {
@@ -67,11 +70,11 @@ impl Sender {
         let limit = config.delivery.connect_timeout;
         let dialer = Dialer::new(guard, Arc::new(SystemResolver), limit);
         let authorities = &config.egress.authorities;
-        let roots = Arc::new(tls::roots(authorities.certificates()));
+        let trust = tls::Trust::new(authorities.certificates());
         let mail_server = config.smtp.clone();
         Self(Arc::new(Outlets {
             clock,
-            http: HttpClient::new(dialer.clone(), roots, config.egress.proxy.clone()),
+            http: HttpClient::new(dialer.clone(), trust, Route::new(&config.egress)),
             dialer,
             providers: config.providers.clone(),
             mail_server: mail_server.map(|smtp| MailServer::new(smtp, authorities)),
@@ -161,9 +164,19 @@ impl Sender {
             timeout: request.timeout,
             trace,
             masker: masker(request.kind),
+            http: if request.is_fresh {
+                outlets.http.fresh()
+            } else {
+                outlets.http.clone()
+            },
             outlets,
         };
         let (mut verdict, transcript) = settings.send(&mut attempt, message).await;
+        let is_sent =
+            transcript.request.is_some() && !matches!(request.kind, DestinationKind::Event(_));
+        if request.is_fresh && is_sent {
+            verdict.explanation.push_str(" (over a new connection)");
+        }
         // A template that gave way to the default must not go unseen.
         if let Some(warning) = warnings.first() {
             verdict.explanation = format!("{} ({warning})", verdict.explanation);

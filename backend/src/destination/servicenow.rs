@@ -12,7 +12,9 @@ impl DestinationType for ServiceNow {
     /// An `em_event` record.
     type Message = Value;
 
-    const KEEPS_STATE: bool = true;
+    fn keeps_state(&self) -> bool {
+        true
+    }
 
     fn check(&self, checks: &mut Checks<'_>) {
         checks.url("instanceUrl", &self.instance_url);

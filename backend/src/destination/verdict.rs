@@ -31,7 +31,7 @@ pub struct Verdict {
 pub enum Advice {
     /// Try again as the schedule says.
     Again,
-    /// Try again, not before that much time has passed: the receiver asked for it.
+    /// Try again, not before that much time has passed: the receiver asked for it, for all messages.
     AgainAfter(Duration),
     /// Try again as the schedule says; it helps once somebody mends the destination.
     Mend,
@@ -39,8 +39,6 @@ pub enum Advice {
     FewMore,
     /// Another try would end the same way.
     GiveUp,
-    /// The receiver wants nothing more, ever: pause the destination.
-    Pause,
 }
 
 /// What a failed attempt speaks against.
@@ -60,7 +58,7 @@ impl Verdict {
         match (self.outcome, self.advice) {
             (Outcome::Delivered, _) => None,
             (_, Advice::Again | Advice::AgainAfter(_)) => Some(Fault::Receiver),
-            (_, Advice::Mend | Advice::Pause) => Some(Fault::Destination),
+            (_, Advice::Mend) => Some(Fault::Destination),
             (_, Advice::FewMore | Advice::GiveUp) => Some(Fault::Message),
         }
     }

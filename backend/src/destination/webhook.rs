@@ -31,6 +31,11 @@ pub(crate) struct Body {
 impl DestinationType for Webhook {
     type Message = Body;
 
+    /// Where a closing is sent otherwise than an opening, the receiver keeps what was opened.
+    fn keeps_state(&self) -> bool {
+        self.on_clear.is_some()
+    }
+
     fn check(&self, checks: &mut Checks<'_>) {
         check::check(self, checks);
     }

@@ -140,6 +140,18 @@ impl Deliveries {
         Ok(delivery)
     }
 
+    /// Sends a message again that died, unless that was done. What died as a part of a digest stays.
+    ///
+    /// # Errors
+    /// As [`Self::retry`].
+    pub(crate) async fn revive(&self, id: RecordId) -> Result<(), Error> {
+        let old = self.find(id).await?.value;
+        if old.state == DeliveryState::Dead && old.retried_as.is_none() {
+            self.retry(id).await?;
+        }
+        Ok(())
+    }
+
     /// Ends a delivery that has not ended. An attempt under way is not cut off: the delivery ends
     /// as delivered if it succeeds.
     ///

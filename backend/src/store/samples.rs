@@ -86,6 +86,8 @@ pub(crate) fn reaching_webhook() -> Destination {
             client_id: "client".into(),
             client_secret: Secret::new("secret"),
             scope: "alerts".into(),
+            audience: String::new(),
+            params: BTreeMap::new(),
         }));
         webhook.on_clear = Some(Box::new(OnClear {
             url: "https://example.com/{{event.id}}".into(),

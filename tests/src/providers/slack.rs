@@ -29,6 +29,8 @@ pub struct Slack {
     pub token: String,
     /// The channel that the bot is in.
     pub channel: String,
+    /// How messages in threads are refused, where they are.
+    pub refuses_threads: Option<&'static str>,
 }
 
 impl Rules for Slack {
@@ -61,6 +63,10 @@ impl Rules for Slack {
             return no("channel_not_found", faults);
         }
         let thread = arguments.get("thread_ts");
+        if let (Some(error), false) = (self.refuses_threads, thread.is_null()) {
+            let said = json!({"ok": false, "error": error});
+            return Answer::aside(200, said.to_string());
+        }
         faults.unless(
             thread.is_null() || thread == FIRST,
             format!("thread_ts {thread} is no message of the channel"),

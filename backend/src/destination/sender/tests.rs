@@ -106,6 +106,7 @@ fn request<'a>(
         opening: None,
         thread: None,
         timeout: Duration::from_millis(500),
+        is_fresh: false,
     }
 }
 

@@ -3,7 +3,7 @@
 use http::{HeaderValue, header};
 use serde_json::Value;
 
-use super::classify::judge;
+use super::classify::{judge, refuses_thread};
 use crate::{
     destination::{AttemptContext, Ending, Verdict},
     domain::{Transcript, destination::Slack},
@@ -22,10 +22,29 @@ pub(super) async fn send(slack: &Slack, attempt: &AttemptContext<'_>, mut body: 
         return (verdict, Transcript::default());
     };
     let extra = Some((header::AUTHORIZATION, bearer));
-    let (result, transcript) = attempt.post_json(url, extra, body.to_string()).await;
-    let verdict = match &result {
+    let post = async |body: &Value| {
+        let (url, extra) = (url.clone(), extra.clone());
+        attempt.post_json(url, extra, body.to_string()).await
+    };
+    let (mut result, mut transcript) = post(&body).await;
+    let mut is_in_thread = attempt.thread.is_some();
+    if is_in_thread && matches!(&result, Ok(answer) if refuses_thread(answer)) {
+        // The thread was deleted or locked. The message is worth more than its place.
+        if let Some(message) = body.as_object_mut() {
+            message.remove("thread_ts");
+            message.remove("reply_broadcast");
+        }
+        (result, transcript) = post(&body).await;
+        is_in_thread = false;
+    }
+    let mut verdict = match &result {
         Ok(answer) if answer.status.is_success() => judge(attempt, answer),
         other => attempt.judge(other),
     };
+    if attempt.thread.is_some() && !is_in_thread {
+        verdict
+            .explanation
+            .push_str("; its thread cannot be answered, so it went to the channel");
+    }
     (verdict, transcript)
 }

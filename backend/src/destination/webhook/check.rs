@@ -1,6 +1,9 @@
 //! What a webhook must be set to.
 
-use std::{collections::HashSet, ops::RangeInclusive, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::RangeInclusive,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{
@@ -8,11 +11,9 @@ use http::{
     header::{AUTHORIZATION, CONTENT_TYPE},
 };
 
-use rustls::RootCertStore;
-
 use crate::{
     destination::{
-        Checks, DestinationType as _,
+        Checks, DestinationType as _, oauth,
         tls::{self, BadIdentity, Identity},
         webhook::address,
     },
@@ -21,8 +22,8 @@ use crate::{
         destination::{Auth, Expect, Header, HeaderValue, Webhook},
     },
     limits::{
-        HEADER_VALUE_BYTES_MAX, HEADERS_MAX, PEM_BYTES_MAX, SETTING_BYTES_MAX, STATUSES_MAX,
-        VALUE_MAP_MAX, VALUE_NAME_MAX, VALUES_MAX,
+        HEADER_VALUE_BYTES_MAX, HEADERS_MAX, OAUTH_PARAMS_MAX, PEM_BYTES_MAX, SETTING_BYTES_MAX,
+        STATUSES_MAX, VALUE_MAP_MAX, VALUE_NAME_MAX, VALUES_MAX,
     },
     matching::DocumentQuery,
     template::{OWN_VALUES, Template, is_variable},
@@ -124,16 +125,41 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
             client_id,
             client_secret,
             scope,
+            audience,
+            params,
         } => {
             checks.url("auth.oauth2.tokenUrl", token_url);
             checks.setting("auth.oauth2.clientId", client_id);
             checks.secret("auth.oauth2.clientSecret", client_secret);
             checks.one_line("auth.oauth2.scope", scope);
+            checks.one_line("auth.oauth2.audience", audience);
+            check_params(params, checks);
         }
         Auth::Mtls {
             certificate,
             private_key,
         } => check_mtls(webhook, certificate, private_key, checks),
+    }
+}
+
+/// Checks the further parameters of a request for a token.
+fn check_params(params: &BTreeMap<String, String>, checks: &mut Checks<'_>) {
+    const FIELD: &str = "auth.oauth2.params";
+    if params.len() > OAUTH_PARAMS_MAX {
+        let count = params.len();
+        let fault = format!("holds {count}; at most {OAUTH_PARAMS_MAX} are kept");
+        checks.add(FIELD, fault);
+    }
+    for (name, value) in params.iter().take(OAUTH_PARAMS_MAX) {
+        let shown: String = name.chars().take(100).collect();
+        let path = format!("{FIELD}[{shown}]");
+        if name.trim().is_empty() {
+            checks.add(&path, "has no name");
+        } else if oauth::OWN_PARAMS.contains(&name.as_str()) {
+            checks.add(&path, "is sent by the service itself; leave it out");
+        }
+        checks.one_line(&path, name);
+        checks.one_line(&path, value);
     }
 }
 
@@ -164,9 +190,8 @@ fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks
         certificate: certificate.to_owned(),
         private_key: private_key.clone(),
     };
-    let roots = Arc::new(RootCertStore::empty());
-    match tls::client_config_of(roots, &identity) {
-        Ok(_) => {}
+    match tls::check_identity(&identity) {
+        Ok(()) => {}
         Err(BadIdentity::Certificate) => checks.add(CERTIFICATE, "holds no certificate in PEM"),
         Err(BadIdentity::Key) => {
             checks.add(

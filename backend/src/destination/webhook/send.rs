@@ -9,7 +9,7 @@ use crate::{
     destination::{
         AttemptContext, Ending, Verdict,
         http::{Answer, HttpRequest, SendFailure},
-        oauth::{Grant, with_token},
+        oauth::{ClientShown, Grant, with_token},
         signature,
         tls::Identity,
     },
@@ -108,6 +108,8 @@ async fn with_auth(
             client_id,
             client_secret,
             scope,
+            audience,
+            params,
         }) => {
             let grant = Grant {
                 token_url,
@@ -115,6 +117,9 @@ async fn with_auth(
                 client_secret: client_secret.reveal(),
                 refresh_token: "",
                 scope,
+                audience,
+                params,
+                client: ClientShown::Either,
             };
             return with_token(attempt, grant, &request).await;
         }

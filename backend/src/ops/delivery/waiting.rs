@@ -16,6 +16,9 @@ use crate::{
 /// Deliveries that are counted before one that waits; more are told as this many.
 const COUNTED_MAX: usize = 10_000;
 
+/// Why a delivery waits for the time that the receiver stated.
+const ASKED: &str = "the receiver asks to wait until then (`Retry-After`)";
+
 /// What keeps all deliveries to a destination waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
@@ -25,6 +28,11 @@ pub enum Hold {
     Breaker {
         /// When.
         probe_ms: i64,
+    },
+    /// The receiver asks to be sent nothing until then.
+    Asked {
+        /// When, in milliseconds since 1970.
+        until_ms: i64,
     },
     /// As many attempts began within a minute as may.
     Rate {
@@ -128,6 +136,7 @@ impl Deliveries {
                     .into(),
                 Some(probe_ms.max(due_ms)),
             ),
+            Some(Hold::Asked { until_ms }) => waiting(ASKED.into(), Some(until_ms.max(due_ms))),
             // What is due later than all of these is not behind them.
             Some(_) if due_ms > now_ms => waiting(String::new(), Some(due_ms)),
             Some(Hold::Rate {

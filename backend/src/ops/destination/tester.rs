@@ -167,6 +167,7 @@ impl Works {
             opening: None,
             thread: None,
             timeout,
+            is_fresh: true,
         };
         let report = self.sender.send(request).await;
         let attempt = attempt::ended(&attempt, &report);

@@ -191,6 +191,7 @@ async fn what_lets_a_webhook_reach_further_is_checked_field_by_field() {
             client_id: "bellwether".into(),
             client_secret: secret.into(),
             scope: String::new(),
+            ..v1::OAuth2Auth::default()
         })))
     };
     let value = |name: &str, from: &str| {
@@ -281,6 +282,7 @@ async fn secrets_of_a_webhook_stay_with_every_address_that_they_go_to() {
                     client_id: "bellwether".into(),
                     client_secret: secret.into(),
                     scope: String::new(),
+                    ..v1::OAuth2Auth::default()
                 };
                 let auth = Some(WireAuth::Oauth2(oauth));
                 it.auth = Some(v1::WebhookAuth { auth });

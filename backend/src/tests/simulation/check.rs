@@ -210,6 +210,8 @@ impl Scenario {
                     // It was deleted before it could refuse, or while it did.
                     state => state == DeliveryState::Cancelled && made <= 1,
                 },
+                // All attempts were made before it was mended.
+                (Mood::Gone, DeliveryState::Dead) => made == self.schedule.len(),
                 (Mood::Hangs, state) => state == DeliveryState::Dead && made == 2,
                 (_, state) => state == DeliveryState::Delivered,
             };

@@ -177,6 +177,8 @@ fn auth(wire: v1::WebhookAuth, faults: &mut Vec<Violation>) -> Option<Auth> {
             client_id: wire.client_id,
             client_secret: Secret::new(wire.client_secret),
             scope: wire.scope,
+            audience: wire.audience,
+            params: wire.params.into_iter().collect(),
         },
         WireAuth::Mtls(wire) => Auth::Mtls {
             certificate: wire.certificate,

@@ -117,11 +117,15 @@ fn auth(auth: Auth) -> v1::WebhookAuth {
             client_id,
             client_secret,
             scope,
+            audience,
+            params,
         } => WireAuth::Oauth2(v1::OAuth2Auth {
             token_url,
             client_id,
             client_secret: client_secret.to_string(),
             scope,
+            audience,
+            params: params.into_iter().collect(),
         }),
         Auth::Mtls {
             certificate,

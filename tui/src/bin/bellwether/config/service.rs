@@ -9,8 +9,8 @@ use std::{net::SocketAddr, time::Duration};
 use bellwether_backend::{
     config::{
         AuditConfig, Authorities, Config, DeliveryConfig, EgressConfig, Hosts, LifetimeConfig,
-        Origins, ProviderConfig, Proxies, ProxyConfig, ReleaseConfig, SmtpConfig, SmtpSecurity,
-        StoreConfig,
+        NoProxy, Origins, ProviderConfig, Proxies, ProxyConfig, ReleaseConfig, SmtpConfig,
+        SmtpSecurity, StoreConfig,
     },
     domain::Secret,
     limits::{STORE_CONNECTIONS_APART, STORE_CONNECTIONS_MAX},
@@ -237,6 +237,16 @@ pub(super) const SETTINGS: &[Setting] = &[
         let proxy = unit::text_or_empty(value)?;
         let proxy = (!proxy.is_empty()).then(|| ProxyConfig::parse(&proxy));
         settings.service.egress.proxy = proxy.transpose()?;
+        Ok(())
+    }),
+    Setting::new("egress.proxy_by_name", |settings, value| {
+        settings.service.egress.proxy_by_name = value::flag(value)?;
+        Ok(())
+    }),
+    Setting::new("egress.no_proxy", |settings, value| {
+        let hosts = unit::list(value, value::text)?;
+        let hosts = hosts.iter().map(String::as_str);
+        settings.service.egress.no_proxy = NoProxy::parse(hosts)?;
         Ok(())
     }),
     Setting::new("smtp.host", |settings, value| {
