@@ -411,6 +411,7 @@ impl Decision<'_> {
         let keys = job.events.iter().map(|_| new_id(self.now_ms));
         let keys: Vec<_> = keys.collect();
         let has_others = job.events.len() > 1;
+        self.past.causes().begin_request();
         let mut foreseen = if has_others && self.snapshot.inhibitions().is_any() {
             self.foresee(job, &keys, lines)
         } else {
@@ -448,7 +449,6 @@ impl Decision<'_> {
             *counts.entry(accepted.id).or_default() += 1;
         }
         let (inhibitions, causes) = (self.snapshot.inhibitions(), self.past.causes());
-        causes.begin_request();
         let mut copies: HashMap<EventId, Line> = HashMap::new();
         let mut foreseen = Vec::with_capacity(job.events.len());
         for (accepted, key) in job.events.iter().zip(keys) {

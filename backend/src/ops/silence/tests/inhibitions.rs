@@ -284,6 +284,29 @@ async fn requests_at_once_are_decided_each_as_a_whole() {
 }
 
 #[tokio::test]
+async fn requests_that_are_committed_together_are_decided_one_after_the_other() {
+    let world = World::under(&[notified_of_all(0)]).await;
+    let inhibition = Inhibition {
+        linger_ms: 0,
+        ..inhibition()
+    };
+    save(&world, &inhibition).await;
+    let node = world.node();
+    let mut end = samples::event("a");
+    up(&mut end);
+    let mut effect = samples::event("a");
+    effect.dimensions.insert("disk".into(), "later".into());
+    let mut requests = vec![request(&world, "a", 1, 0), vec![end], vec![effect]];
+    for event in requests.iter_mut().flatten() {
+        event.timestamp_ms = world.clock.now_ms();
+    }
+    let requests = requests.into_iter().map(|it| node.intake.submit(it, None));
+    futures_util::future::join_all(requests).await;
+    let sent = sent(&world).await;
+    assert_eq!(sent, ["host-down a", "host-down a clear", "disk-full a"]);
+}
+
+#[tokio::test]
 async fn what_counts_of_a_cause_is_what_it_is_after_the_whole_request() {
     // What the cause's events are, and whether an effect that stands anywhere among them is held.
     type Change = fn(&mut IncomingEvent);
