@@ -201,6 +201,7 @@ fn the_standard_document_is_the_contracts() {
             "severity": 4,
             "status": 1,
             "acknowledged": false,
+            "flapping": false,
             "count": 1,
             "dimensions": {"host": "db-1.example.com", "source": "bellwether-test"},
             "fields": {"mount": "/var", "usedPercent": 97.5},
