@@ -78,3 +78,4 @@ mod upgrade;
 mod views;
 mod weather;
 mod web;
+mod whole_requests;
