@@ -18,6 +18,7 @@ mod outlets;
 mod pagerduty;
 #[cfg(test)]
 pub(crate) mod receiver;
+mod renderers;
 pub mod sender;
 mod servicenow;
 pub(crate) mod signature;
@@ -33,28 +34,29 @@ pub(crate) mod transcript;
 pub mod verdict;
 mod webhook;
 
-use std::any::Any;
+use std::{any::Any, borrow::Cow};
 
 use serde_json::Value;
 
 use crate::{
     domain::{Content, DestinationKind},
-    error::Violation,
-    message::{Context, Facts},
+    error::{Error, Violation},
+    message::{Context, Exceeded, Facts},
 };
 use attempt::{AttemptContext, Ending};
 use check::Checks;
 
 pub use egress::Guard;
+pub use renderers::Renderers;
 pub use sender::{SendRequest, Sender};
 pub use sink::EventSink;
 pub use verdict::{Advice, Report, Verdict};
 pub use webhook::{is_plain_header, is_secret_header};
 
 /// What a type of destination has to say for itself; implemented by its settings.
-pub(crate) trait DestinationType: Send + Sync + 'static {
+pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     /// What is sent, without addresses and secrets.
-    type Message: Send;
+    type Message: Send + 'static;
 
     /// The most that the provider takes, in bytes; none where no limit is known.
     const BYTES_MAX: Option<usize> = None;
@@ -68,7 +70,7 @@ pub(crate) trait DestinationType: Send + Sync + 'static {
     fn check(&self, checks: &mut Checks<'_>);
 
     /// The templates, by field.
-    fn templates(&self) -> Vec<(&'static str, &str)> {
+    fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
         Vec::new()
     }
 
@@ -127,7 +129,7 @@ pub fn check(kind: &DestinationKind, guard: Option<&Guard>) -> Vec<Violation> {
     let mut checks = Checks::new(kind, guard);
     with_type!(kind, settings => {
         for (field, source) in settings.templates() {
-            checks.template(field, source);
+            checks.template(&field, source);
         }
         settings.check(&mut checks);
     });
@@ -159,6 +161,8 @@ pub struct Rendered {
     pub limit_bytes: Option<usize>,
     /// What went wrong while it was made, for people.
     pub warnings: Vec<String>,
+    /// The first template that takes more than rendering may take; the default stands in its place.
+    pub exceeded: Option<Exceeded>,
 }
 
 /// Makes the message for the content's kind of destination, to look at.
@@ -167,23 +171,36 @@ pub fn render(content: &Content, around: &Context<'_>) -> Rendered {
 }
 
 fn shown<T: DestinationType>(settings: &T, content: &Content, around: &Context<'_>) -> Rendered {
-    let (message, warnings) = made(settings, content, around);
+    let Made {
+        message,
+        warnings,
+        exceeded,
+    } = made(settings, content, around);
     Rendered {
         shown: T::shown(&message),
         size_bytes: T::size_bytes(&message),
         limit_bytes: T::BYTES_MAX,
         warnings,
+        exceeded,
     }
 }
 
-/// Makes a message; answers what went wrong as well.
+/// A message, and what went wrong while it was made.
+struct Made<M> {
+    message: M,
+    warnings: Vec<String>,
+    exceeded: Option<Exceeded>,
+}
+
+/// Makes a message.
 fn made<T: DestinationType>(
     templates: &T,
     content: &Content,
     around: &Context<'_>,
-) -> (T::Message, Vec<String>) {
+) -> Made<T::Message> {
     let mut facts = Facts::new(content, around);
     let message = templates.message(&mut facts);
+    let exceeded = facts.exceeded;
     let mut warnings = facts.warnings;
     if let Some(limit) = T::BYTES_MAX {
         let size = T::size_bytes(&message);
@@ -192,5 +209,40 @@ fn made<T: DestinationType>(
             warnings.push(warning);
         }
     }
-    (message, warnings)
+    Made {
+        message,
+        warnings,
+        exceeded,
+    }
+}
+
+/// Does what needs the templates of a destination, beside the runtime when one of them may take long.
+///
+/// # Errors
+/// Those of [`Renderers::run`].
+async fn aside<T: DestinationType, M: Send + 'static>(
+    renderers: &Renderers,
+    templates: &T,
+    (content, around): (&Content, &Context<'_>),
+    work: impl FnOnce(&T, &Content, &Context<'_>) -> M + Send + 'static,
+) -> Result<M, Error> {
+    let loops = |source: &str| source.contains("{{#");
+    let own = templates.templates();
+    let mut own = own.iter().map(|(_, source)| source);
+    if !loops(&content.rule.message) && !loops(&around.links.template) && !own.any(|it| loops(it)) {
+        return Ok(work(templates, content, around));
+    }
+    let (templates, content) = (templates.clone(), content.clone());
+    let (id, links) = (around.delivery_id, around.links.clone());
+    let (name, tenant) = (around.destination_name.to_owned(), around.tenant.to_owned());
+    let run = renderers.run(move || {
+        let around = Context {
+            delivery_id: id,
+            destination_name: &name,
+            tenant: &tenant,
+            links: &links,
+        };
+        work(&templates, &content, &around)
+    });
+    run.await
 }

@@ -75,6 +75,13 @@ pub const CLAUSES_MAX: usize = 500;
 pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a rendered template.
 pub const RENDERED_BYTES_MAX: usize = 256 * 1024;
+/// Steps that rendering one template may take: parts of it, entries of lists, look-ups of names, and
+/// each 64 bytes written or compared.
+pub const TEMPLATE_STEPS_MAX: usize = 100_000;
+/// Steps that rendering all templates of one message may take.
+pub const MESSAGE_STEPS_MAX: usize = 200_000;
+/// Steps that the templates and conditions of a mapping may take for one document.
+pub const MAPPING_STEPS_MAX: usize = 4_000_000;
 
 /// Bytes of an event's name or type.
 pub const EVENT_NAME_BYTES_MAX: usize = 256;

@@ -13,6 +13,7 @@ use crate::domain::RecordId;
 
 pub(crate) use check::fault;
 pub use check::{check_message, message_warnings};
+pub use facts::Exceeded;
 pub(crate) use facts::Facts;
 pub use links::{Links, SignLinks};
 

@@ -17,7 +17,7 @@ use crate::{
         Content, RecordId, TraceContext, Transcript,
         delivery::{Request, Response},
     },
-    message::{Context, Facts},
+    message::Context,
 };
 
 /// One attempt: what it is about, and how long it may take.
@@ -55,11 +55,6 @@ pub(crate) struct AttemptContext<'a> {
 pub(crate) type Ending = (Verdict, Transcript);
 
 impl AttemptContext<'_> {
-    /// What there is to tell, for templates of what is not fixed when a notification is decided.
-    pub(super) fn facts(&self) -> Facts<'_> {
-        Facts::new(self.content, &self.around)
-    }
-
     /// The headers that every message carries: its identity, the time, the sender.
     pub(super) fn headers(&self, content_type: &str) -> HeaderMap {
         let id = HeaderValue::from_str(&self.id.to_string()).expect("letters and digits");

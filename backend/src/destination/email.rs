@@ -5,6 +5,8 @@ mod html;
 mod message;
 mod send;
 
+use std::borrow::Cow;
+
 use lettre::Address;
 use serde_json::{Value, json};
 
@@ -61,8 +63,11 @@ impl DestinationType for Email {
         }
     }
 
-    fn templates(&self) -> Vec<(&'static str, &str)> {
-        vec![("subject", &self.subject), ("body", &self.body)]
+    fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
+        vec![
+            ("subject".into(), &self.subject),
+            ("body".into(), &self.body),
+        ]
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Mail {

@@ -3,6 +3,8 @@
 mod message;
 mod send;
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
@@ -20,15 +22,15 @@ impl DestinationType for EventTemplates {
 
     fn check(&self, checks: &mut Checks<'_>) {
         for (field, text) in self.templates() {
-            checks.required(field, text);
+            checks.required(&field, text);
         }
     }
 
-    fn templates(&self) -> Vec<(&'static str, &str)> {
+    fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
         vec![
-            ("nameTemplate", &self.name_template),
-            ("typeTemplate", &self.type_template),
-            ("summaryTemplate", &self.summary_template),
+            ("nameTemplate".into(), &self.name_template),
+            ("typeTemplate".into(), &self.type_template),
+            ("summaryTemplate".into(), &self.summary_template),
         ]
     }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    dial::Dialer, http::HttpClient, mail_server::MailServer, sink::EventSink, tokens::Tokens,
+    Renderers, dial::Dialer, http::HttpClient, mail_server::MailServer, sink::EventSink,
+    tokens::Tokens,
 };
 use crate::{clock::Clock, config::ProviderConfig, message::Links};
 
@@ -19,4 +20,5 @@ pub(super) struct Outlets {
     pub(super) sink: Option<Arc<dyn EventSink>>,
     pub(super) tenant: String,
     pub(super) links: Links,
+    pub(super) renderers: Renderers,
 }

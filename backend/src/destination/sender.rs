@@ -8,7 +8,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use super::{
-    AttemptContext, DestinationType, Ending, EventSink, Report,
+    AttemptContext, DestinationType, Ending, EventSink, Made, Rendered, Renderers, Report, Verdict,
+    aside,
     dial::{Dialer, SystemResolver},
     egress::Guard,
     http::{HttpClient, route::Route},
@@ -16,7 +17,7 @@ use super::{
     mail_server::MailServer,
     of_type,
     outlets::Outlets,
-    tls,
+    shown, tls,
     tokens::Tokens,
     transcript::Masker,
     with_type,
@@ -24,7 +25,11 @@ use super::{
 use crate::{
     clock::Clock,
     config::Config,
-    domain::{Content, DestinationKind, IncomingEvent, Outcome, RecordId, Status, TraceContext},
+    domain::{
+        Content, DestinationKind, IncomingEvent, Outcome, RecordId, Status, TraceContext,
+        Transcript,
+    },
+    error::Error,
     message::{Context, Links},
     trace::{Span, SpanKind},
 };
@@ -82,7 +87,34 @@ impl Sender {
             sink,
             tenant: config.tenant.clone(),
             links,
+            renderers: Renderers::default(),
         }))
+    }
+
+    /// Where its messages are rendered.
+    pub fn renderers(&self) -> Renderers {
+        self.0.renderers.clone()
+    }
+
+    /// Makes the message of an attempt without sending it.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] while the service stops.
+    pub async fn render(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
+        let around = self.context(&request);
+        with_type!(&request.content.destination_kind, settings => {
+            let content = (request.content, &around);
+            aside(&self.0.renderers, settings, content, shown).await
+        })
+    }
+
+    fn context<'a>(&'a self, request: &SendRequest<'a>) -> Context<'a> {
+        Context {
+            delivery_id: request.delivery,
+            destination_name: request.destination_name,
+            tenant: &self.0.tenant,
+            links: &self.0.links,
+        }
     }
 
     /// Says something of this service itself, where there is somebody to take it in.
@@ -145,13 +177,17 @@ impl Sender {
                 };
                 (&current, settings)
             };
-        let around = Context {
-            delivery_id: request.delivery,
-            destination_name: request.destination_name,
-            tenant: &outlets.tenant,
-            links: &outlets.links,
+        let around = self.context(&request);
+        let made = aside(&outlets.renderers, templates, (content, &around), made);
+        let Made {
+            message, warnings, ..
+        } = match made.await {
+            Ok(made) => made,
+            Err(error) => {
+                let verdict = Verdict::unreachable(error.to_string());
+                return (verdict, Transcript::default());
+            }
         };
-        let (message, warnings) = made(templates, content, &around);
         let mut attempt = AttemptContext {
             id: request.delivery,
             rule: request.rule,

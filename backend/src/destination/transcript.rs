@@ -75,6 +75,21 @@ impl Masker {
             .sort_by_key(|needle| std::cmp::Reverse(needle.len()));
     }
 
+    /// Masks what a secret template became, where its author wrote a secret between the variables.
+    pub(crate) fn add_filled(&mut self, template: &str, filled: &str) {
+        let own = template.split("{{").enumerate().map(|(at, part)| match at {
+            0 => part,
+            _ => part.rsplit("}}").next().unwrap_or_default(),
+        });
+        let own: Vec<_> = own.filter(|it| it.len() >= DERIVED_BYTES_MIN).collect();
+        for text in own.iter().copied() {
+            self.add(text);
+        }
+        if !own.is_empty() {
+            self.add(filled);
+        }
+    }
+
     fn add_spellings(&mut self, text: &str) {
         let json = serde_json::Value::from(text).to_string();
         let percent = utf8_percent_encode(text, RESERVED).to_string();

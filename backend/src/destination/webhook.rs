@@ -4,8 +4,11 @@ mod address;
 mod check;
 mod document;
 mod expect;
+mod header;
 mod message;
 mod send;
+
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::{Value, json};
 
@@ -25,7 +28,14 @@ pub(crate) struct Body {
     url: Option<String>,
     /// Its `content-type`.
     content_type: String,
+    /// For a look, as the address: headers that are made of templates and not secret.
+    headers: BTreeMap<String, String>,
     text: String,
+}
+
+/// Whether a text of a webhook is a template.
+fn is_template(text: &str) -> bool {
+    text.contains("{{")
 }
 
 impl DestinationType for Webhook {
@@ -40,17 +50,22 @@ impl DestinationType for Webhook {
         check::check(self, checks);
     }
 
-    fn templates(&self) -> Vec<(&'static str, &str)> {
-        let mut templates = vec![("payload", self.payload.as_str())];
-        let mut address = |field, url| {
-            if address::is_template(url) {
-                templates.push((field, url));
+    fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
+        let mut templates = vec![("payload".into(), self.payload.as_str())];
+        // Without braces these are texts of any kind, and need not be templates.
+        let mut if_template = |field, text| {
+            if is_template(text) {
+                templates.push((field, text));
             }
         };
-        address("url", &self.url);
+        if_template("url".into(), &self.url);
+        if_template("secretUrl".into(), self.secret_url.reveal());
+        for header in &self.headers {
+            if_template(header::path(header).into(), header::text(header));
+        }
         if let Some(on_clear) = &self.on_clear {
-            address("onClear.url", &on_clear.url);
-            templates.push(("onClear.payload", &on_clear.payload));
+            if_template("onClear.url".into(), &on_clear.url);
+            templates.push(("onClear.payload".into(), &on_clear.payload));
         }
         templates
     }
@@ -74,6 +89,9 @@ impl DestinationType for Webhook {
         let mut shown = json!({"contentType": body.content_type, "body": body.text});
         if let Some(url) = &body.url {
             shown["url"] = url.as_str().into();
+        }
+        if !body.headers.is_empty() {
+            shown["headers"] = json!(body.headers);
         }
         shown
     }

@@ -181,6 +181,11 @@ pub struct Content {
 }
 
 impl Content {
+    /// Whether it tells that the occurrence was closed.
+    pub fn is_closing(&self) -> bool {
+        self.clear && self.digest.is_none() && self.occurrence.status == Status::Closed
+    }
+
     /// The occurrence that receivers know it by.
     pub fn known_as(&self) -> OccurrenceId {
         let own = self.occurrence.id();

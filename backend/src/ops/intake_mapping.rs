@@ -21,7 +21,7 @@ use crate::{
     store::{Changes, Direction, Store, engine::Range},
 };
 
-pub use evaluate::{Incoming, Mapped, evaluate};
+pub use evaluate::{Evaluator, Incoming, Mapped, evaluate};
 pub use signature::verify;
 
 /// A mapping as its author describes it, not checked yet.

@@ -98,7 +98,7 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::GetDeliveryResponse>, Status> {
         let id = convert::id(&request.into_inner().id)?;
         let (delivery, attempts) = self.deliveries.get(id).await?;
-        let rendered = would_send(&delivery, &self.installation);
+        let rendered = would_send(&delivery, &self.installation).await?;
         let delivery = Some(v1::Delivery {
             rendered: rendered.map(json::object),
             ..self.shown(delivery, attempts).await?

@@ -20,7 +20,7 @@ use crate::{
     clock::Clock,
     error::Error,
     limits::{MAPPING_HEADERS_MAX, MAPPING_TEST_BYTES_MAX},
-    ops::intake_mapping::{Incoming, MappingDraft, Mappings, evaluate, try_draft, verify},
+    ops::intake_mapping::{Evaluator, MappingDraft, Mappings, try_draft, verify},
 };
 
 /// Entries of a webhook that are wrong, of which the answer says what.
@@ -31,15 +31,22 @@ const REFUSED_SHOWN: usize = 10;
 pub struct IntakeMappingApi {
     mappings: Mappings,
     receiver: DataReceiver,
+    evaluator: Evaluator,
     clock: Arc<dyn Clock>,
 }
 
 impl IntakeMappingApi {
     /// Serves these mappings; events go to that receiver.
-    pub fn new(mappings: Mappings, receiver: DataReceiver, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        mappings: Mappings,
+        receiver: DataReceiver,
+        evaluator: Evaluator,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         Self {
             mappings,
             receiver,
+            evaluator,
             clock,
         }
     }
@@ -138,13 +145,7 @@ impl IntakeMappingService for IntakeMappingApi {
             None => self.mappings.get(&request.name).await?,
         };
         let headers = headers(request.headers)?;
-        let mapped = evaluate(
-            &mapping,
-            Incoming {
-                body: request.body.as_bytes(),
-                headers: &headers,
-            },
-        )?;
+        let mapped = self.evaluator.run(mapping, request.body, headers).await?;
         let now_ms = self.clock.now_ms();
         let faults = mapped.events.iter().enumerate().filter_map(|(at, event)| {
             let faults = fitted(event.clone(), now_ms).err()?;
@@ -170,13 +171,7 @@ impl IntakeMappingService for IntakeMappingApi {
         if let Some(signature) = &mapping.signature {
             verify(signature, &request.body, &headers, self.clock.now_ms())?;
         }
-        let mapped = evaluate(
-            &mapping,
-            Incoming {
-                body: &request.body,
-                headers: &headers,
-            },
-        )?;
+        let mapped = self.evaluator.run(mapping, request.body, headers).await?;
         let events = Events {
             detailed_response: false,
             events: mapped.events,

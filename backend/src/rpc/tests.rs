@@ -51,6 +51,7 @@ use super::{
 use crate::{
     clock::{Clock, ManualClock},
     config::Config,
+    destination::Renderers,
     destination::{Guard as EgressGuard, Sender},
     domain::Role,
     message::Links,
@@ -223,6 +224,7 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
             base: "https://ops.example.com".into(),
             ..Links::default()
         },
+        renderers: Renderers::default(),
     };
     let opens = NotifyOpen::new(deciding.clone(), intake.clone());
     let rules = RuleApi::new(Rules::new(store(), clock()), opens.clone(), installation);

@@ -64,7 +64,7 @@ use crate::{
         fields::FieldsSeen,
         inhibition::{Inhibitions, Previews},
         intake::{Intake, IntakeWorkers},
-        intake_mapping::Mappings,
+        intake_mapping::{Evaluator, Mappings},
         link::{SignedLinks, links},
         notify_open::NotifyOpen,
         receipt::ReceiptSweep,
@@ -353,6 +353,7 @@ impl Modules {
         let installation = Installation {
             tenant: config.tenant.clone(),
             links: links(config, &self.store, &self.clock),
+            renderers: self.sender.renderers(),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
         let ruleset = || Arc::clone(&self.deciding.ruleset);
@@ -403,6 +404,7 @@ impl Modules {
             IntakeMappingServiceServer: IntakeMappingApi::new(
                 Mappings::new(store(), clock()),
                 DataReceiver::new(self.intake.clone(), clock()),
+                Evaluator::new(self.sender.renderers()),
                 clock(),
             ),
             PendingServiceServer: PendingApi::new(self.deciding.clone(), self.intake.clone()),

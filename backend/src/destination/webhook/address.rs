@@ -4,21 +4,17 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::is_template;
 use crate::{
     destination::Checks,
     limits::URL_CHARACTERS_MAX,
     message::Facts,
-    template::{Escape, Template},
+    template::{Budget, Escape, Template},
 };
 
 const WHAT: &str = "the webhook's url";
 /// Bytes of an address when it is filled in.
 const FILLED_BYTES_MAX: usize = 8 * 1024;
-
-/// Whether there are variables in an address.
-pub(super) fn is_template(url: &str) -> bool {
-    url.contains("{{")
-}
 
 /// Checks an address: what stands before its path is the same for every message.
 pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
@@ -72,6 +68,6 @@ pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
 
 /// The address with every variable empty.
 fn blank(template: &Template) -> Cow<'static, str> {
-    let blank = template.render(&Value::Null, Escape::Percent, FILLED_BYTES_MAX);
+    let blank = template.render(&Value::Null, Escape::Percent, &mut Budget::of_message());
     blank.unwrap_or_default().into()
 }

@@ -15,7 +15,7 @@ use crate::{
     destination::{
         Checks, DestinationType as _, oauth,
         tls::{self, BadIdentity, Identity},
-        webhook::address,
+        webhook::{address, header, is_template},
     },
     domain::{
         Secret,
@@ -56,7 +56,7 @@ const FORBIDDEN_PREFIX: &str = "webhook-";
 /// Checks a webhook's settings.
 pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
     match (webhook.url.is_empty(), webhook.secret_url.is_empty()) {
-        (true, false) => checks.url("secretUrl", webhook.secret_url.reveal()),
+        (true, false) => address::check("secretUrl", webhook.secret_url.reveal(), checks),
         (false, false) => checks.add("secretUrl", "is given beside `url`; one of them is enough"),
         (_, true) => address::check("url", &webhook.url, checks),
     }
@@ -72,7 +72,7 @@ pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
         check_header(header, checks);
         if !seen.insert(header.name.to_ascii_lowercase()) {
             checks.add(
-                &header_path(header),
+                &header::path(header),
                 "is given twice, in different letter case",
             );
         }
@@ -252,7 +252,7 @@ fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
         let asked = template.own_values();
         if let Some(missing) = asked.iter().find(|it| !webhook.values.contains_key(**it)) {
             checks.add(
-                field,
+                &field,
                 format!("asks for `values.{missing}`, which `values` does not hold"),
             );
         }
@@ -280,32 +280,30 @@ fn check_expect(expect: &Expect, checks: &mut Checks<'_>) {
     }
 }
 
-fn header_path(header: &Header) -> String {
-    let name: String = header.name.chars().take(100).collect();
-    format!("headers[{name}]")
-}
-
 fn check_header(header: &Header, checks: &mut Checks<'_>) {
-    let path = header_path(header);
+    let path = header::path(header);
     let Ok(name) = HeaderName::try_from(header.name.as_str()) else {
         return checks.add(&path, "is not the name of an HTTP header");
     };
     if FORBIDDEN_HEADERS.contains(&name.as_str()) || name.as_str().starts_with(FORBIDDEN_PREFIX) {
         return checks.add(&path, "is set by the service itself");
     }
-    let value = match &header.value {
-        HeaderValue::Plain(text) => text,
-        HeaderValue::Secret(secret) if secret.reveal().is_empty() => {
-            return checks.add(&path, "has no value, and none is stored that could be kept");
-        }
-        HeaderValue::Secret(secret) => secret.reveal(),
-    };
+    let value = header::text(header);
+    if matches!(header.value, HeaderValue::Secret(_)) && value.is_empty() {
+        return checks.add(&path, "has no value, and none is stored that could be kept");
+    }
+    if name == CONTENT_TYPE && is_template(value) {
+        return checks.add(
+            &path,
+            "holds variables; the type of the body is the same for all",
+        );
+    }
     if header.name.len() + value.len() > HEADER_VALUE_BYTES_MAX {
         checks.add(
             &path,
             format!("is larger than {HEADER_VALUE_BYTES_MAX} bytes"),
         );
-    } else if WireValue::try_from(value).is_err() || value.trim() != value {
+    } else if WireValue::try_from(header::blank(value)).is_err() || value.trim() != value {
         checks.add(
             &path,
             "has a value with control characters, or white space around it",

@@ -153,22 +153,32 @@ impl Works {
                 now_ms,
             )
         };
-        let (begun, attempt) = attempt::begun(&planned, timeout, now_ms);
-        let mut changes = self.store.changes();
-        changes.insert(&begun);
-        changes.insert(&attempt);
-        self.store.apply(Lane::Admin, changes).await?;
-        let request = SendRequest {
-            delivery: begun.id,
+        let mut request = SendRequest {
+            delivery: planned.id,
             rule: None,
-            destination_name: &begun.destination_name,
-            content: &begun.content,
+            destination_name: &planned.destination_name,
+            content: &planned.content,
             kind: &destination.kind,
             opening: None,
             thread: None,
             timeout,
             is_fresh: true,
         };
+        // A message falls back to what is sent by default; the author of a draft needs to know.
+        if let Some(exceeded) = self.sender.render(request).await?.exceeded {
+            let field = if exceeded.of_rule {
+                "message"
+            } else {
+                "destination"
+            };
+            return Err(Error::invalid(field, exceeded.fault));
+        }
+        let (begun, attempt) = attempt::begun(&planned, timeout, now_ms);
+        let mut changes = self.store.changes();
+        changes.insert(&begun);
+        changes.insert(&attempt);
+        self.store.apply(Lane::Admin, changes).await?;
+        (request.content, request.destination_name) = (&begun.content, &begun.destination_name);
         let report = self.sender.send(request).await;
         let attempt = attempt::ended(&attempt, &report);
         let ended = self.ended(&begun, &attempt);
