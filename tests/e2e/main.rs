@@ -70,6 +70,7 @@ mod shadow;
 mod silences;
 mod start;
 mod statistics;
+mod templates;
 mod tidy;
 mod tls;
 mod tour;

@@ -85,9 +85,12 @@ impl Masker {
         for text in own.iter().copied() {
             self.add(text);
         }
+        // The whole, and not the words in it: those of the event are no secret.
         if !own.is_empty() {
-            self.add(filled);
+            self.add_spellings(filled);
         }
+        let length = |needle: &String| std::cmp::Reverse(needle.len());
+        self.needles.sort_by_key(length);
     }
 
     fn add_spellings(&mut self, text: &str) {

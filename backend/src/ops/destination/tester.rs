@@ -166,11 +166,7 @@ impl Works {
         };
         // A message falls back to what is sent by default; the author of a draft needs to know.
         if let Some(exceeded) = self.sender.render(request).await?.exceeded {
-            let field = if exceeded.of_rule {
-                "message"
-            } else {
-                "destination"
-            };
+            let field = if exceeded.of_rule { "message" } else { "type" };
             return Err(Error::invalid(field, exceeded.fault));
         }
         let (begun, attempt) = attempt::begun(&planned, timeout, now_ms);
