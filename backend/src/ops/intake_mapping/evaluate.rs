@@ -202,7 +202,9 @@ impl<'a> Ready<'a> {
         let total = list.len();
         for (at, item) in list.into_iter().enumerate() {
             if let Some((_, why)) = broken.next_if(|(place, _)| *place == at) {
-                work.mapped.refused.push((at, format!("is not JSON: {why}")));
+                work.mapped
+                    .refused
+                    .push((at, format!("is not JSON: {why}")));
                 continue;
             }
             let beyond = if at >= DIALECT_EVENTS_MAX {
@@ -326,14 +328,10 @@ fn metadata(data: &Value) -> Struct {
     let kept = match data {
         Value::Object(members) => {
             let members = members.iter().filter(|(name, _)| *name != REQUEST);
-            if !members.clone().all(|(_, it)| is_fitting(it)) {
-                return None;
-            }
             members
                 .map(|(name, it)| (name.clone(), it.clone()))
                 .collect()
         }
-        other if !is_fitting(other) => return None,
         other => other.clone(),
     };
     let fields = BTreeMap::from([("data".to_owned(), wire(&kept, 0))]);
