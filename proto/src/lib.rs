@@ -20,6 +20,7 @@ pub mod oidc;
 pub mod otlp;
 pub mod reference;
 pub mod severity;
+pub mod text;
 
 /// Bellwether's own services.
 #[expect(

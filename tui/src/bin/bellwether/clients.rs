@@ -20,7 +20,7 @@ use crate::{
     cli::{ClientChange, ClientCommand, NewClient, Role},
     config::Settings,
     failure::Failure,
-    key, ready, tls,
+    key, output, ready, tls,
 };
 
 /// How long connecting may take, and how long a call may take.
@@ -49,13 +49,13 @@ pub(crate) async fn run(
             let request = UpdateClientRequest::from(change);
             let answer = service.update_client(request).await.map_err(refused)?;
             let client = answer.into_inner().client.unwrap_or_default();
-            writeln!(out, "{}", line(&client))
+            writeln!(out, "{}", output::escaped(&line(&client)))
         }
         ClientCommand::List => {
             let clients = list(&mut service).await?;
             clients
                 .iter()
-                .try_for_each(|client| writeln!(out, "{}", line(client)))
+                .try_for_each(|client| writeln!(out, "{}", output::escaped(&line(client))))
         }
         ClientCommand::Rotate { name, overlap } => {
             let request = RotateClientKeyRequest {

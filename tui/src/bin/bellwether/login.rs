@@ -5,9 +5,12 @@ mod device;
 
 use std::io::Write;
 
-use bellwether_proto::v1::{
-    GetCallerRequest, GetSignInRequest, GetSignInResponse,
-    client_service_client::ClientServiceClient, sign_in_service_client::SignInServiceClient,
+use bellwether_proto::{
+    text,
+    v1::{
+        GetCallerRequest, GetSignInRequest, GetSignInResponse,
+        client_service_client::ClientServiceClient, sign_in_service_client::SignInServiceClient,
+    },
 };
 use tonic::transport::Endpoint;
 
@@ -52,7 +55,8 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
     let lock = kept.lock().await?;
     kept.put(&lock, &address, sign_in)?;
     let (name, role) = (&caller.name, role_word(&caller));
-    writeln!(out, "Signed in at {address} as {name}, role {role}.").map_err(|error| mute(&error))
+    let done = format!("Signed in at {address} as {name}, role {role}.");
+    writeln!(out, "{}", text::visible(&done, false)).map_err(|error| mute(&error))
 }
 
 /// Forgets what signing in at the service that the settings mean gave.

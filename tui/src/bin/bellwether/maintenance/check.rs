@@ -8,8 +8,9 @@ use bellwether_backend::store::{
     open::{OpenError, ReadOnlyStore},
     verify::Findings,
 };
-use bellwether_proto::v1::{
-    CheckFindings, CheckStoreRequest, check_service_client::CheckServiceClient,
+use bellwether_proto::{
+    text,
+    v1::{CheckFindings, CheckStoreRequest, check_service_client::CheckServiceClient},
 };
 use serde_json::json;
 use tonic::{Code, Status};
@@ -188,7 +189,7 @@ fn report(
 
 fn for_people(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std::io::Result<()> {
     for fault in &findings.told {
-        writeln!(out, "fault: {fault}")?;
+        writeln!(out, "fault: {}", text::visible(fault, false))?;
     }
     let unlisted = findings.faults - findings.told.len() as u64;
     if unlisted > 0 {
