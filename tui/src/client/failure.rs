@@ -90,6 +90,17 @@ fn reason(error: &(dyn Error + 'static)) -> String {
     if let Some(error) = cause::alert(&text) {
         return cause::explain(&error, "tls_ca");
     }
+    // The words of the alert are lost where the connection was given up before they were read.
+    const CUT_OFF: [&str; 3] = [
+        "connection closed",
+        "broken pipe",
+        "connection reset by peer",
+    ];
+    if CUT_OFF.iter().any(|it| text.to_lowercase().starts_with(it)) {
+        return "the service closed the connection; one that asks for a certificate of the client does so \
+                where none is shown (`tls_client_cert`)"
+            .to_owned();
+    }
     match text.split_once(" (os error ") {
         Some((words, _number)) => words.to_lowercase(),
         None => text,
