@@ -40,8 +40,11 @@ pub const PROVIDER_KEYS_MAX: usize = 64;
 pub const PROVIDER_KEYS_INTERVAL: Duration = Duration::from_secs(600);
 /// How long it is not asked again, whatever tokens are shown.
 pub const PROVIDER_KEYS_PAUSE: Duration = Duration::from_secs(5);
-/// Sign-ins by browsers that ask a provider at once, whatever strangers begin.
+/// Sign-ins by browsers that ask a provider at once, whatever unauthenticated clients begin; those of one
+/// address have a quarter.
 pub const BROWSER_SIGN_INS_MAX: usize = 16;
+/// How long a browser may be away to sign in.
+pub const BROWSER_SIGN_IN: Duration = Duration::from_secs(600);
 
 /// Attempts that are kept to tell how a destination fares.
 pub const HEALTH_ATTEMPTS_MAX: usize = 50;
@@ -359,6 +362,8 @@ pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 pub const CHAIN_MAX: usize = 16;
 /// Occurrences of one event read at once.
 pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;
+/// Occurrences routed by one request.
+pub const ROUTES_PER_REQUEST_MAX: usize = 1_000;
 /// Attempts of one delivery that stops of the service cut off, after which it is given up: its message
 /// may be what stops the service. None of them counts as one of the attempts that it gets.
 pub const CUT_OFFS_MAX: u32 = 16;

@@ -35,6 +35,7 @@ pub mod replay;
 pub mod resource;
 pub mod review;
 pub mod revision;
+pub mod route;
 pub mod rule;
 pub mod ruleset;
 #[cfg(test)]

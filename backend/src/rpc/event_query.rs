@@ -7,8 +7,9 @@ use bellwether_proto::{
     v1::{
         CountEventsRequest, CountEventsResponse, EventFrequencyRequest, EventFrequencyResponse,
         EventQuery, ExplainEventRequest, ExplainEventResponse, GetEventRequest, GetEventResponse,
-        GroupEventsRequest, GroupEventsResponse, SearchEventsRequest, SearchEventsResponse,
-        WatchEventsRequest, WatchEventsResponse, event_query_service_server::EventQueryService,
+        GroupEventsRequest, GroupEventsResponse, RouteEventsRequest, RouteEventsResponse,
+        SearchEventsRequest, SearchEventsResponse, WatchEventsRequest, WatchEventsResponse,
+        event_query_service_server::EventQueryService,
     },
 };
 use futures_util::{Stream, stream};
@@ -24,8 +25,8 @@ use crate::{
     clock::{Clock, DAY_MS},
     domain::{EventId, Occurrence, OccurrenceId},
     error::{Error, Violation},
-    limits::OCCURRENCES_PER_REQUEST_MAX,
-    ops::{explain, fields::FieldsSeen, find, ruleset::Ruleset, search, watch::Watch},
+    limits::{OCCURRENCES_PER_REQUEST_MAX, ROUTES_PER_REQUEST_MAX},
+    ops::{explain, fields::FieldsSeen, find, route, ruleset::Ruleset, search, watch::Watch},
     store::Store,
 };
 
@@ -193,6 +194,33 @@ impl EventQueryService for EventQueries {
         let filter = self.filter(request.query).await?;
         let groups = search::group(&self.store, &filter, &by).await?;
         Ok(Response::new(event::groups(groups, limit)))
+    }
+
+    async fn route_events(
+        &self,
+        request: Request<RouteEventsRequest>,
+    ) -> Result<Response<RouteEventsResponse>, Status> {
+        let ids = request.into_inner().occurrence_ids;
+        if ids.len() > ROUTES_PER_REQUEST_MAX {
+            let fault = format!(
+                "has {} entries; at most {ROUTES_PER_REQUEST_MAX} are taken",
+                ids.len()
+            );
+            return Err(Error::invalid("occurrenceIds", fault).into());
+        }
+        let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
+        let now_ms = self.clock.now_ms();
+        let mut routes = Vec::with_capacity(ids.len());
+        for (at, id) in ids.iter().enumerate() {
+            let id = OccurrenceId::parse(id).ok_or_else(|| {
+                Error::invalid(format!("occurrenceIds[{at}]"), "is no occurrence id")
+            })?;
+            let found = find::occurrence(&self.store, id).await;
+            if let Some(occurrence) = found.map_err(Error::from)? {
+                routes.push(event::route(&route::route(&snapshot, &occurrence, now_ms)));
+            }
+        }
+        Ok(Response::new(RouteEventsResponse { routes }))
     }
 
     type WatchEventsStream = Watched;

@@ -213,6 +213,7 @@ pub static METHODS: &[Method] = methods! {
         ExplainEvent: Viewer Page;
         GetEvent: Viewer Read;
         GroupEvents: Viewer Read;
+        RouteEvents: Viewer Page;
         SearchEvents: Viewer Page;
         WatchEvents: Viewer Watch;
     }

@@ -171,6 +171,13 @@ impl v1::event_query_service_server::EventQueryService for Shared {
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
+    async fn route_events(
+        &self,
+        _: Request<v1::RouteEventsRequest>,
+    ) -> Answer<v1::RouteEventsResponse> {
+        Err(Status::unimplemented("routes are not served yet"))
+    }
+
     async fn explain_event(
         &self,
         _: Request<v1::ExplainEventRequest>,
