@@ -72,6 +72,7 @@ use crate::{
         rule::{Installation, Rules},
         ruleset::Ruleset,
         saved_view::SavedViews,
+        sign_in::SignInStates,
         silence::Silencing,
         statistics::CounterAging,
         trigger::Triggers,
@@ -393,7 +394,10 @@ impl Modules {
             DeliveryServiceServer: DeliveryCalls::new(deliveries, installation),
             EventQueryServiceServer: events(),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
-            SignInServiceServer: SignInApi::new(self.people.as_ref().map(|it| Arc::clone(it.sign_ins()))),
+            SignInServiceServer: SignInApi::new(
+                self.people.as_ref().map(|it| Arc::clone(it.sign_ins())),
+                SignInStates::new(store(), clock()),
+            ),
             SilenceServiceServer:
                 SilenceApi::new(Silencing::new(self.deciding.clone(), self.intake.clone())),
             GroupServiceServer: GroupApi::new(self.deciding.clone(), self.intake.clone()),
@@ -431,6 +435,8 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
     tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        // The details of errors.
+        .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
 }
 
 /// Tells of the service as a whole and of each service by its name whether it serves.

@@ -16,7 +16,7 @@ use tonic::{Code, Status, body::Body, metadata::MetadataMap, service::Routes};
 use tower::{Layer, Service};
 
 use super::{
-    People, Refusals,
+    CallAddress, People, Refusals,
     body::{Ends, Small, UntilEnded, Way},
     capacity::{Capacities, Holder, Share},
     deadline::{late, timeout_asked},
@@ -417,7 +417,7 @@ where
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let guard = self.guard.clone();
         Box::pin(async move {
-            let request = request.map(Body::new);
+            let mut request = request.map(Body::new);
             let (path, headers) = (request.uri().path(), request.headers());
             let origin = Origin::of(headers, request.extensions().get(), &guard.proxies);
             let mut line = Line::begin(method(path), headers, origin.address);
@@ -425,6 +425,7 @@ where
                 Ok(admitted) => {
                     let caller = admitted.caller.clone();
                     admitted.show(request.extensions().get());
+                    request.extensions_mut().insert(CallAddress(origin.address));
                     line.of(caller.as_ref().map(|it| &it.name));
                     let answer = match guard.answerable(&admitted, origin.address).await {
                         Ok(None) => admitted.call(&mut inner, request).await?,
