@@ -5,6 +5,7 @@ pub(crate) mod cut;
 pub(crate) mod digest;
 pub(crate) mod domain_json;
 pub(crate) mod facts;
+mod labels;
 mod links;
 pub(crate) mod members;
 pub mod sample;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Context, cut, digest, domain_json, members};
+use super::{Context, cut, digest, domain_json, labels, members};
 use crate::{
     domain::{Content, DigestId, GroupId, Occurrence, Severity, Status, destination::ValueMap},
     template::{Budget, Escape, Template},
@@ -258,6 +258,11 @@ impl<'a> Facts<'a> {
         let mut variables = json!({
             "clear": clear,
             "thread_id": self.thread_id(),
+            "labels": labels::labels(self.content, self.thread_id()),
+            "headline": self.headline,
+            "title": cut::one_line(&self.headline, TITLE_CHARACTERS_MAX),
+            "is_over": digest.is_none() && self.is_over(),
+            "acknowledged": digest.is_none() && self.is_acknowledged(),
             "id": self.context.delivery_id.to_string(),
             "link": self.link,
             "url": self.context.links.url(),
