@@ -40,6 +40,7 @@ use crate::{
     route::{RouteMatch, Router, Template, decode_segment},
 };
 
+pub(crate) use key::in_headers as key_in_headers;
 pub use severity::Severity;
 
 /// All of them.

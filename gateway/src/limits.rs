@@ -81,3 +81,21 @@ pub(crate) const METADATA_DEPTH: usize = 24;
 pub(crate) const WEBHOOK_HEADERS: usize = 100;
 /// Bytes of a request of PagerDuty's interface.
 pub(crate) const PAGERDUTY_BODY_BYTES: usize = 512 * 1024;
+/// Alerts that a request of Alertmanager's API looks at, the most severe first.
+pub(crate) const ALERTS: usize = 10_000;
+/// Alerts that are looked at in one step.
+pub(crate) const ALERTS_PER_PAGE: i32 = 1_000;
+/// Bytes of alerts after which no more are looked at.
+pub(crate) const ALERTS_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes of one annotation of an alert.
+pub(crate) const ANNOTATION_BYTES: usize = 4 * 1024;
+/// How far ahead the end of an alert lies that states none, in milliseconds.
+pub(crate) const RESOLVE_TIMEOUT_MS: i64 = 5 * 60 * 1000;
+/// Silences, and receivers, that a request of Alertmanager's API looks at, as many as the backend stores.
+pub(crate) const SILENCES: usize = 10_000;
+/// Those that are looked at in one step.
+pub(crate) const SILENCES_PER_PAGE: i32 = 1_000;
+/// Matchers of one request or silence.
+pub(crate) const MATCHERS: usize = 50;
+/// Bytes of a compiled regular expression of a matcher.
+pub(crate) const MATCHER_REGEX_BYTES: usize = 256 * 1024;

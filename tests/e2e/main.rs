@@ -6,6 +6,7 @@
 )]
 
 mod access;
+mod alertmanager;
 mod audit;
 mod backup;
 mod calendars;

@@ -10,7 +10,7 @@ const API_KEY: &str = "zenoss-api-key";
 
 /// The key in `authorization` (`Bearer KEY`, `GenieKey KEY`, or `Basic` with the key as the password,
 /// or as the user without a password), in `x-routing-key` or in `zenoss-api-key`.
-pub(super) fn in_headers(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn in_headers(headers: &HeaderMap) -> Option<String> {
     let authorization = headers.get(AUTHORIZATION).and_then(|value| {
         let (scheme, rest) = value.to_str().ok()?.trim().split_once(' ')?;
         let rest = rest.trim();

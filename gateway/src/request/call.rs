@@ -109,7 +109,7 @@ impl Handler {
     }
 
     /// Reads a body, and inflates it.
-    async fn body(
+    pub(super) async fn body(
         &self,
         incoming: Incoming,
         headers: &HeaderMap,
