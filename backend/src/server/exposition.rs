@@ -17,7 +17,7 @@ use crate::{
     clock::{Clock, SystemClock},
     delivery::DispatcherStatus,
     domain::{
-        RecordId, SilenceState,
+        RecordId, Severity, SilenceState, Status,
         counter::{Subject, Tally},
     },
     error::Error,
@@ -44,6 +44,8 @@ const OTHERS: &str = "(others)";
 const OLDEST_AMONG: usize = 1_000;
 /// Occurrences of which something is held that are counted; more are shown as this many.
 const HELD_COUNTED_MAX: usize = 10_000;
+/// Open occurrences of one severity that are counted; more are shown as this many.
+const OPEN_COUNTED_MAX: usize = 100_000;
 /// What is decided anew later than that is late, in milliseconds.
 const LATE_MS: i64 = 1_000;
 /// Bytes before the delivery in an entry of what waits: the destination and the time it is due.
@@ -175,6 +177,7 @@ impl Exposition {
             "Commits in the life of the store",
             ConstCounter::new(head),
         );
+        self.add_open(to).await?;
         self.add_held(to).await?;
         let by_name = self.waiting().await?;
         let families = [
@@ -213,6 +216,21 @@ impl Exposition {
             "How long ago the oldest delivery was decided on that has not ended; 0 when there is none",
             oldest,
         );
+        Ok(())
+    }
+
+    /// What is open, by severity.
+    async fn add_open(&self, to: &mut Registry) -> Result<(), Error> {
+        let open = Family::<[(&str, &str); 1], Gauge>::default();
+        for severity in Severity::ALL {
+            let range = Range::under(&[Status::Open as u8, severity as u8]);
+            let index = Index::OccurrenceByState;
+            let count = self.store.engine().count(index, range, OPEN_COUNTED_MAX);
+            let count = i64::try_from(count.await?).unwrap_or(i64::MAX);
+            open.get_or_create(&[("severity", severity.word())])
+                .set(count);
+        }
+        to.register("open_occurrences", "Occurrences that are open", open);
         Ok(())
     }
 
