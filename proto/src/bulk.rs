@@ -3,7 +3,7 @@
 use prost::Message as _;
 use prost_types::{Struct, Value, value::Kind};
 
-use crate::cloud::Events;
+use crate::zenoss::cloud::{Event, Events};
 
 /// Events in one request: more than senders put into one, such as the 8,192 log records of a
 /// collector of OpenTelemetry.
@@ -18,7 +18,7 @@ const TRUNCATED: &str = "truncated";
 /// left out as far as it takes, then bodies, then events; answers how many of these.
 pub fn fit(request: &mut Events) -> usize {
     let mut bytes = request.encoded_len();
-    let strip: [fn(&mut crate::cloud::Event); 2] = [
+    let strip: [fn(&mut Event); 2] = [
         |event| {
             let why = "the metadata fields were left out of a request that was too large";
             event.metadata_fields = Some(mark(why));
@@ -59,7 +59,6 @@ fn mark(why: &str) -> Struct {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cloud::Event;
 
     fn request(events: usize, metadata: usize, body: usize, name: usize) -> Events {
         let event = Event {

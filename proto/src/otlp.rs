@@ -5,9 +5,8 @@ mod value;
 pub mod wire;
 
 use crate::{
-    bulk,
-    cloud::{Event, Severity},
-    severity,
+    bulk, severity,
+    zenoss::cloud::{Event, Severity},
 };
 use prost_types::{Struct, Value as WireValue};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! The words that monitoring has for how bad something is.
 
-use crate::cloud::Severity;
+use crate::zenoss::cloud::Severity;
 
 /// The severity that a word of any sender stands for, without regard to letter case.
 pub fn of_word(word: &str) -> Option<Severity> {

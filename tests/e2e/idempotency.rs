@@ -134,7 +134,7 @@ async fn an_answer_too_large_to_be_kept_is_cut_the_first_time_as_well() {
     assert_eq!(again.header("idempotent-replayed"), "true");
     assert_eq!(again.refused(), first);
     // Without a key nothing has to be kept, and every reason is told.
-    let told = rest.post(PATH, &request).await.ok();
+    let told = rest.post(PATH, &request).await.refused();
     let reason = |at: usize| {
         let reason = told["failedEvents"][at]["error"].as_str().expect("a text");
         reason.replace(&format!("events[{at}]: "), "")

@@ -297,7 +297,7 @@ async fn severity_and_status_are_also_taken_as_the_words_that_people_use() {
     ] {
         let wrong = event("w", &json!({"severity": sent}));
         let body = json!({"detailedResponse": true, "events": [wrong]});
-        let answer = rest.post(INTAKE, &body).await.ok();
+        let answer = rest.post(INTAKE, &body).await.refused();
         let error = answer["failedEvents"][0]["error"].as_str();
         let error = error.expect("an error");
         assert!(error.contains(says), "{sent}: {error}");

@@ -103,7 +103,7 @@ async fn many_alerts_in_one_request_are_stored_and_count_as_one_for_a_rate() {
     let as_sender = rest.with_key(Some(&key));
     let message =
         json!({"alerts": alerts("Webhook", 10_000), "receiver": "r", "truncatedAlerts": 1});
-    assert!(message.to_string().len() > 8 * 1024 * 1024);
+    assert!(message.to_string().len() > 6 * 1024 * 1024);
     let answer = as_sender.post("/v1/intake/alertmanager", &message).await;
     assert_eq!(answer.ok()["succeeded"], 10_001);
     assert_eq!(count(&rest, "Webhook").await, 10_000);
