@@ -122,6 +122,15 @@ fn of_type<T: DestinationType>(kind: &DestinationKind) -> Option<&T> {
     settings.downcast_ref()
 }
 
+/// A message in a chat that others answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatThread {
+    /// The chat's name of the channel; empty when it is not known.
+    pub channel: String,
+    /// The chat's name of the message.
+    pub ts: String,
+}
+
 /// Everything that is wrong with where messages are to go, secrets filled in; paths begin at the
 /// destination, such as `type.email.subject`. With a guard, addresses are those that it lets messages
 /// go to, as far as that can be told without resolving names.

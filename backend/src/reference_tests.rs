@@ -196,12 +196,14 @@ fn examples() -> Vec<(&'static str, &'static str, String)> {
     let slack = DestinationKind::Slack(Slack {
         channel: "#ops".into(),
         token: Secret::new("xoxb"),
+        ..Slack::default()
     });
     let teams = DestinationKind::MsTeams(MsTeams {
         url: Secret::new("https://example.com/secret"),
     });
     let pagerduty = DestinationKind::PagerDuty(PagerDuty {
         routing_key: Secret::new("R0"),
+        ..PagerDuty::default()
     });
     let servicenow = DestinationKind::ServiceNow(ServiceNow {
         instance_url: "https://example.com".into(),

@@ -220,7 +220,7 @@ impl Dispatcher {
                 destination_name: &delivery.destination_name,
                 kind: &lease.destination.kind,
                 opening: lease.opening,
-                thread: thread.as_deref(),
+                thread: thread.as_ref(),
                 timeout,
                 is_fresh: false,
             };

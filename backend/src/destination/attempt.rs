@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use tokio::time::Instant;
 
 use super::{
-    Advice, Verdict,
+    Advice, ChatThread, Verdict,
     http::{Answer, HttpClient, HttpRequest, SendFailure, USER_AGENT},
     outlets::Outlets,
     transcript::{EXPLANATION_BYTES_MAX, Masker},
@@ -33,8 +33,8 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) around: Context<'a>,
     /// The first delivery about what this one updates.
     pub(super) opening: Option<RecordId>,
-    /// The name by which a chat knows that one.
-    pub(super) thread: Option<&'a str>,
+    /// The message in a chat that this one answers.
+    pub(super) thread: Option<&'a ChatThread>,
     /// When the attempt began, in milliseconds since 1970.
     pub(super) start_ms: i64,
     /// When the attempt began.

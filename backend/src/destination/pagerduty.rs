@@ -3,6 +3,8 @@
 mod classify;
 mod message;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
@@ -22,8 +24,19 @@ impl DestinationType for PagerDuty {
         checks.secret("routingKey", &self.routing_key);
     }
 
+    fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
+        vec![
+            ("class".into(), &self.class),
+            ("component".into(), &self.component),
+            ("group".into(), &self.group),
+            ("customDetails".into(), &self.custom_details),
+            ("links".into(), &self.links),
+            ("images".into(), &self.images),
+        ]
+    }
+
     fn message(&self, facts: &mut Facts<'_>) -> Value {
-        message::body(facts)
+        message::body(facts, self)
     }
 
     fn shown(body: &Value) -> Value {

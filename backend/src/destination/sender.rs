@@ -8,8 +8,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use super::{
-    AttemptContext, DestinationType, Ending, EventSink, Made, Rendered, Renderers, Report, Verdict,
-    aside,
+    AttemptContext, ChatThread, DestinationType, Ending, EventSink, Made, Rendered, Renderers,
+    Report, Verdict, aside,
     dial::{Dialer, SystemResolver},
     egress::Guard,
     http::{HttpClient, route::Route},
@@ -53,8 +53,8 @@ pub struct SendRequest<'a> {
     pub kind: &'a DestinationKind,
     /// The first delivery about what this one updates, when that arrived.
     pub opening: Option<RecordId>,
-    /// Where a message in a chat answers: the name by which the chat knows that one.
-    pub thread: Option<&'a str>,
+    /// The message in a chat that this one answers.
+    pub thread: Option<&'a ChatThread>,
     /// How long it may take in all.
     pub timeout: Duration,
     /// Whether it goes over connections of its own, as a test does: one that is kept from earlier messages

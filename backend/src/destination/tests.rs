@@ -99,6 +99,7 @@ fn slack() -> DestinationKind {
     DestinationKind::Slack(Slack {
         channel: "#ops".into(),
         token: Secret::new("xoxb"),
+        ..Slack::default()
     })
 }
 
@@ -111,6 +112,7 @@ fn teams() -> DestinationKind {
 fn pagerduty() -> DestinationKind {
     DestinationKind::PagerDuty(PagerDuty {
         routing_key: Secret::new("R0"),
+        ..PagerDuty::default()
     })
 }
 

@@ -151,12 +151,14 @@ pub(crate) fn destinations() -> Vec<Destination> {
         DestinationKind::Slack(Slack {
             channel: "#ops".into(),
             token: secret("xoxb-1"),
+            ..Slack::default()
         }),
         DestinationKind::MsTeams(MsTeams {
             url: secret("https://example.com/teams"),
         }),
         DestinationKind::PagerDuty(PagerDuty {
             routing_key: secret("R0"),
+            ..PagerDuty::default()
         }),
         DestinationKind::ServiceNow(service_now),
         DestinationKind::Event(EventTemplates {

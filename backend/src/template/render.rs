@@ -25,6 +25,8 @@ pub enum Escape {
     Json,
     /// As in the value of a header: control characters and line breaks become spaces.
     Header,
+    /// The same, where `&`, `<` and `>` become the entities of Slack's markup before.
+    SlackJson,
     /// As one part of a path or one value of a query or a form: all but letters, digits, `-`, `.`,
     /// `_` and `~` is percent-encoded. A value of dots alone, which would lead up a path, is `_`.
     Percent,
@@ -198,6 +200,11 @@ fn escaped(text: &str, escape: Escape) -> Cow<'_, str> {
         Escape::Html => html(text),
         Escape::Percent if !text.is_empty() && text.bytes().all(|it| it == b'.') => "_".into(),
         Escape::Percent => utf8_percent_encode(text, &RESERVED).into(),
+        Escape::SlackJson => {
+            let marked = text.replace('&', "&amp;");
+            let marked = marked.replace('<', "&lt;").replace('>', "&gt;");
+            escaped(&marked, Escape::Json).into_owned().into()
+        }
         Escape::Json => {
             let quoted = Value::from(text).to_string();
             let inner = quoted

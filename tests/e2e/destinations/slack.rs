@@ -122,3 +122,39 @@ async fn what_cannot_answer_its_thread_goes_to_the_channel() {
         assert!(says.contains("went to the channel"), "{error}: {says}");
     }
 }
+
+#[tokio::test]
+async fn the_first_message_is_edited_and_replies_are_shown_to_all() {
+    let slack = StandIn::start(rules()).await;
+    let settings = format!("[providers]\nslack = {:?}\n", slack.url(""));
+    let world = World::with_settings(&settings);
+    let block = json!([{"type": "section", "text": {
+        "type": "mrkdwn", "text": "{{event.summary}} is {{event.status}}",
+    }}]);
+    let kind = json!({"slack": {
+        "channel": "#ops", "token": TOKEN, "blocks": block.to_string(),
+        "updateFirst": true, "broadcastReplies": true,
+    }});
+    let stage = Stage::new(world, kind, "").await;
+    stage.opens().await;
+    let opening = stage.told(&slack, 1).await;
+    stage.closes().await;
+    stage.told(&slack, 3).await;
+    let sent = slack.taken();
+    let paths: Vec<_> = sent.iter().map(|it| it.path.as_str()).collect();
+    let (post, update) = ("/api/chat.postMessage", "/api/chat.update");
+    assert_eq!(paths, [post, post, update]);
+    let (reply, edit) = (sent[1].json(), sent[2].json());
+    let text = |message: &Value| message["blocks"][0]["text"]["text"].clone();
+    let summary = "disk /var is 97 % full &amp; \"hot\" &lt;!channel&gt;";
+    assert_eq!(text(&opening.json()), format!("{summary} is open"));
+    for closed in [&reply, &edit] {
+        assert_eq!(text(closed), format!("{summary} is closed"));
+    }
+    assert_eq!(reply["reply_broadcast"], true);
+    assert_eq!(
+        (&edit["channel"], &edit["ts"]),
+        (&json!("C0123456789"), &reply["thread_ts"])
+    );
+    stage.delivered(2).await;
+}

@@ -125,6 +125,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Secret,
             "A bot token.").needed().only("slack"),
         FieldSpec::new(
+            "type.slack.blocks",
+            "Blocks",
+            FieldKind::Lines,
+            "A template for a JSON list of Block Kit blocks. Empty means the default ones.").only("slack"),
+        FieldSpec::new(
+            "type.slack.updateFirst",
+            "Edit the first",
+            FieldKind::Toggle,
+            "Edit the first message as well when something changed.").only("slack"),
+        FieldSpec::new(
+            "type.slack.broadcastReplies",
+            "Broadcast",
+            FieldKind::Toggle,
+            "Show replies in the thread in the channel as well.").only("slack"),
+        FieldSpec::new(
             "type.msteams.url",
             "URL",
             FieldKind::Secret,
@@ -134,6 +149,36 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Routing key",
             FieldKind::Secret,
             "The integration key of the service.").needed().only("pagerduty"),
+        FieldSpec::new(
+            "type.pagerduty.class",
+            "Class",
+            FieldKind::Text,
+            "A template. Empty means the event's type.").only("pagerduty"),
+        FieldSpec::new(
+            "type.pagerduty.component",
+            "Component",
+            FieldKind::Text,
+            "A template. Empty means the event's name.").only("pagerduty"),
+        FieldSpec::new(
+            "type.pagerduty.group",
+            "Group",
+            FieldKind::Text,
+            "A template. Empty means the tenant.").only("pagerduty"),
+        FieldSpec::new(
+            "type.pagerduty.customDetails",
+            "Details",
+            FieldKind::Lines,
+            "A template for a JSON object. Empty means all details of the event.").only("pagerduty"),
+        FieldSpec::new(
+            "type.pagerduty.links",
+            "Links",
+            FieldKind::Lines,
+            "A template for a JSON list of {\"href\", \"text\"}, after the link to the event.").only("pagerduty"),
+        FieldSpec::new(
+            "type.pagerduty.images",
+            "Images",
+            FieldKind::Lines,
+            "A template for a JSON list of {\"src\", \"href\", \"alt\"}.").only("pagerduty"),
         FieldSpec::new(
             "type.servicenow.instanceUrl",
             "Instance URL",
@@ -227,6 +272,16 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "OAuth2 scope",
             FieldKind::Text,
             "OAuth 2 scopes, separated by spaces.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.oauth2.audience",
+            "OAuth2 audience",
+            FieldKind::Text,
+            "OAuth 2: the API that the token is for, where the server asks for it.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.oauth2.params",
+            "OAuth2 params",
+            FieldKind::Pairs,
+            "OAuth 2: further parameters of the token request, a line `name: value` for each.").only("webhook"),
         FieldSpec::section(
             "#closings",
             "When the event closes",

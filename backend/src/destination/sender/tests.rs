@@ -18,7 +18,7 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     destination::{
-        Advice, Guard, Report,
+        Advice, ChatThread, Guard, Report,
         receiver::{Received, Receiver, RecordingSink, Reply},
     },
     domain::{
@@ -133,9 +133,14 @@ async fn a_message_in_slack_answers_the_one_that_told_first() {
     let kind = DestinationKind::Slack(Slack {
         channel: "#ops".into(),
         token: Secret::new(CANARY),
+        ..Slack::default()
     });
     let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
-    for thread in [None, Some("1503435956.000247")] {
+    let first = ChatThread {
+        channel: "C1".into(),
+        ts: "1503435956.000247".into(),
+    };
+    for thread in [None, Some(&first)] {
         let request = SendRequest {
             thread,
             ..request(&kind, &content, None)
@@ -143,7 +148,7 @@ async fn a_message_in_slack_answers_the_one_that_told_first() {
         let report = world.sender().send(request).await;
         assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
         let sent = receiver.received().pop().unwrap().json();
-        assert_eq!(sent["thread_ts"].as_str(), thread);
+        assert_eq!(sent["thread_ts"].as_str(), thread.map(|it| it.ts.as_str()));
     }
 }
 
@@ -223,12 +228,14 @@ async fn no_secret_comes_back_from_a_receiver_that_echoes() {
         DestinationKind::Slack(Slack {
             channel: "#ops".into(),
             token: secret(),
+            ..Slack::default()
         }),
         DestinationKind::MsTeams(MsTeams {
             url: Secret::new(receiver.url("/canary-hook?sig=canary-sig")),
         }),
         DestinationKind::PagerDuty(PagerDuty {
             routing_key: secret(),
+            ..PagerDuty::default()
         }),
         DestinationKind::ServiceNow(ServiceNow {
             instance_url: receiver.url(""),
@@ -296,6 +303,7 @@ async fn slack_is_judged_by_what_it_says() {
         let kind = DestinationKind::Slack(Slack {
             channel: "#ops".into(),
             token: Secret::new(CANARY),
+            ..Slack::default()
         });
         let report = world.send(&kind).await;
         assert_eq!(report.verdict.outcome, outcome, "{said}");
@@ -363,6 +371,7 @@ async fn pagerduty_gets_the_routing_key_and_says_what_is_wrong() {
         world.config.providers.pagerduty = receiver.url("");
         let kind = DestinationKind::PagerDuty(PagerDuty {
             routing_key: Secret::new(CANARY),
+            ..PagerDuty::default()
         });
         let report = world.send(&kind).await;
         assert_eq!(
@@ -414,6 +423,7 @@ async fn the_guard_stands_before_every_kind() {
         DestinationKind::Slack(Slack {
             channel: "#ops".into(),
             token: Secret::new(CANARY),
+            ..Slack::default()
         }),
     ];
     for kind in kinds {

@@ -188,12 +188,18 @@ pub struct Email {
 }
 
 /// Posts to a Slack channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Slack {
     /// A channel's name or id.
     pub channel: String,
     /// A bot token.
     pub token: Secret,
+    /// A template for a JSON list of blocks; empty means the default ones.
+    pub blocks: String,
+    /// Whether the first message is edited when something changed.
+    pub update_first: bool,
+    /// Whether replies in a thread are shown in the channel as well.
+    pub broadcast_replies: bool,
 }
 
 /// Posts a card to a Teams incoming webhook.
@@ -204,10 +210,22 @@ pub struct MsTeams {
 }
 
 /// Sends to PagerDuty's Events API v2.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PagerDuty {
     /// The integration key.
     pub routing_key: Secret,
+    /// A template for the class; empty means the event's type.
+    pub class: String,
+    /// A template for the component; empty means the event's name.
+    pub component: String,
+    /// A template for the group; empty means the tenant.
+    pub group: String,
+    /// A template for a JSON object of details; empty means all there is to tell.
+    pub custom_details: String,
+    /// A template for a JSON list of links.
+    pub links: String,
+    /// A template for a JSON list of images.
+    pub images: String,
 }
 
 /// Writes `em_event` records in ServiceNow.

@@ -89,6 +89,7 @@ pub(super) fn slack() -> Type {
     Type::Slack(v1::Slack {
         channel: "#ops".into(),
         token: CANARY.into(),
+        ..v1::Slack::default()
     })
 }
 
@@ -99,6 +100,7 @@ pub(super) fn msteams(url: &str) -> Type {
 pub(super) fn pagerduty() -> Type {
     Type::Pagerduty(v1::PagerDuty {
         routing_key: CANARY.into(),
+        ..v1::PagerDuty::default()
     })
 }
 
@@ -439,6 +441,7 @@ async fn what_is_wrong_with_the_other_kinds_is_named_by_its_path() {
         Type::Slack(v1::Slack {
             channel: channel.into(),
             token: token.into(),
+            ..v1::Slack::default()
         })
     };
     let to = |to: &str| email(|email| email.to = to.into());

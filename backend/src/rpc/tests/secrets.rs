@@ -71,6 +71,7 @@ async fn secrets_that_an_edit_leaves_out_or_masks_are_kept() {
                 Type::Slack(v1::Slack {
                     channel: "#new".into(),
                     token: given.into(),
+                    ..v1::Slack::default()
                 }),
             ),
             ("msteams", msteams(given)),
@@ -78,6 +79,7 @@ async fn secrets_that_an_edit_leaves_out_or_masks_are_kept() {
                 "pagerduty",
                 Type::Pagerduty(v1::PagerDuty {
                     routing_key: given.into(),
+                    ..v1::PagerDuty::default()
                 }),
             ),
             (
@@ -108,6 +110,7 @@ async fn secrets_that_an_edit_leaves_out_or_masks_are_kept() {
     // A secret of one kind is not that of another.
     let other = Type::Pagerduty(v1::PagerDuty {
         routing_key: MASK.into(),
+        ..v1::PagerDuty::default()
     });
     let refused = update(&world, destination_of("slack", other)).await;
     assert_eq!(fields(refused), ["type.pagerduty.routingKey"]);
@@ -295,6 +298,7 @@ async fn a_draft_of_another_kind_takes_stored_secrets_to_their_own_whole_address
     let channel = Type::Slack(v1::Slack {
         channel: "#elsewhere".into(),
         token: String::new(),
+        ..v1::Slack::default()
     });
     try_all_drafts(vec![
         ("now", instance(HOME, "", ""), ""),

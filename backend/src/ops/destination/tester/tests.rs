@@ -194,6 +194,7 @@ async fn slack_that_says_no_has_refused() {
     let kind = DestinationKind::Slack(Slack {
         channel: "#ops".into(),
         token: Secret::new(CANARY),
+        ..Slack::default()
     });
     let tested = world.test(draft(kind), About::Sample).await.unwrap();
     assert_eq!(tested.attempt.outcome, Some(Outcome::Rejected));

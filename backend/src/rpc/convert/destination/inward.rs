@@ -59,12 +59,21 @@ pub fn destination_type(
         Type::Slack(wire) => DestinationKind::Slack(Slack {
             channel: wire.channel,
             token: Secret::new(wire.token),
+            blocks: wire.blocks,
+            update_first: wire.update_first,
+            broadcast_replies: wire.broadcast_replies,
         }),
         Type::Msteams(wire) => DestinationKind::MsTeams(MsTeams {
             url: Secret::new(wire.url),
         }),
         Type::Pagerduty(wire) => DestinationKind::PagerDuty(PagerDuty {
             routing_key: Secret::new(wire.routing_key),
+            class: wire.class,
+            component: wire.component,
+            group: wire.group,
+            custom_details: wire.custom_details,
+            links: wire.links,
+            images: wire.images,
         }),
         Type::Servicenow(wire) => DestinationKind::ServiceNow(ServiceNow {
             instance_url: wire.instance_url,

@@ -70,12 +70,21 @@ fn shown(kind: DestinationKind) -> Type {
         DestinationKind::Slack(slack) => Type::Slack(v1::Slack {
             channel: slack.channel,
             token: slack.token.to_string(),
+            blocks: slack.blocks,
+            update_first: slack.update_first,
+            broadcast_replies: slack.broadcast_replies,
         }),
         DestinationKind::MsTeams(teams) => Type::Msteams(v1::MsTeams {
             url: teams.url.to_string(),
         }),
         DestinationKind::PagerDuty(pagerduty) => Type::Pagerduty(v1::PagerDuty {
             routing_key: pagerduty.routing_key.to_string(),
+            class: pagerduty.class,
+            component: pagerduty.component,
+            group: pagerduty.group,
+            custom_details: pagerduty.custom_details,
+            links: pagerduty.links,
+            images: pagerduty.images,
         }),
         DestinationKind::ServiceNow(servicenow) => Type::Servicenow(v1::ServiceNow {
             instance_url: servicenow.instance_url,

@@ -135,6 +135,38 @@ pub(crate) struct DestinationKindV1 {
     cc: String,
     #[prost(bytes = "vec", optional, tag = "28")]
     private_key: Option<Vec<u8>>,
+    #[prost(message, optional, tag = "40")]
+    slack: Option<SlackV1>,
+    #[prost(message, optional, tag = "41")]
+    pagerduty: Option<PagerDutyV1>,
+}
+
+/// What a Slack channel has beside its name and the token.
+#[derive(Clone, PartialEq, prost::Message)]
+struct SlackV1 {
+    #[prost(string, tag = "1")]
+    blocks: String,
+    #[prost(bool, tag = "2")]
+    update_first: bool,
+    #[prost(bool, tag = "3")]
+    broadcast_replies: bool,
+}
+
+/// What a PagerDuty service has beside the integration key.
+#[derive(Clone, PartialEq, prost::Message)]
+struct PagerDutyV1 {
+    #[prost(string, tag = "1")]
+    class: String,
+    #[prost(string, tag = "2")]
+    component: String,
+    #[prost(string, tag = "3")]
+    group: String,
+    #[prost(string, tag = "4")]
+    custom_details: String,
+    #[prost(string, tag = "5")]
+    links: String,
+    #[prost(string, tag = "6")]
+    images: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -293,10 +325,27 @@ impl DestinationKindV1 {
             }
             DestinationKind::Slack(slack) => {
                 record.channel.clone_from(&slack.channel);
+                let more = SlackV1 {
+                    blocks: slack.blocks.clone(),
+                    update_first: slack.update_first,
+                    broadcast_replies: slack.broadcast_replies,
+                };
+                record.slack = (more != SlackV1::default()).then_some(more);
                 WordV1::Slack
             }
             DestinationKind::MsTeams(_) => WordV1::MsTeams,
-            DestinationKind::PagerDuty(_) => WordV1::PagerDuty,
+            DestinationKind::PagerDuty(pagerduty) => {
+                let more = PagerDutyV1 {
+                    class: pagerduty.class.clone(),
+                    component: pagerduty.component.clone(),
+                    group: pagerduty.group.clone(),
+                    custom_details: pagerduty.custom_details.clone(),
+                    links: pagerduty.links.clone(),
+                    images: pagerduty.images.clone(),
+                };
+                record.pagerduty = (more != PagerDutyV1::default()).then_some(more);
+                WordV1::PagerDuty
+            }
             DestinationKind::ServiceNow(service) => {
                 record.url.clone_from(&service.instance_url);
                 record.client_id.clone_from(&service.client_id);
@@ -377,16 +426,31 @@ impl DestinationKindV1 {
                 subject: self.subject,
                 body: self.body,
             }),
-            WordV1::Slack => DestinationKind::Slack(Slack {
-                channel: self.channel,
-                token: Secret::default(),
-            }),
+            WordV1::Slack => {
+                let more = self.slack.unwrap_or_default();
+                DestinationKind::Slack(Slack {
+                    channel: self.channel,
+                    token: Secret::default(),
+                    blocks: more.blocks,
+                    update_first: more.update_first,
+                    broadcast_replies: more.broadcast_replies,
+                })
+            }
             WordV1::MsTeams => DestinationKind::MsTeams(MsTeams {
                 url: Secret::default(),
             }),
-            WordV1::PagerDuty => DestinationKind::PagerDuty(PagerDuty {
-                routing_key: Secret::default(),
-            }),
+            WordV1::PagerDuty => {
+                let more = self.pagerduty.unwrap_or_default();
+                DestinationKind::PagerDuty(PagerDuty {
+                    routing_key: Secret::default(),
+                    class: more.class,
+                    component: more.component,
+                    group: more.group,
+                    custom_details: more.custom_details,
+                    links: more.links,
+                    images: more.images,
+                })
+            }
             WordV1::ServiceNow => DestinationKind::ServiceNow(ServiceNow {
                 instance_url: self.url,
                 client_id: self.client_id,
@@ -520,5 +584,52 @@ impl HealthV1 {
                 both.map(tried).collect()
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+    use crate::domain::destination::Auth;
+
+    #[test]
+    fn what_kinds_have_beside_their_first_form_is_kept() {
+        let text = |text: &str| text.to_owned();
+        let mut kinds = vec![
+            DestinationKind::Slack(Slack {
+                channel: text("#ops"),
+                token: Secret::default(),
+                blocks: text("[]"),
+                update_first: true,
+                broadcast_replies: true,
+            }),
+            DestinationKind::PagerDuty(PagerDuty {
+                routing_key: Secret::default(),
+                class: text("a"),
+                component: text("b"),
+                group: text("c"),
+                custom_details: text("{}"),
+                links: text("[1]"),
+                images: text("[2]"),
+            }),
+        ];
+        let mut webhook = crate::store::samples::reaching_webhook().kind;
+        webhook.each_secret(|_place, secret| *secret = Secret::default());
+        if let DestinationKind::Webhook(webhook) = &mut webhook
+            && let Some(Auth::OAuth2 {
+                audience, params, ..
+            }) = webhook.auth.as_deref_mut()
+        {
+            *audience = text("https://api.example/");
+            *params = [(text("resource"), text("x"))].into();
+        }
+        kinds.push(webhook);
+        for kind in kinds {
+            let bytes = DestinationKindV1::new(&kind, Secrets::LeftOut).encode_to_vec();
+            let record = DestinationKindV1::decode(&bytes[..]).unwrap();
+            assert_eq!(record.into_kind(Secrets::LeftOut), Some(kind));
+        }
     }
 }
