@@ -274,7 +274,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "OAuth 2 scopes, separated by spaces.").only("webhook"),
         FieldSpec::new(
             "type.webhook.auth.oauth2.audience",
-            "OAuth2 audience",
+            "OAuth2 API",
             FieldKind::Text,
             "OAuth 2: the API that the token is for, where the server asks for it.").only("webhook"),
         FieldSpec::new(
