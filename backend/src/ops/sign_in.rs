@@ -75,7 +75,7 @@ mod tests {
             (&state[1..], "v"),
             ("", "v"),
             ("x", "v"),
-            (&"A".repeat(96), "v"),
+            ("A".repeat(96).as_str(), "v"),
         ] {
             assert!(states.check(state, verifier).is_err(), "{state} {verifier}");
         }
