@@ -274,7 +274,7 @@ pub const SILENCE_IDLE_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 pub const SILENCE_TEXT_CHARACTERS_MAX: usize = 1_000;
 /// Comments of a silence.
 pub const SILENCE_COMMENTS_MAX: usize = 100;
-/// Where counting what a silence covers, holds or spared stops.
+/// Where counting what a silence covers, holds or skipped stops.
 pub const SILENCES_COUNTED_MAX: usize = 100_000;
 /// Entries of the timeline of an occurrence.
 pub const TIMELINE_MAX: usize = 1_000;

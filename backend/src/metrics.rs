@@ -48,7 +48,7 @@ struct Families {
     matches: Counter,
     notifications: Counters<1>,
     holds: Counters<1>,
-    spared: Counters<1>,
+    skipped: Counters<1>,
     released: Counter,
     release_lateness_seconds: Histogram,
     group_messages: Counter,
@@ -88,8 +88,8 @@ pub enum CommitStep {
     },
     /// A hold of that kind began to keep something.
     Held(&'static str),
-    /// What a hold of that kind kept was spared.
-    Spared(&'static str),
+    /// What a hold of that kind kept was skipped.
+    Skipped(&'static str),
     /// What waited was sent, so long after nothing held it any more; none where an edit or an operator
     /// freed it before its time.
     Released(Option<Duration>),
@@ -126,7 +126,7 @@ impl Default for Families {
             matches: to.counter("matches", "Rules whose triggers matched then"),
             notifications: to.counters("notifications", "Deliveries that were decided on"),
             holds: to.counters("holds", "Times that a hold began to keep something"),
-            spared: to.counters("spared", "What was held and became pointless"),
+            skipped: to.counters("skipped", "Held notifications dropped because they closed or no longer matched"),
             released: to.counter("released", "What was held and sent when nothing held it"),
             release_lateness_seconds: to.histogram(
                 "release_lateness_seconds",
@@ -273,7 +273,7 @@ impl Metrics {
                     add(&self.0.test_sends, &[("type", kind), ("state", state)], 1);
                 }
                 CommitStep::Held(kind) => add(&self.0.holds, &[("kind", kind)], 1),
-                CommitStep::Spared(kind) => add(&self.0.spared, &[("kind", kind)], 1),
+                CommitStep::Skipped(kind) => add(&self.0.skipped, &[("kind", kind)], 1),
                 CommitStep::Released(late) => {
                     self.0.released.inc();
                     if let Some(late) = late {

@@ -136,7 +136,7 @@ async fn a_silence_ends_by_itself_within_a_second_also_when_it_was_made_a_moment
 }
 
 #[tokio::test]
-async fn what_closes_under_a_silence_is_spared_and_what_was_sent_is_closed_at_once() {
+async fn what_closes_under_a_silence_is_skipped_and_what_was_sent_is_closed_at_once() {
     let receiver = Receiver::start().await;
     let world = World::start();
     let rest = world.rest();
@@ -157,12 +157,12 @@ async fn what_closes_under_a_silence_is_spared_and_what_was_sent_is_closed_at_on
     }
     let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
     let rule = &explained["rules"][0];
-    let spared = rule["sparedReason"].as_str().unwrap();
+    let skipped = rule["skippedReason"].as_str().unwrap();
     assert!(
-        spared.starts_with("the occurrence was closed before, while silence `a`"),
-        "{spared}"
+        skipped.starts_with("the occurrence was closed before, while silence `a`"),
+        "{skipped}"
     );
-    assert_eq!(rule["holdSteps"][1]["kind"], "spared");
+    assert_eq!(rule["holdSteps"][1]["kind"], "skipped");
     assert_eq!(receiver.count(), 2);
 }
 

@@ -66,7 +66,7 @@ pub struct RuleExplanation {
     /// What holds back what waits now; empty when nothing does.
     pub held_by: Vec<HeldBy>,
     /// Why what waited last was never sent.
-    pub spared_reason: Option<String>,
+    pub skipped_reason: Option<String>,
     /// What is to come of what waits.
     pub next: Option<NextStep>,
     /// How what it was to send came to wait and ceased to, oldest first.
@@ -94,8 +94,8 @@ impl HoldChange {
             Held::ReleasedByHand => format!("an operator had it sent, although {held}"),
             Held::HandedOver => format!("it keeps waiting with the next occurrence; {held}"),
             other => {
-                let why = other.spared_reason().unwrap_or_default();
-                format!("it was spared: {why}, while {held}")
+                let why = other.skipped_reason().unwrap_or_default();
+                format!("it was skipped: {why}, while {held}")
             }
         }
     }
@@ -369,7 +369,7 @@ fn one(
         notifications: sent::notifications(subject.told, subject.sent),
         deliveries: Vec::new(),
         held_by: Vec::new(),
-        spared_reason: None,
+        skipped_reason: None,
         next: None,
         hold_changes: Vec::new(),
     })
@@ -401,8 +401,8 @@ impl RuleExplanation {
             self.next = Some(next);
             return self;
         }
-        self.spared_reason = held::spared(occurrence, rule);
-        if let (Some(why), false) = (&self.spared_reason, self.notified) {
+        self.skipped_reason = held::skipped(occurrence, rule);
+        if let (Some(why), false) = (&self.skipped_reason, self.notified) {
             self.main.reason = format!("no one was notified: {why}");
         }
         self
@@ -435,7 +435,7 @@ fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation 
         notifications: sent::notifications(Some(told), &deliveries),
         deliveries,
         held_by: Vec::new(),
-        spared_reason: None,
+        skipped_reason: None,
         next: None,
         hold_changes: Vec::new(),
     }

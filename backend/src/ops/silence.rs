@@ -91,7 +91,7 @@ pub struct SilenceView {
     /// Events of which it holds something back.
     pub pending: usize,
     /// Events of which something that it held became pointless.
-    pub spared: usize,
+    pub skipped: usize,
     /// What its author may not have meant; told only when it is stored.
     pub warnings: Vec<String>,
 }
@@ -184,7 +184,7 @@ impl Drafted for Silence {
             silence: self,
             covered: 0,
             pending: 0,
-            spared: 0,
+            skipped: 0,
             warnings: Vec::new(),
         }
     }
@@ -210,7 +210,7 @@ impl Drafted for Silence {
             begins_ms: loaded.and_then(|it| it.begins_ms(now_ms)),
             covered: count(SilenceStanding::Covered).await?,
             pending: count(SilenceStanding::Pending).await?,
-            spared: count(SilenceStanding::Spared).await?,
+            skipped: count(SilenceStanding::Skipped).await?,
             warnings: Vec::new(),
             silence,
         };

@@ -34,7 +34,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "comments",
         "coveredCount",
         "pendingCount",
-        "sparedCount",
+        "skippedCount",
         "eventId",
         "createTime",
         "updateTime",
@@ -186,7 +186,7 @@ fn document(into: &mut Document, around: &dyn Around, silence: &Object) {
     for (name, path) in [
         ("open events", "coveredCount"),
         ("held", "pendingCount"),
-        ("spared", "sparedCount"),
+        ("skipped", "skippedCount"),
     ] {
         into.field(name, Token::Text, &count(silence, path).to_string());
     }

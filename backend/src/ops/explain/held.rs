@@ -98,13 +98,13 @@ pub(super) fn why_it_waits(pending: &Pending, next: &NextStep) -> Option<String>
 }
 
 /// Why what waited last of a rule was never sent; none when it was, or nothing ever waited.
-pub(super) fn spared(occurrence: &Occurrence, rule: RecordId) -> Option<String> {
+pub(super) fn skipped(occurrence: &Occurrence, rule: RecordId) -> Option<String> {
     let last: &HoldChange = occurrence
         .hold_changes
         .iter()
         .rev()
         .find(|it| it.rule == rule)?;
-    let why = last.what.spared_reason()?;
+    let why = last.what.skipped_reason()?;
     let held = sentence(&last.held_by, Tense::Then)?;
     Some(format!("{why}, while {held}"))
 }

@@ -112,7 +112,7 @@ fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
             Held::Waits => "held",
             Held::Released | Held::ReleasedByHand => "released",
             Held::HandedOver => "handed over",
-            _ => "spared",
+            _ => "skipped",
         };
         Moment {
             rule_name: Some(rule.rule_name.clone()),

@@ -122,7 +122,7 @@ async fn first_ms(deciding: &Deciding, silence: &Silence) -> Result<Option<i64>,
     for standing in [
         SilenceStanding::Covered,
         SilenceStanding::Pending,
-        SilenceStanding::Spared,
+        SilenceStanding::Skipped,
     ] {
         let prefix = Key::new().byte(standing as u8).id(silence.id).build();
         let (index, ascending) = (Index::OccurrenceBySilence, Direction::Ascending);

@@ -196,7 +196,7 @@ impl From<SilenceView> for v1::Silence {
             comments: silence.comments.into_iter().map(comment).collect(),
             covered_count: Some(count(view.covered)),
             pending_count: Some(count(view.pending)),
-            spared_count: Some(count(view.spared)),
+            skipped_count: Some(count(view.skipped)),
             event_id: event_of(&silence.name).to_string(),
             create_time: Some(timestamp(silence.create_ms)),
             update_time: Some(timestamp(silence.update_ms)),

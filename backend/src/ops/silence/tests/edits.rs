@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn what_waits_is_spared_when_its_rule_or_trigger_is_edited_away() {
+async fn what_waits_is_skipped_when_its_rule_or_trigger_is_edited_away() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
@@ -19,7 +19,7 @@ async fn what_waits_is_spared_when_its_rule_or_trigger_is_edited_away() {
     world.store.apply(Lane::Admin, changes).await.unwrap();
     world.wait(1).await;
     assert!(world.occurrence("a").await.pending.is_empty());
-    let why = world.explained("a").await.spared_reason.unwrap();
+    let why = world.explained("a").await.skipped_reason.unwrap();
     assert!(why.starts_with("it no longer matched"), "{why}");
     world.wait(7_200).await;
     assert!(world.sent().await.is_empty());
@@ -37,7 +37,7 @@ async fn what_waits_of_a_rule_that_is_disabled_goes_at_its_next_match_after_that
     };
     samples::save_rule(&world.store, &disabled).await;
     world.wait(1).await;
-    let why = world.explained("a").await.spared_reason.unwrap();
+    let why = world.explained("a").await.skipped_reason.unwrap();
     assert!(why.starts_with("the rule was disabled"), "{why}");
     samples::save_rule(&world.store, &page()).await;
     world.wait(7_200).await;

@@ -107,7 +107,7 @@ async fn what_is_open_because_of_something_else_waits_until_that_is_over_and_a_w
 }
 
 #[tokio::test]
-async fn what_closes_while_it_is_held_or_lingers_is_spared_and_explained() {
+async fn what_closes_while_it_is_held_or_lingers_is_skipped_and_explained() {
     let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     world.event("a", down).await;
