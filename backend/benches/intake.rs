@@ -220,9 +220,7 @@ async fn tell_of_everything(store: &Store) {
         tags: Vec::new(),
         kind: DestinationKind::Email(Email {
             to: "ops@example.com".into(),
-            cc: String::new(),
-            subject: String::new(),
-            body: String::new(),
+            ..Email::default()
         }),
         delivery: DeliverySettings::default(),
         revision: 1,

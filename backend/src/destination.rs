@@ -50,7 +50,7 @@ pub use egress::Guard;
 pub use renderers::Renderers;
 pub use sender::{SendRequest, Sender};
 pub use sink::EventSink;
-pub use verdict::{Advice, Report, Verdict};
+pub use verdict::{Advice, RecipientAnswer, Report, Verdict};
 pub use webhook::{is_plain_header, is_secret_header};
 
 /// What a type of destination has to say for itself; implemented by its settings.
@@ -157,6 +157,11 @@ pub fn receivers(kind: &DestinationKind) -> Vec<(String, &str)> {
     receivers
         .map(|(field, address)| (format!("type.{word}.{field}"), address))
         .collect()
+}
+
+/// The mail addresses of a destination; none of other types.
+pub fn mail_addresses(kind: &DestinationKind) -> Vec<String> {
+    of_type(kind).map(email::recipients).unwrap_or_default()
 }
 
 /// A message as people see it: there are no secrets in it.

@@ -141,6 +141,16 @@ pub const MAPPING_HEADERS_MAX: usize = 100;
 pub const SIGNATURE_AGE_MAX: Duration = Duration::from_secs(300);
 /// Addresses that one mail goes to.
 pub const MAIL_ADDRESSES_MAX: usize = 20;
+/// Characters of the name beside a mail address.
+pub const MAIL_NAME_CHARACTERS_MAX: usize = 200;
+/// Characters of the name of a mailing list.
+pub const MAIL_LIST_ID_CHARACTERS_MAX: usize = 255;
+/// Bytes of a line of a mail server's reply.
+pub const MAIL_REPLY_LINE_BYTES_MAX: usize = 4 * 1024;
+/// Bytes of a mail server's reply.
+pub const MAIL_REPLY_BYTES_MAX: usize = 64 * 1024;
+/// How long a mail server may take to answer the text of a mail (RFC 5321, 4.5.3.2.6).
+pub const MAIL_ANSWER_TIMEOUT_MAX: Duration = Duration::from_secs(600);
 /// Headers of a webhook.
 pub const HEADERS_MAX: usize = 50;
 /// Bytes of a header's name and value together.

@@ -126,7 +126,10 @@ impl Default for Families {
             matches: to.counter("matches", "Rules whose triggers matched then"),
             notifications: to.counters("notifications", "Deliveries that were decided on"),
             holds: to.counters("holds", "Times that a hold began to keep something"),
-            skipped: to.counters("skipped", "Held notifications dropped because they closed or no longer matched"),
+            skipped: to.counters(
+                "skipped",
+                "Held notifications dropped because they closed or no longer matched",
+            ),
             released: to.counter("released", "What was held and sent when nothing held it"),
             release_lateness_seconds: to.histogram(
                 "release_lateness_seconds",

@@ -187,9 +187,7 @@ fn examples() -> Vec<(&'static str, &'static str, String)> {
     let document: Value = serde_json::from_str(sent["body"].as_str().unwrap()).unwrap();
     let email = DestinationKind::Email(Email {
         to: "ops@example.com".into(),
-        cc: String::new(),
-        subject: String::new(),
-        body: String::new(),
+        ..Email::default()
     });
     let mail = made(email, "");
     let mail_text = |part: &str| mail[part].as_str().unwrap().trim_end().to_owned();

@@ -230,7 +230,10 @@ async fn an_impact_says_what_would_be_told_of_what_happened_and_can_refuse() {
         assert!(told.out.contains(line), "{line}: {}", told.out);
     }
     let json = fed(&world, &[&diff[..], &["--output", "json"]].concat(), draft).json();
-    assert_eq!(json["impact"]["noLongerNotified"][0]["dimensions"]["host"], "a");
+    assert_eq!(
+        json["impact"]["noLongerNotified"][0]["dimensions"]["host"],
+        "a"
+    );
     assert_eq!(json["changes"][0]["name"], "disk");
 
     let few = [&diff[..], &["--max-messages", "1"]].concat();

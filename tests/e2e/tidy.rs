@@ -132,7 +132,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 20] = [
     ("metrics", &[]),
     ("secret", &[]),
     ("domain", &["limits", "secret"]),
-    ("config", &["secret"]),
+    ("config", &["limits", "secret"]),
     ("trace", &["domain"]),
     ("oidc", &["clock", "config", "domain", "error", "limits"]),
     ("template", &["domain", "error", "limits"]),

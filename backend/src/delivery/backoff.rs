@@ -86,7 +86,7 @@ impl Backoff {
         let refused = match advice {
             Advice::GiveUp => true,
             Advice::FewMore => tried.made >= FEW,
-            Advice::Again | Advice::AgainAfter(_) | Advice::Mend => false,
+            Advice::Again | Advice::AgainAfter(_) | Advice::Later | Advice::Mend => false,
         };
         let step = self.steps.get(tried.made as usize);
         let (Some(step), false) = (step, refused || self.is_used_up(tried, settings)) else {

@@ -221,6 +221,7 @@ impl Dispatcher {
                 kind: &lease.destination.kind,
                 opening: lease.opening,
                 thread: thread.as_ref(),
+                recipients: &delivery.recipients,
                 timeout,
                 is_fresh: false,
             };

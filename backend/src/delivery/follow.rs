@@ -249,6 +249,7 @@ impl Follower {
                     } else {
                         self.resync().pause(destination, to.notices).await?;
                     }
+                    self.resync().refused(destination, to.notices).await?;
                 }
                 None => self.resync().close_for_deleted(key, to.notices).await?,
             }

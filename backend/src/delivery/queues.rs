@@ -18,7 +18,7 @@ use crate::{
     destination::Report,
     domain::{Destination, RecordId},
     limits::SET_ASIDE_MAX,
-    ops::delivery::Hold,
+    ops::delivery::{Hold, attempt},
 };
 
 /// The queues, by destination.
@@ -190,7 +190,9 @@ impl Queues {
         }
         let lease = queue.ahead.pop_front()?;
         let timeout = backoff::timeout(&self.config, &lease.destination);
-        if is_closed || !decide::may_begin(&lease.delivery.value, timeout, now_ms) {
+        let (settings, kind) = (lease.destination.delivery, &lease.destination.kind);
+        let longest = attempt::longest(&self.config, settings, kind);
+        if is_closed || !decide::may_begin(&lease.delivery.value, longest, now_ms) {
             return Some(Next::GiveBack(lease.delivery.value.id));
         }
         queue.running += 1;

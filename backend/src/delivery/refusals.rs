@@ -19,7 +19,11 @@ impl Refusals {
     /// Takes note of an attempt's end. Once too many messages were refused alike, the verdict on a further
     /// one speaks against the destination; answers those that were judged before that.
     pub(crate) fn judge(&mut self, message: RecordId, report: &mut Report) -> Vec<RecordId> {
-        match report.verdict.fault() {
+        if report.verdict.is_about_addresses() {
+            return Vec::new();
+        }
+        // A mail that some addresses do not get arrives at the others.
+        match report.verdict.fault().filter(|_| !report.verdict.arrives()) {
             None => {
                 *self = Self::default();
                 return Vec::new();

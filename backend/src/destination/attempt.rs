@@ -15,7 +15,7 @@ use super::{
 use crate::{
     domain::{
         Content, RecordId, TraceContext, Transcript,
-        delivery::{Request, Response},
+        delivery::{Recipients, Request, Response},
     },
     message::Context,
 };
@@ -35,6 +35,8 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) opening: Option<RecordId>,
     /// The message in a chat that this one answers.
     pub(super) thread: Option<&'a ChatThread>,
+    /// The addresses of a mail that get no further attempt.
+    pub(super) recipients: &'a Recipients,
     /// When the attempt began, in milliseconds since 1970.
     pub(super) start_ms: i64,
     /// When the attempt began.

@@ -117,6 +117,25 @@ fn bearing_of(
     Ok(request)
 }
 
+/// A token for a receiver that is not spoken to over HTTP, kept or asked for; the ending when there is none.
+pub(super) async fn bearer(
+    attempt: &mut AttemptContext<'_>,
+    grant: Grant<'_>,
+) -> Result<String, Box<Ending>> {
+    let kept = attempt.outlets.tokens.get(key_of(grant), attempt.start_ms);
+    let bearer = match kept {
+        Some(bearer) => bearer,
+        None => fetch(attempt, grant).await?,
+    };
+    attempt.masker.add(&bearer);
+    Ok(bearer)
+}
+
+/// Forgets a token that was refused, so that the next attempt asks for another one.
+pub(super) fn forget(attempt: &AttemptContext<'_>, grant: Grant<'_>) {
+    attempt.outlets.tokens.drop_token(key_of(grant));
+}
+
 /// Asks for a token; the ending when there is none.
 async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<String, Box<Ending>> {
     let key = key_of(grant);

@@ -27,7 +27,7 @@ use crate::{
     config::Config,
     domain::{
         Content, DestinationKind, IncomingEvent, Outcome, RecordId, Status, TraceContext,
-        Transcript,
+        Transcript, delivery::Recipients,
     },
     error::Error,
     message::{Context, Links},
@@ -55,7 +55,9 @@ pub struct SendRequest<'a> {
     pub opening: Option<RecordId>,
     /// The message in a chat that this one answers.
     pub thread: Option<&'a ChatThread>,
-    /// How long it may take in all.
+    /// The addresses of a mail that get no further attempt.
+    pub recipients: &'a Recipients,
+    /// How long it may take in all, but for the answer to the text of a mail.
     pub timeout: Duration,
     /// Whether it goes over connections of its own, as a test does: one that is kept from earlier messages
     /// may work where a new one would not, and the other way round.
@@ -79,10 +81,14 @@ impl Sender {
         let mail_server = config.smtp.clone();
         Self(Arc::new(Outlets {
             clock,
+            mail_server: mail_server.map(|config| MailServer {
+                config,
+                tls: Arc::new(tls::client_config(&trust)),
+            }),
+            mail_answer_timeout: config.delivery.mail_answer_timeout,
             http: HttpClient::new(dialer.clone(), trust, Route::new(&config.egress)),
             dialer,
             providers: config.providers.clone(),
-            mail_server: mail_server.map(|smtp| MailServer::new(smtp, authorities)),
             tokens: Tokens::default(),
             sink,
             tenant: config.tenant.clone(),
@@ -195,6 +201,7 @@ impl Sender {
             around,
             opening: request.opening,
             thread: request.thread,
+            recipients: request.recipients,
             start_ms: outlets.clock.now_ms(),
             begun,
             timeout: request.timeout,

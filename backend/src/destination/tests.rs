@@ -89,9 +89,9 @@ fn webhook(payload: &str, content_type: Option<&str>) -> DestinationKind {
 fn email(subject: &str, body: &str) -> DestinationKind {
     DestinationKind::Email(Email {
         to: "ops@example.com".into(),
-        cc: String::new(),
         subject: subject.into(),
         body: body.into(),
+        ..Email::default()
     })
 }
 

@@ -41,6 +41,8 @@ pub struct Delivery {
     pub retried_as: Option<RecordId>,
     /// How it stands to the budget of its destination.
     pub folding: Folding,
+    /// The addresses of a mail that get no further attempt.
+    pub recipients: Recipients,
     /// What there is to tell, as it was when the notification was decided.
     pub content: Content,
 }
@@ -69,6 +71,7 @@ impl Delivery {
             origin: None,
             retried_as: None,
             folding: Folding::Open,
+            recipients: Recipients::default(),
             content,
         }
     }
@@ -95,6 +98,23 @@ impl Delivery {
         let is_closed = self.content.occurrence.status == Status::Closed;
         let group = self.content.group.as_ref();
         group.map_or(self.content.clear && is_closed, |it| it.is_over)
+    }
+}
+
+/// The addresses of a mail that get no further attempt; empty as long as none has the mail.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recipients {
+    /// Those that have the mail.
+    pub reached: Vec<String>,
+    /// Those that the mail server refused permanently.
+    pub refused: Vec<String>,
+}
+
+impl Recipients {
+    /// Whether an address gets a further attempt.
+    pub fn is_open(&self, address: &str) -> bool {
+        let mut settled = self.reached.iter().chain(&self.refused);
+        !settled.any(|it| it == address)
     }
 }
 
@@ -304,7 +324,7 @@ pub struct Request {
 pub struct Response {
     /// The HTTP status, or the SMTP reply code.
     pub status: u16,
-    /// The headers.
+    /// The headers; of a mail, the answers about addresses that were refused.
     pub headers: BTreeMap<String, String>,
     /// The body.
     pub body: String,

@@ -82,7 +82,11 @@ impl From<Impact> for v1::PreviewImpactResponse {
             rules: counted(impact.rules),
             destinations: counted(impact.destinations),
             no_longer_notified_count: Some(count(impact.no_longer_notified_count)),
-            no_longer_notified: impact.no_longer_notified.into_iter().map(event::single).collect(),
+            no_longer_notified: impact
+                .no_longer_notified
+                .into_iter()
+                .map(event::single)
+                .collect(),
             newly_notified_count: Some(count(impact.newly_notified_count)),
             occurrence_count: Some(count(impact.occurrence_count)),
             start_time: Some(timestamp(impact.start_ms)),

@@ -22,10 +22,10 @@ use crate::domain::{
     Rule, SavedView, Secret, Severity, SignatureScheme, Silence, SortField, Stage, Status,
     ThreadOf, TraceContext, Transcript, Trigger, Value, WebhookSignature,
     calendar::{Window, WindowText},
-    delivery::{Request, Response, RuleContent},
+    delivery::{Recipients, Request, Response, RuleContent},
     destination::{
-        Auth, Email, EventTemplates, Expect, Header, HeaderValue, MsTeams, OnClear, PagerDuty,
-        ServiceNow, Slack, Tried, ValueMap, Webhook, WebhookMethod,
+        Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams, OnClear,
+        PagerDuty, RefusedRecipient, ServiceNow, Slack, Tried, ValueMap, Webhook, WebhookMethod,
     },
 };
 
@@ -144,9 +144,9 @@ pub(crate) fn destinations() -> Vec<Destination> {
         DestinationKind::Webhook(webhook),
         DestinationKind::Email(Email {
             to: "ops@example.com".into(),
-            cc: String::new(),
             subject: "{{event.summary}}".into(),
             body: "<p>{{event.body}}</p>".into(),
+            ..Email::default()
         }),
         DestinationKind::Slack(Slack {
             channel: "#ops".into(),
@@ -186,6 +186,26 @@ pub(crate) fn destinations() -> Vec<Destination> {
         update_ms: AT_MS + 2,
     };
     (0..).zip(kinds).map(destination).collect()
+}
+
+/// A mail destination with all that a mail can have.
+pub(crate) fn mail_destination() -> Destination {
+    let email = Email {
+        to: "ops@example.com".into(),
+        cc: "boss@example.com".into(),
+        bcc: "archive@example.com".into(),
+        from: "Alerts <alerts@example.com>".into(),
+        reply_to: "duty@example.com".into(),
+        list_id: "alerts.example.com".into(),
+        priority: MailPriority::BySeverity,
+        ..Email::default()
+    };
+    Destination {
+        id: id(91),
+        name: name("mail"),
+        kind: DestinationKind::Email(email),
+        ..destinations().swap_remove(1)
+    }
 }
 
 /// A rule from the trigger `disk` to the first two destinations.
@@ -574,6 +594,7 @@ pub(crate) fn delivery(number: u64, state: DeliveryState) -> Delivery {
         origin: None,
         retried_as: None,
         folding: Folding::Open,
+        recipients: Recipients::default(),
         content: Content {
             clear: true,
             occurrence,
@@ -584,6 +605,17 @@ pub(crate) fn delivery(number: u64, state: DeliveryState) -> Delivery {
             thread: None,
             digest: None,
         },
+    }
+}
+
+/// A delivery of a mail that some addresses have, and that one refused.
+pub(crate) fn partial_delivery() -> Delivery {
+    Delivery {
+        recipients: Recipients {
+            reached: vec!["a@example.com".into(), "b@example.com".into()],
+            refused: vec!["c@example.com".into()],
+        },
+        ..delivery(5, DeliveryState::Retry { due_ms: 3 })
     }
 }
 
@@ -631,6 +663,24 @@ pub(crate) fn health() -> Health {
         last_error: "answered 500".into(),
         last_success_ms: None,
         tried: Vec::new(),
+        refused: Vec::new(),
+    }
+}
+
+/// The same with addresses that are refused.
+pub(crate) fn refusing_health() -> Health {
+    let refused = |address: &str, said: &str, is_permanent| RefusedRecipient {
+        address: address.into(),
+        said: said.into(),
+        is_permanent,
+        since_ms: AT_MS + 3,
+    };
+    Health {
+        refused: vec![
+            refused("a@example.com", "450 greylisted", false),
+            refused("b@example.com", "550 no such user", true),
+        ],
+        ..health()
     }
 }
 

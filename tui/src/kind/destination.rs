@@ -1,5 +1,6 @@
 //! Destinations: named places a message can be sent to.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
@@ -23,6 +24,12 @@ const TYPES: &[&str] = &[
     "event",
 ];
 const METHODS: &[&str] = &["POST", "PUT", "PATCH", "DELETE"];
+const PRIORITIES: &[(&str, &str)] = &[
+    ("normal", ""),
+    ("by severity", "SEVERITY"),
+    ("high", "HIGH"),
+    ("low", "LOW"),
+];
 const SEVERITIES: &[(&str, &str)] = &[
     ("info", "SEVERITY_INFO"),
     ("debug", "SEVERITY_DEBUG"),
@@ -98,7 +105,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.email.to",
             "To",
             FieldKind::Text,
-            "Addresses separated by commas; up to 20 including copies.").needed().only("email"),
+            "ops@example.com or Ops <ops@example.com>, separated by commas; up to 20 including copies.").needed().only("email"),
         FieldSpec::new(
             "type.email.cc",
             "Copies to",
@@ -226,6 +233,37 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "The new event's severity.").only("event"),
         DESCRIPTION,
         TAGS,
+        FieldSpec::section(
+            "#mail",
+            "Sender and headers",
+            "Sender, reply address, blind copies, and headers for mail clients.",
+        )
+        .only("email"),
+        FieldSpec::new(
+            "type.email.from",
+            "From",
+            FieldKind::Text,
+            "The sender address. Empty: the one in the settings (smtp.from).").only("email"),
+        FieldSpec::new(
+            "type.email.replyTo",
+            "Reply to",
+            FieldKind::Text,
+            "Addresses for replies, separated by commas. Empty: the sender.").only("email"),
+        FieldSpec::new(
+            "type.email.bcc",
+            "Blind copies to",
+            FieldKind::Text,
+            "Addresses that get a blind copy, separated by commas.").only("email"),
+        FieldSpec::new(
+            "type.email.listId",
+            "List id",
+            FieldKind::Text,
+            "The header List-Id, for filters of mail clients: alerts.example.com.").only("email"),
+        FieldSpec::new(
+            "type.email.priority",
+            "Priority",
+            FieldKind::Word(PRIORITIES),
+            "By severity: high while an event of severity error or critical is open.").only("email"),
         FieldSpec::section(
             "#sign",
             "Authentication",
@@ -397,6 +435,21 @@ fn target(destination: &Object) -> &str {
     }
 }
 
+/// The addresses that the mail server refuses.
+fn refused(into: &mut Document, around: &dyn Around, destination: &Object) {
+    let refused = destination.at("health.refusedRecipients");
+    let refused = refused.and_then(Value::as_array).into_iter().flatten();
+    for recipient in refused {
+        let text = |field: &str| recipient[field].as_str().unwrap_or_default();
+        let since: Option<Timestamp> = text("since").parse().ok();
+        let since = since.map_or_else(String::new, |since| {
+            format!(" (since {})", around.moment(since.as_millisecond()))
+        });
+        let words = format!("{}: {}{since}", text("address"), text("answer"));
+        into.field("refused", Token::Bad, &words);
+    }
+}
+
 /// What its health is known from.
 fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
     let number = |path: &str| destination.at(path).and_then(Value::as_i64).unwrap_or(0);
@@ -461,6 +514,7 @@ fn document(into: &mut Document, around: &dyn Around, destination: &Object) {
     if !last_error.is_empty() {
         into.field("last error", Token::Bad, last_error);
     }
+    refused(into, around, destination);
     evidence(into, around, destination);
     if health != HealthState::Healthy || shared::recent_count(destination) == 0 {
         let words =

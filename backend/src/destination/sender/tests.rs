@@ -23,6 +23,7 @@ use crate::{
     },
     domain::{
         Content, DestinationKind, Outcome, RecordId, Secret, Severity,
+        delivery::Recipients,
         destination::{
             EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack, Webhook,
             WebhookMethod,
@@ -32,6 +33,10 @@ use crate::{
 };
 
 const CANARY: &str = "canary-S3cret/+x";
+static NO_RECIPIENTS: Recipients = Recipients {
+    reached: Vec::new(),
+    refused: Vec::new(),
+};
 const NOW_MS: i64 = 1_700_000_000_123;
 const SIGNING: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
@@ -105,6 +110,7 @@ fn request<'a>(
         kind,
         opening: None,
         thread: None,
+        recipients: &NO_RECIPIENTS,
         timeout: Duration::from_millis(500),
         is_fresh: false,
     }

@@ -49,9 +49,9 @@ fn slack() -> DestinationKind {
 fn email(subject: &str, body: &str) -> DestinationKind {
     DestinationKind::Email(Email {
         to: "ops@example.com".into(),
-        cc: String::new(),
         subject: subject.into(),
         body: body.into(),
+        ..Email::default()
     })
 }
 

@@ -175,16 +175,40 @@ pub enum HeaderValue {
 }
 
 /// Sends a mail.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Email {
-    /// The addresses, parted by commas.
+    /// The addresses, separated by commas.
     pub to: String,
-    /// Those that get a copy, parted by commas; may be empty.
+    /// Those that get a copy, separated by commas; may be empty.
     pub cc: String,
+    /// Those that get a copy and that no header names, separated by commas; may be empty.
+    pub bcc: String,
+    /// The sender; empty means that of the settings.
+    pub from: String,
+    /// Where answers go, separated by commas; may be empty.
+    pub reply_to: String,
+    /// The name of the list, for filters of mail programs; may be empty.
+    pub list_id: String,
+    /// How urgent mails are marked.
+    pub priority: MailPriority,
     /// A template; empty means the default subject.
     pub subject: String,
     /// A template for HTML; empty means the default body.
     pub body: String,
+}
+
+/// How urgent mails are marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MailPriority {
+    /// Not at all.
+    #[default]
+    Normal,
+    /// Always high.
+    High,
+    /// Always low.
+    Low,
+    /// High while an event of the severity error or critical is open.
+    BySeverity,
 }
 
 /// Posts to a Slack channel.

@@ -143,6 +143,7 @@ impl Works {
         let (event, occurrence) = self.occurrence(test.about, now_ms).await?;
         let destination = self.destination(test.target, now_ms).await?;
         let timeout = destination.settings.timeout.unwrap_or(self.config.timeout);
+        let longest = attempt::longest(&self.config, destination.settings, &destination.kind);
         let planned = Delivery {
             event,
             test: true,
@@ -161,6 +162,7 @@ impl Works {
             kind: &destination.kind,
             opening: None,
             thread: None,
+            recipients: &planned.recipients,
             timeout,
             is_fresh: true,
         };
@@ -169,7 +171,7 @@ impl Works {
             let field = if exceeded.of_rule { "message" } else { "type" };
             return Err(Error::invalid(field, exceeded.fault));
         }
-        let (begun, attempt) = attempt::begun(&planned, timeout, now_ms);
+        let (begun, attempt) = attempt::begun(&planned, longest, now_ms);
         let mut changes = self.store.changes();
         changes.insert(&begun);
         changes.insert(&attempt);

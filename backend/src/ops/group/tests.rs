@@ -120,7 +120,8 @@ async fn one_member_is_told_of_after_the_wait_and_its_close_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_closed_within_the_wait_is_skipped_and_a_group_of_which_nothing_is_left_is_silent() {
+async fn what_is_closed_within_the_wait_is_skipped_and_a_group_of_which_nothing_is_left_is_silent()
+{
     let world = World::under(&[gathering()]).await;
     world.open(&["a", "b"]).await;
     world.close("a").await;

@@ -434,6 +434,11 @@ async fn what_is_wrong_with_a_webhook_is_named_by_its_path() {
     try_all(&world, vec![(many, "type.webhook.headers")]).await;
 }
 
+fn many_addresses(count: usize) -> String {
+    let each: Vec<_> = (0..count).map(|at| format!("a{at}@example.com")).collect();
+    each.join(",")
+}
+
 #[tokio::test]
 async fn what_is_wrong_with_the_other_kinds_is_named_by_its_path() {
     let world = World::start().await;
@@ -449,7 +454,73 @@ async fn what_is_wrong_with_the_other_kinds_is_named_by_its_path() {
         (to(""), "type.email.to"),
         (to("ops@example.com, db@example.com"), ""),
         (to("ops@example.com,, db@example.com"), "type.email.to"),
-        (to("Ops <ops@example.com>"), "type.email.to"),
+        (
+            to("Ops <ops@example.com>, \"Doe, Jane\" <jane@example.com>"),
+            "",
+        ),
+        (to("ops@m\u{fc}ller.example, m\u{fc}ller@example.com"), ""),
+        (to("ops@example.com\r\nDATA"), "type.email.to"),
+        (
+            to("Ops\r\nBcc: x@example.com <ops@example.com>"),
+            "type.email.to",
+        ),
+        (to("ops@example.com; db@example.com"), "type.email.to"),
+        (to(&format!("{} <a@example.com>", "n".repeat(200))), ""),
+        (
+            to(&format!("{} <a@example.com>", "n".repeat(201))),
+            "type.email.to",
+        ),
+        (to(&many_addresses(20)), ""),
+        (to(&many_addresses(21)), "type.email.to"),
+        (to(&many_addresses(10_000)), "type.email.to"),
+        (email(|it| it.cc = many_addresses(20)), "type.email.to"),
+        (email(|it| it.bcc = many_addresses(20)), "type.email.to"),
+        (
+            email(|it| it.bcc = many_addresses(10_000)),
+            "type.email.bcc",
+        ),
+        (
+            email(|it| it.bcc = "x\n@example.com".into()),
+            "type.email.bcc",
+        ),
+        (email(|it| it.cc = "x".into()), "type.email.cc"),
+        (email(|it| it.from = "DB <db@example.com>".into()), ""),
+        (email(|it| it.from = "db".into()), "type.email.from"),
+        (email(|it| it.from = many_addresses(2)), "type.email.from"),
+        (
+            email(|it| it.from = "DB\r\nX: y <db@example.com>".into()),
+            "type.email.from",
+        ),
+        (email(|it| it.reply_to = many_addresses(20)), ""),
+        (
+            email(|it| it.reply_to = many_addresses(21)),
+            "type.email.replyTo",
+        ),
+        (
+            email(|it| it.reply_to = "a@b\r".into()),
+            "type.email.replyTo",
+        ),
+        (
+            email(|it| it.list_id = "Alerts <alerts.example.com>".into()),
+            "",
+        ),
+        (
+            email(|it| it.list_id = "alerts".into()),
+            "type.email.listId",
+        ),
+        (
+            email(|it| it.list_id = "a\r\nX: <alerts.example.com>".into()),
+            "type.email.listId",
+        ),
+        (
+            email(|it| it.list_id = format!("a.{}", "b".repeat(254))),
+            "type.email.listId",
+        ),
+        (email(|it| it.priority = "SEVERITY".into()), ""),
+        (
+            email(|it| it.priority = "urgent".into()),
+            "type.email.priority",
+        ),
         (email(|it| it.subject = "{{".into()), "type.email.subject"),
         (slack("", CANARY), "type.slack.channel"),
         (slack("#a", MASK), "type.slack.token"),

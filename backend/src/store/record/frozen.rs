@@ -187,6 +187,9 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     differences.record("attempt", &samples::attempt(1, 2), false);
     differences.record("health", &samples::health(), false);
     differences.record("tried health", &samples::tried_health(), false);
+    differences.record("mail destination", &samples::mail_destination(), false);
+    differences.record("refusing health", &samples::refusing_health(), false);
+    differences.record("partial delivery", &samples::partial_delivery(), false);
     occurrences(&mut differences);
     silences(&mut differences);
     shadows(&mut differences);

@@ -132,7 +132,10 @@ async fn what_is_stored_tells_in_a_replay_what_it_told() {
     assert!(sent(&world).await > 8);
     assert_eq!(impact.messages, sent(&world).await);
     assert_eq!(impact.messages_before, impact.messages);
-    assert_eq!((impact.no_longer_notified_count, impact.newly_notified_count), (0, 0));
+    assert_eq!(
+        (impact.no_longer_notified_count, impact.newly_notified_count),
+        (0, 0)
+    );
     assert_eq!(impact.occurrence_count, 4);
     assert!(!impact.stopped_early);
     let names: Vec<_> = impact.rules.iter().map(|it| &*it.name).collect();
@@ -160,7 +163,10 @@ async fn documents_are_told_by_rule_and_destination_and_who_would_hear_nothing()
     };
     assert_eq!(narrow.rules, [counted("page", &narrow)]);
     assert_eq!(narrow.destinations, [counted("hook", &narrow)]);
-    assert_eq!((wide.newly_notified_count, wide.no_longer_notified_count), (1, 0));
+    assert_eq!(
+        (wide.newly_notified_count, wide.no_longer_notified_count),
+        (1, 0)
+    );
     assert_eq!(wide.messages, wide.messages_before + 1);
     assert_eq!((none.messages, none.no_longer_notified_count), (0, 3));
     let hosts: Vec<_> = none

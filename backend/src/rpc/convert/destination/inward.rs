@@ -9,8 +9,8 @@ use crate::{
     domain::{
         Budget, DeliverySettings, DestinationKind, Secret, Severity,
         destination::{
-            Auth, Email, EventTemplates, Expect, Header, HeaderValue, MsTeams, OnClear, PagerDuty,
-            ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
+            Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams,
+            OnClear, PagerDuty, ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
         },
     },
     error::Violation,
@@ -50,12 +50,7 @@ pub fn destination_type(
     };
     Some(match kind {
         Type::Webhook(wire) => DestinationKind::Webhook(webhook(wire, faults)),
-        Type::Email(wire) => DestinationKind::Email(Email {
-            to: wire.to,
-            cc: wire.cc,
-            subject: wire.subject,
-            body: wire.body,
-        }),
+        Type::Email(wire) => DestinationKind::Email(email(wire, faults)),
         Type::Slack(wire) => DestinationKind::Slack(Slack {
             channel: wire.channel,
             token: Secret::new(wire.token),
@@ -84,6 +79,33 @@ pub fn destination_type(
         }),
         Type::Event(wire) => DestinationKind::Event(event(wire, faults)),
     })
+}
+
+fn email(wire: v1::Email, faults: &mut Vec<Violation>) -> Email {
+    let priority = match &*wire.priority {
+        "" | "NORMAL" => MailPriority::Normal,
+        "HIGH" => MailPriority::High,
+        "LOW" => MailPriority::Low,
+        "SEVERITY" => MailPriority::BySeverity,
+        _ => {
+            faults.push(Violation::new(
+                "type.email.priority",
+                "is none of NORMAL, HIGH, LOW, SEVERITY",
+            ));
+            MailPriority::Normal
+        }
+    };
+    Email {
+        to: wire.to,
+        cc: wire.cc,
+        bcc: wire.bcc,
+        from: wire.from,
+        reply_to: wire.reply_to,
+        list_id: wire.list_id,
+        priority,
+        subject: wire.subject,
+        body: wire.body,
+    }
 }
 
 fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {

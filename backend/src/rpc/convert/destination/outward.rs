@@ -10,7 +10,7 @@ use super::super::{
 use crate::{
     domain::{
         DeliverySettings, DestinationKind,
-        destination::{Auth, Header, HeaderValue, ValueMap, WebhookMethod},
+        destination::{Auth, Header, HeaderValue, MailPriority, ValueMap, WebhookMethod},
     },
     ops::{destination::DestinationView, etag::etag},
 };
@@ -64,6 +64,11 @@ fn shown(kind: DestinationKind) -> Type {
         DestinationKind::Email(email) => Type::Email(v1::Email {
             to: email.to,
             cc: email.cc,
+            bcc: email.bcc,
+            from: email.from,
+            reply_to: email.reply_to,
+            list_id: email.list_id,
+            priority: priority(email.priority).into(),
             subject: email.subject,
             body: email.body,
         }),
@@ -183,5 +188,15 @@ fn settings(settings: DeliverySettings) -> v1::DeliverySettings {
             per: Some(duration(it.per)),
             critical_share: Some(number(Some(it.critical_share))),
         }),
+    }
+}
+
+/// The word of a priority; empty for none.
+fn priority(priority: MailPriority) -> &'static str {
+    match priority {
+        MailPriority::Normal => "",
+        MailPriority::High => "HIGH",
+        MailPriority::Low => "LOW",
+        MailPriority::BySeverity => "SEVERITY",
     }
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::domain::{
     Attempt, Content, Delivery, DeliveryState, EventId, Folding, Outcome, RecordId, Transcript,
-    delivery::{Request, Response, RuleContent},
+    delivery::{Recipients, Request, Response, RuleContent},
 };
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -56,6 +56,12 @@ pub(crate) struct DeliveryV1 {
     /// The first of those that it sends again.
     #[prost(bytes = "vec", optional, tag = "18")]
     origin: Option<Vec<u8>>,
+    /// The addresses of a mail that have it.
+    #[prost(string, repeated, tag = "19")]
+    reached: Vec<String>,
+    /// The addresses of a mail that were refused permanently.
+    #[prost(string, repeated, tag = "20")]
+    refused: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -141,6 +147,8 @@ impl From<&Delivery> for DeliveryV1 {
             origin: delivery.origin.map(bytes),
             alone: delivery.folding == Folding::Alone,
             folded_into: delivery.folding.digest().map(bytes),
+            reached: delivery.recipients.reached.clone(),
+            refused: delivery.recipients.refused.clone(),
             content: Some((&delivery.content).into()),
         }
     }
@@ -187,6 +195,10 @@ impl DeliveryV1 {
                 Some(digest) => Folding::Into(digest),
                 None if self.alone => Folding::Alone,
                 None => Folding::Open,
+            },
+            recipients: Recipients {
+                reached: self.reached,
+                refused: self.refused,
             },
             content: self.content?.into_content()?,
         })

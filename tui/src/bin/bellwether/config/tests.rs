@@ -149,7 +149,7 @@ fn durations_sizes_and_lists_are_read_with_their_units() {
 }
 
 /// What is told, the file, what the refusal starts with, and what it says.
-const REFUSED: [(&str, &str, &str, &str); 15] = [
+const REFUSED: [(&str, &str, &str, &str); 22] = [
     (
         "link",
         "link_template = \"https://{{event.name}}/x\"",
@@ -231,8 +231,52 @@ const REFUSED: [(&str, &str, &str, &str); 15] = [
     ),
     (
         "mail user",
-        "[smtp]\nhost = \"a\"\nfrom = \"b\"\nuser = \"c\"",
+        "[smtp]\nhost = \"a\"\nfrom = \"b@example.net\"\nuser = \"c\"",
         "smtp.password: missing",
+        "",
+    ),
+    (
+        "mail sender",
+        "[smtp]\nhost = \"a\"\nfrom = \"Alerts\"",
+        "smtp.from: `Alerts` is not a mail address",
+        "Ops <ops@example.com>",
+    ),
+    (
+        "the name in EHLO",
+        "[smtp]\nhello = \"my host\"",
+        "smtp.hello (in ",
+        "mail.example.net",
+    ),
+    (
+        "an address in EHLO",
+        "[smtp]\nhello = \"[my.host]\"",
+        "smtp.hello (in ",
+        "[192.0.2.1]",
+    ),
+    (
+        "a wait for mail",
+        "[delivery]\nmail_answer_timeout = \"11m\"",
+        "delivery.mail_answer_timeout (in ",
+        "at most 600s",
+    ),
+    (
+        "a mail token without a user",
+        "[smtp]\nhost = \"a\"\nfrom = \"b@example.net\"\noauth_scope = \"c\"",
+        "smtp.user: missing",
+        "smtp.oauth_scope is given",
+    ),
+    (
+        "a mail token without a client",
+        "[smtp]\nhost = \"a\"\nfrom = \"b@example.net\"\nuser = \"c\"\n\
+         oauth_token_url = \"https://example.net/token\"",
+        "smtp.oauth_client_id: missing",
+        "smtp.oauth_token_url is given",
+    ),
+    (
+        "a mail token beside a password",
+        "[smtp]\nhost = \"a\"\nfrom = \"b@example.net\"\nuser = \"c\"\npassword = \"d\"\n\
+         oauth_client_id = \"e\"",
+        "smtp.password: given beside smtp.oauth_client_id",
         "",
     ),
 ];
@@ -343,9 +387,19 @@ fn secrets_are_not_shown() {
         ("BELLWETHER_SMTP_HOST", "host"),
         ("BELLWETHER_SMTP_FROM", "a@example.net"),
     ];
-    let settings = load(&Flags::default(), &variables, "").unwrap();
-    let shown = format!("{settings:?} {:?}", settings.backend_config().unwrap());
-    assert!(!shown.contains("planted"), "{shown}");
+    let mut with_a_token = variables.to_vec();
+    with_a_token.retain(|(name, _)| *name != "BELLWETHER_SMTP_PASSWORD");
+    with_a_token.extend([
+        ("BELLWETHER_SMTP_OAUTH_TOKEN_URL", "https://example.net/"),
+        ("BELLWETHER_SMTP_OAUTH_CLIENT_ID", "id"),
+        ("BELLWETHER_SMTP_OAUTH_CLIENT_SECRET", "planted-secret"),
+        ("BELLWETHER_SMTP_OAUTH_REFRESH_TOKEN", "planted-token"),
+    ]);
+    for variables in [&variables[..], &with_a_token] {
+        let settings = load(&Flags::default(), variables, "").unwrap();
+        let shown = format!("{settings:?} {:?}", settings.backend_config().unwrap());
+        assert!(!shown.contains("planted"), "{shown}");
+    }
 }
 
 #[test]
