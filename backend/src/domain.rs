@@ -35,7 +35,9 @@ pub use client::{CertificateName, Client, Dialect, KeyScope, PreviousKey, Rates,
 pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, Transcript};
 pub use destination::{DeliverySettings, Destination, DestinationKind, Health, HealthState};
 pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestRow, Folding};
-pub use event::{EventId, IncomingEvent, OccurrenceId, Severity, Status, claims_own, is_own};
+pub use event::{
+    EventId, IncomingEvent, NO_EVENT_ID, OccurrenceId, Severity, Status, claims_own, is_own,
+};
 pub use flapping::{Flapping, FlappingLimits, ThreadOf};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};
 pub use hold::{Held, HeldBy, HoldChange, HoldKind, LastNotified, Pending};

@@ -284,6 +284,8 @@ pub const SILENCE_IDLE_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 pub const SILENCE_TEXT_CHARACTERS_MAX: usize = 1_000;
 /// Comments of a silence.
 pub const SILENCE_COMMENTS_MAX: usize = 100;
+/// Silences of a page that are counted anew, since they were edited in this moment.
+pub const SILENCES_RECOUNTED_MAX: usize = 10;
 /// Where counting what a silence covers, holds or skipped stops.
 pub const SILENCES_COUNTED_MAX: usize = 100_000;
 /// Entries of the timeline of an occurrence.
@@ -322,8 +324,30 @@ pub const REPLAY_WARM_UP: Duration = Duration::from_secs(24 * 3_600);
 /// Occurrences that an impact shows of those that would notify nobody any more.
 pub const IMPACT_SHOWN_MAX: usize = 20;
 
+/// Threads for searches, previews, explanations and exports, at most; half the processors otherwise.
+pub const SCAN_THREADS_MAX: usize = 4;
+/// Threads that read the store for them.
+pub const SCAN_READERS_MAX: usize = 8;
+/// Searches, previews, explanations and exports under way at once; of these and of those that wait one
+/// client has at most a quarter.
+pub const SCANS_RUNNING_MAX: usize = 16;
+/// Those that wait.
+pub const SCANS_WAITING_MAX: usize = 128;
+/// Steps of streams, such as watches, that are under way on these threads at once.
+pub const SCAN_STEPS_RUNNING_MAX: usize = 16;
+/// How long one of them runs before others get their turn.
+pub const SCAN_TURN: Duration = Duration::from_millis(2);
+/// Bytes of records that one of them reads at once, unless one alone has more.
+pub const SCAN_BATCH_BYTES: usize = 2 * 1024 * 1024;
+
+/// How long a page of events or deliveries is filled; one with too little by then ends early, and says
+/// that there is more.
+pub const PAGE_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// Occurrences, the newest first, that are read for the fields that events have.
 pub const FIELDS_READ_MAX: usize = 20_000;
+/// Occurrences that changed since then that are read for them, before all are read again.
+pub const FIELDS_NEWS_MAX: usize = 2_000;
 /// Names of such fields that are kept.
 pub const FIELD_NAMES_MAX: usize = 10_000;
 
@@ -390,7 +414,7 @@ pub const TESTS_MAX: usize = 64;
 pub const TESTS_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Deliveries that cannot be read and are left aside until the next start.
 pub const SET_ASIDE_MAX: usize = 100_000;
-/// Deliveries that one page of a filtered list looks at.
+/// Deliveries that one call that sends again or cancels looks at.
 pub const DELIVERIES_SCANNED_MAX: usize = 10_000;
 /// Deliveries that one commit sends again or cancels.
 pub const BULK_STEP: usize = 100;

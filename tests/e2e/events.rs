@@ -262,6 +262,9 @@ async fn status_is_set_by_hand_and_kept_in_the_history() {
     assert_eq!(answers[0]["success"], true, "{answers}");
     assert_eq!(answers[1]["success"], true, "{answers}");
     assert!(answers[2]["error"].is_string(), "{answers}");
+    assert_eq!(answers[0].get("warnings"), None, "{answers}");
+    let warning = answers[1]["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("opens it again") && warning.contains("STATUS_SUPPRESSED"));
     let occurrence = newest(&rest, "f1").await["occurrences"][0].clone();
     assert_eq!(occurrence["acknowledged"], true);
     assert_eq!(occurrence["status"], "STATUS_CLOSED");
@@ -270,6 +273,27 @@ async fn status_is_set_by_hand_and_kept_in_the_history() {
     assert!(
         history.iter().any(|entry| entry["author"] == "admin"),
         "{occurrence}"
+    );
+
+    // What is suppressed instead stays so until its sender closes it.
+    let status = async |status: &str| {
+        let item = json!({"statuses": [{"eventId": stored["id"], "status": status}]});
+        rest.post("/v1/event-management/status", &item).await.ok()
+    };
+    status("STATUS_OPEN").await;
+    status("STATUS_SUPPRESSED").await;
+    let mut event = samples::event("handled", "f1", "SEVERITY_ERROR", "handle me");
+    send(&rest, &event).await;
+    let current = async || newest(&rest, "f1").await["occurrences"][0]["status"].clone();
+    assert_eq!(current().await, "STATUS_SUPPRESSED");
+    event["status"] = json!("STATUS_CLOSED");
+    send(&rest, &event).await;
+    assert_eq!(current().await, "STATUS_CLOSED");
+    let again = status("STATUS_CLOSED").await;
+    assert_eq!(
+        again["statusResponses"][0].get("warnings"),
+        None,
+        "its sender closed it"
     );
 
     let unknown = json!({"statuses": [{"eventId": stored["id"], "stauts": "STATUS_OPEN"}]});

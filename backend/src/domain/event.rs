@@ -132,6 +132,11 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId([u8; 20]);
 
+/// What is said of a text that is no event id.
+pub const NO_EVENT_ID: &str = "is no event id: one has 28 letters, digits, `-` and `_`, of which the last \
+                               is `=`, such as `srA3uT2yyyhRjLndgql5Q9qCwjE=`; a search finds the id \
+                               by a name";
+
 impl EventId {
     /// Derives the identity from the name and the sorted dimensions.
     ///

@@ -32,6 +32,7 @@ use crate::{
     error::Error,
     limits::EVENT_AHEAD_MAX,
     matching::Explained,
+    scan,
     store::Store,
 };
 
@@ -293,6 +294,7 @@ pub async fn explain(
         if at % RULES_AT_ONCE == RULES_AT_ONCE - 1 {
             tokio::task::yield_now().await;
         }
+        scan::turn().await;
         let deliveries = sent.remove(&id).unwrap_or_default();
         let subject = Subject {
             name: &name,

@@ -28,6 +28,15 @@ pub struct StatusItem {
     pub change: StateChange,
 }
 
+/// An occurrence that was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changed {
+    /// Which one.
+    pub id: OccurrenceId,
+    /// Whether it was closed while its sender had not closed it, and may report it again.
+    pub may_reopen: bool,
+}
+
 /// Changes occurrences in order, in one commit together with the notifications that follow from it;
 /// answers for each item which occurrence it was. What is wrong with an item is that item's error: an
 /// unknown occurrence or assignee, or an occurrence to reopen while another one of the event is open.
@@ -42,7 +51,7 @@ pub async fn set_status(
     (deciding, intake): (&Deciding, &Intake),
     items: &[StatusItem],
     author: &Name,
-) -> Result<Vec<Result<OccurrenceId, Error>>, Error> {
+) -> Result<Vec<Result<Changed, Error>>, Error> {
     let mut targets: Vec<_> = items.iter().map(|item| item.target).collect();
     // Behind the items: the newest occurrence of each event of which one may be reopened.
     targets.extend(
@@ -62,7 +71,7 @@ pub async fn set_status(
     Ok(answers)
 }
 
-type Answers = Vec<Result<OccurrenceId, Error>>;
+type Answers = Vec<Result<Changed, Error>>;
 
 /// What becomes of the items, as far as causes are known.
 async fn decided(
@@ -100,9 +109,14 @@ async fn decided(
             continue;
         }
         let (id, reopens) = (occurrence.id(), reopens(occurrence, &item.change));
+        let closes = item.change.status == Some(Status::Closed);
+        let changed = Changed {
+            id,
+            may_reopen: closes && occurrence.status != Status::Closed,
+        };
         let allowed = if reopens { edits.reopen(id) } else { Ok(()) };
         let (Some(occurrence), Ok(())) = (edits.get(at), &allowed) else {
-            answers.push(allowed.map(|()| id));
+            answers.push(allowed.map(|()| changed));
             continue;
         };
         let altered = deciding.alter((&snapshot, &past), occurrence, &item.change, cause);
@@ -110,7 +124,7 @@ async fn decided(
             changes.insert(delivery);
         }
         reports.append(altered.reports);
-        answers.push(Ok(occurrence.id()));
+        answers.push(Ok(changed));
     }
     edits.write(&mut changes);
     Ok((changes, (answers, reports)))

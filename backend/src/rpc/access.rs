@@ -11,6 +11,7 @@ mod origin;
 mod people;
 mod rate_limit;
 mod refusals;
+mod scanning;
 
 use std::net::IpAddr;
 
@@ -22,6 +23,7 @@ pub use deadline::timeout_asked;
 pub use guard::{Admitted, DIALECT_HEADER, Denied, Guard, Guarded, code_of, intake_bytes_max};
 pub use people::People;
 pub use refusals::Refusals;
+pub use scanning::too_large;
 
 /// Where a call comes from, as far as it is known.
 #[derive(Debug, Clone, Copy)]

@@ -18,6 +18,10 @@ use crate::{
     },
 };
 
+/// What is said of an occurrence that was closed by hand.
+const MAY_REOPEN: &str = "its sender has not closed it: its next report opens it again and notifies; \
+                          set STATUS_SUPPRESSED instead to notify nobody until its sender closes it";
+
 /// Serves changes of events.
 #[derive(Debug)]
 pub struct EventManagement {
@@ -89,7 +93,12 @@ impl EventManagementService for EventManagement {
                 ..StatusResult::default()
             };
             match outcome {
-                Ok(id) => result.occurrence_id = id.to_string(),
+                Ok(changed) => {
+                    result.occurrence_id = changed.id.to_string();
+                    if changed.may_reopen {
+                        result.warnings.push(MAY_REOPEN.into());
+                    }
+                }
                 Err(error) => (result.error, result.code) = told(error),
             }
             result

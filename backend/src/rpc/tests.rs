@@ -67,6 +67,7 @@ use crate::{
         samples,
         trigger::Triggers,
     },
+    scan::Scans,
     store::Store,
 };
 
@@ -114,8 +115,15 @@ impl World {
         tasks.spawn(Arc::clone(&keys).run(CancellationToken::new()));
         tasks.spawn(async move {
             let incoming = TcpListenerStream::new(listener);
-            let server = Server::builder()
-                .add_routes(Guard::new(keys, Arc::new(Refusals::new(drop)), audit).protect(routes));
+            let server = Server::builder().add_routes(
+                Guard::new(
+                    keys,
+                    Arc::new(Refusals::new(drop)),
+                    audit,
+                    Scans::start().unwrap(),
+                )
+                .protect(routes),
+            );
             server.serve_with_incoming(incoming).await.unwrap();
         });
         let (_, key) = clients

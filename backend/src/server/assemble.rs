@@ -104,6 +104,7 @@ use crate::{
         silence::SilenceApi,
         trigger::TriggerApi,
     },
+    scan::Scans,
     store::{self, Engine, Store},
 };
 
@@ -167,7 +168,8 @@ async fn assemble_over(
 ) -> Result<Assembled, StartError> {
     let engine = Arc::clone(store.engine());
     let (modules, workers) = Modules::open(store, config, clock, own).await?;
-    let guard = modules.guard().believing(config.proxies.clone());
+    let scans = Scans::start().map_err(StartError::Threads)?;
+    let guard = modules.guard(scans).believing(config.proxies.clone());
     let mut work = modules.work(config, workers);
     let certificate = CertificateWatch::new(
         modules.store.clone(),
@@ -257,12 +259,12 @@ impl Modules {
         Ok((modules, workers))
     }
 
-    fn guard(&self) -> Guard {
+    fn guard(&self, scans: Scans) -> Guard {
         let reports = self.intake.clone();
         let refusals = Refusals::new(move |event| reports.report(event, Vec::new()))
             .counting(self.store.metrics().clone());
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
-        Guard::new(keys, Arc::new(refusals), audit).with_people(self.people.clone())
+        Guard::new(keys, Arc::new(refusals), audit, scans).with_people(self.people.clone())
     }
 
     fn exposition(&self, config: &Config, guard: &Guard) -> Exposition {

@@ -8,12 +8,7 @@ use prost::DecodeError;
 use tonic::{Code, Status};
 
 use crate::limits::REQUEST_BYTES_MAX;
-
-/// A message is over that size limit.
-pub(super) fn too_large(bytes_max: usize) -> Status {
-    let message = format!("the message is larger than {bytes_max} bytes");
-    Status::resource_exhausted(message)
-}
+pub(super) use crate::rpc::access::too_large;
 
 /// The limit that tonic names in its answer.
 fn limit_in(text: &str) -> usize {

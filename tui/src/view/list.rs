@@ -163,7 +163,8 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     pen.put(x, y, space, token, &words.join("  ·  "));
 }
 
-/// What is wrong with a filter of events while it is typed, or how many events it leaves.
+/// What is wrong with a filter of events while it is typed, what it may not mean, or how many events it
+/// leaves.
 fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
     if model.page.route != Route::Events || text.trim().is_empty() {
         return None;
@@ -173,6 +174,9 @@ fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
         let is_at_end = fault.at >= text.chars().count();
         let token = if is_at_end { Token::Dim } else { Token::Bad };
         return Some((token, fault.message));
+    }
+    if let Some(hint) = filter::hint(text, &model.reader()) {
+        return Some((Token::Warning, hint.message));
     }
     Some(match model.page.list.matching.found.as_ref()? {
         Ok(Some(1)) => (Token::Dim, "1 event".to_owned()),

@@ -8,6 +8,7 @@ use crate::{
     error::Error,
     limits::{BULK_COUNTED_MAX, BULK_STEP, DELIVERIES_SCANNED_MAX},
     ops::{commit::commit, deciding::new_id, page::Scope},
+    scan,
     store::{Changes, Lane, Store, Stored},
 };
 
@@ -212,6 +213,7 @@ impl Deliveries {
                 step: BulkStep::default(),
             };
             for (id, old) in ids.iter().zip(found) {
+                scan::turn().await;
                 if batch.step.tally.count >= limit {
                     break;
                 }

@@ -24,6 +24,7 @@ use crate::{
     domain::EventId,
     limits::{INTAKE_BATCH_EVENTS, INTAKE_CONFLICT_TIME_MAX, INTAKE_WORKERS},
     ops::{asked::Recent, deciding::Deciding},
+    scan,
     store::EngineError,
     trace::{Span, SpanKind},
 };
@@ -71,7 +72,8 @@ impl IntakeWorkers {
                 turns: Arc::clone(&turns),
                 recent: Recent::default(),
             };
-            tasks.spawn(worker.run(shutdown.clone()));
+            // In a replay it ends with the call that asked for it.
+            tasks.spawn(scan::carried(worker.run(shutdown.clone())));
         }
         while let Some(ended) = tasks.join_next().await {
             if let Err(error) = ended {

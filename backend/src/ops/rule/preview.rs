@@ -6,7 +6,8 @@ use super::{RuleDraft, Rules, grouping, repeat_interval};
 use crate::{
     destination::{self, Rendered, Renderers},
     domain::{
-        Content, Destination, EventId, Name, Occurrence, RecordId, Trigger, delivery::RuleContent,
+        Content, Destination, EventId, NO_EVENT_ID, Name, Occurrence, RecordId, Trigger,
+        delivery::RuleContent,
     },
     error::Error,
     message::{self, Context, Exceeded, Links},
@@ -80,7 +81,7 @@ impl Rules {
             .await?;
         let event = (!event_id.is_empty()).then(|| EventId::parse(event_id));
         if event == Some(None) {
-            faults.add("eventId", "is no event id: it has 28 characters");
+            faults.add("eventId", NO_EVENT_ID);
         }
         faults.or(Some(()))?;
 

@@ -54,6 +54,15 @@ impl Holder {
             None => Self::Address(peer.map(network_of)),
         }
     }
+
+    /// The name of its share of what others count by name.
+    pub(super) fn share(&self) -> Arc<str> {
+        match self {
+            Self::Client(id) => id.to_string().into(),
+            Self::Address(Some(address)) => address.to_string().into(),
+            Self::Address(None) => "unknown".into(),
+        }
+    }
 }
 
 /// How many calls of each class may be under way.

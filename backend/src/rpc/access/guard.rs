@@ -8,8 +8,9 @@ use std::{
     task::{Context, Poll},
 };
 
-use bellwether_proto::listen::{Activity, Proxies};
+use bellwether_proto::listen::{Activity, Proxies, REQUEST_ID};
 use bytes::Bytes;
+use futures_util::future::Either;
 use http::{HeaderMap, Request, Response, header::AUTHORIZATION};
 use tokio::time::Instant;
 use tonic::{Code, Status, body::Body, metadata::MetadataMap, service::Routes};
@@ -25,6 +26,7 @@ use super::{
     origin::Origin,
     rate_limit,
     refusals::Why,
+    scanning::{gathered, scanned},
 };
 use crate::{
     error::Error,
@@ -38,6 +40,7 @@ use crate::{
         audit as audit_line,
         methods::{EXPORT_LOGS, Method, Need, PUT_EVENTS, method},
     },
+    scan::{Scanner, Scans},
     store::audit::{self, By},
 };
 
@@ -61,6 +64,7 @@ pub struct Guard {
     refusals: Arc<Refusals>,
     audit: Arc<AuditLog>,
     capacities: Capacities,
+    scans: Scans,
     proxies: Arc<Proxies>,
     /// Who signs in; none where only keys are taken.
     people: Option<Arc<People>>,
@@ -72,6 +76,8 @@ pub struct Admitted {
     method: &'static Method,
     caller: Option<Caller>,
     share: Option<Share>,
+    /// Where it is carried out, and for whom, when it may look at many records.
+    scan: Option<(Scans, Scanner)>,
 }
 
 /// A call that may not be made.
@@ -82,13 +88,20 @@ pub struct Denied {
 }
 
 impl Guard {
-    /// A guard that knows these keys, counts whom it refuses and has it written down.
-    pub fn new(keys: Arc<Keys>, refusals: Arc<Refusals>, audit: Arc<AuditLog>) -> Self {
+    /// A guard that knows these keys, counts whom it refuses and has it written down; what may look at
+    /// many records is done by `scans`.
+    pub fn new(
+        keys: Arc<Keys>,
+        refusals: Arc<Refusals>,
+        audit: Arc<AuditLog>,
+        scans: Scans,
+    ) -> Self {
         Self {
             keys,
             refusals,
             audit,
             capacities: Capacities::new(),
+            scans,
             proxies: Arc::default(),
             people: None,
         }
@@ -157,13 +170,21 @@ impl Guard {
         let found = checked.and_then(|()| {
             let method = method.ok_or_else(|| Status::from(unknown_method()))?;
             let holder = Holder::of(caller.as_ref(), origin.connected);
-            Ok((method, self.capacities.share(method.class, holder)?))
+            let scan = method.scans.then(|| {
+                let scanner = Scanner {
+                    client: holder.share(),
+                    reads: method.audit.is_none(),
+                };
+                (self.scans.clone(), scanner)
+            });
+            Ok((method, self.capacities.share(method.class, holder)?, scan))
         });
         match found {
-            Ok((method, share)) => Ok(Admitted {
+            Ok((method, share, scan)) => Ok(Admitted {
                 method,
                 caller,
                 share,
+                scan,
             }),
             Err(status) => Err(Denied { status, caller }),
         }
@@ -397,7 +418,8 @@ type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 impl<S, In, Out> Service<Request<In>> for Guarded<S>
 where
     S: Service<Request<Body>, Response = Response<Out>> + Clone + Send + 'static,
-    S::Future: Send,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
     In: hyper::body::Body<Data = Bytes> + Send + 'static,
     In::Error: Into<Box<dyn StdError + Send + Sync>>,
     Out: hyper::body::Body<Data = Bytes> + Send + 'static,
@@ -471,6 +493,8 @@ impl Admitted {
     ) -> Result<Response<Body>, S::Error>
     where
         S: Service<Request<Body>, Response = Response<Out>>,
+        S::Future: Send + 'static,
+        S::Error: Send + 'static,
         Out: hyper::body::Body<Data = Bytes> + Send + 'static,
         Out::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
@@ -478,6 +502,7 @@ impl Admitted {
             method,
             caller,
             share,
+            scan,
         } = self;
         let asked = timeout_asked(request.headers()).filter(|_| method.class.is_streaming());
         let ends = Ends {
@@ -491,6 +516,7 @@ impl Admitted {
             } => body,
             ends => Body::new(UntilEnded::new(body, way, ends.clone())),
         };
+        let request_id = request.headers().get(REQUEST_ID).cloned();
         let is_packed = inflate::takes(request.headers_mut());
         let bytes_max = bytes_max(method, request.headers());
         let may_end_its_key = ENDING.contains(&request.uri().path());
@@ -515,7 +541,24 @@ impl Admitted {
                 _ => body,
             }
         });
-        let answering = inner.call(request);
+        let answering = match &scan {
+            None => Either::Left(async {
+                let response = inner.call(request).await?;
+                Ok(response.map(Body::new))
+            }),
+            Some((scans, scanner)) => {
+                let is_streaming = method.class.is_streaming();
+                Either::Right(async move {
+                    match gathered(request).await {
+                        Ok(request) => {
+                            let answering = inner.call(request);
+                            scanned(scans, scanner.clone(), is_streaming, answering).await
+                        }
+                        Err(status) => Ok(status.into_http()),
+                    }
+                })
+            }
+        };
         let response = match ends.deadline {
             None => answering.await?,
             Some(at) => match tokio::time::timeout_at(at, answering).await {
@@ -523,12 +566,17 @@ impl Admitted {
                 Err(_elapsed) => return Ok(late().into_http()),
             },
         };
-        let mut response = response.map(Body::new);
+        let mut response = response;
         inflate::offer(response.headers_mut());
         if let (Some(audit), Some(caller)) = (method.audit, &caller)
             && !response.headers().contains_key(Status::GRPC_STATUS)
         {
-            audit_line::note(audit, &caller.name, response.extensions());
+            audit_line::note(
+                audit,
+                &caller.name,
+                request_id.as_ref(),
+                response.extensions(),
+            );
         }
         let response = if may_end_its_key {
             response

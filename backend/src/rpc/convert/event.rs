@@ -132,6 +132,7 @@ pub fn page(found: SearchPage) -> v1::SearchEventsResponse {
             start_cursor: found.start_cursor,
             end_cursor: found.end_cursor,
         }),
+        warnings: Vec::new(),
     }
 }
 
@@ -175,6 +176,7 @@ pub fn groups(found: Groups, limit: usize) -> v1::GroupEventsResponse {
         occurrence_count: Some(small(found.counted)),
         complete: Some(found.is_complete),
         groups: found.all.into_iter().take(limit).map(group).collect(),
+        warnings: Vec::new(),
     }
 }
 
@@ -185,6 +187,7 @@ pub fn news(news: News) -> v1::WatchEventsResponse {
         left_occurrence_ids: news.left.into_iter().map(|id| id.to_string()).collect(),
         resume_token: news.resume_token,
         gap: news.gap,
+        warnings: Vec::new(),
     }
 }
 

@@ -377,7 +377,7 @@ pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect
         Status::Closed => (
             "Close",
             "closed",
-            "The next event of this identity opens a new occurrence.",
+            "If its sender reports it again, it opens again and notifies. Suppress it to wait for its end.",
         ),
         Status::Suppressed => (
             "Suppress",

@@ -1,6 +1,9 @@
 //! `events`, `watch` and `explain`: what is stored of events, what changes, and why.
 
-use std::path::Path;
+use std::{
+    io::{self, Write as _},
+    path::Path,
+};
 
 use serde_json::{Value, json};
 
@@ -34,6 +37,13 @@ pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(
         let asked = json!({"query": query});
         let page = api.call("EventQueryService", "SearchEvents", &asked).await;
         let mut page = page.map_err(failed)?;
+        if cursor.is_empty() {
+            let warnings = page["warnings"].as_array().into_iter().flatten();
+            for warning in warnings.map(answer::inline) {
+                // Standard output is for the events alone.
+                drop(writeln!(io::stderr(), "warning: {warning}"));
+            }
+        }
         if let Value::Array(results) = page["results"].take() {
             found.extend(results);
         }
