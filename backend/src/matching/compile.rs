@@ -56,10 +56,10 @@ pub(super) enum Node {
 #[derive(Debug, Clone)]
 pub(super) enum Comparison {
     Equals(Operand),
-    In(Operands),
+    In(Box<Operands>),
     AtLeast(Operand),
     AtMost(Operand),
-    Contains(Part),
+    Contains(Box<Part>),
     StartsWith(Folded),
     EndsWith(Folded),
     Matches(Regex),
@@ -263,7 +263,8 @@ impl Compiler {
                 Comparison::Equals(self.operand(literal, holds, value)?)
             }
             Clause::In(_, literals) => {
-                Comparison::In(Operands::new(self.operands(literals, holds, &path)?))
+                let operands = self.operands(literals, holds, &path)?;
+                Comparison::In(Box::new(Operands::new(operands)))
             }
             Clause::GreaterAndEquals(_, literal) => {
                 Comparison::AtLeast(self.ordered(literal, holds, &path)?)
@@ -272,7 +273,8 @@ impl Compiler {
                 Comparison::AtMost(self.ordered(literal, holds, &path)?)
             }
             Clause::Contains(_, text) => {
-                Comparison::Contains(Part::new(self.part(text, holds, &path)?))
+                let part = self.part(text, holds, &path)?;
+                Comparison::Contains(Box::new(Part::new(part)))
             }
             Clause::StartsWith(_, text) => Comparison::StartsWith(self.part(text, holds, &path)?),
             Clause::EndsWith(_, text) => Comparison::EndsWith(self.part(text, holds, &path)?),

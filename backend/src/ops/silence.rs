@@ -205,10 +205,13 @@ impl Drafted for Silence {
         };
         let loaded = loaded.as_ref();
         let is_in_force = loaded.is_some_and(|it| it.is_in_force(now_ms));
-        let current = async |standing| match is_in_force {
-            true => count(standing).await,
-            // What it covered before is freed at the next look.
-            false => Ok(0),
+        let current = async |standing| {
+            if is_in_force {
+                count(standing).await
+            } else {
+                // What it covered before is freed at the next look.
+                Ok(0)
+            }
         };
         let view = SilenceView {
             is_counted: !is_in_force || silence.progress.counted_revision == silence.revision,

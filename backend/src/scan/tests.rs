@@ -4,7 +4,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use tokio::time::timeout;
+use tokio::{task::JoinSet, time::timeout};
 
 use super::*;
 
@@ -127,11 +127,12 @@ async fn a_panic_of_the_work_is_one_of_its_caller() {
             .run(&scanner("a"), async { panic!("on purpose") })
             .await
     };
-    let ended = tokio::spawn(async move {
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
         let done: Result<(), _> = call.await;
         done
     });
-    assert!(ended.await.unwrap_err().is_panic());
+    assert!(tasks.join_next().await.unwrap().unwrap_err().is_panic());
 }
 
 #[tokio::test]

@@ -10,7 +10,6 @@ use std::{
 
 use bellwether_proto::listen::{Activity, Proxies, REQUEST_ID};
 use bytes::Bytes;
-use futures_util::future::Either;
 use http::{HeaderMap, Request, Response, header::AUTHORIZATION};
 use tokio::time::Instant;
 use tonic::{Code, Status, body::Body, metadata::MetadataMap, service::Routes};
@@ -26,7 +25,7 @@ use super::{
     origin::Origin,
     rate_limit,
     refusals::Why,
-    scanning::{gathered, scanned},
+    scanning::answered,
 };
 use crate::{
     error::Error,
@@ -541,24 +540,7 @@ impl Admitted {
                 _ => body,
             }
         });
-        let answering = match &scan {
-            None => Either::Left(async {
-                let response = inner.call(request).await?;
-                Ok(response.map(Body::new))
-            }),
-            Some((scans, scanner)) => {
-                let is_streaming = method.class.is_streaming();
-                Either::Right(async move {
-                    match gathered(request).await {
-                        Ok(request) => {
-                            let answering = inner.call(request);
-                            scanned(scans, scanner.clone(), is_streaming, answering).await
-                        }
-                        Err(status) => Ok(status.into_http()),
-                    }
-                })
-            }
-        };
+        let answering = answered(inner, request, scan, method.class.is_streaming());
         let response = match ends.deadline {
             None => answering.await?,
             Some(at) => match tokio::time::timeout_at(at, answering).await {

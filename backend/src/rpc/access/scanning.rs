@@ -12,6 +12,7 @@ use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::sync::mpsc;
 use tonic::{Status, body::Body};
+use tower::Service;
 
 use crate::{
     limits::REQUEST_BYTES_MAX,
@@ -22,11 +23,34 @@ use crate::{
 /// Bytes that gRPC puts before a message.
 const PREFIX_BYTES: usize = 5;
 
+/// Has a call answered: here, or by the threads for scans with its message read before.
+pub(super) async fn answered<S, Out>(
+    inner: &mut S,
+    request: Request<Body>,
+    scan: Option<(Scans, Scanner)>,
+    is_streaming: bool,
+) -> Result<Response<Body>, S::Error>
+where
+    S: Service<Request<Body>, Response = Response<Out>>,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+    Out: hyper::body::Body<Data = Bytes> + Send + 'static,
+    Out::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    let Some((scans, scanner)) = scan else {
+        return Ok(inner.call(request).await?.map(Body::new));
+    };
+    match gathered(request).await {
+        Ok(request) => scanned(&scans, scanner, is_streaming, inner.call(request)).await,
+        Err(status) => Ok(status.into_http()),
+    }
+}
+
 /// Reads the message of a call, so that one that comes slowly takes no place.
 ///
 /// # Errors
 /// When it is larger than a message may be, and what went wrong with reading it.
-pub(super) async fn gathered(request: Request<Body>) -> Result<Request<Body>, Status> {
+async fn gathered(request: Request<Body>) -> Result<Request<Body>, Status> {
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, REQUEST_BYTES_MAX + PREFIX_BYTES);
     let gathered = body.collect().await.map_err(|error| {
@@ -34,7 +58,7 @@ pub(super) async fn gathered(request: Request<Body>) -> Result<Request<Body>, St
             return too_large(REQUEST_BYTES_MAX);
         }
         let fault = error.downcast::<Status>();
-        fault.map_or_else(|error| Status::from_error(error), |status| *status)
+        fault.map_or_else(Status::from_error, |status| *status)
     })?;
     Ok(Request::from_parts(parts, Body::new(gathered)))
 }
@@ -47,7 +71,7 @@ pub fn too_large(bytes_max: usize) -> Status {
 
 /// Has a call done on the threads for scans, with its answer. The answers of a stream are made there as
 /// well, each when the one before is read.
-pub(super) async fn scanned<Out, E>(
+async fn scanned<Out, E>(
     scans: &Scans,
     scanner: Scanner,
     is_streaming: bool,

@@ -170,6 +170,12 @@ async fn a_field_that_no_event_has_is_a_hint_and_one_that_any_has_is_none() {
         assert_eq!(told.count, Some(count), "{filter}");
         assert_eq!(told.warnings, warnings, "{filter}");
     }
+}
+
+#[tokio::test]
+async fn a_name_is_known_with_the_event_that_brings_it_and_clauses_are_hinted_at_as_well() {
+    let world = World::start().await;
+    put(&world, "db-1", 4, "the disk is full").await;
     let by_clause = v1::CountEventsRequest {
         query: Some(v1::EventQuery {
             clause: Some(contains("hots", "db")),
@@ -179,7 +185,6 @@ async fn a_field_that_no_event_has_is_a_hint_and_one_that_any_has_is_none() {
     let told = world.events(&world.key).count_events(by_clause).await;
     let told = inner(told.unwrap()).warnings;
     assert_eq!(told, ["no event has a field `hots`: `host`?"]);
-    // A name that comes into use is known with the event that brings it.
     let event = Event {
         name: "new".into(),
         dimensions: BTreeMap::from([("hots".into(), "db-9".into())]),

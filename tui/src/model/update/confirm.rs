@@ -377,7 +377,7 @@ pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect
         Status::Closed => (
             "Close",
             "closed",
-            "If its sender reports it again, it opens again and notifies. Suppress it to wait for its end.",
+            "Its sender's next report opens it again; suppress it until it ends.",
         ),
         Status::Suppressed => (
             "Suppress",
