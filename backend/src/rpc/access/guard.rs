@@ -524,31 +524,17 @@ impl Admitted {
         }
         let request = request.map(|body| {
             let body = until_ended(body, Way::In);
-            if caller.is_none() {
-                let body = Body::new(Small::new(body, STRANGER_REQUEST_BYTES_MAX));
-                return if is_packed {
-                    Body::new(Inflated::new(body, STRANGER_REQUEST_BYTES_MAX))
-                } else {
-                    body
-                };
-            }
-            match &share {
-                Some(share) if !method.class.is_streaming() => {
-                    share.measure(body, bytes_max, is_packed)
-                }
-                _ if is_packed => Body::new(Inflated::new(body, bytes_max)),
-                _ => body,
-            }
+            let share = share.as_ref().filter(|_| !method.class.is_streaming());
+            limited(body, caller.is_none(), share, (bytes_max, is_packed))
         });
         let answering = answered(inner, request, scan, method.class.is_streaming());
-        let response = match ends.deadline {
+        let mut response = match ends.deadline {
             None => answering.await?,
             Some(at) => match tokio::time::timeout_at(at, answering).await {
                 Ok(response) => response?,
                 Err(_elapsed) => return Ok(late().into_http()),
             },
         };
-        let mut response = response;
         inflate::offer(response.headers_mut());
         if let (Some(audit), Some(caller)) = (method.audit, &caller)
             && !response.headers().contains_key(Status::GRPC_STATUS)
@@ -569,5 +555,29 @@ impl Admitted {
             Some(share) => response.map(|body| share.hold(body)),
             None => response,
         })
+    }
+}
+
+/// The body of a request, kept to what its call may bring.
+fn limited(
+    body: Body,
+    needs_no_key: bool,
+    share: Option<&Share>,
+    (bytes_max, is_packed): (usize, bool),
+) -> Body {
+    let unpacked = |body, bytes_max| {
+        if is_packed {
+            Body::new(Inflated::new(body, bytes_max))
+        } else {
+            body
+        }
+    };
+    if needs_no_key {
+        let body = Body::new(Small::new(body, STRANGER_REQUEST_BYTES_MAX));
+        return unpacked(body, STRANGER_REQUEST_BYTES_MAX);
+    }
+    match share {
+        Some(share) => share.measure(body, bytes_max, is_packed),
+        None => unpacked(body, bytes_max),
     }
 }
