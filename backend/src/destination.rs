@@ -37,6 +37,7 @@ mod webhook;
 use std::{any::Any, borrow::Cow};
 
 use serde_json::Value;
+use url::{Position, Url};
 
 use crate::{
     domain::{Content, DestinationKind},
@@ -51,7 +52,7 @@ pub use renderers::Renderers;
 pub use sender::{SendRequest, Sender};
 pub use sink::EventSink;
 pub use verdict::{Advice, RecipientAnswer, Report, Verdict};
-pub use webhook::{is_plain_header, is_secret_header};
+pub use webhook::{is_credential, is_plain_header, is_secret_header};
 
 /// What a type of destination has to say for itself; implemented by its settings.
 pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
@@ -74,11 +75,9 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Who gets to see the secrets, as fields and addresses. Nobody where the settings of the service
-    /// say where to, or where the address is the secret.
-    fn receivers(&self) -> Vec<(&'static str, &str)> {
-        Vec::new()
-    }
+    /// The addresses that the secret of a field is sent to, by field. Empty where the settings of the
+    /// service decide that, or where the secret is itself the address.
+    fn receivers(&self, secret: &str) -> Vec<(&'static str, String)>;
 
     /// Makes the message. It always makes one: in place of a template that fails stands what is sent
     /// by default, and the facts note why.
@@ -150,10 +149,10 @@ pub fn takes_digests(kind: &DestinationKind) -> bool {
     !with_type!(kind, settings => settings.keeps_state())
 }
 
-/// Who gets to see the secrets of a destination, as paths and addresses.
-pub fn receivers(kind: &DestinationKind) -> Vec<(String, &str)> {
+/// The addresses that the secret of a field is sent to, by path.
+pub fn receivers(kind: &DestinationKind, secret: &str) -> Vec<(String, String)> {
     let word = kind.word();
-    let receivers = with_type!(kind, settings => settings.receivers()).into_iter();
+    let receivers = with_type!(kind, settings => settings.receivers(secret)).into_iter();
     receivers
         .map(|(field, address)| (format!("type.{word}.{field}"), address))
         .collect()
@@ -162,6 +161,14 @@ pub fn receivers(kind: &DestinationKind) -> Vec<(String, &str)> {
 /// The mail addresses of a destination; none of other types.
 pub fn mail_addresses(kind: &DestinationKind) -> Vec<String> {
     of_type(kind).map(email::recipients).unwrap_or_default()
+}
+
+/// Scheme, host, port, path and query of an address, in one spelling.
+fn whole_address(text: &str) -> String {
+    match Url::parse(text) {
+        Ok(url) => url[..Position::AfterQuery].to_owned(),
+        Err(_none) => text.to_owned(),
+    }
 }
 
 /// A message as people see it: there are no secrets in it.

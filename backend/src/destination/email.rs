@@ -104,6 +104,10 @@ impl DestinationType for Email {
         ]
     }
 
+    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     fn message(&self, facts: &mut Facts<'_>) -> Mail {
         message::mail(facts, self)
     }

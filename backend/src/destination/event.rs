@@ -34,6 +34,10 @@ impl DestinationType for EventTemplates {
         ]
     }
 
+    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     fn message(&self, facts: &mut Facts<'_>) -> IncomingEvent {
         message::event(facts, self)
     }

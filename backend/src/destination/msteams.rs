@@ -18,6 +18,10 @@ impl DestinationType for MsTeams {
         checks.url("url", self.url.reveal());
     }
 
+    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     fn message(&self, facts: &mut Facts<'_>) -> Value {
         message::body(facts)
     }

@@ -35,6 +35,10 @@ impl DestinationType for PagerDuty {
         ]
     }
 
+    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     fn message(&self, facts: &mut Facts<'_>) -> Value {
         message::body(facts, self)
     }

@@ -24,6 +24,10 @@ impl DestinationType for Slack {
         vec![("blocks".into(), &self.blocks)]
     }
 
+    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     fn message(&self, facts: &mut Facts<'_>) -> Value {
         message::body(facts, self)
     }

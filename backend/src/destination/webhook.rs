@@ -12,13 +12,13 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::{Value, json};
 
-use super::{AttemptContext, Checks, DestinationType, Ending};
+use super::{AttemptContext, Checks, DestinationType, Ending, whole_address};
 use crate::{
     domain::destination::{Auth, Webhook},
     message::Facts,
 };
 
-pub use check::{is_plain_header, is_secret_header};
+pub use check::{is_credential, is_plain_header, is_secret_header};
 
 /// What is sent, and where.
 #[derive(Debug)]
@@ -70,13 +70,20 @@ impl DestinationType for Webhook {
         templates
     }
 
-    fn receivers(&self) -> Vec<(&'static str, &str)> {
+    fn receivers(&self, secret: &str) -> Vec<(&'static str, String)> {
+        let leads_to = |url| address::leads_to(url, &self.values);
+        let mut receivers = match secret {
+            "secret_url" => return Vec::new(),
+            _ if self.url.is_empty() => vec![("secretUrl", leads_to(self.secret_url.reveal()))],
+            _ => vec![("url", leads_to(&self.url))],
+        };
         let on_clear = self.on_clear.as_ref().map(|it| it.url.as_str());
         let on_clear = on_clear.filter(|url| !url.is_empty());
-        let mut receivers = vec![("url", self.address())];
-        receivers.extend(on_clear.map(|url| ("onClear.url", url)));
-        if let Some(Auth::OAuth2 { token_url, .. }) = self.auth.as_deref() {
-            receivers.push(("auth.oauth2.tokenUrl", token_url));
+        receivers.extend(on_clear.map(|url| ("onClear.url", leads_to(url))));
+        if let (Some(Auth::OAuth2 { token_url, .. }), "auth.oauth2.client_secret") =
+            (self.auth.as_deref(), secret)
+        {
+            receivers.push(("auth.oauth2.tokenUrl", whole_address(token_url)));
         }
         receivers
     }

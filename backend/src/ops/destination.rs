@@ -22,7 +22,7 @@ use crate::{
     store::Changes,
 };
 
-pub use crate::destination::{is_plain_header, is_secret_header};
+pub use crate::destination::{is_credential, is_plain_header, is_secret_header};
 pub use fare::{Fare, Verdict};
 pub use tester::{About, Test, TestTarget, Tester};
 

@@ -1,12 +1,13 @@
 //! Addresses with variables in their path and query.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::Value;
 
 use super::is_template;
 use crate::{
-    destination::Checks,
+    destination::{Checks, whole_address},
+    domain::destination::ValueMap,
     limits::URL_CHARACTERS_MAX,
     message::Facts,
     template::{Budget, Escape, Template},
@@ -15,6 +16,17 @@ use crate::{
 const WHAT: &str = "the webhook's url";
 /// Bytes of an address when it is filled in.
 const FILLED_BYTES_MAX: usize = 8 * 1024;
+
+/// All that decides where an address leads: itself, and the author's own variables that it asks for.
+pub(super) fn leads_to(url: &str, values: &BTreeMap<String, ValueMap>) -> String {
+    let mut whole = whole_address(url);
+    if let (true, Ok(template)) = (is_template(url), Template::parse(url)) {
+        for name in template.own_values() {
+            whole.push_str(&format!(" {name}={:?}", values.get(name)));
+        }
+    }
+    whole
+}
 
 /// Checks an address: what stands before its path is the same for every message.
 pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {

@@ -20,6 +20,7 @@ use crate::{
     domain::{
         Secret,
         destination::{Auth, Expect, Header, HeaderValue, Webhook},
+        secret::MASK,
     },
     limits::{
         HEADER_VALUE_BYTES_MAX, HEADERS_MAX, OAUTH_PARAMS_MAX, PEM_BYTES_MAX, SETTING_BYTES_MAX,
@@ -288,6 +289,9 @@ fn check_header(header: &Header, checks: &mut Checks<'_>) {
     if FORBIDDEN_HEADERS.contains(&name.as_str()) || name.as_str().starts_with(FORBIDDEN_PREFIX) {
         return checks.add(&path, "is set by the service itself");
     }
+    if matches!(&header.value, HeaderValue::Plain(text) if text == MASK) {
+        return checks.add(&path, "is the mask; give the value that anybody may read");
+    }
     let value = header::text(header);
     if matches!(header.value, HeaderValue::Secret(_)) && value.is_empty() {
         return checks.add(&path, "has no value, and none is stored that could be kept");
@@ -332,6 +336,44 @@ pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_key = |word: &str| matches!(word, "key" | "apikey" | "auth");
     PARTS.iter().any(|part| name.contains(part)) || name.split(['-', '_', '.']).any(is_key)
+}
+
+/// Whether the value of a header looks like a credential, whatever its name: a scheme of HTTP
+/// authentication and what follows it, a JSON web token, or a token that says whose it is.
+pub fn is_credential(value: &str) -> bool {
+    const SCHEMES: [&str; 11] = [
+        "apikey",
+        "aws4-hmac-sha256",
+        "basic",
+        "bearer",
+        "digest",
+        "geniekey",
+        "negotiate",
+        "oauth",
+        "splunk",
+        "ssws",
+        "token",
+    ];
+    const PREFIXES: [&str; 13] = [
+        "AKIA",
+        "dop_v1_",
+        "ghp_",
+        "ghs_",
+        "github_pat_",
+        "glpat-",
+        "hvs.",
+        "rk_live_",
+        "sk-",
+        "sk_live_",
+        "whsec_",
+        "xapp-",
+        "xox",
+    ];
+    let value = value.trim();
+    let scheme = value.split_once(char::is_whitespace).map(|(word, _)| word);
+    let is_scheme = scheme.is_some_and(|it| SCHEMES.contains(&it.to_ascii_lowercase().as_str()));
+    let is_web_token = value.starts_with("eyJ") && value.matches('.').count() == 2;
+    is_scheme || is_web_token || PREFIXES.iter().any(|prefix| value.starts_with(prefix))
 }
 
 fn is_signing_secret(secrets: &Secret) -> bool {

@@ -101,6 +101,11 @@ impl SecretPlace<'_> {
         }
     }
 
+    /// Its field, such as `auth.basic.password`; that of all headers is `headers`.
+    pub fn field(&self) -> &'static str {
+        self.field
+    }
+
     /// Its path in the JSON interface, such as `type.webhook.headers[authorization]`.
     pub fn path(&self) -> String {
         let mut words = self.field.split('_');

@@ -2,10 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, Mac as _};
 use serde_json::{Value, json};
+use sha2::Sha256;
 
 use super::*;
-use crate::{domain::Secret, limits::DIALECT_EVENTS_MAX, store::samples};
+use crate::{
+    domain::{Secret, SignatureScheme},
+    limits::DIALECT_EVENTS_MAX,
+    store::samples,
+};
 
 fn no_headers() -> BTreeMap<String, String> {
     BTreeMap::new()
@@ -144,4 +151,45 @@ fn signatures_of_the_services_own_examples_are_taken() {
     assert!(verify(&standard, body, &signed, sent_ms + 299_000).is_ok());
     assert!(verify(&standard, body, &signed, sent_ms + 301_000).is_err());
     assert!(verify(&standard, body, &signed, sent_ms - 301_000).is_err());
+}
+
+#[test]
+fn a_body_that_is_signed_with_no_key_is_refused_in_every_scheme() {
+    use SignatureScheme::{HubSha256, Sentry, StandardWebhooks};
+    let mac = |text: &[u8]| {
+        let mut mac = Hmac::<Sha256>::new_from_slice(b"").unwrap();
+        mac.update(text);
+        mac.finalize().into_bytes()
+    };
+    let hex: String = mac(b"body").iter().map(|it| format!("{it:02x}")).collect();
+    let standard = STANDARD.encode(mac(b"msg_1.1000.body"));
+    let headers = [
+        ("x-hub-signature-256", format!("sha256={hex}")),
+        ("sentry-hook-signature", hex),
+        ("webhook-id", "msg_1".into()),
+        ("webhook-timestamp", "1000".into()),
+        ("webhook-signature", format!("v1,{standard}")),
+    ];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value));
+    let headers = BTreeMap::from(headers);
+    for (scheme, secret) in [
+        (HubSha256, ""),
+        (Sentry, ""),
+        (StandardWebhooks, ""),
+        (StandardWebhooks, "whsec_"),
+        (StandardWebhooks, "of another scheme"),
+        (StandardWebhooks, "whsec_?"),
+    ] {
+        let secret = Secret::new(secret);
+        let refused = verify(
+            &WebhookSignature { scheme, secret },
+            b"body",
+            &headers,
+            1_000_000,
+        );
+        assert!(
+            matches!(refused, Err(Error::PermissionDenied(_))),
+            "{scheme:?}"
+        );
+    }
 }

@@ -15,7 +15,7 @@ use crate::{
     },
     error::Violation,
     limits::BUDGET_CRITICAL_SHARE_DEFAULT,
-    ops::destination::{DestinationDraft, is_plain_header, is_secret_header},
+    ops::destination::{DestinationDraft, is_credential, is_plain_header, is_secret_header},
 };
 
 impl From<v1::Destination> for DestinationDraft {
@@ -145,7 +145,7 @@ fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
         plain.any(|plain| plain.eq_ignore_ascii_case(name)) || is_plain_header(name)
     };
     let header = |(name, value): (String, String)| Header {
-        value: if is_plain(&name) {
+        value: if is_plain(&name) && !is_credential(&value) {
             HeaderValue::Plain(value)
         } else {
             HeaderValue::Secret(Secret::new(value))
