@@ -3,6 +3,7 @@
 pub mod annotate;
 pub mod asked;
 pub mod audit;
+mod bounds;
 pub mod calendar;
 pub mod certificate;
 pub mod client;

@@ -20,7 +20,7 @@ use crate::{
     domain::{Attempt, Delivery, DeliveryState, RecordId},
     error::Error,
     limits::ATTEMPTS_MAX,
-    ops::{commit::commit, deciding::new_id, fields::FieldsSeen},
+    ops::{bounds::Bounds, commit::commit, deciding::new_id, fields::FieldsSeen},
     store::{Direction, Index, Lane, Store, Stored, engine::Range},
 };
 use again::Templates;
@@ -94,6 +94,7 @@ impl Deliveries {
         let decide = || async {
             let old = self.find(id).await?;
             let old = self.carrier(old).await?;
+            self.check_bounds(&old.value).await?;
             if old.value.test {
                 return Err(Error::FailedPrecondition(
                     "a test is not sent again; test the destination once more".into(),
@@ -161,6 +162,7 @@ impl Deliveries {
         let now_ms = self.clock.now_ms();
         let decide = || async {
             let old = self.find(id).await?;
+            self.check_bounds(&old.value).await?;
             if old.value.state.due_ms().is_none() {
                 let word = word(old.value.state);
                 return Err(Error::FailedPrecondition(format!(
@@ -174,6 +176,14 @@ impl Deliveries {
         };
         let (delivery, _) = commit(&self.store, Lane::Admin, decide).await?;
         Ok(delivery)
+    }
+
+    /// Refuses a delivery that the caller may not act on.
+    async fn check_bounds(&self, delivery: &Delivery) -> Result<(), Error> {
+        match Bounds::of_caller() {
+            Some(bounds) => bounds.check_delivery(&self.store, delivery).await,
+            None => Ok(()),
+        }
     }
 
     async fn find(&self, id: RecordId) -> Result<Stored<Delivery>, Error> {

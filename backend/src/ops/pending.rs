@@ -10,6 +10,7 @@ use crate::{
     limits::DELIVERIES_SCANNED_MAX,
     ops::{
         asked::settled,
+        bounds::Bounds,
         commit::commit,
         deciding::{Deciding, new_id},
         edit::{Edits, OccurrenceTarget},
@@ -201,12 +202,15 @@ async fn released(
     };
     let mut waiting = occurrence.pending.iter();
     let waiting = waiting.find(|it| it.rule_name.as_str() == rule);
-    let Some(rule_id) = waiting.map(|it| it.rule) else {
+    let Some((rule_id, rule_name)) = waiting.map(|it| (it.rule, it.rule_name.clone())) else {
         let id = occurrence.id();
         return Err(Error::NotFound(format!(
             "nothing of rule `{rule}` waits of occurrence `{id}`"
         )));
     };
+    if let Some(bounds) = Bounds::of_caller() {
+        bounds.check_rule(store, (rule_id, &rule_name)).await?;
+    }
     if waiting_for_group(occurrence, rule_id) {
         return Err(Error::FailedPrecondition(
             "the receivers of its group are notified with the group's next message".into(),

@@ -8,6 +8,7 @@ use crate::{
     error::Error,
     ops::{
         asked::settled,
+        bounds::EventBounds,
         commit::commit,
         deciding::Deciding,
         edit::{Edits, OccurrenceTarget},
@@ -87,6 +88,7 @@ async fn decided(
     let past = revision::past(&deciding.store, &snapshot, edits.occurrences()).await?;
     let past = past.asking(causes);
     let unknown = unknown_assignees(&deciding.store, items).await?;
+    let bounds = EventBounds::of_caller(&deciding.store, edits.occurrences()).await?;
     let mut changes = deciding.store.changes();
     changes.rest_on(snapshot.position());
     let cause = Cause {
@@ -101,6 +103,10 @@ async fn decided(
             answers.push(Err(item.target.not_found()));
             continue;
         };
+        if let Err(outside) = bounds.check(occurrence) {
+            answers.push(Err(outside));
+            continue;
+        }
         if let Assignment::Client(name) = &item.change.assignment
             && unknown.contains(name)
         {

@@ -23,6 +23,7 @@ use crate::{
     },
     matching,
     ops::{
+        bounds::Bounds,
         resource::{Drafted, Origin, Resources},
         validate::Faults,
     },
@@ -128,6 +129,9 @@ impl Drafted for Silence {
         let rules = all
             .referred::<Rule>("ruleNames", &draft.rule_names, &mut faults)
             .await?;
+        if let Some(bounds) = Bounds::of_caller() {
+            bounds.check_silence(&rules, draft.query.as_ref())?;
+        }
         for rule in &rules {
             changes.touch(rule);
         }

@@ -115,7 +115,8 @@ impl Deliveries {
     /// has handled the steps before; calling again handles none of these a second time.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a token of another selection, and those of the store.
+    /// [`Error::Invalid`] for a token of another selection, [`Error::PermissionDenied`] where one of them
+    /// is not the caller's to act on, and those of the store.
     pub async fn bulk(
         &self,
         action: BulkAction,
@@ -223,7 +224,10 @@ impl Deliveries {
                     (None, Some(_)) => {}
                     (None, None) => batch.step.skip(Skip::NotFound),
                     (Some(old), Some(filter)) if !filter.passes(&old.value) => {}
-                    (Some(old), _) => batch.handle(action, &old).await?,
+                    (Some(old), _) => {
+                        self.check_bounds(&old.value).await?;
+                        batch.handle(action, &old).await?;
+                    }
                 }
             }
             Ok((batch.changes, batch.step))

@@ -19,6 +19,7 @@ use crate::{
     limits::{TESTS_MAX, TESTS_RETRY_AFTER},
     message::sample,
     ops::{
+        bounds::Bounds,
         commit::commit,
         delivery::attempt,
         find,
@@ -289,6 +290,9 @@ impl Works {
                     .await?;
                 let found = found
                     .ok_or_else(|| Error::NotFound(format!("there is no destination `{name}`")))?;
+                if let Some(bounds) = Bounds::of_caller() {
+                    bounds.check("name", &found.value)?;
+                }
                 Ok(Tested {
                     id: found.value.id,
                     name,
