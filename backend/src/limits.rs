@@ -588,6 +588,9 @@ pub const BACKUP_STEP_BYTES: usize = 1024 * 1024;
 pub const BACKUP_MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Commits after which a backup under way looks at the change log, so that it is not overtaken.
 pub const BACKUP_LOG_STEPS: u64 = 1_000;
+/// Bytes of the checksums of a store's blocks, and of their journal: those of a store of a terabyte. Without
+/// them the store is read through.
+pub const STORE_CHECKSUM_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Bytes of one file of a backup.
 pub const BACKUP_PIECE_BYTES: u64 = 64 * 1024 * 1024;
 /// Bytes that a backup reads in a second from a service in use, unless its caller says otherwise.

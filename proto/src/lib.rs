@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod oidc;
 #[cfg(feature = "listen")]
 pub mod otlp;
+pub mod plain_file;
 pub mod reference;
 pub mod severity;
 pub mod text;

@@ -309,11 +309,11 @@ async fn secrets_of_a_webhook_stay_with_every_address_that_they_go_to() {
     assert!(update(draft(token, MASK, "")).await.is_ok());
     assert_eq!(
         fields(update(draft("https://example.org/token", MASK, "")).await),
-        ["type.webhook.auth.oauth2.tokenUrl"]
+        ["type.webhook.auth.oauth2.clientSecret"]
     );
     assert_eq!(
         fields(update(draft(token, "", "https://example.org/close")).await),
-        ["type.webhook.onClear.url"]
+        ["type.webhook.auth.oauth2.clientSecret"]
     );
     assert!(
         update(draft("https://example.org/token", CANARY, ""))

@@ -17,12 +17,11 @@ mod views;
 use std::{
     collections::BTreeMap,
     fmt,
-    fs::File,
-    io::Read as _,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
 
+use bellwether_proto::plain_file;
 use bellwether_tui::{Background, Depth, Keymap, Theme, View};
 use directories::ProjectDirs;
 use toml::Value;
@@ -31,6 +30,9 @@ use tracing_subscriber::filter::Targets;
 pub(crate) use self::contexts::Context;
 use self::entry::Setting;
 use crate::{cli::Flags, mode::Mode};
+
+/// Bytes of a file of settings.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A configuration file with every setting, its default and its meaning.
 pub(crate) const DEFAULT_FILE: &str = include_str!("../../../bellwether.default.toml");
@@ -303,15 +305,15 @@ impl Settings {
     fn read_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         let shown = path.display();
         let unread = |error| ConfigError(format!("--config: cannot read {shown}: {error}"));
-        let mut file = File::open(path).map_err(unread)?;
+        let file = plain_file::open(path).map_err(unread)?;
         let mode = Mode::of(&file).map_err(unread)?;
         if mode.lets_all_write() {
             return Err(ConfigError(format!(
                 "--config: everybody may write to {shown} (mode {mode}); `chmod 600` it"
             )));
         }
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(unread)?;
+        let text = plain_file::whole(&file, FILE_BYTES_MAX);
+        let text = text.and_then(plain_file::text).map_err(unread)?;
         let values = file::values(&text, path)?;
         self.contexts = contexts::read(values.contexts, path)?;
         self.views = views::read(values.views, path)?;

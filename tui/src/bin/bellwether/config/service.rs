@@ -4,7 +4,7 @@ mod database;
 mod oidc;
 mod unit;
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
 use bellwether_backend::{
     config::{
@@ -18,6 +18,7 @@ use bellwether_backend::{
 };
 
 use bellwether_gateway::{Config as GatewayConfig, Severity};
+use bellwether_proto::plain_file;
 
 use super::{
     ConfigError,
@@ -520,13 +521,7 @@ fn authorities(path: &str) -> Read<Authorities> {
         return Ok(Authorities::default());
     }
     let cannot_read = |error| format!("cannot read {path}: {error}");
-    let size = std::fs::metadata(path).map_err(cannot_read)?.len();
-    if size > CA_FILE_BYTES_MAX {
-        return Err(format!(
-            "{path} has {size} bytes; at most {CA_FILE_BYTES_MAX} are read"
-        ));
-    }
-    let text = std::fs::read(path).map_err(cannot_read)?;
+    let text = plain_file::read(Path::new(path), CA_FILE_BYTES_MAX).map_err(cannot_read)?;
     Authorities::from_pem(&text).map_err(|error| format!("cannot use {path}: {error}"))
 }
 

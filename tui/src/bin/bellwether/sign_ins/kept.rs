@@ -3,13 +3,13 @@
 use std::{
     collections::BTreeMap,
     fs::{DirBuilder, File, Permissions, TryLockError},
-    io::{self, Read as _, Write as _},
+    io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use bellwether_proto::{oidc::Tokens, v1::GetSignInResponse};
+use bellwether_proto::{oidc::Tokens, plain_file, v1::GetSignInResponse};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Duration, Instant, sleep};
@@ -203,16 +203,13 @@ impl Kept {
     }
 
     fn read(&self) -> Result<Content, Failure> {
-        let file = match File::open(&self.0) {
-            Ok(file) => file,
+        let text = match plain_file::read_text(&self.0, FILE_BYTES_MAX) {
+            Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Content::default());
             }
             Err(error) => return Err(self.failed("read", &error)),
         };
-        let mut text = String::new();
-        let read = file.take(FILE_BYTES_MAX).read_to_string(&mut text);
-        read.map_err(|error| self.failed("read", &error))?;
         serde_json::from_str(&text).map_err(|error| {
             let file = self.0.display();
             // What is wrong is not told: it could be a part of a token.
