@@ -55,7 +55,7 @@ async fn what_opens_and_closes_under_a_silence_is_skipped_for_ever_and_explained
     let now = world.explained("a").await;
     assert_eq!(
         now.main.reason,
-        "nobody was notified: silence `quiet` (Ana, «kernel update») until 2027-01-15 09:00:00 UTC \
+        "no one was notified: silence `quiet` (Ana, «kernel update») until 2027-01-15 09:00:00 UTC \
          holds it; then hook, if it is still open and the rule still matches"
     );
     assert_eq!(now.held_by.len(), 1);

@@ -123,7 +123,7 @@ async fn what_closes_while_it_is_held_or_lingers_is_skipped_and_explained() {
     let told = explain(&world.store, &snapshot, &disk, world.clock.now_ms()).await;
     let reason = told.unwrap().remove(0).main.reason;
     assert!(
-        reason.starts_with("nobody was notified: inhibition `dead host`, since `host-down`"),
+        reason.starts_with("no one was notified: inhibition `dead host`, since `host-down`"),
         "{reason}"
     );
     world.wait(1).await;

@@ -78,7 +78,7 @@ async fn what_opens_outside_the_active_times_is_sent_when_the_next_window_begins
     let held = world.explained("stays").await;
     assert_eq!(
         held.main.reason,
-        "nobody was notified: it is outside the windows of calendar `office`, until 2027-01-18 \
+        "no one was notified: it is outside the windows of calendar `office`, until 2027-01-18 \
          08:00:00 UTC; then hook, if it is still open and the rule still matches"
     );
     world.wait(20 * HOUR).await;
