@@ -184,14 +184,9 @@ async fn who_asks_for_all_that_costs_most_holds_up_neither_ingest_nor_others_and
         .with_key(Some(&world.client("reader", "viewer")));
     let rest = world.rest();
     store_large(&rest, hostile_times(1_000, 4_000)).await;
-    let first = rest.post(
-        "/v1/events:search",
-        &json!({"query": {"pageInput": {"limit": 1}}}),
-    );
-    let event = first.await.ok()["results"][0]["id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let first = json!({"query": {"pageInput": {"limit": 1}}});
+    let first = rest.post("/v1/events:search", &first).await;
+    let event = first.ok()["results"][0]["id"].as_str().unwrap().to_owned();
     let quiet = others(&rest, &reader).await;
     for (name, path, body) in calls(&event) {
         let mut asking = JoinSet::new();

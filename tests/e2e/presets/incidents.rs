@@ -184,6 +184,7 @@ impl Stage {
         let chat = Slack {
             token: TOKEN.to_owned(),
             channel: "#ops".to_owned(),
+            refuses_threads: None,
         };
         let (rules, board) = Incidents::new(chat, slack);
         let chat = ("slack", StandIn::start(rules).await, board);

@@ -173,6 +173,7 @@ fn groups() -> Grouped {
         last_seen: None,
     };
     Grouped::from(v1::GroupEventsResponse {
+        warnings: Vec::new(),
         groups: vec![group(Some("db 1"), 3), group(None, 1)],
         group_count: Some(2),
         occurrence_count: Some(4),
