@@ -52,7 +52,7 @@ fn main() {
     };
     let runtime = Runtime::new().unwrap();
     println!(
-        "events | in a list | lists in flight | events/s | p50 ms | p99 ms | processor µs an event"
+        "events | in a list | lists in flight | events/s | p50 ms | p99 ms | processor us an event"
     );
     let loads = [
         ("new", u64::MAX, 1, 256, Around::Nothing),
@@ -80,7 +80,7 @@ fn main() {
         };
         let before = processor_time();
         let mut took = runtime.block_on(load.run(&folder));
-        let processor = processor_time() - before;
+        let processor = processor_time().saturating_sub(before);
         took.sort_unstable();
         let at = |share: usize| took[took.len() * share / 100].as_secs_f64() * 1e3;
         let (p50_ms, p99_ms) = (at(50), at(99));

@@ -346,8 +346,8 @@ fn first_line(text: &str) -> String {
     if line.len() <= SUMMARY_BYTES {
         return line.to_owned();
     }
-    let end = line.floor_char_boundary(SUMMARY_BYTES - MORE.len());
-    format!("{}{MORE}", &line[..end])
+    let start = crate::text::start(line, SUMMARY_BYTES - MORE.len());
+    format!("{start}{MORE}")
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

@@ -115,6 +115,15 @@ pub fn visible(text: &str, is_block: bool) -> String {
     shown
 }
 
+/// The start of a text that has at most so many bytes and ends between two characters.
+pub fn start(text: &str, bytes_max: usize) -> &str {
+    let mut end = bytes_max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -272,7 +272,11 @@ fn check_alert(alert: &Value) {
     );
 }
 
+/// What is expected of an answer.
+type Check<'a> = &'a dyn Fn(&Value);
+
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of requests")]
 async fn requests_of_karma_and_of_grafanas_data_source_are_answered_as_alertmanager_does() {
     let world = World::start();
     let (rest, receiver) = (world.rest(), Receiver::start().await);
@@ -305,7 +309,6 @@ async fn requests_of_karma_and_of_grafanas_data_source_are_answered_as_alertmana
         assert!(!answer.as_array().unwrap().is_empty());
         answer.as_array().unwrap().iter().for_each(check_alert);
     };
-    type Check<'a> = &'a dyn Fn(&Value);
     let recorded: [(&str, Check<'_>); 8] = [
         // karma polls these.
         ("/api/v2/alerts/groups", &check_groups),
@@ -322,10 +325,10 @@ async fn requests_of_karma_and_of_grafanas_data_source_are_answered_as_alertmana
             &|answer| assert_eq!(answer.as_array().unwrap().len(), 2),
         ),
         ("/api/v2/alerts?active=false", &|answer| {
-            assert_eq!(answer, &json!([]))
+            assert_eq!(answer, &json!([]));
         }),
         ("/api/v2/receivers", &|answer| {
-            assert_eq!(answer, &json!([{"name": "hook"}]))
+            assert_eq!(answer, &json!([{"name": "hook"}]));
         }),
         (
             "/api/v2/alerts?receiver=ho.*&filter=severity%3Dcritical",
@@ -383,6 +386,7 @@ async fn requests_of_karma_and_of_grafanas_data_source_are_answered_as_alertmana
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of requests")]
 async fn what_is_wrong_is_answered_as_a_json_string() {
     let world = World::start();
     let rest = world.rest();

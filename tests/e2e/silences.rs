@@ -83,7 +83,7 @@ async fn what_waits_survives_a_kill_and_goes_once_when_its_silence_ends() {
     let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
     let rule = &explained["rules"][0];
     let reason = rule["reason"].as_str().unwrap();
-    let begins = "nobody was notified: silence `db-patch` (admin, «kernel update») until ";
+    let begins = "no one was notified: silence `db-patch` (admin, «kernel update») until ";
     assert!(reason.starts_with(begins), "{reason}");
     assert_eq!(rule["holds"][0]["kind"], "HOLD_KIND_SILENCE");
     assert_eq!(rule["next"][0]["destinationNames"], json!(["hook"]));
@@ -336,7 +336,7 @@ async fn a_rule_with_a_delay_notifies_of_what_lasts_and_says_what_it_waits_for()
     assert_eq!(waits[0]["holds"][0]["kind"], "HOLD_KIND_DELAY");
     let explained = rest.get(&format!("/v1/events/{event}:explain")).await.ok();
     let reason = explained["rules"][0]["reason"].as_str().unwrap();
-    let begins = "nobody was notified: the rule waits: it notifies of what matches for 1 h, until ";
+    let begins = "no one was notified: the rule waits: it notifies of what matches for 1 h, until ";
     assert!(reason.starts_with(begins), "{reason}");
     world.kill();
     world.start_again();

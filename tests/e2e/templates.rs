@@ -187,7 +187,7 @@ async fn variables_stand_in_headers_paths_and_queries_escaped_for_each() {
         assert_eq!(received.header("x-evil"), "");
         let title = received.header("x-title");
         assert!(
-            title.starts_with("a") && title.ends_with("of db-1"),
+            title.starts_with('a') && title.ends_with("of db-1"),
             "{title:?}"
         );
         let escaped = received

@@ -58,6 +58,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "both tasks end in this test")]
     async fn work_beyond_the_places_waits_and_is_not_begun_for_who_left() {
         let renderers = Renderers(Arc::new(Semaphore::new(1)));
         let (free, wait) = mpsc::channel::<()>();

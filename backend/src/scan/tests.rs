@@ -1,3 +1,5 @@
+//! The scan pool: turns, shares and ends.
+
 use std::{
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
     time::Duration,

@@ -348,6 +348,7 @@ impl Modules {
         Tester::new(self.store.clone(), clock, self.sender.clone(), delivery)
     }
 
+    #[expect(clippy::too_many_lines, reason = "a row for each service")]
     async fn services(
         &self,
         config: &Config,

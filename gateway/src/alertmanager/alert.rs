@@ -1,6 +1,9 @@
 //! Open events as alerts: which are asked for, and what an alert says.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::Write as _,
+};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 use bellwether_proto::{
@@ -72,12 +75,11 @@ impl Asked {
     }
 
     fn takes(&self, alert: &Alert) -> bool {
-        let is_shown = match alert.state() {
-            "active" => self.active,
-            _ => {
-                let is_held = !alert.silenced_by.is_empty() || alert.is_suppressed;
-                (self.silenced || !is_held) && (self.inhibited || alert.inhibited_by.is_empty())
-            }
+        let is_shown = if alert.state() == "active" {
+            self.active
+        } else {
+            let is_held = !alert.silenced_by.is_empty() || alert.is_suppressed;
+            (self.silenced || !is_held) && (self.inhibited || alert.inhibited_by.is_empty())
         };
         let mut receivers = alert.receivers.iter();
         is_shown
@@ -297,13 +299,16 @@ fn shortened(text: &str) -> String {
     if text.len() <= limits::ANNOTATION_BYTES {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(limits::ANNOTATION_BYTES);
+    let end = bellwether_proto::text::start(text, limits::ANNOTATION_BYTES).len();
     format!("{}\u{2026}", &text[..end])
 }
 
 /// 16 hexadecimal digits of the event's identity.
 fn fingerprint(event_id: &str) -> String {
     let bytes = URL_SAFE.decode(event_id).unwrap_or_default();
-    let bytes = bytes.iter().take(FINGERPRINT_BYTES);
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+    let mut text = String::with_capacity(2 * FINGERPRINT_BYTES);
+    for byte in bytes.iter().take(FINGERPRINT_BYTES) {
+        let _infallible = write!(text, "{byte:02x}");
+    }
+    text
 }

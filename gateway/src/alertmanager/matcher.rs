@@ -78,12 +78,11 @@ impl Matcher {
             )
         };
         let trimmed = text.trim();
-        let (name, rest) = match trimmed.strip_prefix('"') {
-            Some(_) => unquoted(trimmed).ok_or_else(wrong)?,
-            None => {
-                let at = trimmed.find(['=', '!']).ok_or_else(wrong)?;
-                (trimmed[..at].trim().to_owned(), &trimmed[at..])
-            }
+        let (name, rest) = if trimmed.starts_with('"') {
+            unquoted(trimmed).ok_or_else(wrong)?
+        } else {
+            let at = trimmed.find(['=', '!']).ok_or_else(wrong)?;
+            (trimmed[..at].trim().to_owned(), &trimmed[at..])
         };
         let rest = rest.trim_start();
         let (is_equal, is_regex, value) = if let Some(value) = rest.strip_prefix("=~") {
@@ -223,13 +222,11 @@ impl Matcher {
                     _ => None,
                 });
                 let values: Vec<_> = values.collect::<Option<_>>()?;
-                match &values[..] {
-                    [only] => Self::new(&name, only, false, true).ok(),
-                    _ => {
-                        let escaped: Vec<_> = values.iter().map(|it| regex::escape(it)).collect();
-                        Self::new(&name, &escaped.join("|"), true, true).ok()
-                    }
+                if let [only] = &values[..] {
+                    return Self::new(&name, only, false, true).ok();
                 }
+                let escaped: Vec<_> = values.iter().map(|it| regex::escape(it)).collect();
+                Self::new(&name, &escaped.join("|"), true, true).ok()
             }
             Kind::Exists(exists) => Self::new(&label(&exists.field)?, "", false, false).ok(),
             Kind::Matches(matches) => Self::of_regex(&matches.field, &matches.value),

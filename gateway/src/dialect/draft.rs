@@ -84,7 +84,7 @@ impl Draft {
     /// senders reports it.
     pub(super) fn report(&mut self, began_ms: Option<i64>, reporter: &str) {
         self.event.start_time = began_ms;
-        self.event.reporter = head(reporter, limits::REPORTER_BYTES).to_owned();
+        head(reporter, limits::REPORTER_BYTES).clone_into(&mut self.event.reporter);
     }
 
     /// States the line for people.
@@ -162,5 +162,5 @@ fn cut(text: &str) -> String {
 
 /// The beginning of a text, of at most that many bytes.
 fn head(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
+    bellwether_proto::text::start(text, bytes)
 }

@@ -79,6 +79,10 @@ impl Handler {
         }
     }
 
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a request has been found to be"
+    )]
     async fn answer_alertmanager(
         &self,
         at: usize,
@@ -307,31 +311,28 @@ impl Handler {
         };
         // One that is over stays so: a client that posts it again gets another one.
         let known = known.filter(|it| it.state() != State::Expired);
-        let stored = match known {
-            Some(known) => {
-                let silence = posted.update(known, admitted.now_ms);
-                let request = UpdateSilenceRequest {
-                    silence: Some(silence.map_err(Problem::invalid)?),
-                    allow_broad,
-                    ..UpdateSilenceRequest::default()
-                };
-                let answer: UpdateSilenceResponse = self
-                    .ask_for("SilenceService/UpdateSilence", &request, admitted)
-                    .await?;
-                answer.silence
-            }
-            None => {
-                let silence = posted.create(silence::fresh_name(), admitted.now_ms);
-                let request = CreateSilenceRequest {
-                    silence: Some(silence.map_err(Problem::invalid)?),
-                    allow_broad,
-                    ..CreateSilenceRequest::default()
-                };
-                let answer: CreateSilenceResponse = self
-                    .ask_for("SilenceService/CreateSilence", &request, admitted)
-                    .await?;
-                answer.silence
-            }
+        let stored = if let Some(known) = known {
+            let silence = posted.update(known, admitted.now_ms);
+            let request = UpdateSilenceRequest {
+                silence: Some(silence.map_err(Problem::invalid)?),
+                allow_broad,
+                ..UpdateSilenceRequest::default()
+            };
+            let answer: UpdateSilenceResponse = self
+                .ask_for("SilenceService/UpdateSilence", &request, admitted)
+                .await?;
+            answer.silence
+        } else {
+            let silence = posted.create(silence::fresh_name(), admitted.now_ms);
+            let request = CreateSilenceRequest {
+                silence: Some(silence.map_err(Problem::invalid)?),
+                allow_broad,
+                ..CreateSilenceRequest::default()
+            };
+            let answer: CreateSilenceResponse = self
+                .ask_for("SilenceService/CreateSilence", &request, admitted)
+                .await?;
+            answer.silence
         };
         let stored = stored.ok_or_else(Problem::internal)?;
         Ok((json!({"silenceID": silence::id(&stored.name)}), false))
@@ -347,7 +348,11 @@ impl Handler {
             .ask_for("SilenceService/CreateSilence", &request, admitted)
             .await;
         match asked {
-            Err(problem) if problem.code == Code::PermissionDenied => problem,
+            Err(problem)
+                if matches!(problem.code, Code::PermissionDenied | Code::Unauthenticated) =>
+            {
+                problem
+            }
             _ => Problem::invalid(why),
         }
     }

@@ -27,6 +27,10 @@ use crate::{
 impl Handler {
     /// Reads the request, calls the backend and writes its answer. A request that was read takes
     /// its permit among those under way, and leaves it in `permit`: who sends slowly takes none.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one call, from its key to its answer"
+    )]
     pub(super) async fn call(
         &self,
         operation: &Operation,

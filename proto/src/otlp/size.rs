@@ -56,8 +56,10 @@ fn count(kind: Kind, mut bytes: &[u8], depth: usize) -> usize {
     found
 }
 
-/// The next field: its number, its bytes if it has a length, and what follows.
-fn next(mut bytes: &[u8]) -> Option<(u32, Option<&[u8]>, &[u8])> {
+/// A field: its number, its bytes if it has a length, and what follows.
+type Field<'a> = (u32, Option<&'a [u8]>, &'a [u8]);
+
+fn next(mut bytes: &[u8]) -> Option<Field<'_>> {
     let (field, wire) = decode_key(&mut bytes).ok()?;
     let skipped = match wire {
         WireType::Varint => {

@@ -1,6 +1,7 @@
 //! Certificates: an authority of one's own is trusted when it is named, and nothing wrong is.
 
 use std::{
+    io::Write as _,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -195,7 +196,8 @@ fn self_signed(folder: &Path, arguments: &[&str]) -> Option<(String, String)> {
     let made = match command.output() {
         Ok(made) => made,
         Err(error) => {
-            eprintln!("skipped: openssl cannot be run: {error}");
+            let notice = format!("skipped: openssl cannot be run: {error}\n");
+            std::io::stderr().write_all(notice.as_bytes()).unwrap();
             return None;
         }
     };

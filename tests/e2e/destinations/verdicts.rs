@@ -410,7 +410,7 @@ async fn an_event_destination_says_which_event_it_made() {
         "summaryTemplate": "again: {{event.summary}}", "severity": "SEVERITY_INFO",
     }});
     let tested = test(&world.rest(), &kind, "an event").await;
-    check(&tested, DELIVERED, "taken in as event ", "an event");
+    check(&tested, DELIVERED, "accepted as event ", "an event");
     let body = tested["response"]["body"].as_str().expect("a body");
     let made: Value = serde_json::from_str(body).expect("JSON");
     let path = format!("/v1/events/{}", made["eventId"].as_str().expect("an id"));

@@ -274,12 +274,7 @@ impl Stage {
                     "{name}: {:?}",
                     receiver.refused()
                 );
-                let stands = stands(board);
-                if !stands {
-                    // Shown when the time is over.
-                    println!("{name}: {:?}", board.incidents());
-                }
-                stands.then_some(())
+                stands(board).then_some(())
             });
             seen.await;
         }

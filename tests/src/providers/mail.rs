@@ -355,7 +355,7 @@ impl Conversation<'_> {
         // RFC 5321, 4.1.1.1: a name with a domain, else an address in brackets.
         let is_name =
             |name: &&&str| name.contains('.') && (name.starts_with('[') == name.ends_with(']'));
-        if words.len() != 2 || words.get(1).filter(is_name).is_none() {
+        if words.len() != 2 || words.get(1).is_none_or(|word| !is_name(&word)) {
             self.fault(format!("this names nobody: {line}"));
         }
         let mut features = vec!["stand-in".to_owned(), "8BITMIME".into(), "SMTPUTF8".into()];

@@ -2,6 +2,13 @@
 
 use std::error::Error;
 
+/// How a connection fails that ended before its last words were read.
+const CUT_OFF: [&str; 3] = [
+    "connection closed",
+    "broken pipe",
+    "connection reset by peer",
+];
+
 use bellwether_proto::{cause, json};
 use tonic_types::StatusExt;
 
@@ -91,11 +98,6 @@ fn reason(error: &(dyn Error + 'static)) -> String {
         return cause::explain(&error, "tls_ca");
     }
     // The words of the alert are lost where the connection was given up before they were read.
-    const CUT_OFF: [&str; 3] = [
-        "connection closed",
-        "broken pipe",
-        "connection reset by peer",
-    ];
     if CUT_OFF.iter().any(|it| text.to_lowercase().starts_with(it)) {
         return "the service closed the connection; one that asks for a certificate of the client does so \
                 where none is shown (`tls_client_cert`)"

@@ -208,9 +208,9 @@ actions! {
     Filter ["/"] in &[ActionPlace::List], Need::None, 13 [LINES.all().text()]
         "filter": "Filter the list";
     MapRight ["<Tab>"] in MAP, Need::None, 11 [LINES.screen()]
-        "across": "Next column";
+        "across": "To the column on the right";
     MapLeft ["<S-Tab>"] in MAP, Need::None, 0 [LINES.screen()]
-        "back across": "Previous column";
+        "back across": "To the column on the left";
     MapAround ["f"] in MAP, Need::None, 12
         "only around": "Show only related resources";
     Search ["/"] in &[ActionPlace::Document], Need::None, 34 [LINES.text()]
@@ -218,7 +218,7 @@ actions! {
     NextMatch ["n"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
         "next match": "Next match";
     MatchBefore ["N"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
-        "match before": "Previous match";
+        "match before": "To the match above";
     Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Need::None, 36 [LINES.several().silent()]
         "mark": "Mark, to act on several";
     MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Need::None, 0 [LINES.all().silent()]
@@ -234,11 +234,11 @@ actions! {
     Help ["?", "<F1>"] in EVERYWHERE, Need::None, 61
         "help": "Show the actions of this screen";
     Back ["<Esc>", "h", "<Left>", "<Backspace>"] in ANYWHERE, Need::None, 58
-        "back": "Back: clear marks and filter first, then the previous screen";
+        "back": "Back: clear marks and filter first, then leave the screen";
     PageBefore ["["] in ANYWHERE, Need::None, 0
-        "page before": "Previous page";
+        "page before": "To the page visited before";
     Forward ["]"] in ANYWHERE, Need::None, 0
-        "forward": "Next page in history";
+        "forward": "To the page visited after";
     GoOverview ["1"] in ANYWHERE, Need::None, 0
         "overview": "Go to Overview";
     GoEvents ["2"] in ANYWHERE, Need::None, 0
@@ -300,7 +300,7 @@ actions! {
     FormNext ["<Tab>"] in FORM, Need::None, 9 [LINES.screen()]
         "next": "To the next field";
     FormPrevious ["<S-Tab>"] in FORM, Need::None, 0 [LINES.screen()]
-        "previous": "To the previous field";
+        "previous": "To the field before";
     FormLeave ["<Esc>"] in FORM, Need::None, 63
         "leave": "Leave the form; asks before discarding changes";
     FormSave ["<C-s>"] in FORM, EDIT, 10

@@ -133,10 +133,7 @@ fn keys_that_cannot_be_used_are_told_with_what_would_be_right() {
         ),
         (setting(None, "copy", &["ctrl-i"]), "send `ctrl-i` as `tab`"),
         (setting(None, "copy", &["q"]), "`q` is also `quit`"),
-        (
-            setting(None, "copy", &["g c"]),
-            "because `g` alone is `top`",
-        ),
+        (setting(None, "copy", &["g c"]), "because `g` is `top`"),
         (setting(None, "copy", &["ctrl-c"]), "always quits"),
         (setting(None, "form_save", &["s"]), "types or edits text"),
         (setting(None, "quit", &[]), "there must be a key"),

@@ -52,8 +52,12 @@ pub(super) fn to_text(html: &str) -> String {
     text.end()
 }
 
-/// Plain text while it is made of HTML.
+/// Plain text while it is built from HTML.
 #[derive(Default)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the text is what it has built so far"
+)]
 struct Text {
     text: String,
     /// Line ends before what comes next: two make a paragraph.

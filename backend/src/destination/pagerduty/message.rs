@@ -76,7 +76,10 @@ pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
         ("href", &["text"]),
         "http",
     );
-    if let (Some(list), false) = (body["links"].as_array_mut(), links.is_empty()) {
+    if let (Some(list), false) = (
+        body.get_mut("links").and_then(Value::as_array_mut),
+        links.is_empty(),
+    ) {
         list.extend(links);
     } else if !links.is_empty() {
         body["links"] = links.into();

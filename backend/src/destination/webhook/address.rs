@@ -1,6 +1,6 @@
 //! Addresses with variables in their path and query.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(super) fn leads_to(url: &str, values: &BTreeMap<String, ValueMap>) -> String
     let mut whole = whole_address(url);
     if let (true, Ok(template)) = (is_template(url), Template::parse(url)) {
         for name in template.own_values() {
-            whole.push_str(&format!(" {name}={:?}", values.get(name)));
+            let _infallible = write!(whole, " {name}={:?}", values.get(name));
         }
     }
     whole

@@ -372,13 +372,16 @@ fn replicas(said: &[(i64, Said)]) -> (Vec<Status>, usize) {
     (all.iter().map(|it| it.status).collect(), changes)
 }
 
+/// What is said, the reports, the states they lead to, and the occurrences.
+type Row<'a> = (&'a str, Vec<(i64, Said)>, &'a [Status], usize);
+
 #[test]
 fn an_alert_of_several_replicas_ends_with_the_last_of_them() {
     let fires = |replica, began| (replica, began, None);
     let ends = |replica, began, end| (replica, began, Some(end));
     let minute = 60;
     let both = [(0, fires("a", 0)), (1, fires("b", 1))];
-    let table: &[(&str, Vec<(i64, Said)>, &[Status], usize)] = &[
+    let table: &[Row<'_>] = &[
         (
             "one ends, and repeats that; the other still fires",
             (1..=15)

@@ -59,6 +59,10 @@ impl Rules {
     ///
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong, [`Error::NotFound`] for the event.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one preview, from its definitions to its warnings"
+    )]
     pub async fn preview(
         &self,
         draft: RuleDraft,
@@ -136,12 +140,11 @@ impl Rules {
             });
             let (rendered, name) = rendered.await?;
             if let Some(Exceeded { of_rule, fault }) = rendered.exceeded {
-                return Err(match of_rule {
-                    true => Error::invalid("message", fault),
-                    false => Error::invalid(
-                        format!("destinationNames[{at}]"),
-                        format!("`{name}`: {fault}"),
-                    ),
+                return Err(if of_rule {
+                    Error::invalid("message", fault)
+                } else {
+                    let place = format!("destinationNames[{at}]");
+                    Error::invalid(place, format!("`{name}`: {fault}"))
                 });
             }
             previews.push(shown(rendered, name, &mut left_bytes));

@@ -173,7 +173,7 @@ fn cut(text: &str, bytes: usize) -> String {
 
 /// Cuts a text to at most that many bytes, between characters.
 fn truncate(text: &mut String, bytes: usize) {
-    text.truncate(text.floor_char_boundary(bytes));
+    text.truncate(bellwether_proto::text::start(text, bytes).len());
 }
 
 /// An object of at most that many bytes as JSON: small members stay, large ones share what is left.

@@ -440,6 +440,7 @@ fn many_addresses(count: usize) -> String {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of faults")]
 async fn what_is_wrong_with_the_other_kinds_is_named_by_its_path() {
     let world = World::start().await;
     let slack = |channel: &str, token: &str| {

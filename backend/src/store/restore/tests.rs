@@ -242,6 +242,7 @@ async fn another_store_does_not_go_on_with_a_backup() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of damages")]
 async fn a_backup_that_is_not_whole_leaves_no_store() {
     let change = |name: &'static str, change: fn(&mut Vec<u8>)| {
         move |folder: &Path| {

@@ -410,6 +410,7 @@ impl From<EarlierV1> for Earlier {
 }
 
 impl OccurrenceV1 {
+    #[expect(clippy::too_many_lines, reason = "a row for each field")]
     pub(crate) fn into_occurrence(self) -> Option<Occurrence> {
         let reason = match CloseReasonV1::try_from(self.close_reason).ok()? {
             CloseReasonV1::NotClosed => None,

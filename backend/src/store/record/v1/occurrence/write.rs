@@ -21,6 +21,7 @@ use crate::{
 };
 
 /// Adds the bytes that the same occurrence has as [`super::OccurrenceV1`].
+#[expect(clippy::too_many_lines, reason = "a row for each field")]
 pub(crate) fn write(occurrence: &Occurrence, to: &mut Vec<u8>) {
     bytes(1, &occurrence.key.to_bytes(), to);
     bytes(2, &occurrence.event.to_bytes(), to);
