@@ -435,7 +435,10 @@ async fn a_client_that_is_kept_to_tags_acts_on_what_belongs_to_them() {
         .get(&format!("/v1/events/{}", events["theirs"]))
         .await
         .ok();
-    assert_eq!(theirs["occurrences"][0]["acknowledged"], false, "{theirs}");
+    assert_eq!(
+        theirs["result"]["occurrences"][0]["acknowledged"], false,
+        "{theirs}"
+    );
     let to_them = receiver
         .received()
         .into_iter()

@@ -253,10 +253,12 @@ async fn a_silence_of_an_event_is_extended_commented_found_and_written_back() {
     })
     .await;
     let own = rest.get(&path).await.ok()["silence"]["eventId"].clone();
-    let own = rest
-        .get(&format!("/v1/events/{}", own.as_str().unwrap()))
-        .await
-        .ok();
+    let own = format!("/v1/events/{}", own.as_str().unwrap());
+    let own = eventually("the event of the silence", async || {
+        let answer = rest.get(&own).await;
+        (answer.status == 200).then(|| answer.json())
+    })
+    .await;
     assert_eq!(own["result"]["dimensions"]["silence"], name);
 }
 

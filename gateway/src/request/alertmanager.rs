@@ -303,7 +303,14 @@ impl Handler {
             Err(why) => return Err(self.unfit(admitted, why).await),
         };
         let mut pairs = admitted.pairs.iter();
-        let allow_broad = pairs.any(|(name, value)| name == "allowBroad" && value == "true");
+        let allow_broad = match pairs.find(|(name, _)| name == "allowBroad") {
+            None => false,
+            Some((_, value)) => value.parse().map_err(|_not_a_flag| {
+                Problem::invalid(format!(
+                    "allowBroad: unknown value `{value}`; expected true or false"
+                ))
+            })?,
+        };
         let id = posted.id.as_deref().filter(|id| !id.is_empty());
         let known = match id {
             None => None,

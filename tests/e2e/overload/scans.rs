@@ -44,7 +44,8 @@ fn calls(event: &str) -> Vec<(&'static str, String, Value)> {
     let trigger = json!({"name": "draft", "type": {"event": {"query": query}}});
     let silence = json!({"name": "draft", "reason": "r", "query": query,
         "span": {"endTime": crate::samples::in_seconds(3_600)}});
-    let inhibition = json!({"name": "draft", "source": query, "target": query, "equal": ["host"]});
+    let inhibition =
+        json!({"name": "draft", "source": query, "target": query, "equal": [{"source": "host"}]});
     let rule = json!({"name": "draft", "triggerNames": ["draft"], "destinationNames": []});
     let impact = json!({"documents": [{"trigger": trigger}, {"rule": rule}]});
     let matching = json!({"query": {"clause": {"matches":

