@@ -188,6 +188,7 @@ async fn keep_sending(rest: Rest, sender: usize, answered: Arc<Mutex<BTreeSet<St
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "one journey from backup to restore")]
 async fn a_backup_made_under_load_goes_on_elsewhere_with_what_was_answered_before() {
     let settings = "[delivery]\nschedule = [\"0s\", \"1s\", \"1s\", \"1s\", \"1s\"]\n";
     let mut world = World::with_settings(settings);

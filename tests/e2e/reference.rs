@@ -40,6 +40,7 @@ fn value(field: &str) -> Value {
         "cc" | "bcc" | "replyTo" | "from" => json!("c@example.com"),
         "listId" => json!("ops.example.com"),
         "priority" => json!("HIGH"),
+        "broadcastReplies" | "updateFirst" => json!(true),
         "severity" => json!("SEVERITY_ERROR"),
         _ => json!("x"),
     }

@@ -54,6 +54,9 @@ fn calls(event: &str) -> Vec<(&'static str, String, Value)> {
     let list = format!(
         "/v1/notification/deliveries?filter={}",
         list.replace(' ', "%20")
+            .replace('"', "%22")
+            .replace('[', "%5B")
+            .replace(']', "%5D")
     );
     vec![
         ("count", "/v1/events:count".into(), json!({"query": query})),

@@ -20,6 +20,7 @@ const ENTRIES_MAX: usize = 50;
 const DETAIL_BYTES_MAX: usize = 64 * 1024;
 
 /// Opens an alert, acknowledges it or resolves it; the thread is what makes alerts one.
+#[expect(clippy::too_many_lines, reason = "a member after the other")]
 pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
     let occurrence = facts.occurrence();
     let summary = facts.message.as_deref().map(str::trim).unwrap_or_default();
