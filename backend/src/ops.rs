@@ -3,7 +3,6 @@
 pub mod annotate;
 pub mod asked;
 pub mod audit;
-mod bounds;
 pub mod calendar;
 pub mod certificate;
 pub mod client;
@@ -36,7 +35,6 @@ pub mod replay;
 pub mod resource;
 pub mod review;
 pub mod revision;
-pub mod route;
 pub mod rule;
 pub mod ruleset;
 #[cfg(test)]
@@ -45,7 +43,6 @@ pub mod saved_view;
 pub mod search;
 pub mod sent_lately;
 pub mod set_status;
-pub mod sign_in;
 pub mod silence;
 pub mod statistics;
 pub mod test_trigger;

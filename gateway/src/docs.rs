@@ -223,8 +223,7 @@ fn prose(text: &Value) -> String {
 }
 
 pub(crate) fn escaped(text: &str) -> String {
-    bellwether_proto::text::visible(text, true)
-        .replace('&', "&amp;")
+    text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")

@@ -4,7 +4,6 @@
 //! them: the path finds the operation, JSON becomes wire bytes, the backend answers, wire bytes
 //! become JSON. A new RPC with an HTTP rule needs no code here.
 
-mod alertmanager;
 mod answer;
 mod binding;
 mod codec;
@@ -21,7 +20,6 @@ mod openapi;
 mod operation;
 mod problem;
 mod query;
-mod refusal;
 mod request;
 mod route;
 mod server;

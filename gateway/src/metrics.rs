@@ -69,7 +69,7 @@ impl Metrics {
         let counters = [
             (
                 "request_body_bytes",
-                "Bytes of accepted bodies",
+                "Bytes of bodies taken in",
                 &metrics.request_body_bytes,
             ),
             (

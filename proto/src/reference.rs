@@ -33,7 +33,6 @@ topics!(
     "webhook",
     "chat",
     "senders",
-    "alertmanager",
     "mappings",
     "metrics",
 );

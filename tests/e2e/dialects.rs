@@ -2,7 +2,6 @@
 
 mod paths;
 mod prometheus;
-mod storm;
 
 use std::process::{Command, Output};
 

@@ -6,7 +6,6 @@
 )]
 
 mod access;
-mod alertmanager;
 mod audit;
 mod backup;
 mod calendars;
@@ -71,7 +70,6 @@ mod shadow;
 mod silences;
 mod start;
 mod statistics;
-mod templates;
 mod tidy;
 mod tls;
 mod tour;
@@ -80,4 +78,3 @@ mod upgrade;
 mod views;
 mod weather;
 mod web;
-mod whole_requests;

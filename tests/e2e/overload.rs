@@ -4,7 +4,6 @@
 
 mod attack;
 mod compressed;
-mod scans;
 mod strangers;
 mod together;
 

@@ -416,12 +416,12 @@ async fn queries_that_cannot_be_meant_are_refused_at_save() {
         (
             "anomaly",
             json!({"anomaly": {}}),
-            "this service ingests events",
+            "this service takes in events",
         ),
         (
             "metrics",
             json!({"metricThreshold": {}}),
-            "this service ingests events",
+            "this service takes in events",
         ),
     ];
     for (case, definition, says) in cases {

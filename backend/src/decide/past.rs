@@ -84,7 +84,7 @@ impl Past {
     }
 
     /// The causes that are known.
-    pub fn causes(&self) -> &Causes {
+    pub(super) fn causes(&self) -> &Causes {
         &self.causes
     }
 

@@ -5,7 +5,8 @@ use std::{collections::HashSet, sync::Arc};
 use crate::{
     clock::Clock,
     delivery::{
-        ledger::Ledger, notices::Notices, queue::DestinationQueue, queues::Queues, resync::Resync,
+        breaker::Breaker, ledger::Ledger, notices::Notices, queue::DestinationQueue,
+        queues::Queues, resync::Resync,
     },
     domain::{Delivery, Destination, Health, HealthState, RecordId},
     error::Error,
@@ -249,7 +250,6 @@ impl Follower {
                     } else {
                         self.resync().pause(destination, to.notices).await?;
                     }
-                    self.resync().refused(destination, to.notices).await?;
                 }
                 None => self.resync().close_for_deleted(key, to.notices).await?,
             }
@@ -287,7 +287,7 @@ impl Follower {
             queue.unreadable = false;
             // What was held against another address, or against other secrets, says nothing of these.
             if queue.paused && !paused || before != now {
-                queue.forgive();
+                queue.breaker = Breaker::default();
             }
             queue.paused = paused;
         }

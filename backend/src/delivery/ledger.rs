@@ -19,7 +19,6 @@ use crate::{
     domain::{
         Attempt, Delivery, DeliveryState, Health, RecordId,
         counter::{Subject, Tally},
-        destination::RefusedRecipient,
     },
     ops::delivery::attempt::attempt_key,
     store::{Changes, EngineError, Store, Stored, engine::Applied, record::bytes::id_at},
@@ -73,8 +72,6 @@ pub(crate) struct Plan {
     ends: Vec<(RecordId, Option<i64>)>,
     /// Destinations that are paused from now on.
     paused: Vec<Health>,
-    /// Destinations of which other addresses are refused than before, with all that are.
-    refused: Vec<(RecordId, Vec<RefusedRecipient>)>,
     /// Deliveries that died: their destination, and what their last attempt said.
     dead: Vec<(RecordId, String)>,
     /// Digests that died: their destination, and which.
@@ -175,11 +172,6 @@ impl Ledger {
         std::mem::take(&mut self.dead_digests)
     }
 
-    /// The destination of a delivery that is leased here.
-    pub(crate) fn destination(&self, delivery: RecordId) -> Option<RecordId> {
-        Some(self.unrecorded.get(&delivery)?.destination)
-    }
-
     /// Keeps the end of an attempt until it is recorded; answers the destination.
     pub(crate) fn end(&mut self, delivery: RecordId, report: &Arc<Report>) -> Option<RecordId> {
         self.finish(delivery, LeaseEnd::Made(Arc::clone(report)))
@@ -208,7 +200,6 @@ impl Ledger {
             changes: self.store.changes(),
             ends: Vec::new(),
             paused: Vec::new(),
-            refused: Vec::new(),
             dead: Vec::new(),
             dead_digests: Vec::new(),
             due: budget::DueIds::default(),
@@ -284,11 +275,6 @@ impl Ledger {
             if let Some(queue) = queues.get_mut(health.destination) {
                 queue.paused = true;
                 notices.paused(&queue.name, &health.last_error);
-            }
-        }
-        for (destination, refused) in plan.refused {
-            if let Some(queue) = queues.get(destination) {
-                notices.refused(&queue.name, &refused);
             }
         }
         for (destination, last_error) in plan.dead {

@@ -190,7 +190,9 @@ mod tests {
         let create_ms = samples::START_MS + number;
         let kind = DestinationKind::Email(Email {
             to: "ops@example.com".into(),
-            ..Email::default()
+            cc: String::new(),
+            subject: String::new(),
+            body: String::new(),
         });
         Delivery {
             state,

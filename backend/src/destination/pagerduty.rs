@@ -3,8 +3,6 @@
 mod classify;
 mod message;
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
@@ -14,33 +12,16 @@ impl DestinationType for PagerDuty {
     /// An event without `routing_key`.
     type Message = Value;
 
-    const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
+    const KEEPS_STATE: bool = true;
 
-    fn keeps_state(&self) -> bool {
-        true
-    }
+    const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
 
     fn check(&self, checks: &mut Checks<'_>) {
         checks.secret("routingKey", &self.routing_key);
     }
 
-    fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
-        vec![
-            ("class".into(), &self.class),
-            ("component".into(), &self.component),
-            ("group".into(), &self.group),
-            ("customDetails".into(), &self.custom_details),
-            ("links".into(), &self.links),
-            ("images".into(), &self.images),
-        ]
-    }
-
-    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
-        Vec::new()
-    }
-
     fn message(&self, facts: &mut Facts<'_>) -> Value {
-        message::body(facts, self)
+        message::body(facts)
     }
 
     fn shown(body: &Value) -> Value {

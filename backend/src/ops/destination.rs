@@ -15,7 +15,6 @@ use crate::{
     },
     error::{Error, Violation},
     ops::{
-        bounds::Bounds,
         resource::{Drafted, Origin, Resources},
         users::{Used, bytes_of, release, users_of},
         validate::Faults,
@@ -23,7 +22,7 @@ use crate::{
     store::Changes,
 };
 
-pub use crate::destination::{is_credential, is_plain_header, is_secret_header};
+pub use crate::destination::{is_plain_header, is_secret_header};
 pub use fare::{Fare, Verdict};
 pub use tester::{About, Test, TestTarget, Tester};
 
@@ -173,8 +172,7 @@ impl Destinations {
     ///
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong, also when a stored secret may not be sent
-    /// where the draft says, and [`Error::PermissionDenied`] for a stored one that the caller may not
-    /// change.
+    /// where the draft says.
     pub async fn try_draft(
         &self,
         draft: DestinationDraft,
@@ -183,9 +181,6 @@ impl Destinations {
             Ok(name) => self.store.get::<Destination>(name.as_str().into()).await?,
             Err(_fault) => None,
         };
-        if let (Some(bounds), Some(stored)) = (Bounds::of_caller(), &stored) {
-            bounds.check("name", &stored.value)?;
-        }
         let kept = stored.as_ref().map(|stored| &stored.value.kind);
         let mut faults = Faults::new(&draft.faults);
         if !draft.name.is_empty() {

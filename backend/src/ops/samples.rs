@@ -148,7 +148,6 @@ pub(crate) fn event(host: &str) -> IncomingEvent {
         acknowledged: None,
         timestamp_ms: START_MS,
         expire_ms: None,
-        report: crate::domain::Report::default(),
     }
 }
 

@@ -32,13 +32,13 @@ impl DeliveryCalls {
         }
     }
 
-    /// Which deliveries a request is about, and what its author may not mean.
+    /// Which deliveries a request is about.
     async fn selection(
         &self,
         ids: &[String],
         mut wire: Option<v1::DeliveryFilter>,
         page: (i32, String),
-    ) -> Result<(Selection, Vec<String>), Error> {
+    ) -> Result<Selection, Error> {
         let text = wire.as_mut().map(|it| std::mem::take(&mut it.filter));
         let text = text.unwrap_or_default();
         let selection = bulk::selection(ids, wire, page)?;
@@ -48,16 +48,14 @@ impl DeliveryCalls {
                 limit,
                 token,
             } => {
-                let read = self.deliveries.condition("filter.filter", &text).await?;
-                let (condition, warnings) = read;
-                let matching = Selection::Matching {
+                let condition = self.deliveries.condition("filter.filter", &text).await?;
+                Selection::Matching {
                     filter: filter.under(condition),
                     limit,
                     token,
-                };
-                (matching, warnings)
+                }
             }
-            ids @ Selection::Ids(_) => (ids, Vec::new()),
+            ids @ Selection::Ids(_) => ids,
         })
     }
 
@@ -81,8 +79,7 @@ impl DeliveryService for DeliveryCalls {
         let mut request = request.into_inner();
         let text = std::mem::take(&mut request.filter);
         let (filter, page) = convert::list(request)?;
-        let (condition, warnings) = self.deliveries.condition("filter", &text).await?;
-        let filter = filter.under(condition);
+        let filter = filter.under(self.deliveries.condition("filter", &text).await?);
         let (deliveries, next_page_token) = self.deliveries.list(&filter, &page).await?;
         let mut shown = Vec::with_capacity(deliveries.len());
         for delivery in deliveries {
@@ -92,7 +89,6 @@ impl DeliveryService for DeliveryCalls {
         Ok(Response::new(v1::ListDeliveriesResponse {
             deliveries: shown,
             next_page_token,
-            warnings,
         }))
     }
 
@@ -102,7 +98,7 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::GetDeliveryResponse>, Status> {
         let id = convert::id(&request.into_inner().id)?;
         let (delivery, attempts) = self.deliveries.get(id).await?;
-        let rendered = would_send(&delivery, &self.installation).await?;
+        let rendered = would_send(&delivery, &self.installation);
         let delivery = Some(v1::Delivery {
             rendered: rendered.map(json::object),
             ..self.shown(delivery, attempts).await?
@@ -136,14 +132,13 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::RetryDeliveriesResponse>, Status> {
         let request = request.into_inner();
         let page = (request.limit, request.page_token);
-        let (selection, warnings) = self.selection(&request.ids, request.filter, page).await?;
+        let selection = self.selection(&request.ids, request.filter, page).await?;
         let retried = self
             .deliveries
             .bulk(BulkAction::Retry, selection, request.dry_run);
         let tally = retried.await?;
         let count = tally.count;
-        let answer = bulk::retried(tally, warnings);
-        Ok(audit::unless(request.dry_run, count, answer))
+        Ok(audit::unless(request.dry_run, count, bulk::retried(tally)))
     }
 
     async fn cancel_deliveries(
@@ -152,7 +147,7 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::CancelDeliveriesResponse>, Status> {
         let request = request.into_inner();
         let page = (request.limit, request.page_token);
-        let (selection, warnings) = self.selection(&request.ids, request.filter, page).await?;
+        let selection = self.selection(&request.ids, request.filter, page).await?;
         let cancelled = self
             .deliveries
             .bulk(BulkAction::Cancel, selection, request.dry_run);
@@ -161,7 +156,7 @@ impl DeliveryService for DeliveryCalls {
         Ok(audit::unless(
             request.dry_run,
             count,
-            bulk::cancelled(tally, warnings),
+            bulk::cancelled(tally),
         ))
     }
 

@@ -18,10 +18,6 @@ use crate::{
     },
 };
 
-/// What is said of an occurrence that was closed by hand.
-const MAY_REOPEN: &str = "its sender has not closed it: its next report opens it again and notifies; \
-                          set STATUS_SUPPRESSED instead to notify nobody until its sender closes it";
-
 /// Serves changes of events.
 #[derive(Debug)]
 pub struct EventManagement {
@@ -66,7 +62,7 @@ impl EventManagementService for EventManagement {
                     result.occurrence_id = occurrence.to_string();
                     result.annotation_id = annotation;
                 }
-                Err(error) => (result.error, result.code) = told(error),
+                Err(error) => result.error = error.to_string(),
             }
         }
         Ok(Response::new(AnnotateResponse {
@@ -90,16 +86,11 @@ impl EventManagementService for EventManagement {
                 event_id: item.event_id,
                 occurrence_id: item.occurrence_id,
                 success: Some(outcome.is_ok()),
-                ..StatusResult::default()
+                error: String::new(),
             };
             match outcome {
-                Ok(changed) => {
-                    result.occurrence_id = changed.id.to_string();
-                    if changed.may_reopen {
-                        result.warnings.push(MAY_REOPEN.into());
-                    }
-                }
-                Err(error) => (result.error, result.code) = told(error),
+                Ok(id) => result.occurrence_id = id.to_string(),
+                Err(error) => result.error = error.to_string(),
             }
             result
         });
@@ -107,12 +98,6 @@ impl EventManagementService for EventManagement {
             status_responses: results.collect(),
         }))
     }
-}
-
-/// The text and the code of an item that failed.
-fn told(error: Error) -> (String, i32) {
-    let text = error.to_string();
-    (text, Status::from(error).code().into())
 }
 
 fn check_count(field: &str, count: usize) -> Result<(), Error> {

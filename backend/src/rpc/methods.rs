@@ -3,11 +3,6 @@
 
 use crate::domain::Role;
 
-/// Takes events in.
-pub const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
-/// Takes log records of OpenTelemetry in.
-pub const EXPORT_LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
-
 /// What a method asks of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
@@ -108,8 +103,6 @@ pub struct Method {
     pub need: Need,
     /// What a call takes.
     pub class: Class,
-    /// Whether a call may look at many records, or at one in many ways: it is done on threads of its own.
-    pub scans: bool,
     /// What is written down of it; none for what changes no definition.
     pub audit: Option<Audit>,
 }
@@ -131,24 +124,14 @@ pub fn services() -> impl Iterator<Item = &'static str> {
 
 macro_rules! methods {
     ($($service:literal {
-        $($name:ident: $need:ident $class:ident $($scan:ident)? $(, $action:ident $what:ident)?;)*
+        $($name:ident: $need:ident $class:ident $(, $action:ident $what:ident)?;)*
     })*) => {
         &[$($(Method {
             path: concat!("/", $service, "/", stringify!($name)),
             need: Need::$need,
             class: Class::$class,
-            scans: scans!($($scan)?),
             audit: audit!($($action $what)?),
         },)*)*]
-    };
-}
-
-macro_rules! scans {
-    () => {
-        false
-    };
-    (scan) => {
-        true
     };
 }
 
@@ -167,7 +150,7 @@ macro_rules! audit {
 /// Every method, by path.
 pub static METHODS: &[Method] = methods! {
     "bellwether.v1.AuditService" {
-        ListAuditEntries: Operator Page scan;
+        ListAuditEntries: Operator Page;
     }
     "bellwether.v1.BackupService" {
         ReadBackup: Admin Stream, read backup;
@@ -175,10 +158,10 @@ pub static METHODS: &[Method] = methods! {
     "bellwether.v1.CalendarService" {
         CreateCalendar: Editor Change, create calendar;
         DeleteCalendar: Editor Change, delete calendar;
-        ExpandCalendar: Viewer Page scan;
+        ExpandCalendar: Viewer Page;
         GetCalendar: Viewer Read;
         ListCalendars: Viewer Page;
-        PreviewCalendar: Viewer Page scan;
+        PreviewCalendar: Viewer Page;
         UpdateCalendar: Editor Change, update calendar;
     }
     "bellwether.v1.CheckService" {
@@ -193,16 +176,16 @@ pub static METHODS: &[Method] = methods! {
         UpdateClient: Admin Change, update client;
     }
     "bellwether.v1.ConfigService" {
-        ApplyConfig: Editor Change scan, apply config;
-        PreviewImpact: Viewer Page scan;
+        ApplyConfig: Editor Change, apply config;
+        PreviewImpact: Viewer Page;
     }
     "bellwether.v1.DeliveryService" {
-        CancelDeliveries: Operator Change scan, cancel deliveries;
+        CancelDeliveries: Operator Change, cancel deliveries;
         CancelDelivery: Operator Change, cancel delivery;
         GetDelivery: Viewer Read;
-        ListDeliveries: Viewer Page scan;
-        ListObligations: Viewer Read scan;
-        RetryDeliveries: Operator Change scan, retry deliveries;
+        ListDeliveries: Viewer Page;
+        ListObligations: Viewer Read;
+        RetryDeliveries: Operator Change, retry deliveries;
         RetryDelivery: Operator Change, retry delivery;
     }
     "bellwether.v1.DestinationService" {
@@ -220,27 +203,26 @@ pub static METHODS: &[Method] = methods! {
         SetStatus: Operator Change, set status;
     }
     "bellwether.v1.EventQueryService" {
-        CountEvents: Viewer Read scan;
-        EventFrequency: Viewer Read scan;
-        ExplainEvent: Viewer Page scan;
+        CountEvents: Viewer Read;
+        EventFrequency: Viewer Read;
+        ExplainEvent: Viewer Page;
         GetEvent: Viewer Read;
-        GroupEvents: Viewer Read scan;
-        RouteEvents: Viewer Page scan;
-        SearchEvents: Viewer Page scan;
-        WatchEvents: Viewer Watch scan;
+        GroupEvents: Viewer Read;
+        SearchEvents: Viewer Page;
+        WatchEvents: Viewer Watch;
     }
     "bellwether.v1.GroupService" {
-        GetGroup: Viewer Page scan;
-        ListGroups: Viewer Page scan;
+        GetGroup: Viewer Page;
+        ListGroups: Viewer Page;
         SetGroupStatus: Operator Change, set group;
     }
     "bellwether.v1.InhibitionService" {
-        CreateInhibition: Editor Change scan, create inhibition;
+        CreateInhibition: Editor Change, create inhibition;
         DeleteInhibition: Editor Change, delete inhibition;
         GetInhibition: Viewer Read;
         ListInhibitions: Viewer Page;
-        PreviewInhibition: Viewer Page scan;
-        UpdateInhibition: Editor Change scan, update inhibition;
+        PreviewInhibition: Viewer Page;
+        UpdateInhibition: Editor Change, update inhibition;
     }
     "bellwether.v1.IntakeMappingService" {
         CreateIntakeMapping: Editor Change, create mapping;
@@ -248,27 +230,27 @@ pub static METHODS: &[Method] = methods! {
         GetIntakeMapping: Viewer Read;
         ListIntakeMappings: Viewer Page;
         ReceiveWebhook: Ingest Intake;
-        TestIntakeMapping: Operator Page scan;
+        TestIntakeMapping: Operator Page;
         UpdateIntakeMapping: Editor Change, update mapping;
     }
     "bellwether.v1.LinkService" {
-        OpenLink: Nothing Page scan;
+        OpenLink: Nothing Page;
     }
     "bellwether.v1.OverviewService" {
         GetOverview: Viewer Read;
-        GetStatistics: Viewer Page scan;
+        GetStatistics: Viewer Page;
     }
     "bellwether.v1.PendingService" {
-        ListPending: Viewer Page scan;
-        ReleasePending: Operator Change scan, release pending;
+        ListPending: Viewer Page;
+        ReleasePending: Operator Change, release pending;
     }
     "bellwether.v1.RuleService" {
-        CreateRule: Editor Change scan, create rule;
+        CreateRule: Editor Change, create rule;
         DeleteRule: Editor Change, delete rule;
         GetRule: Viewer Read;
         ListRules: Viewer Page;
-        PreviewRule: Viewer Page scan;
-        UpdateRule: Editor Change scan, update rule;
+        PreviewRule: Viewer Page;
+        UpdateRule: Editor Change, update rule;
     }
     "bellwether.v1.SignInService" {
         FinishSignIn: Nothing Read;
@@ -276,24 +258,24 @@ pub static METHODS: &[Method] = methods! {
         StartSignIn: Nothing Read;
     }
     "bellwether.v1.SilenceService" {
-        CommentSilence: Operator Change scan, comment silence;
-        CreateSilence: Operator Change scan, create silence;
+        CommentSilence: Operator Change, comment silence;
+        CreateSilence: Operator Change, create silence;
         DeleteSilence: Operator Change, delete silence;
-        ExpireSilence: Operator Change scan, expire silence;
-        ExtendSilence: Operator Change scan, extend silence;
-        GetSilence: Viewer Read scan;
-        ListSilences: Viewer Page scan;
-        PreviewSilence: Viewer Page scan;
-        UpdateSilence: Operator Change scan, update silence;
+        ExpireSilence: Operator Change, expire silence;
+        ExtendSilence: Operator Change, extend silence;
+        GetSilence: Viewer Read;
+        ListSilences: Viewer Page;
+        PreviewSilence: Viewer Page;
+        UpdateSilence: Operator Change, update silence;
     }
     "bellwether.v1.TriggerService" {
-        CreateTrigger: Editor Change scan, create trigger;
+        CreateTrigger: Editor Change, create trigger;
         DeleteTrigger: Editor Change, delete trigger;
         GetTrigger: Viewer Read;
         ListTriggers: Viewer Page;
-        TestTrigger: Operator Change scan;
-        TestTriggerWithProgress: Operator Stream scan;
-        UpdateTrigger: Editor Change scan, update trigger;
+        TestTrigger: Operator Change;
+        TestTriggerWithProgress: Operator Stream;
+        UpdateTrigger: Editor Change, update trigger;
     }
     "bellwether.v1.ViewService" {
         CreateView: Operator Change, create view;
@@ -312,9 +294,6 @@ pub static METHODS: &[Method] = methods! {
     }
     "grpc.reflection.v1alpha.ServerReflection" {
         ServerReflectionInfo: Key Stream;
-    }
-    "opentelemetry.proto.collector.logs.v1.LogsService" {
-        Export: Ingest Intake;
     }
     "zenoss.cloud.DataReceiverService" {
         PutEvent: Ingest Stream;
@@ -348,7 +327,6 @@ mod tests {
         let served = METHODS
             .iter()
             .filter(|method| !method.path.starts_with("/grpc."))
-            .filter(|method| method.path != EXPORT_LOGS)
             .map(|method| (method.path.to_owned(), method.class.is_streaming()));
         assert_eq!(served.collect::<BTreeMap<_, _>>(), described);
     }

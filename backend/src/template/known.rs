@@ -3,8 +3,7 @@
 use super::{Part, Template};
 
 /// Every variable but the open ones.
-pub(crate) const VARIABLES: [&str; 82] = [
-    "acknowledged",
+pub(crate) const VARIABLES: [&str; 77] = [
     "clear",
     "destination",
     "destination.name",
@@ -69,10 +68,7 @@ pub(crate) const VARIABLES: [&str; 82] = [
     "group.link",
     "group.more_count",
     "group.open_count",
-    "headline",
     "id",
-    "is_over",
-    "labels",
     "link",
     "rule",
     "rule.description",
@@ -82,7 +78,6 @@ pub(crate) const VARIABLES: [&str; 82] = [
     "thread_id",
     "timestamp",
     "timestamp_ms",
-    "title",
     "trigger",
     "trigger.name",
     "url",

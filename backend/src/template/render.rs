@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use super::{Budget, Part, RenderError, Template, budget::Limited};
+use super::{Part, Template};
+
+/// Parts looked at while rendering, so that sections in sections over long lists come to an end.
+const STEPS_MAX: usize = 200_000;
 
 /// What cannot stand in a part of a path, or in a value of a query or a form.
 const RESERVED: AsciiSet = NON_ALPHANUMERIC
@@ -23,13 +26,20 @@ pub enum Escape {
     Html,
     /// As inside the quotes of a JSON string.
     Json,
-    /// As in the value of a header: control characters and line breaks become spaces.
-    Header,
-    /// The same, where `&`, `<` and `>` become the entities of Slack's markup before.
-    SlackJson,
     /// As one part of a path or one value of a query or a form: all but letters, digits, `-`, `.`,
     /// `_` and `~` is percent-encoded. A value of dots alone, which would lead up a path, is `_`.
     Percent,
+}
+
+/// Why a template was not rendered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RenderError {
+    /// The text would be longer than the limit.
+    #[error("the text is longer than {0} bytes")]
+    TooLong(usize),
+    /// Sections over long lists inside each other.
+    #[error("the template takes more than {STEPS_MAX} steps")]
+    TooManySteps,
 }
 
 impl Template {
@@ -39,18 +49,18 @@ impl Template {
     /// list; it is repeated for each entry of a list.
     ///
     /// # Errors
-    /// When a limit is passed; nothing of the text is returned then.
+    /// When a limit is passed; nothing of the text is answered then.
     pub fn render(
         &self,
         data: &Value,
         escape: Escape,
-        budget: &mut Budget,
+        bytes_max: usize,
     ) -> Result<String, RenderError> {
-        budget.begin_template();
         let mut renderer = Renderer {
             stack: vec![data],
             escape,
-            budget,
+            bytes_max,
+            steps: 0,
             text: String::new(),
         };
         renderer.parts(&self.parts)?;
@@ -58,24 +68,25 @@ impl Template {
     }
 }
 
-struct Renderer<'a, 'b> {
+struct Renderer<'a> {
     stack: Vec<&'a Value>,
     escape: Escape,
-    budget: &'b mut Budget,
+    bytes_max: usize,
+    steps: usize,
     text: String,
 }
 
-impl<'a> Renderer<'a, '_> {
+impl<'a> Renderer<'a> {
     fn parts(&mut self, parts: &[Part]) -> Result<(), RenderError> {
         for part in parts {
-            self.budget.spend(1)?;
+            self.steps += 1;
+            if self.steps > STEPS_MAX {
+                return Err(RenderError::TooManySteps);
+            }
             match part {
                 Part::Text(text) => self.push(text)?,
                 Part::Variable { name, raw } => {
-                    let shown = match self.find(name)? {
-                        Some(value) => shown(value, self.budget)?,
-                        None => Cow::Borrowed(""),
-                    };
+                    let shown = self.find(name).map_or(Cow::Borrowed(""), shown);
                     let escape = if *raw { Escape::None } else { self.escape };
                     self.push(&escaped(&shown, escape))?;
                 }
@@ -90,7 +101,7 @@ impl<'a> Renderer<'a, '_> {
     }
 
     fn section(&mut self, name: &str, inverted: bool, parts: &[Part]) -> Result<(), RenderError> {
-        let value = self.find(name)?.filter(|value| is_something(value));
+        let value = self.find(name).filter(|value| is_something(value));
         match (value, inverted) {
             (None, true) => self.parts(parts),
             (None, false) | (Some(_), true) => Ok(()),
@@ -102,7 +113,6 @@ impl<'a> Renderer<'a, '_> {
     }
 
     fn inside(&mut self, value: &'a Value, parts: &[Part]) -> Result<(), RenderError> {
-        self.budget.spend(1)?;
         self.stack.push(value);
         let rendered = self.parts(parts);
         self.stack.pop();
@@ -110,22 +120,22 @@ impl<'a> Renderer<'a, '_> {
     }
 
     fn push(&mut self, text: &str) -> Result<(), RenderError> {
-        self.budget.write(self.text.len(), text.len())?;
+        if self.text.len() + text.len() > self.bytes_max {
+            return Err(RenderError::TooLong(self.bytes_max));
+        }
         self.text.push_str(text);
         Ok(())
     }
 
     /// The innermost data that knows the name's first part decides.
-    fn find(&mut self, name: &str) -> Result<Option<&'a Value>, RenderError> {
+    fn find(&self, name: &str) -> Option<&'a Value> {
         if name == "." {
-            return Ok(self.stack.last().copied());
+            return self.stack.last().copied();
         }
-        for value in self.stack.iter().rev() {
-            if let Some(found) = look_up(value, name, self.budget)? {
-                return Ok(found);
-            }
-        }
-        Ok(None)
+        self.stack
+            .iter()
+            .rev()
+            .find_map(|value| look_up(value, name))?
     }
 }
 
@@ -136,28 +146,16 @@ impl<'a> Renderer<'a, '_> {
     clippy::option_option,
     reason = "unknown here, so look further out; or known here and leading nowhere, so stop"
 )]
-fn look_up<'a>(
-    mut value: &'a Value,
-    mut name: &str,
-    budget: &mut Budget,
-) -> Result<Option<Option<&'a Value>>, RenderError> {
-    let mut is_known = false;
-    'inside: while let Value::Object(fields) = value {
-        let ends = name.rmatch_indices('.').map(|(at, _)| at);
-        for end in std::iter::once(name.len()).chain(ends) {
-            budget.compare(end)?;
-            let Some(found) = fields.get(&name[..end]) else {
-                continue;
-            };
-            if end == name.len() {
-                return Ok(Some(Some(found)));
-            }
-            (value, name, is_known) = (found, &name[end + 1..], true);
-            continue 'inside;
-        }
-        break;
+fn look_up<'a>(value: &'a Value, name: &str) -> Option<Option<&'a Value>> {
+    let Value::Object(fields) = value else {
+        return None;
+    };
+    if let Some(found) = fields.get(name) {
+        return Some(Some(found));
     }
-    Ok(is_known.then_some(None))
+    let mut ends = name.rmatch_indices('.').map(|(at, _)| at);
+    let (inner, rest) = ends.find_map(|at| Some((fields.get(&name[..at])?, &name[at + 1..])))?;
+    Some(look_up(inner, rest).flatten())
 }
 
 fn is_something(value: &Value) -> bool {
@@ -171,8 +169,8 @@ fn is_something(value: &Value) -> bool {
 }
 
 /// A value as text: texts as they are, lists and objects as JSON, nothing for `null`.
-fn shown<'a>(value: &'a Value, budget: &mut Budget) -> Result<Cow<'a, str>, RenderError> {
-    Ok(match value {
+fn shown(value: &Value) -> Cow<'_, str> {
+    match value {
         Value::Null => Cow::Borrowed(""),
         Value::String(text) => Cow::Borrowed(text),
         Value::Number(number) => match number.as_f64() {
@@ -182,28 +180,16 @@ fn shown<'a>(value: &'a Value, budget: &mut Budget) -> Result<Cow<'a, str>, Rend
             }
             _ => Cow::Owned(number.to_string()),
         },
-        other => {
-            let mut json = Limited::new(budget);
-            let written = serde_json::to_writer(&mut json, other);
-            Cow::Owned(json.text(written.is_ok())?)
-        }
-    })
+        other => Cow::Owned(other.to_string()),
+    }
 }
 
 fn escaped(text: &str, escape: Escape) -> Cow<'_, str> {
     match escape {
-        Escape::Header if text.contains(char::is_control) => {
-            text.replace(char::is_control, " ").into()
-        }
-        Escape::None | Escape::Header => Cow::Borrowed(text),
+        Escape::None => Cow::Borrowed(text),
         Escape::Html => html(text),
         Escape::Percent if !text.is_empty() && text.bytes().all(|it| it == b'.') => "_".into(),
         Escape::Percent => utf8_percent_encode(text, &RESERVED).into(),
-        Escape::SlackJson => {
-            let marked = text.replace('&', "&amp;");
-            let marked = marked.replace('<', "&lt;").replace('>', "&gt;");
-            escaped(&marked, Escape::Json).into_owned().into()
-        }
         Escape::Json => {
             let quoted = Value::from(text).to_string();
             let inner = quoted

@@ -373,8 +373,7 @@ impl Handler {
             .ok_or_else(Problem::internal)
     }
 
-    /// What a client is answered for a call that failed.
-    pub(super) fn told(&self, status: &Status) -> Problem {
+    fn told(&self, status: &Status) -> Problem {
         Problem::from_status(status, self.config.body_limit_bytes)
     }
 }

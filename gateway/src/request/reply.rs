@@ -102,11 +102,9 @@ impl Handler {
     /// Answers a page of the gateway's own.
     pub(super) async fn page(&self, page: Page, asked: &HeaderMap) -> Reply {
         match page {
-            Page::Healthz | Page::Healthy => Reply::ok(TEXT, "ok\n"),
-            Page::Readyz | Page::Ready if self.upstream.is_ready().await => Reply::ok(TEXT, "ok\n"),
-            Page::Readyz | Page::Ready => {
-                self.problem(&Problem::unavailable("the backend is not ready"))
-            }
+            Page::Healthz => Reply::ok(TEXT, "ok\n"),
+            Page::Readyz if self.upstream.is_ready().await => Reply::ok(TEXT, "ok\n"),
+            Page::Readyz => self.problem(&Problem::unavailable("the backend is not ready")),
             Page::Metrics => match &self.metrics_page {
                 None => self.problem(&Problem::unknown_path()),
                 Some(page) if page.admits(asked) => {
@@ -114,7 +112,7 @@ impl Handler {
                 }
                 Some(_) => self.problem(&Problem::from_status(
                     &Status::unauthenticated(
-                        "the key of the metrics is required: `authorization: Bearer KEY`",
+                        "show the key of the metrics: `authorization: Bearer KEY`",
                     ),
                     self.config.body_limit_bytes,
                 )),

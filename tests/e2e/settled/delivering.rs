@@ -50,12 +50,7 @@ async fn set_up(wire: &Wire, name: &str, url: &str, delivery: Value) {
 
 async fn deliveries(wire: &Wire, name: &str) -> Vec<Value> {
     let request = json!({"destinationNames": [name], "pageSize": 1_000});
-    let list = eventually("a place for the list", async || {
-        wire.call("DeliveryService/ListDeliveries", &request)
-            .await
-            .ok()
-    })
-    .await;
+    let list = wire.ok("DeliveryService/ListDeliveries", &request).await;
     list["deliveries"].as_array().cloned().unwrap_or_default()
 }
 

@@ -104,57 +104,57 @@ actions! {
     Acknowledge ["a"] in EVENTS, OPERATE, 12 [LINES.several()]
         "ack": "Acknowledge";
     Unacknowledge ["A"] in EVENTS, OPERATE, 0 [LINES.several()]
-        "unack": "Remove the acknowledgement";
+        "unack": "Take the acknowledgement back";
     CloseEvent ["c"] in EVENTS, OPERATE, 14 [LINES.several()]
         "close": "Close";
     Suppress ["s"] in EVENTS, OPERATE, 16 [LINES.several()]
-        "suppress": "Suppress: keep it open without notifications";
+        "suppress": "Suppress: goes on, notifies nobody";
     Reopen ["u"] in EVENTS, OPERATE, 0 [LINES.several()]
-        "reopen": "Reopen, or end suppression";
+        "reopen": "Open again, or end suppression";
     Annotate ["w"] in EVENTS, OPERATE, 18 [LINES.several().text()]
         "note": "Write a note";
     Mine ["i"] in EVENTS, OPERATE, 19 [LINES.several()]
-        "mine": "Assign to me / unassign";
+        "mine": "I look after it, or no longer";
     Assign ["@"] in EVENTS, OPERATE, 0 [LINES.several().text()]
-        "assign": "Assign to a client";
+        "assign": "Say who looks after it";
     Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.all()]
-        "undo": "Undo the last acknowledge, assign, suppress, note or enable";
+        "undo": "Take back what was acknowledged, assigned, suppressed, noted or enabled last";
     Release ["r"] in PENDING, OPERATE, 12
-        "release": "Send now, despite holds";
+        "release": "Send it now, whatever holds it";
     AcknowledgeGroup ["a"] in GROUPS, OPERATE, 12
-        "ack": "Acknowledge all open members";
+        "ack": "Acknowledge all that is open of the group";
     CloseGroup ["c"] in GROUPS, OPERATE, 14
-        "close": "Close all open members";
+        "close": "Close all that is open of the group";
     SuppressGroup ["s"] in GROUPS, OPERATE, 16
-        "suppress": "Suppress all open members";
+        "suppress": "Suppress all that is open of the group";
     AcknowledgeAll ["<A-a>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-        "ack all": "Acknowledge all matches of the filter, after a count";
+        "ack all": "Acknowledge all that the filter leaves, after a count";
     CloseAll ["<A-c>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-        "close all": "Close all matches of the filter, after a count";
+        "close all": "Close all that the filter leaves, after a count";
     SuppressAll ["<A-s>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-        "suppress all": "Suppress all matches of the filter, after a count";
+        "suppress all": "Suppress all that the filter leaves, after a count";
     AnnotateAll ["<A-n>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all().text()]
-        "note all": "Write a note on all matches of the filter, after a count";
+        "note all": "Write a note on all that the filter leaves, after a count";
     Explain ["x"] in EVENTS, VIEW, 20
-        "explain": "Explain why each rule did or did not notify";
+        "explain": "Explain: which rules notified, and why or why not";
     Unfold ["o"] in &[ActionPlace::Event], Need::None, 0
-        "unfold": "Expand or collapse rules that did not match";
+        "unfold": "Show in full, or fold, the rules that did not match";
     Silence ["z"] in EVENTS, OPERATE, 0
         "silence": "Silence this event for two hours, after a count";
     TriggerFromEvent ["T"] in EVENTS, EDIT, 22
-        "trigger": "Create a trigger from this event";
+        "trigger": "Make a trigger from this event";
     Pause ["p"] in &[ActionPlace::Events], Need::None, 24 [LINES.all().silent()]
-        "pause": "Pause or resume live updates";
+        "pause": "Hold the list still, or follow again";
     GroupBy ["b"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 17 [LINES.screen()]
         "group by": "Count by host, name, severity, status or another field";
     ChooseView ["V"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 0 [LINES.screen()]
         "view": "Choose a view of the events";
     NextView ["<Tab>"] in &[ActionPlace::Events], VIEW, 0 [LINES.screen()]
-        "next view": "Next view";
+        "next view": "All events, then each of the views";
     SaveView ["<A-v>"] in &[ActionPlace::Events, ActionPlace::EventGroups], OPERATE, 0
-        "save view": "Save this list as a shared view";
+        "save view": "Keep this list as a view that people share";
     OpenOnly ["o"] in &[ActionPlace::Events, ActionPlace::EventGroups], Need::None, 26 [LINES.all()]
-        "closed": "Show or hide closed occurrences";
+        "closed": "Show or leave out closed occurrences";
     New ["n"] in MAKING, EDIT, 12 [LINES.all()]
         "new": "Create a new one";
     Edit ["e"] in RESOURCES, EDIT, 14
@@ -162,43 +162,43 @@ actions! {
     EditText ["E"] in RESOURCES, EDIT, 30
         "as text": "Edit as text in $EDITOR";
     Duplicate ["D"] in RESOURCES, EDIT, 0
-        "duplicate": "Create a copy";
+        "duplicate": "Create a new one like this";
     Delete ["d"] in RESOURCES, EDIT, 28
         "delete": "Delete";
     TestDestination ["t"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination), ActionPlace::Report], OPERATE, 11
-        "test": "Send a test message and show the result";
+        "test": "Send a test message and see what happens";
     PauseDestination ["p"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination)], OPERATE, 26
-        "pause": "Pause or resume the destination";
+        "pause": "Pause the destination, or resume it and send what waits now";
     TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.text()]
         "with event": "Repeat with a stored event instead of the sample";
     TestTrigger ["t"] in &[ActionPlace::Many(Kind::Trigger), ActionPlace::One(Kind::Trigger)], OPERATE, 11
         "try": "Try on stored events of the last 24 h";
     TestMapping ["t"] in &[ActionPlace::Many(Kind::Mapping), ActionPlace::One(Kind::Mapping)], OPERATE, 11 [LINES.text()]
-        "test": "Test on a pasted document, without creating events";
+        "test": "See what it makes of a document that is pasted; nothing is taken in";
     TestWithDocument ["w"] in &[ActionPlace::Report], OPERATE, 12 [LINES.text()]
-        "with document": "Test another document";
+        "with document": "Repeat with another document";
     LongerTry ["+"] in &[ActionPlace::Report], OPERATE, 0
-        "longer": "Try on 7 days, 30 days, everything stored, or 24 h";
+        "longer": "Try a trigger on 7 days, 30 days, all that is stored, or 24 h again";
     PreviewRule ["p"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], VIEW, 16
         "preview": "Preview the message for each destination";
     Toggle ["o"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], EDIT, 11
         "on/off": "Enable or disable the rule";
     NextState ["<Tab>"] in &[ActionPlace::Deliveries], Need::None, 11 [LINES.all()]
-        "tab": "Next tab: all, waiting, dead, delivered";
+        "tab": "All deliveries, those that wait, dead ones, delivered ones";
     SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
-        "send again": "Resend, or attempt now";
+        "send again": "Send again, or make the next attempt now";
     CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
-        "cancel": "Cancel a delivery in progress";
+        "cancel": "Cancel a delivery that has not ended";
     SendAllAgain ["A"] in &[ActionPlace::Deliveries], OPERATE, 16 [LINES.all()]
-        "all again": "Resend all matches of the filter, after a count";
+        "all again": "Send all again that the filter leaves, after a count";
     CancelAll ["C"] in &[ActionPlace::Deliveries], OPERATE, 0 [LINES.all()]
-        "cancel all": "Cancel all matches of the filter, after a count";
+        "cancel all": "Cancel all that the filter leaves, after a count";
     Obligations ["O"] in ANYWHERE, VIEW, 0
-        "unresolved": "Outstanding resolutions: receivers not yet notified of the closing";
+        "unresolved": "What is not yet resolved: who has yet to hear of the end";
     History ["H"] in ANYWHERE, OPERATE, 0
-        "history": "Audit history of this resource, or of everything";
+        "history": "Who changed this, when and how; where nothing is selected, everything";
     Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Need::Write(Role::Admin), 14
-        "revoke": "Revoke the client's key";
+        "revoke": "Revoke the client's key at once";
     NextTab ["<Tab>"] in &[ActionPlace::Event], Need::None, 11
         "next tab": "Next tab: details, notes and history, explain";
     LongerCharts ["t"] in &[ActionPlace::Overview], Need::None, 12 [LINES.screen()]
@@ -208,23 +208,23 @@ actions! {
     Filter ["/"] in &[ActionPlace::List], Need::None, 13 [LINES.all().text()]
         "filter": "Filter the list";
     MapRight ["<Tab>"] in MAP, Need::None, 11 [LINES.screen()]
-        "across": "To the column on the right";
+        "across": "To what it feeds, round from the right to the left";
     MapLeft ["<S-Tab>"] in MAP, Need::None, 0 [LINES.screen()]
-        "back across": "To the column on the left";
+        "back across": "To what feeds it, round from the left to the right";
     MapAround ["f"] in MAP, Need::None, 12
-        "only around": "Show only related resources";
+        "only around": "Show only what touches this";
     Search ["/"] in &[ActionPlace::Document], Need::None, 34 [LINES.text()]
         "search": "Search the text";
     NextMatch ["n"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
-        "next match": "Next match";
+        "next match": "To the next line that holds what was searched";
     MatchBefore ["N"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
-        "match before": "To the match above";
+        "match before": "To the line before that holds what was searched";
     Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Need::None, 36 [LINES.several().silent()]
-        "mark": "Mark, to act on several";
+        "mark": "Mark, to act on several at once";
     MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Need::None, 0 [LINES.all().silent()]
-        "mark all": "Mark all loaded rows, or none";
+        "mark all": "Mark all that are loaded, or none";
     Sort ["S"] in &[ActionPlace::List], Need::None, 38 [LINES.all()]
-        "sort": "Sort by the next column, or reverse";
+        "sort": "Sort by the next column, or the other way";
     Copy ["y"] in &[ActionPlace::List, ActionPlace::Document], Need::None, 50 [LINES.silent()]
         "copy": "Copy the id or name";
     CopyAs ["Y"] in &[ActionPlace::List, ActionPlace::Document], Need::None, 0 [LINES.screen()]
@@ -232,13 +232,13 @@ actions! {
     Palette [":"] in ANYWHERE, Need::None, 60 [LINES.screen()]
         "palette": "Find a screen, an object or an action";
     Help ["?", "<F1>"] in EVERYWHERE, Need::None, 61
-        "help": "Show the actions of this screen";
+        "help": "Show what can be done here";
     Back ["<Esc>", "h", "<Left>", "<Backspace>"] in ANYWHERE, Need::None, 58
-        "back": "Back: clear marks and filter first, then leave the screen";
+        "back": "Back: first out of marks and filter, then to where you came from";
     PageBefore ["["] in ANYWHERE, Need::None, 0
-        "page before": "To the page visited before";
+        "page before": "To the page before, as it was left";
     Forward ["]"] in ANYWHERE, Need::None, 0
-        "forward": "To the page visited after";
+        "forward": "Forward again, as it was left";
     GoOverview ["1"] in ANYWHERE, Need::None, 0
         "overview": "Go to Overview";
     GoEvents ["2"] in ANYWHERE, Need::None, 0
@@ -254,7 +254,7 @@ actions! {
     GoClients ["7"] in ANYWHERE, Need::None, 0
         "clients": "Go to Clients";
     GoMap ["8"] in ANYWHERE, Need::None, 0
-        "map": "Go to Map: triggers, rules and destinations, with unused ones";
+        "map": "Go to Map: who feeds whom, and what is unused";
     GoReference ["9"] in ANYWHERE, Need::None, 0
         "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
     GoSilences ["0"] in ANYWHERE, Need::None, 0
@@ -264,13 +264,13 @@ actions! {
     GoInhibitions ["<A-9>"] in ANYWHERE, Need::None, 0
         "inhibitions": "Go to Inhibitions";
     GoMappings ["<A-8>"] in ANYWHERE, Need::None, 0
-        "mappings": "Go to Mappings: events from the webhooks of any service";
+        "mappings": "Go to Mappings: what becomes of the webhooks of any service";
     GoGroups ["<A-7>"] in ANYWHERE, Need::None, 0
-        "groups": "Go to Groups: events that share one message";
+        "groups": "Go to Groups: events that go out in one message";
     GoPending ["<A-6>"] in ANYWHERE, Need::None, 0
-        "pending": "Go to Pending: held notifications";
+        "pending": "Go to Pending: who is notified next, and what holds it";
     GoViews ["<A-5>"] in ANYWHERE, Need::None, 0
-        "views": "Go to Views: stored lists of events";
+        "views": "Go to Views: ready ways to look at the events";
     GoCriticals ["!"] in ANYWHERE, Need::None, 0
         "criticals": "Go to the open critical events";
     Up ["k", "<Up>"] in MOVING, Need::None, 0 [LINES.screen()]
@@ -280,21 +280,21 @@ actions! {
     Top ["g", "<Home>"] in MOVING, Need::None, 0 [LINES.screen()]
         "top": "To the top";
     Bottom ["G", "<End>"] in MOVING, Need::None, 0 [LINES.screen()]
-        "bottom": "To the bottom; loads more";
+        "bottom": "To the bottom; reads more when there is more";
     PageUp ["<PageUp>", "<C-b>", "<C-u>"] in MOVING, Need::None, 0 [LINES.screen()]
         "page up": "A page up";
     PageDown ["<PageDown>", "<C-f>", "<C-d>"] in MOVING, Need::None, 0 [LINES.screen()]
         "page down": "A page down";
     RetryNow ["R"] in ANYWHERE, Need::None, 0
-        "refresh": "Reconnect, or reload this screen";
+        "refresh": "Connect now, or read this screen afresh";
     Suspend ["<C-z>"] in EVERYWHERE, Need::None, 0 [LINES.screen()]
         "suspend": "Back to the shell; `fg` returns";
     ToggleMouse ["M"] in ANYWHERE, Need::None, 0 [LINES.screen()]
-        "mouse": "Capture or release the mouse";
+        "mouse": "Take the mouse, or leave it to the terminal to select text";
     ToggleAges ["Z"] in ANYWHERE, Need::None, 0 [LINES.screen()]
-        "ages": "Show ages or times in lists";
+        "ages": "Show in lists how long ago moments are, or the time";
     ToggleSplit ["|"] in &[ActionPlace::List], Need::None, 0 [LINES.screen()]
-        "split": "Show or hide the selected item beside the list";
+        "split": "Show what is selected beside the list, or the list alone";
     Quit ["q", "<C-c>"] in EVERYWHERE, Need::None, 62 [LINES.silent()]
         "quit": "Quit";
     FormNext ["<Tab>"] in FORM, Need::None, 9 [LINES.screen()]
@@ -302,25 +302,25 @@ actions! {
     FormPrevious ["<S-Tab>"] in FORM, Need::None, 0 [LINES.screen()]
         "previous": "To the field before";
     FormLeave ["<Esc>"] in FORM, Need::None, 63
-        "leave": "Leave the form; asks before discarding changes";
+        "leave": "Leave the form; asks first when something was typed";
     FormSave ["<C-s>"] in FORM, EDIT, 10
         "save": "Save";
     FormTest ["<C-t>"] in FORM, VIEW, 11
-        "test": "Test, try or preview the unsaved form";
+        "test": "Test, try or preview what stands here, unsaved";
     FormText ["<C-e>"] in FORM, Need::None, 14
-        "as text": "Edit as text in $EDITOR";
+        "as text": "Go on as text in $EDITOR";
     FormAddClause ["<C-n>"] in FORM, Need::None, 16 [LINES.screen()]
-        "add part": "Add a condition after this one";
+        "add part": "Add a part to the condition, after this one";
     FormRemoveClause ["<C-x>"] in FORM, Need::None, 18 [LINES.screen()]
-        "remove part": "Remove this condition";
+        "remove part": "Remove this part of the condition";
     FormNegateClause ["<C-l>"] in FORM, Need::None, 0 [LINES.screen()]
-        "not": "Negate this condition";
+        "not": "Have the opposite hold of this part";
     FormNestClause ["<A-i>"] in FORM, Need::None, 0 [LINES.screen()]
-        "in": "Group with the previous condition";
+        "in": "Join this part with the one before, in a group";
     FormUnnestClause ["<A-o>"] in FORM, Need::None, 0 [LINES.screen()]
-        "out": "Move out of its group";
+        "out": "Take this part out of its group";
     FormReveal ["<C-r>"] in FORM, Need::None, 22
-        "reveal": "Show or hide typed secrets";
+        "reveal": "Show or hide what was typed as a secret";
     FormReference ["<C-o>"] in FORM, Need::None, 24
-        "reference": "Open the reference for this field";
+        "reference": "Read the reference on this field";
 }

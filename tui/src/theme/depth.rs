@@ -127,12 +127,8 @@ mod tests {
             ("", None),
             ("0;99", None),
         ];
-        for (message, background) in variables {
-            assert_eq!(
-                Background::from_environment(message),
-                background,
-                "{message}"
-            );
+        for (told, background) in variables {
+            assert_eq!(Background::from_environment(told), background, "{told}");
         }
         let answers = [
             ("rgb:0000/0000/0000", Some(Dark)),

@@ -62,6 +62,5 @@ pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> Incomi
         acknowledged: None,
         timestamp_ms: facts.timestamp_ms(),
         expire_ms: None,
-        report: crate::domain::Report::default(),
     }
 }

@@ -1,7 +1,5 @@
 //! Writes a record, with a token that is renewed when it is refused.
 
-use std::collections::BTreeMap;
-
 use http::{Method, StatusCode};
 use serde_json::Value;
 
@@ -9,7 +7,7 @@ use crate::{
     destination::{
         AttemptContext, Ending, Verdict,
         http::{Answer, HttpRequest},
-        oauth::{ClientShown, Grant, with_token},
+        oauth::{Grant, with_token},
     },
     domain::destination::ServiceNow,
 };
@@ -30,9 +28,6 @@ pub(super) async fn send(
         client_secret: servicenow.client_secret.reveal(),
         refresh_token: servicenow.refresh_token.reveal(),
         scope: "",
-        audience: "",
-        params: &BTreeMap::new(),
-        client: ClientShown::InBody,
     };
     let request = HttpRequest {
         method: Method::POST,

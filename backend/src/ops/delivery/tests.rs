@@ -25,8 +25,9 @@ struct World {
 fn kind(subject: &str) -> DestinationKind {
     DestinationKind::Email(Email {
         to: "ops@example.com".into(),
+        cc: String::new(),
         subject: subject.into(),
-        ..Email::default()
+        body: String::new(),
     })
 }
 

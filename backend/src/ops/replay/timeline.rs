@@ -16,7 +16,6 @@ use crate::{
         occurrence::{Assignment, StateChange},
         search::{Filter, NEWEST_FIRST, Walk},
     },
-    scan,
     store::Store,
 };
 
@@ -99,7 +98,6 @@ impl Timeline {
                 }
                 for (_, found) in batch {
                     timeline.add(found.value, from_ms, repeat);
-                    scan::turn().await;
                 }
                 tokio::task::yield_now().await;
             }
@@ -172,7 +170,6 @@ fn event(occurrence: &Occurrence, at_ms: i64) -> IncomingEvent {
         acknowledged: None,
         timestamp_ms: at_ms,
         expire_ms: None,
-        report: crate::domain::Report::default(),
     }
 }
 

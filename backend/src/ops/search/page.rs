@@ -1,21 +1,16 @@
 //! One page of a walk: first in the order that was asked for, then what moved meanwhile.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    time::Duration,
-};
+use std::collections::{BTreeSet, HashSet};
 
 use super::{
-    BATCH_FIRST, BATCH_MAX, PAGE_BYTES, SearchRequest, SortField,
+    BATCH_FIRST, BATCH_MAX, PAGE_BYTES, SCANNED_MAX, SearchRequest, SortField,
     cursor::{Cursor, Position},
     walk::{Sort, Walk},
 };
 use crate::{
-    clock::Clock,
     domain::{Occurrence, RecordId},
     error::Error,
     limits::WALK_LOG_NAMES_MAX,
-    scan,
     store::{Direction, Kind, Store},
 };
 
@@ -23,11 +18,10 @@ use crate::{
 const LOG_STEPS: usize = 256;
 
 /// A page while it is filled.
+#[derive(Debug)]
 pub(super) struct Filling<'a> {
     store: &'a Store,
     request: &'a SearchRequest,
-    /// Until when it is filled.
-    end: (&'a dyn Clock, Duration),
     /// What was found, each with where a page after it begins.
     pub(super) found: Vec<(Position, Occurrence)>,
     seen: HashSet<RecordId>,
@@ -47,15 +41,10 @@ pub(super) enum Filled {
 }
 
 impl<'a> Filling<'a> {
-    pub(super) fn new(
-        store: &'a Store,
-        request: &'a SearchRequest,
-        end: (&'a dyn Clock, Duration),
-    ) -> Self {
+    pub(super) fn new(store: &'a Store, request: &'a SearchRequest) -> Self {
         Self {
             store,
             request,
-            end,
             found: Vec::new(),
             seen: HashSet::new(),
             bytes: 0,
@@ -87,7 +76,7 @@ impl<'a> Filling<'a> {
                     from,
                     through,
                     after,
-                } => match changed(store, *from, *through).await? {
+                } => match named(store, *from, *through).await? {
                     None => {
                         at = Position::Everything(Vec::new());
                         continue;
@@ -142,9 +131,8 @@ impl<'a> Filling<'a> {
                 if !self.take(|| position(place), found.value) {
                     return Ok(Filled::Full);
                 }
-                scan::turn().await;
             }
-            if self.is_over() {
+            if self.scanned >= SCANNED_MAX {
                 return Ok(Filled::Until(last));
             }
             tokio::task::yield_now().await;
@@ -175,9 +163,8 @@ impl<'a> Filling<'a> {
                 if !self.take(|| position(key), found.value) {
                     return Ok(Filled::Full);
                 }
-                scan::turn().await;
             }
-            if self.is_over() {
+            if self.scanned >= SCANNED_MAX {
                 return Ok(Filled::Until(position(last)));
             }
             tokio::task::yield_now().await;
@@ -198,11 +185,6 @@ impl<'a> Filling<'a> {
         self.seen.insert(occurrence.key);
         self.found.push((position(), occurrence));
         true
-    }
-
-    fn is_over(&self) -> bool {
-        let (clock, end) = self.end;
-        clock.passed() >= end
     }
 
     /// How many occurrences to read at once, so that large ones do not fill the memory before they
@@ -226,19 +208,15 @@ const BY_START: Sort = Sort {
 };
 
 /// Occurrences that a stretch of the change log names.
-pub(crate) struct Names {
-    pub(crate) keys: BTreeSet<Vec<u8>>,
+struct Names {
+    keys: BTreeSet<Vec<u8>>,
     /// The end of the stretch.
-    pub(crate) reached: u64,
+    reached: u64,
 }
 
 /// The occurrences that the log names after one place up to another, or up to where they are too
 /// many; none when the log has forgotten them.
-pub(crate) async fn changed(
-    store: &Store,
-    from: u64,
-    through: u64,
-) -> Result<Option<Names>, Error> {
+async fn named(store: &Store, from: u64, through: u64) -> Result<Option<Names>, Error> {
     let mut names = Names {
         keys: BTreeSet::new(),
         reached: from,

@@ -23,7 +23,6 @@ use crate::{
         client::{ClientDraft, Clients, Keys},
         page::PageRequest,
     },
-    scan::Scans,
     store::{Sealer, Store, engine::memory::MemoryEngine},
 };
 
@@ -63,7 +62,6 @@ impl World {
             Arc::clone(&self.keys),
             Arc::new(Refusals::new(drop)),
             Arc::clone(&self.audit),
-            Scans::start().unwrap(),
         )
     }
 

@@ -10,17 +10,13 @@ use std::{
     },
 };
 
-use bellwether_proto::plain_file;
 use redb::{StorageBackend, backends::FileBackend};
 
 use super::{
     disk_space::DiskSpace,
     folder::{Folder, LOGS, new_file, private_file},
 };
-use crate::{
-    limits::STORE_CHECKSUM_BYTES_MAX,
-    store::engine::{FreeSpace, redb::Medium},
-};
+use crate::store::engine::{FreeSpace, redb::Medium};
 
 /// The checksums of the store's blocks.
 pub(super) const CHECKSUMS: &str = "store.sums";
@@ -156,7 +152,7 @@ impl Medium for Disk {
     }
 
     fn checksums(&self) -> Option<Vec<u8>> {
-        plain_file::read(&self.checksums_path(), STORE_CHECKSUM_BYTES_MAX).ok()
+        fs::read(self.checksums_path()).ok()
     }
 
     fn keep_checksums(&self, checksums: &[u8]) -> io::Result<()> {
@@ -170,8 +166,7 @@ impl Medium for Disk {
     }
 
     fn journal(&self) -> Option<Vec<u8>> {
-        let journal = plain_file::read(&self.journal_path(), STORE_CHECKSUM_BYTES_MAX);
-        let mut journal = journal.ok()?;
+        let mut journal = fs::read(self.journal_path()).ok()?;
         let run = fs::read(RUN).ok()?;
         journal
             .starts_with(&run)

@@ -4,8 +4,7 @@
 use std::{fs, io, path::Path, sync::Arc};
 
 use super::{
-    Checks, OpenError, disk::Disk, folder::Folder, format, key_check, key_file::KeyFile,
-    open_engine,
+    OpenError, disk::Disk, folder::Folder, format, key_check, key_file::KeyFile, open_engine,
 };
 use crate::store::{Sealer, Store, engine::redb::Settings};
 
@@ -106,9 +105,10 @@ impl Draft {
         &self.store
     }
 
-    /// What the keys say of what was filled in; an error where they do not fit it.
-    pub(in crate::store) async fn judge(&self) -> Result<Checks, OpenError> {
-        key_check::judge(&self.store, &self.sealer, self.folder.as_ref()).await
+    /// Whether the keys fit what was filled in.
+    pub(in crate::store) async fn judge(&self) -> Result<(), OpenError> {
+        let judged = key_check::judge(&self.store, &self.sealer, self.folder.as_ref()).await;
+        judged.map(drop)
     }
 
     /// Gives the store its name. Nobody else may hold it any more.

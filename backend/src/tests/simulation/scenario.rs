@@ -579,7 +579,6 @@ pub(super) fn event_of(host: usize) -> IncomingEvent {
         acknowledged: None,
         timestamp_ms: START_MS,
         expire_ms: None,
-        report: crate::domain::Report::default(),
     }
 }
 

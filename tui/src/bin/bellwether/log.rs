@@ -1,7 +1,5 @@
 //! Where log lines go, and how they are written.
 
-#[cfg(feature = "embedded")]
-use bellwether_proto::plain_file;
 use tracing::Subscriber;
 use tracing_subscriber::{
     Layer, Registry, fmt::MakeWriter, layer::SubscriberExt, registry::LookupSpan,
@@ -22,7 +20,10 @@ pub(crate) fn to_standard_error(settings: &Settings) {
 /// When the file cannot be opened.
 #[cfg(feature = "embedded")]
 pub(crate) fn to_file(settings: &Settings, path: &std::path::Path) -> Result<(), Failure> {
-    let file = plain_file::append(path)
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
     install(settings, std::sync::Mutex::new(file));
     Ok(())
@@ -39,8 +40,8 @@ where
     let subscriber = Registry::default().with(lines.with_filter(settings.log_filter.clone()));
     // The command sets it once; a second one would be refused and change nothing.
     drop(tracing::subscriber::set_global_default(subscriber));
-    for message in &settings.loose {
-        tracing::warn!("{message}");
+    for told in &settings.loose {
+        tracing::warn!("{told}");
     }
 }
 

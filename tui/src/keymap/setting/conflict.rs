@@ -99,7 +99,7 @@ fn clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
         return None;
     };
     let problem = format!(
-        "`{}` is unreachable, because `{}` is {}",
+        "`{}` is never reached, because `{}` alone is {}",
         written(long),
         written(short),
         owner.name()

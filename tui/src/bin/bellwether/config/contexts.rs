@@ -37,9 +37,9 @@ pub(crate) struct Context {
 /// # Errors
 /// The first thing that is wrong, with its name and the file.
 pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, ConfigError> {
-    let refuse = |key: &str, message: &str| {
+    let refuse = |key: &str, told: &str| {
         let path = path.display();
-        ConfigError(format!("{key} (in {path}): {message}"))
+        ConfigError(format!("{key} (in {path}): {told}"))
     };
     let contexts = match table {
         None => return Ok(Vec::new()),
@@ -54,9 +54,8 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, Co
         let own = format!("{SECTION}.{name}");
         let is_fit = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
         if name.is_empty() || name.len() > NAME_LETTERS || !name.chars().all(is_fit) {
-            let message =
-                format!("a name has 1 to {NAME_LETTERS} letters, digits, `-`, `_` and `.`");
-            return Err(refuse(&own, &message));
+            let told = format!("a name has 1 to {NAME_LETTERS} letters, digits, `-`, `_` and `.`");
+            return Err(refuse(&own, &told));
         }
         let Value::Table(table) = value else {
             return Err(refuse(
@@ -65,8 +64,7 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, Co
             ));
         };
         read.push(
-            context(name, table)
-                .map_err(|(key, message)| refuse(&format!("{own}.{key}"), &message))?,
+            context(name, table).map_err(|(key, told)| refuse(&format!("{own}.{key}"), &told))?,
         );
     }
     read.sort_by(|one, other| one.name.cmp(&other.name));
@@ -84,12 +82,11 @@ fn context(name: String, table: Table) -> Result<Context, (String, String)> {
         if key == COLOUR {
             let colour = value.as_str().and_then(Colour::find);
             let words = Colour::ALL.map(Colour::word).join(", ");
-            let message = || (key.clone(), format!("expected one of {words}"));
-            context.colour = Some(colour.ok_or_else(message)?);
+            let told = || (key.clone(), format!("expected one of {words}"));
+            context.colour = Some(colour.ok_or_else(told)?);
         } else if KEYS.contains(&key.as_str()) {
             let setting = setting::find(&key).expect("these are settings");
-            (setting.set)(&mut Settings::default(), &value)
-                .map_err(|message| (key.clone(), message))?;
+            (setting.set)(&mut Settings::default(), &value).map_err(|told| (key.clone(), told))?;
             context.values.push((key, value));
         } else {
             let keys = KEYS.join(", ");
@@ -100,9 +97,8 @@ fn context(name: String, table: Table) -> Result<Context, (String, String)> {
         }
     }
     if context.values.iter().all(|(key, _)| key != "connect") {
-        let message =
-            "missing: the address of the service, such as \"https://bw.example.net:8481\"";
-        return Err(("connect".to_owned(), message.to_owned()));
+        let told = "missing: the address of the service, such as \"https://bw.example.net:8481\"";
+        return Err(("connect".to_owned(), told.to_owned()));
     }
     Ok(context)
 }
@@ -112,13 +108,13 @@ impl Settings {
     pub(super) fn enter(&mut self, name: &str) -> Result<(), ConfigError> {
         let Some(context) = self.contexts.iter().find(|it| it.name == name).cloned() else {
             let names: Vec<_> = self.contexts.iter().map(|it| it.name.as_str()).collect();
-            let message = if names.is_empty() {
+            let told = if names.is_empty() {
                 "the configuration file has none; a section [contexts.NAME] is one".to_owned()
             } else {
                 format!("there are {}", names.join(", "))
             };
             return Err(ConfigError(format!(
-                "--context: there is no `{name}`: {message}"
+                "--context: there is no `{name}`: {told}"
             )));
         };
         for (key, value) in &context.values {

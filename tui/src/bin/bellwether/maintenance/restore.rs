@@ -66,7 +66,10 @@ fn tell(
     )?;
     let Restored { waiting, held, .. } = restored;
     if *held > 0 {
-        writeln!(out, "{held} deliveries are held until you resend them")?;
+        writeln!(
+            out,
+            "{held} deliveries are held until somebody sends them again"
+        )?;
     }
     if *waiting > 0 {
         writeln!(

@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead};
 
-use bellwether_proto::severity;
 use serde_json::{Map, Value, json};
 
 use super::{Api, connect, failed};
@@ -60,11 +59,17 @@ fn event(arguments: SendArguments) -> Result<Value, Failure> {
 }
 
 fn severity(word: &str) -> Result<&'static str, Failure> {
-    let known = severity::of_word(word).map(|severity| severity.as_str_name());
-    known.ok_or_else(|| {
-        Failure::usage(format!(
-            "--severity: there is no `{word}`; give debug, info, warning, error or critical"
-        ))
+    Ok(match word {
+        "debug" => "SEVERITY_DEBUG",
+        "info" => "SEVERITY_INFO",
+        "warning" => "SEVERITY_WARNING",
+        "error" => "SEVERITY_ERROR",
+        "critical" => "SEVERITY_CRITICAL",
+        _ => {
+            return Err(Failure::usage(format!(
+                "--severity: there is no `{word}`; give debug, info, warning, error or critical"
+            )));
+        }
     })
 }
 
@@ -132,10 +137,10 @@ impl Sender {
             return output::write(&format!("{} taken\n", self.sent));
         }
         let (sent, refused) = (self.sent, self.refused.len());
-        let text = self.refused.into_iter().take(100).collect::<Vec<_>>();
+        let told = self.refused.into_iter().take(100).collect::<Vec<_>>();
         Err(Failure::refused(format!(
             "{sent} taken, {refused} refused\n{}",
-            text.join("\n")
+            told.join("\n")
         )))
     }
 }

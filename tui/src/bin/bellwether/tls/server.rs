@@ -63,8 +63,8 @@ impl ServerTls {
         let Some(shown) = Pair::of_listeners(tls) else {
             return Ok(None);
         };
-        if let Some(message) = shown.loose() {
-            tracing::warn!("{message}");
+        if let Some(told) = shown.loose() {
+            tracing::warn!("{told}");
         }
         let files = Files {
             shown,

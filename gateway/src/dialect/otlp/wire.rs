@@ -1,93 +1,89 @@
 //! The messages of OpenTelemetry that carry logs, with the fields that are read here.
-#![expect(
-    missing_docs,
-    reason = "the fields are those of OpenTelemetry's own messages"
-)]
 
 /// A request to take in logs.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct LogsRequest {
+pub(super) struct LogsRequest {
     #[prost(message, repeated, tag = "1")]
-    pub resource_logs: Vec<ResourceLogs>,
+    pub(super) resource_logs: Vec<ResourceLogs>,
 }
 
 /// The logs of one resource.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ResourceLogs {
+pub(super) struct ResourceLogs {
     #[prost(message, optional, tag = "1")]
-    pub resource: Option<Resource>,
+    pub(super) resource: Option<Resource>,
     #[prost(message, repeated, tag = "2")]
-    pub scope_logs: Vec<ScopeLogs>,
+    pub(super) scope_logs: Vec<ScopeLogs>,
 }
 
 /// What made the logs: a service on a host.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct Resource {
+pub(super) struct Resource {
     #[prost(message, repeated, tag = "1")]
-    pub attributes: Vec<KeyValue>,
+    pub(super) attributes: Vec<KeyValue>,
 }
 
 /// The logs of one part of it.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ScopeLogs {
+pub(super) struct ScopeLogs {
     #[prost(message, optional, tag = "1")]
-    pub scope: Option<InstrumentationScope>,
+    pub(super) scope: Option<InstrumentationScope>,
     #[prost(message, repeated, tag = "2")]
-    pub log_records: Vec<LogRecord>,
+    pub(super) log_records: Vec<LogRecord>,
 }
 
 /// A part of what makes logs, such as a logger.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct InstrumentationScope {
+pub(super) struct InstrumentationScope {
     #[prost(string, tag = "1")]
-    pub name: String,
+    pub(super) name: String,
 }
 
 /// A log record.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct LogRecord {
+pub(super) struct LogRecord {
     #[prost(fixed64, tag = "1")]
-    pub time_unix_nano: u64,
+    pub(super) time_unix_nano: u64,
     #[prost(int32, tag = "2")]
-    pub severity_number: i32,
+    pub(super) severity_number: i32,
     #[prost(string, tag = "3")]
-    pub severity_text: String,
+    pub(super) severity_text: String,
     #[prost(message, optional, tag = "5")]
-    pub body: Option<AnyValue>,
+    pub(super) body: Option<AnyValue>,
     #[prost(message, repeated, tag = "6")]
-    pub attributes: Vec<KeyValue>,
+    pub(super) attributes: Vec<KeyValue>,
     #[prost(bytes = "vec", tag = "9")]
-    pub trace_id: Vec<u8>,
+    pub(super) trace_id: Vec<u8>,
     #[prost(bytes = "vec", tag = "10")]
-    pub span_id: Vec<u8>,
+    pub(super) span_id: Vec<u8>,
     #[prost(fixed64, tag = "11")]
-    pub observed_time_unix_nano: u64,
+    pub(super) observed_time_unix_nano: u64,
     #[prost(string, tag = "12")]
-    pub event_name: String,
+    pub(super) event_name: String,
 }
 
 /// A named value.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct KeyValue {
+pub(super) struct KeyValue {
     #[prost(string, tag = "1")]
-    pub key: String,
+    pub(super) key: String,
     #[prost(message, optional, tag = "2")]
-    pub value: Option<AnyValue>,
+    pub(super) value: Option<AnyValue>,
 }
 
 /// Any value.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct AnyValue {
+pub(super) struct AnyValue {
     #[prost(oneof = "any_value::Kind", tags = "1, 2, 3, 4, 5, 6, 7")]
-    pub kind: Option<any_value::Kind>,
+    pub(super) kind: Option<any_value::Kind>,
 }
 
-pub mod any_value {
+pub(super) mod any_value {
     use super::{ArrayValue, KeyValueList};
 
     /// What a value is.
     #[derive(Clone, PartialEq, prost::Oneof)]
-    pub enum Kind {
+    pub(in super::super) enum Kind {
         #[prost(string, tag = "1")]
         String(String),
         #[prost(bool, tag = "2")]
@@ -107,30 +103,30 @@ pub mod any_value {
 
 /// A list of values.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ArrayValue {
+pub(super) struct ArrayValue {
     #[prost(message, repeated, tag = "1")]
-    pub values: Vec<AnyValue>,
+    pub(super) values: Vec<AnyValue>,
 }
 
 /// A list of named values.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct KeyValueList {
+pub(super) struct KeyValueList {
     #[prost(message, repeated, tag = "1")]
-    pub values: Vec<KeyValue>,
+    pub(super) values: Vec<KeyValue>,
 }
 
 /// What became of a request.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct LogsResponse {
+pub(super) struct LogsResponse {
     #[prost(message, optional, tag = "1")]
-    pub partial_success: Option<PartialSuccess>,
+    pub(super) partial_success: Option<PartialSuccess>,
 }
 
 /// How much of it was not taken in, and why.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct PartialSuccess {
+pub(super) struct PartialSuccess {
     #[prost(int64, tag = "1")]
-    pub rejected_log_records: i64,
+    pub(super) rejected_log_records: i64,
     #[prost(string, tag = "2")]
-    pub error_message: String,
+    pub(super) error_message: String,
 }
