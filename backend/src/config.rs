@@ -1,16 +1,29 @@
 //! The settings of the service: plain data, made once by whoever starts it.
 
 mod authorities;
+mod mailbox;
+mod no_proxy;
 mod oidc;
 
-use std::{borrow::Cow, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    borrow::Cow,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ipnet::IpNet;
 use url::Url;
 
 pub use authorities::{Authorities, BadAuthorities};
-pub use bellwether_proto::listen::{Hosts, Origins, Proxies};
+pub use bellwether_proto::{
+    listen::{Hosts, Origins, Proxies},
+    otlp::Settings as LogSettings,
+};
+pub use lettre::message::Mailbox;
+pub use mailbox::{mailbox, mailboxes};
+pub use no_proxy::NoProxy;
 pub use oidc::OidcConfig;
 
 use crate::secret::Secret;
@@ -56,6 +69,8 @@ pub struct Config {
     pub providers: ProviderConfig,
     /// Where people sign in; none lets in who has a key alone.
     pub oidc: Option<OidcConfig>,
+    /// Which log records of OpenTelemetry are taken in, and what they are about.
+    pub logs: LogSettings,
 }
 
 impl Config {
@@ -107,6 +122,7 @@ impl Config {
             smtp: None,
             providers: ProviderConfig::default(),
             oidc: None,
+            logs: LogSettings::default(),
         }
     }
 }
@@ -213,6 +229,8 @@ pub struct DeliveryConfig {
     pub connect_timeout: Duration,
     /// How long an attempt may take in all, when the destination does not say.
     pub timeout: Duration,
+    /// How long a mail server may take to answer the text of a mail, beside that time.
+    pub mail_answer_timeout: Duration,
     /// Attempts under way at once, over all destinations.
     pub max_in_flight: usize,
     /// Attempts under way at once to one destination, at most, when it does not say.
@@ -240,6 +258,7 @@ impl Default for DeliveryConfig {
             jitter: 0.2,
             connect_timeout: 5 * second,
             timeout: 15 * second,
+            mail_answer_timeout: 300 * second,
             max_in_flight: 256,
             max_in_flight_per_destination: 32,
             pause_after: 5 * 24 * HOUR,
@@ -277,9 +296,13 @@ pub struct EgressConfig {
     pub authorities: Authorities,
     /// What requests go through; none connects itself.
     pub proxy: Option<ProxyConfig>,
+    /// Whether the proxy resolves names. The guard judges no address then.
+    pub proxy_by_name: bool,
+    /// Hosts that are reached without the proxy.
+    pub no_proxy: NoProxy,
 }
 
-/// An HTTP proxy that requests go through with `CONNECT`.
+/// An HTTP proxy that forwards requests to `http` addresses, and connects to `https` ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyConfig {
     /// Its host name or address.
@@ -333,10 +356,61 @@ pub struct SmtpConfig {
     pub port: u16,
     /// How the conversation is secured.
     pub security: SmtpSecurity,
-    /// Who mails are from.
-    pub from: String,
-    /// User name and password, when the server asks for them.
-    pub credentials: Option<(String, Secret)>,
+    /// Who mails are from, unless the destination says.
+    pub from: Mailbox,
+    /// The name that the service gives in EHLO; empty gives that of the machine.
+    pub hello: String,
+    /// How the service authenticates, when the server asks for it.
+    pub login: Option<SmtpLogin>,
+}
+
+/// How the service authenticates at the mail server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SmtpLogin {
+    /// With a user name and a password (PLAIN or LOGIN).
+    Password {
+        /// The user name.
+        user: String,
+        /// The password.
+        password: Secret,
+    },
+    /// With a user name and a token of OAuth 2 (XOAUTH2).
+    OAuth2 {
+        /// The user name, mostly a mail address.
+        user: String,
+        /// Where tokens come from.
+        token_url: String,
+        /// The client.
+        client_id: String,
+        /// What the client shows.
+        client_secret: Secret,
+        /// A refresh token; empty asks by the client credentials grant.
+        refresh_token: Secret,
+        /// What the token is to be good for; may be empty.
+        scope: String,
+    },
+}
+
+impl SmtpConfig {
+    /// Checks the name that EHLO gives: a host name with a domain, or an address in brackets.
+    ///
+    /// # Errors
+    /// With what would be right.
+    pub fn check_hello(name: &str) -> Result<(), String> {
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+        let address = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+        let is_right = match address {
+            Some(address) => {
+                let address = address.strip_prefix("IPv6:").unwrap_or(address);
+                address.parse::<IpAddr>().is_ok()
+            }
+            None => name.is_empty() || (name.len() <= 255 && name.chars().all(is_letter)),
+        };
+        if is_right {
+            return Ok(());
+        }
+        Err("expected a host name such as \"mail.example.net\", or an address in brackets such as \"[192.0.2.1]\"".into())
+    }
 }
 
 /// How the conversation with the mail server is secured.

@@ -16,7 +16,7 @@
 //!   rule as it is now, and none are sent while suppressed or after the close.
 //! - What only holds postpone waits in the occurrence, one entry a rule, and is decided anew when a
 //!   hold may have ended, by the definitions of that moment; closings wait for nothing. What closes
-//!   while its opening waits is spared. Of updates that wait only the last state counts, and nothing
+//!   while its opening waits is skipped. Of updates that wait only the last state counts, and nothing
 //!   is sent when it is the one that was told last and no repeat fell due.
 //! - A rule that groups sends nothing by itself: what nothing else holds joins a group, waits for its
 //!   next message, and is told of by whoever makes that, with [`StepKind::NotifyGroup`]. What a group told

@@ -21,6 +21,7 @@ pub(crate) mod notices;
 pub(crate) mod queue;
 pub(crate) mod queues;
 pub(crate) mod rate;
+mod refusals;
 pub(crate) mod resync;
 pub(crate) mod width;
 

@@ -18,6 +18,7 @@ mod outlets;
 mod pagerduty;
 #[cfg(test)]
 pub(crate) mod receiver;
+mod renderers;
 pub mod sender;
 mod servicenow;
 pub(crate) mod signature;
@@ -33,48 +34,50 @@ pub(crate) mod transcript;
 pub mod verdict;
 mod webhook;
 
-use std::any::Any;
+use std::{any::Any, borrow::Cow};
 
 use serde_json::Value;
+use url::{Position, Url};
 
 use crate::{
     domain::{Content, DestinationKind},
-    error::Violation,
-    message::{Context, Facts},
+    error::{Error, Violation},
+    message::{Context, Exceeded, Facts},
 };
 use attempt::{AttemptContext, Ending};
 use check::Checks;
 
 pub use egress::Guard;
+pub use renderers::Renderers;
 pub use sender::{SendRequest, Sender};
 pub use sink::EventSink;
-pub use verdict::{Advice, Report, Verdict};
-pub use webhook::{is_plain_header, is_secret_header};
+pub use verdict::{Advice, RecipientAnswer, Report, Verdict};
+pub use webhook::{is_credential, is_plain_header, is_secret_header};
 
 /// What a type of destination has to say for itself; implemented by its settings.
-pub(crate) trait DestinationType: Send + Sync + 'static {
+pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     /// What is sent, without addresses and secrets.
-    type Message: Send;
+    type Message: Send + 'static;
 
     /// The most that the provider takes, in bytes; none where no limit is known.
     const BYTES_MAX: Option<usize> = None;
 
     /// Whether the receiver keeps a state for each thread, so that many messages cannot be told as one.
-    const KEEPS_STATE: bool = false;
+    fn keeps_state(&self) -> bool {
+        false
+    }
 
     /// Looks for what is wrong with the settings, secrets filled in.
     fn check(&self, checks: &mut Checks<'_>);
 
     /// The templates, by field.
-    fn templates(&self) -> Vec<(&'static str, &str)> {
+    fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
         Vec::new()
     }
 
-    /// Who gets to see the secrets, as fields and addresses. Nobody where the settings of the service
-    /// say where to, or where the address is the secret.
-    fn receivers(&self) -> Vec<(&'static str, &str)> {
-        Vec::new()
-    }
+    /// The addresses that the secret of a field is sent to, by field. Empty where the settings of the
+    /// service decide that, or where the secret is itself the address.
+    fn receivers(&self, secret: &str) -> Vec<(&'static str, String)>;
 
     /// Makes the message. It always makes one: in place of a template that fails stands what is sent
     /// by default, and the facts note why.
@@ -118,6 +121,15 @@ fn of_type<T: DestinationType>(kind: &DestinationKind) -> Option<&T> {
     settings.downcast_ref()
 }
 
+/// A message in a chat that others answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatThread {
+    /// The chat's name of the channel; empty when it is not known.
+    pub channel: String,
+    /// The chat's name of the message.
+    pub ts: String,
+}
+
 /// Everything that is wrong with where messages are to go, secrets filled in; paths begin at the
 /// destination, such as `type.email.subject`. With a guard, addresses are those that it lets messages
 /// go to, as far as that can be told without resolving names.
@@ -125,7 +137,7 @@ pub fn check(kind: &DestinationKind, guard: Option<&Guard>) -> Vec<Violation> {
     let mut checks = Checks::new(kind, guard);
     with_type!(kind, settings => {
         for (field, source) in settings.templates() {
-            checks.template(field, source);
+            checks.template(&field, source);
         }
         settings.check(&mut checks);
     });
@@ -134,19 +146,29 @@ pub fn check(kind: &DestinationKind, guard: Option<&Guard>) -> Vec<Violation> {
 
 /// Whether many messages may be told as one to a destination.
 pub fn takes_digests(kind: &DestinationKind) -> bool {
-    fn keeps_state<T: DestinationType>(_: &T) -> bool {
-        T::KEEPS_STATE
-    }
-    !with_type!(kind, settings => keeps_state(settings))
+    !with_type!(kind, settings => settings.keeps_state())
 }
 
-/// Who gets to see the secrets of a destination, as paths and addresses.
-pub fn receivers(kind: &DestinationKind) -> Vec<(String, &str)> {
+/// The addresses that the secret of a field is sent to, by path.
+pub fn receivers(kind: &DestinationKind, secret: &str) -> Vec<(String, String)> {
     let word = kind.word();
-    let receivers = with_type!(kind, settings => settings.receivers()).into_iter();
+    let receivers = with_type!(kind, settings => settings.receivers(secret)).into_iter();
     receivers
         .map(|(field, address)| (format!("type.{word}.{field}"), address))
         .collect()
+}
+
+/// The mail addresses of a destination; none of other types.
+pub fn mail_addresses(kind: &DestinationKind) -> Vec<String> {
+    of_type(kind).map(email::recipients).unwrap_or_default()
+}
+
+/// Scheme, host, port, path and query of an address, in one spelling.
+fn whole_address(text: &str) -> String {
+    match Url::parse(text) {
+        Ok(url) => url[..Position::AfterQuery].to_owned(),
+        Err(_none) => text.to_owned(),
+    }
 }
 
 /// A message as people see it: there are no secrets in it.
@@ -160,6 +182,8 @@ pub struct Rendered {
     pub limit_bytes: Option<usize>,
     /// What went wrong while it was made, for people.
     pub warnings: Vec<String>,
+    /// The first template that takes more than rendering may take; the default stands in its place.
+    pub exceeded: Option<Exceeded>,
 }
 
 /// Makes the message for the content's kind of destination, to look at.
@@ -168,23 +192,36 @@ pub fn render(content: &Content, around: &Context<'_>) -> Rendered {
 }
 
 fn shown<T: DestinationType>(settings: &T, content: &Content, around: &Context<'_>) -> Rendered {
-    let (message, warnings) = made(settings, content, around);
+    let Made {
+        message,
+        warnings,
+        exceeded,
+    } = made(settings, content, around);
     Rendered {
         shown: T::shown(&message),
         size_bytes: T::size_bytes(&message),
         limit_bytes: T::BYTES_MAX,
         warnings,
+        exceeded,
     }
 }
 
-/// Makes a message; answers what went wrong as well.
+/// A message, and what went wrong while it was made.
+struct Made<M> {
+    message: M,
+    warnings: Vec<String>,
+    exceeded: Option<Exceeded>,
+}
+
+/// Makes a message.
 fn made<T: DestinationType>(
     templates: &T,
     content: &Content,
     around: &Context<'_>,
-) -> (T::Message, Vec<String>) {
+) -> Made<T::Message> {
     let mut facts = Facts::new(content, around);
     let message = templates.message(&mut facts);
+    let exceeded = facts.exceeded;
     let mut warnings = facts.warnings;
     if let Some(limit) = T::BYTES_MAX {
         let size = T::size_bytes(&message);
@@ -193,5 +230,40 @@ fn made<T: DestinationType>(
             warnings.push(warning);
         }
     }
-    (message, warnings)
+    Made {
+        message,
+        warnings,
+        exceeded,
+    }
+}
+
+/// Does what needs the templates of a destination, beside the runtime when one of them may take long.
+///
+/// # Errors
+/// Those of [`Renderers::run`].
+async fn aside<T: DestinationType, M: Send + 'static>(
+    renderers: &Renderers,
+    templates: &T,
+    (content, around): (&Content, &Context<'_>),
+    work: impl FnOnce(&T, &Content, &Context<'_>) -> M + Send + 'static,
+) -> Result<M, Error> {
+    let loops = |source: &str| source.contains("{{#");
+    let own = templates.templates();
+    let mut own = own.iter().map(|(_, source)| source);
+    if !loops(&content.rule.message) && !loops(&around.links.template) && !own.any(|it| loops(it)) {
+        return Ok(work(templates, content, around));
+    }
+    let (templates, content) = (templates.clone(), content.clone());
+    let (id, links) = (around.delivery_id, around.links.clone());
+    let (name, tenant) = (around.destination_name.to_owned(), around.tenant.to_owned());
+    let run = renderers.run(move || {
+        let around = Context {
+            delivery_id: id,
+            destination_name: &name,
+            tenant: &tenant,
+            links: &links,
+        };
+        work(&templates, &content, &around)
+    });
+    run.await
 }

@@ -18,6 +18,7 @@ pub mod occurrence;
 pub mod query;
 pub mod receipt;
 pub mod record_id;
+pub mod report;
 pub mod revision;
 pub mod rule;
 pub mod saved_view;
@@ -34,7 +35,9 @@ pub use client::{CertificateName, Client, Dialect, KeyScope, PreviousKey, Rates,
 pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, Transcript};
 pub use destination::{DeliverySettings, Destination, DestinationKind, Health, HealthState};
 pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestRow, Folding};
-pub use event::{EventId, IncomingEvent, OccurrenceId, Severity, Status, claims_own, is_own};
+pub use event::{
+    EventId, IncomingEvent, NO_EVENT_ID, OccurrenceId, Severity, Status, claims_own, is_own,
+};
 pub use flapping::{Flapping, FlappingLimits, ThreadOf};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};
 pub use hold::{Held, HeldBy, HoldChange, HoldKind, LastNotified, Pending};
@@ -50,6 +53,7 @@ pub use occurrence::{
 pub use query::{Clause, Literal, Query};
 pub use receipt::{Receipt, Refusal};
 pub use record_id::RecordId;
+pub use report::{Lease, Report, Reports};
 pub use revision::{Revised, Revision, RevisionId, RevisionOf};
 pub use rule::{Grouping, Rule};
 pub use saved_view::SavedView;

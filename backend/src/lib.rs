@@ -17,6 +17,7 @@ pub mod ops;
 #[cfg(test)]
 mod reference_tests;
 pub mod rpc;
+pub mod scan;
 pub mod secret;
 pub mod server;
 pub mod store;

@@ -4,10 +4,14 @@ use std::time::Duration;
 
 /// Events in one request.
 pub const EVENTS_PER_REQUEST_MAX: usize = 1_000;
+/// Events in one request of another dialect, with one that says what was left out.
+pub const DIALECT_EVENTS_MAX: usize = bellwether_proto::bulk::EVENTS_MAX + 1;
 /// Items in one annotate or status request.
 pub const ITEMS_PER_REQUEST_MAX: usize = 1_000;
 /// Bytes of one request message.
 pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes of one request message with the events of another dialect.
+pub use bellwether_proto::bulk::BYTES_MAX as DIALECT_BYTES_MAX;
 /// Bytes of one answer: a full page of the largest events.
 pub const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// How long a unary request may take.
@@ -36,8 +40,11 @@ pub const PROVIDER_KEYS_MAX: usize = 64;
 pub const PROVIDER_KEYS_INTERVAL: Duration = Duration::from_secs(600);
 /// How long it is not asked again, whatever tokens are shown.
 pub const PROVIDER_KEYS_PAUSE: Duration = Duration::from_secs(5);
-/// Sign-ins by browsers that ask a provider at once, whatever strangers begin.
+/// Sign-ins by browsers that ask a provider at once, whatever unauthenticated clients begin; those of one
+/// address have a quarter.
 pub const BROWSER_SIGN_INS_MAX: usize = 16;
+/// How long a browser may be away to sign in.
+pub const BROWSER_SIGN_IN: Duration = Duration::from_secs(600);
 
 /// Attempts that are kept to tell how a destination fares.
 pub const HEALTH_ATTEMPTS_MAX: usize = 50;
@@ -71,6 +78,13 @@ pub const CLAUSES_MAX: usize = 500;
 pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a rendered template.
 pub const RENDERED_BYTES_MAX: usize = 256 * 1024;
+/// Steps that rendering one template may take: parts of it, entries of lists, look-ups of names, and
+/// each 64 bytes written or compared.
+pub const TEMPLATE_STEPS_MAX: usize = 100_000;
+/// Steps that rendering all templates of one message may take.
+pub const MESSAGE_STEPS_MAX: usize = 200_000;
+/// Steps that the templates and conditions of a mapping may take for one document.
+pub const MAPPING_STEPS_MAX: usize = 4_000_000;
 
 /// Bytes of an event's name or type.
 pub const EVENT_NAME_BYTES_MAX: usize = 256;
@@ -84,10 +98,16 @@ pub const EVENT_DIMENSIONS_MAX: usize = 64;
 pub const EVENT_DIMENSION_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of an event's metadata fields, as JSON.
 pub const EVENT_METADATA_BYTES_MAX: usize = 64 * 1024;
+/// Bytes to which the values of dimensions are cut that are too large together.
+pub const FITTED_DIMENSION_BYTES: usize = 512;
 /// How old an event's timestamp may be.
 pub const EVENT_AGE_MAX: Duration = Duration::from_secs(24 * 3600);
 /// How far ahead an event's timestamp may be.
 pub const EVENT_AHEAD_MAX: Duration = Duration::from_secs(3600);
+/// How long after its sender ended a condition a report of it is a late one.
+pub const REPORT_LATE_MAX: Duration = Duration::from_secs(15 * 60);
+/// Bytes of the name of a reporter.
+pub const REPORTER_BYTES_MAX: usize = 256;
 /// Annotations on one occurrence.
 pub const ANNOTATIONS_MAX: usize = 100;
 /// Bytes of an annotation.
@@ -111,8 +131,6 @@ pub const MAPPINGS_MAX: usize = 1_000;
 pub const MAPPING_PATH_BYTES_MAX: usize = 256;
 /// Bytes of all that a mapping makes of one document.
 pub const MAPPED_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Bytes of one entry of a document that are kept with its event.
-pub const MAPPED_DATA_BYTES_MAX: usize = 32 * 1024;
 /// Lists and objects inside one another in what is kept of a document.
 pub const MAPPED_DATA_DEPTH_MAX: usize = 24;
 /// Bytes of a document that a mapping is tried on.
@@ -123,6 +141,16 @@ pub const MAPPING_HEADERS_MAX: usize = 100;
 pub const SIGNATURE_AGE_MAX: Duration = Duration::from_secs(300);
 /// Addresses that one mail goes to.
 pub const MAIL_ADDRESSES_MAX: usize = 20;
+/// Characters of the name beside a mail address.
+pub const MAIL_NAME_CHARACTERS_MAX: usize = 200;
+/// Characters of the name of a mailing list.
+pub const MAIL_LIST_ID_CHARACTERS_MAX: usize = 255;
+/// Bytes of a line of a mail server's reply.
+pub const MAIL_REPLY_LINE_BYTES_MAX: usize = 4 * 1024;
+/// Bytes of a mail server's reply.
+pub const MAIL_REPLY_BYTES_MAX: usize = 64 * 1024;
+/// How long a mail server may take to answer the text of a mail (RFC 5321, 4.5.3.2.6).
+pub const MAIL_ANSWER_TIMEOUT_MAX: Duration = Duration::from_secs(600);
 /// Headers of a webhook.
 pub const HEADERS_MAX: usize = 50;
 /// Bytes of a header's name and value together.
@@ -256,7 +284,9 @@ pub const SILENCE_IDLE_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 pub const SILENCE_TEXT_CHARACTERS_MAX: usize = 1_000;
 /// Comments of a silence.
 pub const SILENCE_COMMENTS_MAX: usize = 100;
-/// Where counting what a silence covers, holds or spared stops.
+/// Silences of a page that are counted anew, since they were edited in this moment.
+pub const SILENCES_RECOUNTED_MAX: usize = 10;
+/// Where counting what a silence covers, holds or skipped stops.
 pub const SILENCES_COUNTED_MAX: usize = 100_000;
 /// Entries of the timeline of an occurrence.
 pub const TIMELINE_MAX: usize = 1_000;
@@ -294,8 +324,30 @@ pub const REPLAY_WARM_UP: Duration = Duration::from_secs(24 * 3_600);
 /// Occurrences that an impact shows of those that would notify nobody any more.
 pub const IMPACT_SHOWN_MAX: usize = 20;
 
+/// Threads for searches, previews, explanations and exports, at most; half the processors otherwise.
+pub const SCAN_THREADS_MAX: usize = 4;
+/// Threads that read the store for them.
+pub const SCAN_READERS_MAX: usize = 8;
+/// Searches, previews, explanations and exports under way at once; of these and of those that wait one
+/// client has at most a quarter.
+pub const SCANS_RUNNING_MAX: usize = 16;
+/// Those that wait.
+pub const SCANS_WAITING_MAX: usize = 128;
+/// Steps of streams, such as watches, that are under way on these threads at once.
+pub const SCAN_STEPS_RUNNING_MAX: usize = 16;
+/// How long one of them runs before others get their turn.
+pub const SCAN_TURN: Duration = Duration::from_millis(2);
+/// Bytes of records that one of them reads at once, unless one alone has more.
+pub const SCAN_BATCH_BYTES: usize = 2 * 1024 * 1024;
+
+/// How long a page of events or deliveries is filled; one with too little by then ends early, and says
+/// that there is more.
+pub const PAGE_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// Occurrences, the newest first, that are read for the fields that events have.
 pub const FIELDS_READ_MAX: usize = 20_000;
+/// Occurrences that changed since then that are read for them, before all are read again.
+pub const FIELDS_NEWS_MAX: usize = 2_000;
 /// Names of such fields that are kept.
 pub const FIELD_NAMES_MAX: usize = 10_000;
 
@@ -344,9 +396,16 @@ pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 pub const CHAIN_MAX: usize = 16;
 /// Occurrences of one event read at once.
 pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;
+/// Occurrences routed by one request.
+pub const ROUTES_PER_REQUEST_MAX: usize = 1_000;
 /// Attempts of one delivery that stops of the service cut off, after which it is given up: its message
 /// may be what stops the service. None of them counts as one of the attempts that it gets.
 pub const CUT_OFFS_MAX: u32 = 16;
+/// Further parameters of a request for an OAuth token.
+pub const OAUTH_PARAMS_MAX: usize = 20;
+/// Messages that a destination refuses alike in a row, with none taken between them, after which the
+/// destination is taken to be at fault and no longer each message.
+pub const REFUSALS_ALIKE_MAX: usize = 20;
 /// Attempts of one delivery that are answered.
 pub const ATTEMPTS_MAX: usize = 100;
 /// Tests of destinations that are under way at once.
@@ -355,7 +414,7 @@ pub const TESTS_MAX: usize = 64;
 pub const TESTS_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Deliveries that cannot be read and are left aside until the next start.
 pub const SET_ASIDE_MAX: usize = 100_000;
-/// Deliveries that one page of a filtered list looks at.
+/// Deliveries that one call that sends again or cancels looks at.
 pub const DELIVERIES_SCANNED_MAX: usize = 10_000;
 /// Deliveries that one commit sends again or cancels.
 pub const BULK_STEP: usize = 100;
@@ -444,8 +503,12 @@ pub const INTAKE_CONFLICT_TIME_MAX: Duration = Duration::from_secs(10);
 pub const INTAKE_WORKERS: usize = 4;
 /// Events of a stream that are committed together.
 pub const STREAM_BATCH_EVENTS: usize = 200;
+/// How long an event of a stream waits at most for others that are decided together with it.
+pub const STREAM_GATHER_TIME: Duration = Duration::from_millis(5);
 /// Occurrences that one step of ageing and retention looks at.
 pub const REVIEW_BATCH: usize = 100;
+/// Deliveries about an event, or of a group, among which the order of a thread is looked for.
+pub const THREAD_LOOKED_AT_MAX: usize = 1_024;
 /// Changes of what waits that an occurrence keeps of each rule.
 pub const HOLD_CHANGES_MAX: usize = 20;
 /// Occurrences of which what waits is decided in one commit.
@@ -487,7 +550,7 @@ pub const REQUEST_MEMORY_KIB_MAX: usize = 128 * 1024;
 /// When a call that found no place should come again.
 pub const OVERLOAD_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Outermost fields of one request, counting each entry of a list.
-pub const MESSAGE_ENTRIES_MAX: usize = 10_000;
+pub const MESSAGE_ENTRIES_MAX: usize = DIALECT_EVENTS_MAX + 100;
 /// Bytes of occurrences in one message of a watch, unless one alone has more.
 pub const WATCH_MESSAGE_BYTES: usize = 128 * 1024;
 /// Calls that a client may be allowed in a second.
@@ -525,6 +588,9 @@ pub const BACKUP_STEP_BYTES: usize = 1024 * 1024;
 pub const BACKUP_MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Commits after which a backup under way looks at the change log, so that it is not overtaken.
 pub const BACKUP_LOG_STEPS: u64 = 1_000;
+/// Bytes of the checksums of a store's blocks, and of their journal: those of a store of a terabyte. Without
+/// them the store is read through.
+pub const STORE_CHECKSUM_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Bytes of one file of a backup.
 pub const BACKUP_PIECE_BYTES: u64 = 64 * 1024 * 1024;
 /// Bytes that a backup reads in a second from a service in use, unless its caller says otherwise.

@@ -9,12 +9,14 @@ pub mod fold;
 pub mod literal;
 mod require;
 pub mod set;
+mod subject;
 
 pub use compile::{CompiledQuery, compile};
 pub use document::{Document, DocumentQuery};
 pub use explain::Explained;
 pub use literal::time_bounds;
 pub use set::TriggerSet;
+pub use subject::Subject;
 
 #[cfg(test)]
 mod oracle;

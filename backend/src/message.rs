@@ -5,6 +5,7 @@ pub(crate) mod cut;
 pub(crate) mod digest;
 pub(crate) mod domain_json;
 pub(crate) mod facts;
+mod labels;
 mod links;
 pub(crate) mod members;
 pub mod sample;
@@ -13,6 +14,7 @@ use crate::domain::RecordId;
 
 pub(crate) use check::fault;
 pub use check::{check_message, message_warnings};
+pub use facts::Exceeded;
 pub(crate) use facts::Facts;
 pub use links::{Links, SignLinks};
 

@@ -48,7 +48,7 @@ struct Families {
     matches: Counter,
     notifications: Counters<1>,
     holds: Counters<1>,
-    spared: Counters<1>,
+    skipped: Counters<1>,
     released: Counter,
     release_lateness_seconds: Histogram,
     group_messages: Counter,
@@ -88,8 +88,8 @@ pub enum CommitStep {
     },
     /// A hold of that kind began to keep something.
     Held(&'static str),
-    /// What a hold of that kind kept was spared.
-    Spared(&'static str),
+    /// What a hold of that kind kept was skipped.
+    Skipped(&'static str),
     /// What waited was sent, so long after nothing held it any more; none where an edit or an operator
     /// freed it before its time.
     Released(Option<Duration>),
@@ -101,12 +101,12 @@ impl Default for Families {
     fn default() -> Self {
         let mut to = Registering::begin();
         Self {
-            events_accepted: to.counters("events_accepted", "Events taken in"),
+            events_accepted: to.counters("events_accepted", "Accepted events"),
             events_deduplicated: to.counters(
                 "events_deduplicated",
-                "Events taken in that told of an occurrence that was there already",
+                "Accepted events that repeated an existing occurrence",
             ),
-            events_refused: to.counters("events_refused", "Events not taken in"),
+            events_refused: to.counters("events_refused", "Rejected events"),
             events_replayed: to.counters(
                 "events_replayed",
                 "Events of requests that came again under their idempotency key",
@@ -126,11 +126,14 @@ impl Default for Families {
             matches: to.counter("matches", "Rules whose triggers matched then"),
             notifications: to.counters("notifications", "Deliveries that were decided on"),
             holds: to.counters("holds", "Times that a hold began to keep something"),
-            spared: to.counters("spared", "What was held and became pointless"),
+            skipped: to.counters(
+                "skipped",
+                "Held notifications dropped because they closed or no longer matched",
+            ),
             released: to.counter("released", "What was held and sent when nothing held it"),
             release_lateness_seconds: to.histogram(
                 "release_lateness_seconds",
-                "Time from the end of what held something until it was decided anew",
+                "Time from the end of a hold until its evaluation",
             ),
             group_messages: to.counter("group_messages", "Messages about groups decided on"),
             group_members: to.family(
@@ -273,7 +276,7 @@ impl Metrics {
                     add(&self.0.test_sends, &[("type", kind), ("state", state)], 1);
                 }
                 CommitStep::Held(kind) => add(&self.0.holds, &[("kind", kind)], 1),
-                CommitStep::Spared(kind) => add(&self.0.spared, &[("kind", kind)], 1),
+                CommitStep::Skipped(kind) => add(&self.0.skipped, &[("kind", kind)], 1),
                 CommitStep::Released(late) => {
                     self.0.released.inc();
                     if let Some(late) = late {

@@ -3,6 +3,7 @@
 pub mod annotate;
 pub mod asked;
 pub mod audit;
+mod bounds;
 pub mod calendar;
 pub mod certificate;
 pub mod client;
@@ -35,6 +36,7 @@ pub mod replay;
 pub mod resource;
 pub mod review;
 pub mod revision;
+pub mod route;
 pub mod rule;
 pub mod ruleset;
 #[cfg(test)]
@@ -43,6 +45,7 @@ pub mod saved_view;
 pub mod search;
 pub mod sent_lately;
 pub mod set_status;
+pub mod sign_in;
 pub mod silence;
 pub mod statistics;
 pub mod test_trigger;

@@ -18,6 +18,7 @@ pub mod group;
 pub mod inhibition;
 pub mod intake_mapping;
 pub mod link;
+pub mod logs;
 pub mod methods;
 pub mod overview;
 pub mod pending;

@@ -58,6 +58,9 @@ pub enum StartError {
         /// Why.
         source: std::io::Error,
     },
+    /// The threads for searches could not be started.
+    #[error("the threads for searches cannot be started: {0}")]
+    Threads(std::io::Error),
     /// What is stored could not be read, or not be prepared.
     #[error("the service could not be prepared: {0}")]
     Prepare(#[from] Error),

@@ -1,5 +1,6 @@
 //! Mustache templates: interpolation, sections and comments; no partials, no lambdas.
 
+mod budget;
 mod known;
 mod parse;
 mod render;
@@ -8,11 +9,12 @@ mod specification;
 #[cfg(test)]
 mod tests;
 
+pub use budget::{Budget, RenderError};
 #[cfg(test)]
 pub(crate) use known::{OPEN as OPEN_VARIABLES, VARIABLES};
 pub(crate) use known::{VALUES as OWN_VALUES, is_known as is_variable};
+pub use render::Escape;
 pub(crate) use render::html;
-pub use render::{Escape, RenderError};
 
 /// A template that parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]

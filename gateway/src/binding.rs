@@ -151,7 +151,7 @@ fn if_match(
     let tags: Vec<_> = etag::list(&list).map(etag::resource).collect();
     if tags.is_empty() || tags.iter().any(|tag| tag.contains('"')) {
         let description =
-            "has to be entity tags parted by commas, or `*`, in the header `if-match`";
+            "has to be entity tags separated by commas, or `*`, in the header `if-match`";
         violations.add_at("etag", description);
         return;
     }

@@ -7,7 +7,7 @@ use std::{
 
 use bellwether_proto::listen::{Hosts, Origins, Proxies};
 
-use crate::dialect::Settings as SenderSettings;
+use crate::{dialect::Settings as SenderSettings, limits};
 
 /// The gateway's settings, checked when the gateway is bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8480)),
-            body_limit_bytes: 4 * 1024 * 1024,
+            body_limit_bytes: limits::BODY_BYTES,
             header_limit_bytes: 16 * 1024,
             deadline: Duration::from_secs(30),
             header_timeout: Duration::from_secs(10),

@@ -24,19 +24,23 @@ mod webhooks;
 use std::time::Duration;
 
 use bellwether_proto::{
+    bulk,
     cloud::{Event, EventStatusResult},
     json::violation::quoted,
-    v1::ReceiveWebhookRequest,
+    otlp::Settings as LogSettings,
+    v1::{Event as StoredEvent, ReceiveWebhookRequest},
 };
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::Value;
 
 use crate::{
+    limits,
     problem::Problem,
     route::{RouteMatch, Router, Template, decode_segment},
 };
 
+pub(crate) use key::in_headers as key_in_headers;
 pub use severity::Severity;
 
 /// All of them.
@@ -57,26 +61,23 @@ pub struct Settings {
     pub replica_labels: Vec<String>,
     /// The severity of an alert whose label `severity` is missing or says something unknown.
     pub alert_severity: Severity,
-    /// Log records below it are not taken in.
-    pub log_floor: Severity,
-    /// Attributes of an OTLP resource that name the thing a log record is about.
-    pub log_dimensions: Vec<String>,
+    /// Which log records are taken in, and what they are about.
+    pub logs: LogSettings,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         Self {
-            replica_labels: texts(&["prometheus_replica", "__replica__"]),
-            alert_severity: Severity::Warning,
-            log_floor: Severity::Warning,
-            log_dimensions: texts(&[
-                "service.namespace",
-                "service.name",
-                "host.name",
-                "k8s.cluster.name",
-                "k8s.namespace.name",
+            replica_labels: texts(&[
+                "prometheus_replica",
+                "__replica__",
+                "replica",
+                "rule_replica",
+                "thanos_ruler_replica",
             ]),
+            alert_severity: Severity::Warning,
+            logs: LogSettings::default(),
         }
     }
 }
@@ -86,14 +87,38 @@ impl Default for Settings {
 pub(crate) struct Dialect {
     /// Its name, by which a client allows it.
     pub(crate) name: &'static str,
-    /// The largest body, in bytes, where it is smaller than any request's.
-    pub(crate) body_limit_bytes: Option<usize>,
+    /// How large its bodies are.
+    pub(crate) bodies: Bodies,
     /// Its key, where the sender puts it into the body.
     pub(crate) key_in_body: Option<FindKey>,
     /// Its paths.
     pub(crate) endpoints: &'static [Endpoint],
     /// A refusal or a failure as its clients expect it.
     pub(crate) fault: fn(&FaultContext<'_>, &Fault) -> Answer,
+}
+
+/// How large the bodies of a dialect may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bodies {
+    /// As large as any request's.
+    Usual,
+    /// At most that many bytes, where that is less than any request's.
+    Small(usize),
+    /// As large as a message with many events becomes.
+    Batches,
+}
+
+impl Bodies {
+    /// The limit in bytes where `usual` is that of any request. Lowered below its default, the limit
+    /// holds for all.
+    pub(crate) fn limit_bytes(self, usual: usize) -> usize {
+        match self {
+            Self::Usual => usual,
+            Self::Small(own) => own.min(usual),
+            Self::Batches if usual < limits::BODY_BYTES => usual,
+            Self::Batches => usual.max(limits::BATCH_BODY_BYTES),
+        }
+    }
 }
 
 /// Finds a key in a body.
@@ -142,10 +167,14 @@ pub(crate) struct Incoming<'a> {
 pub(crate) struct Translated {
     /// To be taken in.
     pub(crate) events: Vec<Event>,
+    /// Why items of the request become no events; the others are taken in.
+    pub(crate) refused: Refused,
     /// What tells a repeat of the request: at most 255 visible ASCII characters.
     pub(crate) once: Option<String>,
     /// A note on an event, written after the events are taken in.
     pub(crate) note: Option<Note>,
+    /// The event that is asked for, by its id.
+    pub(crate) query: Option<String>,
     /// What the backend is to make events of, by way of a stored mapping.
     pub(crate) webhook: Option<ReceiveWebhookRequest>,
     /// What is answered then.
@@ -158,10 +187,85 @@ impl Translated {
         Self {
             events,
             success,
+            refused: Refused::default(),
             once: None,
             note: None,
+            query: None,
             webhook: None,
         }
+    }
+}
+
+/// The items of a request that become no events.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Refused {
+    count: usize,
+    /// What is wrong with the first of them.
+    shown: Vec<String>,
+    /// How many of them are too many.
+    beyond: usize,
+}
+
+impl Refused {
+    fn add(&mut self, why: String) {
+        self.count += 1;
+        if self.shown.len() < limits::REFUSED_SHOWN {
+            self.shown.push(why);
+        }
+    }
+
+    /// The fault that is answered although the others are taken in; none when there is none.
+    fn fault(&self) -> Option<Fault> {
+        let mut each = self.shown.clone();
+        if self.count > each.len() {
+            each.push(format!("and {} more", self.count - each.len()));
+        }
+        if self.beyond > 0 {
+            each.push(format!(
+                "{} are more than the {} that a request may bring; send fewer at a time",
+                self.beyond,
+                bulk::EVENTS_MAX
+            ));
+        }
+        let fault = (!each.is_empty()).then(|| Fault::all(each))?;
+        Some(if self.count == 0 {
+            Fault {
+                status: StatusCode::PAYLOAD_TOO_LARGE,
+                ..fault
+            }
+        } else {
+            fault
+        })
+    }
+}
+
+/// The events of a list of which each item stands alone: one that is wrong leaves the others.
+#[derive(Debug, Default)]
+struct Batch {
+    events: Vec<Event>,
+    refused: Refused,
+}
+
+impl Batch {
+    fn add(&mut self, made: Result<Event, Fault>) {
+        match made {
+            Err(fault) => self.refused.add(fault.message),
+            Ok(_) if self.events.len() >= bulk::EVENTS_MAX => self.refused.beyond += 1,
+            Ok(event) => self.events.push(event),
+        }
+    }
+
+    /// What is asked for; the fault of the items when none of them becomes an event.
+    fn translated(self, success: Success) -> Result<Translated, Fault> {
+        if self.events.is_empty()
+            && let Some(fault) = self.refused.fault()
+        {
+            return Err(fault);
+        }
+        Ok(Translated {
+            refused: self.refused,
+            ..Translated::of(self.events, success)
+        })
     }
 }
 
@@ -204,6 +308,10 @@ impl std::fmt::Debug for Success {
 pub(crate) struct Outcome {
     /// What the backend says of the events.
     pub(crate) result: EventStatusResult,
+    /// How many events did not fit into one message for the backend.
+    pub(crate) beyond: usize,
+    /// The alert that was asked for.
+    pub(crate) found: Option<StoredEvent>,
     /// How many entries of a webhook were passed over.
     pub(crate) dropped: i32,
     /// Why the note was not kept, when that is no fault.
@@ -258,9 +366,24 @@ impl Fault {
         }
     }
 
-    /// Some events were refused.
-    pub(crate) fn refused(result: &EventStatusResult) -> Self {
-        Self::invalid(&*result.message)
+    /// Some events were refused, by the backend or before; none when none was.
+    pub(crate) fn refused(refused: &Refused, outcome: &Outcome) -> Option<Self> {
+        let result = &outcome.result;
+        let here = refused.fault();
+        if result.failed == 0 && outcome.beyond == 0 {
+            return here;
+        }
+        let mut each = here.map_or_else(Vec::new, |fault| fault.each);
+        if result.failed > 0 {
+            each.push(result.message.clone());
+        }
+        if outcome.beyond > 0 {
+            let beyond = outcome.beyond;
+            each.push(format!(
+                "{beyond} did not fit beside the others; send fewer at a time"
+            ));
+        }
+        Some(Self::all(each))
     }
 }
 

@@ -223,7 +223,8 @@ fn prose(text: &Value) -> String {
 }
 
 pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
+    bellwether_proto::text::visible(text, true)
+        .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")

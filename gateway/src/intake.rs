@@ -13,6 +13,7 @@ use bellwether_proto::{
 };
 use bytes::Bytes;
 use prost::{DecodeError, Message as _};
+use tonic::Code;
 
 /// The number of `Events.detailed_response` and of `EventStatusResult.ignored_fields`.
 const DETAILED_RESPONSE: u32 = 1;
@@ -88,6 +89,7 @@ fn refuse(
         error: at_place(entry.index) + &sentence(&entry.violations),
         event: Event::decode(&*entry.wire).ok(),
         index: Some(count(entry.index)),
+        code: Code::InvalidArgument.into(),
     });
     answer.failed_events.extend(of_here);
     answer.failed_events.sort_by_key(|failed| failed.index);

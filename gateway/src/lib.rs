@@ -4,6 +4,7 @@
 //! them: the path finds the operation, JSON becomes wire bytes, the backend answers, wire bytes
 //! become JSON. A new RPC with an HTTP rule needs no code here.
 
+mod alertmanager;
 mod answer;
 mod binding;
 mod codec;
@@ -20,6 +21,7 @@ mod openapi;
 mod operation;
 mod problem;
 mod query;
+mod refusal;
 mod request;
 mod route;
 mod server;

@@ -61,8 +61,18 @@ pub(crate) const RETRY_AFTER_S: u64 = 1;
 /// How long a connection that was used may wait for its next request, headers and all. Longer
 /// than common senders' intervals: closing just when a request is on its way costs that request.
 pub(crate) const IDLE: Duration = Duration::from_secs(75);
-/// Events in one request, as the backend takes them.
-pub(crate) const EVENTS_PER_REQUEST: usize = 1_000;
+/// Bytes of a body, unless another limit is configured.
+pub(crate) const BODY_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes of the body of a sender that sends many events at once, unless less is configured for all.
+pub(crate) const BATCH_BODY_BYTES: usize = 16 * 1024 * 1024;
+/// Values in the JSON of such a body that is larger than other bodies.
+pub(crate) const BATCH_VALUES: usize = 1_000_000;
+/// Bytes of a text that stands once in a message and is kept with each of its events.
+pub(crate) const REPEATED_TEXT_BYTES: usize = 2 * 1024;
+/// Bytes of the name of a reporter, as the backend takes them.
+pub(crate) const REPORTER_BYTES: usize = 256;
+/// Items of a message that are wrong, of which the answer says what.
+pub(crate) const REFUSED_SHOWN: usize = 10;
 /// Bytes of an event's summary, as the backend takes them.
 pub(crate) const SUMMARY_BYTES: usize = 1024;
 /// Lists and objects inside one another in an event's metadata; each is up to three messages.
@@ -71,5 +81,21 @@ pub(crate) const METADATA_DEPTH: usize = 24;
 pub(crate) const WEBHOOK_HEADERS: usize = 100;
 /// Bytes of a request of PagerDuty's interface.
 pub(crate) const PAGERDUTY_BODY_BYTES: usize = 512 * 1024;
-/// Characters of the key that tells events of PagerDuty apart.
-pub(crate) const PAGERDUTY_DEDUP_KEY_CHARS: usize = 255;
+/// Alerts that a request of Alertmanager's API looks at, the most severe first.
+pub(crate) const ALERTS: usize = 10_000;
+/// Alerts that are looked at in one step.
+pub(crate) const ALERTS_PER_PAGE: i32 = 1_000;
+/// Bytes of alerts after which no more are looked at.
+pub(crate) const ALERTS_BYTES: usize = 32 * 1024 * 1024;
+/// Bytes of one annotation of an alert.
+pub(crate) const ANNOTATION_BYTES: usize = 4 * 1024;
+/// How far ahead the end of an alert lies that states none, in milliseconds.
+pub(crate) const RESOLVE_TIMEOUT_MS: i64 = 5 * 60 * 1000;
+/// Silences, and receivers, that a request of Alertmanager's API looks at, as many as the backend stores.
+pub(crate) const SILENCES: usize = 10_000;
+/// Those that are looked at in one step.
+pub(crate) const SILENCES_PER_PAGE: i32 = 1_000;
+/// Matchers of one request or silence.
+pub(crate) const MATCHERS: usize = 50;
+/// Bytes of a compiled regular expression of a matcher.
+pub(crate) const MATCHER_REGEX_BYTES: usize = 256 * 1024;

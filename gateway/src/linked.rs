@@ -404,7 +404,7 @@ impl Page {
             let path = utf8_percent_encode(path, NON_ALPHANUMERIC);
             let _ = write!(
                 self.html,
-                "<p><a href=\"/sign-in?to={path}\">Sign in</a>, or show a key.</p>"
+                "<p><a href=\"/sign-in?to={path}\">Sign in</a>, or use an API key.</p>"
             );
         }
         self.html.push_str("<form method=\"post\">");

@@ -69,7 +69,7 @@ impl Metrics {
         let counters = [
             (
                 "request_body_bytes",
-                "Bytes of bodies taken in",
+                "Bytes of accepted bodies",
                 &metrics.request_body_bytes,
             ),
             (

@@ -2,6 +2,7 @@
 
 mod answers;
 mod example;
+mod health;
 mod limit;
 mod path;
 mod schema;
@@ -11,7 +12,9 @@ use std::collections::BTreeMap;
 use bellwether_proto::json::plan::Plan;
 use serde_json::{Map, Value, json};
 
-use crate::{dialect::openapi as senders, operation::Operation};
+use crate::{
+    alertmanager::openapi as alertmanager, dialect::openapi as senders, operation::Operation,
+};
 
 /// Makes the document.
 pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
@@ -31,6 +34,10 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
     }
     tags.insert(senders::TAG.to_owned(), senders::tag());
     senders::describe(&mut paths);
+    tags.insert(health::TAG.to_owned(), health::tag());
+    health::describe(&mut paths);
+    tags.insert(alertmanager::TAG.to_owned(), alertmanager::tag());
+    alertmanager::describe(&mut paths);
     let mut schemas = schema::all(plan, operations);
     schemas.extend(answers::schemas());
     json!({
@@ -42,7 +49,7 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
                 protocol buffers: zero values are left out of answers unless a field says that it \
                 is always answered, and names are taken in camelCase and in snake_case.",
             "license": {"name": env!("CARGO_PKG_LICENSE"), "identifier": env!("CARGO_PKG_LICENSE")},
-            "contact": {"name": "Whoever runs this service"},
+            "contact": {"name": "The operator of this service"},
         },
         "servers": [{"url": "/"}],
         "security": [{"bearer": []}, {"key": []}],

@@ -2,7 +2,10 @@
 
 use std::error::Error as _;
 
-use bellwether_proto::json::{plan::Plan, violation::Violations, write};
+use bellwether_proto::{
+    cause,
+    json::{plan::Plan, violation::Violations, write},
+};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use prost::Message as _;
 use prost_types::Any;
@@ -84,7 +87,7 @@ impl Problem {
     pub(crate) fn events_only() -> Self {
         Self::new(
             Code::Unimplemented,
-            "this service takes in events only; send them to /v1/data-receiver/events",
+            "this service ingests events only; send them to /v1/data-receiver/events",
         )
     }
 
@@ -193,6 +196,10 @@ impl Problem {
             "Error decompressing",
             "h2 protocol error",
         ];
+        if let Some(why) = secure_fault(status) {
+            let why = format!("the backend cannot be reached: {why}");
+            return Some(Self::unavailable(why));
+        }
         let text = status.message();
         let answer_limit = format!("the limit is: {} bytes", limits::ANSWER_BYTES);
         match status.code() {
@@ -266,6 +273,14 @@ impl Problem {
         }
         out
     }
+}
+
+/// What is wrong with the secure connection to the backend, if that is why a call failed.
+fn secure_fault(status: &Status) -> Option<String> {
+    let source = status.source()?;
+    let error = cause::find::<rustls::Error>(source).cloned();
+    let error = error.or_else(|| cause::alert(&cause::innermost(source).to_string()))?;
+    Some(cause::explain(&error, "tls_ca"))
 }
 
 /// Whether a call ended with its connection, rather than on its own.

@@ -1,5 +1,6 @@
 //! Answers one HTTP request: finds the operation, calls the backend, writes the answer.
 
+mod alertmanager;
 mod body;
 mod call;
 mod compression;
@@ -31,6 +32,7 @@ use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use crate::{
+    alertmanager::{self as am, Paths},
     answer::Answer,
     config::Config,
     dialect::Senders,
@@ -73,6 +75,7 @@ pub(crate) struct Handler {
     operations: Vec<Operation>,
     router: Router,
     senders: Senders,
+    alertmanager: Paths,
     /// In milliseconds since 1970.
     started_ms: i64,
     upstream: Upstream,
@@ -93,6 +96,7 @@ pub(crate) struct Handler {
 enum RequestTarget<'p> {
     Operation(usize, Vec<&'p str>),
     Sender(usize, Vec<&'p str>),
+    Alertmanager(usize, Vec<&'p str>),
     Page(Page),
     Linked(Linked, &'p str),
     SignIn(SignInStep),
@@ -143,7 +147,11 @@ impl Handler {
         let document = openapi::document(&plan, &operations);
         let senders = Senders::new()?;
         let under_way = Pool::new(config.max_in_flight);
-        let names = operations.iter().map(name).chain(senders.names());
+        let names = operations
+            .iter()
+            .map(name)
+            .chain(senders.names())
+            .chain(am::names());
         let metrics = Arc::new(Metrics::new(names, Arc::clone(&under_way)));
         let counted: [Arc<dyn Source>; 2] = [
             Arc::new(Process::starting(env!("CARGO_PKG_VERSION"))),
@@ -165,6 +173,7 @@ impl Handler {
             operations,
             router,
             senders,
+            alertmanager: Paths::new()?,
             started_ms: jiff::Timestamp::now().as_millisecond(),
             upstream,
             config,
@@ -197,6 +206,10 @@ impl Handler {
             RequestTarget::Sender(at, _) => {
                 let (_, endpoint) = self.senders.endpoint(*at);
                 (Some(self.operations.len() + at), endpoint.path)
+            }
+            RequestTarget::Alertmanager(at, _) => {
+                let before = self.operations.len() + self.senders.names().count();
+                (Some(before + at), am::ENDPOINTS[*at].path)
             }
             RequestTarget::Page(page) => (None, page.path()),
             RequestTarget::Linked(what, _) => (None, what.path()),
@@ -277,14 +290,29 @@ impl Handler {
             RouteMatch::Nothing if NOT_SERVED.contains(&path) => {
                 RequestTarget::Problem(Problem::events_only())
             }
-            RouteMatch::Nothing => match self.senders.find(method, path) {
-                RouteMatch::Operation(at, captures) => RequestTarget::Sender(at, captures),
-                RouteMatch::WrongMethod(allow) => {
-                    RequestTarget::Problem(Problem::wrong_method(allow))
-                }
-                RouteMatch::Nothing => RequestTarget::Problem(Problem::unknown_path()),
-            },
+            RouteMatch::Nothing => self.foreign(method, path),
         }
+    }
+
+    /// What other services' clients ask for; some of their paths are of both tables.
+    fn foreign<'p>(&self, method: &Method, path: &'p str) -> RequestTarget<'p> {
+        let mut allow = match self.senders.find(method, path) {
+            RouteMatch::Operation(at, captures) => return RequestTarget::Sender(at, captures),
+            RouteMatch::WrongMethod(allow) => allow,
+            RouteMatch::Nothing => Vec::new(),
+        };
+        match self.alertmanager.find(method, path) {
+            RouteMatch::Operation(at, captures) => {
+                return RequestTarget::Alertmanager(at, captures);
+            }
+            RouteMatch::WrongMethod(more) => allow.extend(more),
+            RouteMatch::Nothing => {}
+        }
+        RequestTarget::Problem(if allow.is_empty() {
+            Problem::unknown_path()
+        } else {
+            Problem::wrong_method(allow)
+        })
     }
 
     /// Makes the reply to a request. A request that is let in leaves its place in `permit`.
@@ -322,6 +350,11 @@ impl Handler {
             }
             RequestTarget::Sender(at, captures) => {
                 return self.sender(at, &captures, request, exchange, permit).await;
+            }
+            RequestTarget::Alertmanager(at, captures) => {
+                return self
+                    .alertmanager(at, &captures, request, exchange, permit)
+                    .await;
             }
             RequestTarget::Operation(at, captures) => (at, captures),
         };

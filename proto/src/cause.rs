@@ -2,7 +2,7 @@
 
 use std::{error::Error, io};
 
-use rustls::{AlertDescription, CertificateError, InvalidMessage};
+use rustls::{AlertDescription, CertificateError, InvalidMessage, OtherError};
 
 /// The first error of that type in the chain. What an I/O error wraps is not in its chain of
 /// sources, so it is unwrapped.
@@ -34,6 +34,16 @@ fn below<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
         },
         None => error.source(),
     }
+}
+
+/// Whether a server shows a certificate as its own that calls itself an authority.
+pub fn is_authority_as_server(wrong: &CertificateError) -> bool {
+    is_of_webpki(wrong, "CaUsedAsEndEntity")
+}
+
+/// Whether that is what the library below rustls says, of which rustls hands on the name alone.
+fn is_of_webpki(wrong: &CertificateError, name: &str) -> bool {
+    matches!(wrong, CertificateError::Other(OtherError(error)) if error.to_string() == name)
 }
 
 /// What the server said on a secure connection, of which HTTP/2 hands on the words alone.
@@ -94,6 +104,12 @@ fn certificate(wrong: &CertificateError, authorities: &str) -> String {
         CertificateError::NotValidForName => {
             "the server's certificate is for another host name".into()
         }
+        CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
+            "the server's certificate names no host: it has no subject alternative name, and a common \
+             name does not count; make it again with one, as `openssl req -x509 -addext \
+             subjectAltName=DNS:HOST` does"
+                .into()
+        }
         CertificateError::NotValidForNameContext { presented, .. } => format!(
             "the server's certificate is for another host name: {}",
             presented
@@ -102,6 +118,15 @@ fn certificate(wrong: &CertificateError, authorities: &str) -> String {
                 .collect::<Vec<_>>()
                 .join(", ")
         ),
+        wrong if is_authority_as_server(wrong) => format!(
+            "the server shows the certificate of an authority as its own; that very certificate in \
+             `{authorities}` makes it good, or make one with `-addext basicConstraints=CA:FALSE`"
+        ),
+        wrong if is_of_webpki(wrong, "UnsupportedCertVersion") => {
+            "the server's certificate is of X.509 version 1, which holds no host names; make it again \
+             with one, as `openssl req -x509 -addext subjectAltName=DNS:HOST` does"
+                .into()
+        }
         other => format!("the server's certificate is not accepted: {other}"),
     }
 }

@@ -6,6 +6,7 @@
 use std::fmt;
 
 mod clause;
+mod elsewhere;
 mod lexer;
 mod moment;
 mod nearest;
@@ -16,6 +17,7 @@ mod tests;
 
 pub use self::{
     clause::{Clause, Literal},
+    elsewhere::called_here,
     moment::Now,
     nearest::nearest,
     printer::{is_search, part, print, value},

@@ -5,6 +5,7 @@
 //! for who compiles tables of other descriptors or puts a message together from several parts.
 
 pub mod descriptor;
+pub mod isolate;
 pub mod limits;
 pub mod plan;
 pub mod read;

@@ -22,6 +22,7 @@ use hyper::body::Incoming;
 use hyper_util::server::conn::auto;
 use rustls::ServerConfig;
 use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     sync::watch,
     task::JoinSet,
@@ -42,6 +43,10 @@ use visitors::{Visit, Visitors};
 
 /// How long to wait after the listener could not accept, so that a lack of descriptors passes.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long a client that did not agree on TLS may read why.
+const REFUSED_TIME: Duration = Duration::from_secs(1);
+/// Bytes that such a client may have sent already.
+const REFUSED_BYTES: u64 = 64 * 1024;
 
 /// What is served on every connection.
 pub trait Serve: Clone + Send + Sync + 'static {
@@ -224,14 +229,19 @@ async fn handshake(
     shutdown: &CancellationToken,
 ) -> Option<TlsStream<TcpStream>> {
     let agreed = tokio::select! {
-        agreed = time::timeout(limits.handshake, tls.accept(stream)) => agreed,
+        agreed = time::timeout(limits.handshake, tls.accept(stream).into_fallible()) => agreed,
         () = shutdown.cancelled() => return None,
         () = visit.away().cancelled() => return None,
     };
     match agreed {
         Ok(Ok(stream)) => Some(stream),
-        Ok(Err(error)) => {
+        Ok(Err((error, stream))) => {
             tracing::debug!(%error, "a client did not agree on TLS");
+            tokio::select! {
+                () = let_read(stream) => {}
+                () = shutdown.cancelled() => {}
+                () = visit.away().cancelled() => {}
+            }
             None
         }
         Err(_elapsed) => {
@@ -239,4 +249,16 @@ async fn handshake(
             None
         }
     }
+}
+
+/// Ends a connection so that the client reads why: closing one of which something is left to read takes
+/// back what was sent last.
+async fn let_read(mut stream: TcpStream) {
+    let reading = async {
+        stream.shutdown().await?;
+        let mut rest = (&mut stream).take(REFUSED_BYTES);
+        tokio::io::copy(&mut rest, &mut tokio::io::sink()).await
+    };
+    // Whether the client goes in time or not, the connection ends.
+    drop(time::timeout(REFUSED_TIME, reading).await);
 }

@@ -33,6 +33,7 @@ topics!(
     "webhook",
     "chat",
     "senders",
+    "alertmanager",
     "mappings",
     "metrics",
 );

@@ -234,6 +234,8 @@ async fn every_change_of_a_definition_is_written_down_with_who_made_it_and_none_
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter(|line| line["target"] == "bellwether::audit")
         .map(|line| {
+            let id = line["request_id"].as_str().unwrap_or_default();
+            assert!(!id.is_empty(), "{line}");
             ["author", "change", "what", "name"]
                 .map(|field| line[field].as_str().unwrap_or_default().to_owned())
                 .join(" ")

@@ -37,9 +37,17 @@ async fn a_draft_takes_stored_secrets_to_their_own_address_only() {
             let refused = caller.post(test, &hook(elsewhere, "")).await;
             assert_eq!(refused.status, 400, "{}", refused.text());
             let fault = refused.json()["details"][1]["fieldViolations"][0].clone();
-            assert_eq!(fault["field"], "type.webhook.url", "{}", refused.text());
+            assert_eq!(
+                fault["field"],
+                "type.webhook.signingSecret",
+                "{}",
+                refused.text()
+            );
             let sentence = fault["description"].as_str().expect("a sentence");
-            assert!(sentence.contains("give the secrets too"), "{sentence}");
+            assert!(
+                sentence.contains("give it again for the new address"),
+                "{sentence}"
+            );
         }
     }
     assert!(away.received().is_empty());

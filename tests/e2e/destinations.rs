@@ -1,5 +1,7 @@
 //! Every type of destination against a stand-in that is as strict as its provider.
 
+mod bound;
+mod connections;
 mod email;
 mod event;
 mod inward;

@@ -2,6 +2,7 @@
 
 mod paths;
 mod prometheus;
+mod storm;
 
 use std::process::{Command, Output};
 

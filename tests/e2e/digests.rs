@@ -107,7 +107,7 @@ async fn a_digest_that_waits(rest: &Rest) -> (String, Vec<Value>) {
     );
     assert_eq!(read["threadId"], format!("digest-{id}"));
     let why = read["waitReason"].as_str().unwrap();
-    assert!(why.starts_with("a digest: it takes in"), "{why}");
+    assert!(why.starts_with("a digest: it collects"), "{why}");
     assert!(read["rendered"].to_string().contains("new_count"), "{read}");
     let folded = listed(rest, &format!("foldedInto={id}")).await;
     assert_eq!(folded.len(), 13);

@@ -156,7 +156,7 @@ async fn intake_takes_what_senders_in_the_field_send() {
     assert_eq!(occurrence["metadataFields"], event["metadata_fields"]);
 
     let refused = json!({"events": [{"name": "x", "severity": "SEVERITY_AWFUL"}]});
-    let answer = rest.post(INTAKE, &refused).await.ok();
+    let answer = rest.post(INTAKE, &refused).await.refused();
     assert_eq!(answer["failed"], 1);
     let message = answer["message"].as_str().expect("a message");
     assert!(message.contains("severity"), "{message}");
@@ -212,6 +212,16 @@ async fn notes_are_written_replaced_and_removed() {
             .is_some_and(|error| !error.is_empty()),
         "{answers}"
     );
+    assert!(answers[1]["code"].as_i64() > Some(0), "{answers}");
+    let nothing = json!({"annotations": [{"eventId": "no-such-event", "annotation": "lost"}]});
+    let refused = rest.post("/v1/event-management/annotate", &nothing).await;
+    let refused = refused.refused();
+    assert_eq!(refused["annotationResponses"][0]["success"], false);
+    let message = refused["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("1 of 1 annotations were refused"),
+        "{message}"
+    );
 
     let item = |text: &str| {
         json!([{"eventId": stored["id"], "occurrenceId": format!("{}:1", stored["id"].as_str().expect("an id")),
@@ -252,6 +262,9 @@ async fn status_is_set_by_hand_and_kept_in_the_history() {
     assert_eq!(answers[0]["success"], true, "{answers}");
     assert_eq!(answers[1]["success"], true, "{answers}");
     assert!(answers[2]["error"].is_string(), "{answers}");
+    assert_eq!(answers[0].get("warnings"), None, "{answers}");
+    let warning = answers[1]["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("opens it again") && warning.contains("STATUS_SUPPRESSED"));
     let occurrence = newest(&rest, "f1").await["occurrences"][0].clone();
     assert_eq!(occurrence["acknowledged"], true);
     assert_eq!(occurrence["status"], "STATUS_CLOSED");
@@ -260,6 +273,27 @@ async fn status_is_set_by_hand_and_kept_in_the_history() {
     assert!(
         history.iter().any(|entry| entry["author"] == "admin"),
         "{occurrence}"
+    );
+
+    // What is suppressed instead stays so until its sender closes it.
+    let status = async |status: &str| {
+        let item = json!({"statuses": [{"eventId": stored["id"], "status": status}]});
+        rest.post("/v1/event-management/status", &item).await.ok()
+    };
+    status("STATUS_OPEN").await;
+    status("STATUS_SUPPRESSED").await;
+    let mut event = samples::event("handled", "f1", "SEVERITY_ERROR", "handle me");
+    send(&rest, &event).await;
+    let current = async || newest(&rest, "f1").await["occurrences"][0]["status"].clone();
+    assert_eq!(current().await, "STATUS_SUPPRESSED");
+    event["status"] = json!("STATUS_CLOSED");
+    send(&rest, &event).await;
+    assert_eq!(current().await, "STATUS_CLOSED");
+    let again = status("STATUS_CLOSED").await;
+    assert_eq!(
+        again["statusResponses"][0].get("warnings"),
+        None,
+        "its sender closed it"
     );
 
     let unknown = json!({"statuses": [{"eventId": stored["id"], "stauts": "STATUS_OPEN"}]});
@@ -285,7 +319,9 @@ async fn an_event_is_looked_after_by_a_client_and_found_by_that() {
     let assign = async |assignee: &str| {
         let statuses = json!({"statuses": [{"eventId": id, "assignee": assignee}]});
         let set = rest.post("/v1/event-management/status", &statuses).await;
-        set.ok()["statusResponses"][0].clone()
+        let item = set.json()["statusResponses"][0].clone();
+        assert_eq!(set.status == 200, item["success"] == true, "{}", set.text());
+        item
     };
     let found = async |filter: &str| {
         let asked = json!({"query": {"filter": filter}});

@@ -121,7 +121,7 @@ async fn an_answer_too_large_to_be_kept_is_cut_the_first_time_as_well() {
         "type": "t".repeat(300), "dimensions": {"name": "n"},
     });
     let request = json!({"detailedResponse": true, "events": vec![wrong; 1_000]});
-    let first = send(&rest, "all-wrong", &request).await.ok();
+    let first = send(&rest, "all-wrong", &request).await.refused();
     assert_eq!(first["failed"], 1_000);
     let failed = first["failedEvents"].as_array().expect("details");
     assert_eq!(failed.len(), 1_000);
@@ -132,9 +132,9 @@ async fn an_answer_too_large_to_be_kept_is_cut_the_first_time_as_well() {
     assert!(bytes < 150_000, "{bytes} bytes of reasons");
     let again = send(&rest, "all-wrong", &request).await;
     assert_eq!(again.header("idempotent-replayed"), "true");
-    assert_eq!(again.ok(), first);
+    assert_eq!(again.refused(), first);
     // Without a key nothing has to be kept, and every reason is told.
-    let told = rest.post(PATH, &request).await.ok();
+    let told = rest.post(PATH, &request).await.refused();
     let reason = |at: usize| {
         let reason = told["failedEvents"][at]["error"].as_str().expect("a text");
         reason.replace(&format!("events[{at}]: "), "")

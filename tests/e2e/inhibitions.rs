@@ -176,7 +176,7 @@ async fn a_draft_is_told_of_a_ring_and_of_a_field_that_nobody_has() {
     let wanted = [
         "`full`",
         "is held by `host-down`",
-        "the one opened first is told",
+        "the one opened first notifies",
     ];
     assert!(wanted.iter().all(|it| warning.contains(it)), "{warning}");
     let mut without = inhibition();

@@ -1,6 +1,7 @@
 //! Intake over REST throws nothing away in silence: what is missing, ignored or refused is told.
 
 use bellwether_tests::{rest::Rest, world::World};
+use http::Method;
 use serde_json::{Value, json};
 
 const INTAKE: &str = "/v1/data-receiver/events";
@@ -188,7 +189,7 @@ async fn events_that_gateway_and_backend_refuse_are_listed_in_the_order_of_the_l
     assert_eq!(answer.get("failedEvents"), None);
 
     let none = json!({"events": [{"severity": []}, "x"]});
-    let answer = rest.post(INTAKE, &none).await.ok();
+    let answer = rest.post(INTAKE, &none).await.refused();
     assert_eq!(
         (answer.get("succeeded"), &answer["failed"]),
         (None, &json!(2)),
@@ -197,6 +198,46 @@ async fn events_that_gateway_and_backend_refuse_are_listed_in_the_order_of_the_l
 
     let unknown = rest.with_key(Some("no-such-key")).post(INTAKE, &none).await;
     assert_eq!(unknown.status, 401);
+}
+
+#[tokio::test]
+async fn an_event_that_is_no_json_is_refused_and_the_others_are_stored() {
+    let world = World::start();
+    let rest = world.rest();
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    for (at, broken) in ["1e400", r#""\ud800""#, &deep, "-"].into_iter().enumerate() {
+        let before = stored(&rest).await;
+        let one = |host: String, value: &str| {
+            format!(
+                r#"{{"name": "a", "dimensions": {{"host": "{host}"}}, "metadataFields": {{"x": {value}}}}}"#
+            )
+        };
+        let (first, wrong, last) = (
+            one(format!("first{at}"), "1"),
+            one("wrong".into(), broken),
+            one(format!("last{at}"), "2"),
+        );
+        let body = format!(r#"{{"detailedResponse": true, "events": [{first}, {wrong}, {last}]}}"#);
+        let answer = rest.send(Method::POST, INTAKE, body).await.ok();
+        assert_eq!(answer["succeeded"], 2, "{answer}");
+        let failed = &answer["failedEvents"][0];
+        assert_eq!((&failed["index"], &failed["code"]), (&json!(1), &json!(3)));
+        let error = failed["error"].as_str().unwrap();
+        assert!(error.starts_with("events[1]: is not JSON: "), "{error}");
+        assert_eq!(stored(&rest).await, before + 2, "{broken}");
+        let alone = format!(r#"{{"events": [{wrong}]}}"#);
+        let refused = rest.send(Method::POST, INTAKE, alone).await.refused();
+        assert_eq!(refused["failed"], 1, "{refused}");
+        // A body whose own structure is broken is no list of events.
+        let cut = format!(r#"{{"events": [{first}, {wrong}"#);
+        let refused = rest.send(Method::POST, INTAKE, cut).await;
+        assert_eq!(refused.status, 400);
+        assert!(
+            refused.text().contains("the body is not JSON"),
+            "{}",
+            refused.text()
+        );
+    }
 }
 
 #[tokio::test]
@@ -256,7 +297,7 @@ async fn severity_and_status_are_also_taken_as_the_words_that_people_use() {
     ] {
         let wrong = event("w", &json!({"severity": sent}));
         let body = json!({"detailedResponse": true, "events": [wrong]});
-        let answer = rest.post(INTAKE, &body).await.ok();
+        let answer = rest.post(INTAKE, &body).await.refused();
         let error = answer["failedEvents"][0]["error"].as_str();
         let error = error.expect("an error");
         assert!(error.contains(says), "{sent}: {error}");

@@ -6,6 +6,7 @@
 )]
 
 mod access;
+mod alertmanager;
 mod audit;
 mod backup;
 mod calendars;
@@ -70,6 +71,7 @@ mod shadow;
 mod silences;
 mod start;
 mod statistics;
+mod templates;
 mod tidy;
 mod tls;
 mod tour;
@@ -78,3 +80,4 @@ mod upgrade;
 mod views;
 mod weather;
 mod web;
+mod whole_requests;

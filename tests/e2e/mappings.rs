@@ -165,6 +165,106 @@ async fn a_webhook_that_is_not_signed_as_its_mapping_asks_is_refused() {
     );
 }
 
+/// The codes of a body by every scheme, with a key.
+fn signed_with(key: &[u8], body: &str, stamp: u64) -> Vec<(String, String)> {
+    let code = |text: &str| {
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
+        mac.update(text.as_bytes());
+        mac.finalize().into_bytes().to_vec()
+    };
+    let standard = STANDARD.encode(code(&format!("msg_1.{stamp}.{body}")));
+    let headers = [
+        (
+            "x-hub-signature-256",
+            format!("sha256={}", hex(&code(body))),
+        ),
+        ("sentry-hook-signature", hex(&code(body))),
+        ("webhook-id", "msg_1".into()),
+        ("webhook-timestamp", stamp.to_string()),
+        ("webhook-signature", format!("v1,{standard}")),
+    ];
+    headers.map(|(name, value)| (name.into(), value)).into()
+}
+
+#[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one journey through all schemes")]
+async fn a_stored_secret_is_not_taken_over_by_another_scheme_and_no_empty_key_is_accepted() {
+    let world = World::start();
+    let rest = world.rest();
+    let standard = format!("whsec_{}", STANDARD.encode(SECRET));
+    let schemes = [
+        ("HUB_SHA256", SECRET),
+        ("SENTRY", SECRET),
+        ("STANDARD_WEBHOOKS", standard.as_str()),
+    ];
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a signature carries the real time"
+    )]
+    let now = std::time::SystemTime::now();
+    let stamp = now.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let (_, body) = requests("github").remove(0);
+    let forged = signed_with(b"", &body, stamp);
+    let forged: Vec<_> = forged
+        .iter()
+        .map(|(a, b)| (a.as_str(), b.as_str()))
+        .collect();
+    for (from, secret) in schemes {
+        let mut draft = example("github");
+        draft["name"] = json!(from);
+        draft["signature"] = json!({"scheme": from, "secret": secret});
+        rest.post(MAPPINGS, &draft).await.ok();
+        let one = format!("{MAPPINGS}/{from}");
+        for (to, _) in schemes {
+            for secret in [None, Some(""), Some("********")] {
+                let mut edit = draft.clone();
+                edit["signature"] = json!({"scheme": to});
+                if let Some(secret) = secret {
+                    edit["signature"]["secret"] = json!(secret);
+                }
+                let apply = |validate_only: bool| json!({"documents": [{"mapping": edit}], "validateOnly": validate_only});
+                let answers = [
+                    rest.put(&format!("{one}?validateOnly=true"), &edit).await,
+                    rest.put(&one, &edit).await,
+                    rest.post("/v1/config:apply", &apply(true)).await,
+                    rest.post("/v1/config:apply", &apply(false)).await,
+                ];
+                for answer in answers {
+                    let text = answer.text();
+                    let expected = if from == to { 200 } else { 400 };
+                    assert_eq!(answer.status, expected, "{from} {to} {secret:?}: {text}");
+                    let names = from == to || text.contains("signature.secret");
+                    assert!(names, "{from} {to}: {text}");
+                }
+                let path = format!("/v1/intake/webhooks/{from}");
+                let answer = rest
+                    .try_send(Method::POST, &path, &forged, body.clone())
+                    .await;
+                assert_eq!(answer.unwrap().status, 403, "{from} {to} {secret:?}");
+            }
+        }
+        let key: &[u8] = SECRET.as_bytes();
+        let signed = signed_with(key, &body, stamp);
+        let signed: Vec<_> = signed
+            .iter()
+            .map(|(a, b)| (a.as_str(), b.as_str()))
+            .collect();
+        let path = format!("/v1/intake/webhooks/{from}");
+        let answer = rest
+            .try_send(Method::POST, &path, &signed, body.clone())
+            .await;
+        let answer = answer.unwrap();
+        assert_eq!(answer.status, 200, "{from}: {}", answer.text());
+    }
+    for wrong in ["", "********", "whsec_", "whsec_?", SECRET] {
+        let mut draft = example("github");
+        draft["name"] = json!("wrong");
+        draft["signature"] = json!({"scheme": "STANDARD_WEBHOOKS", "secret": wrong});
+        let refused = rest.post(MAPPINGS, &draft).await;
+        assert_eq!(refused.status, 400, "{wrong}: {}", refused.text());
+    }
+}
+
 #[tokio::test]
 async fn standard_webhooks_are_taken_in_while_they_are_young() {
     let world = World::start();

@@ -172,7 +172,7 @@ const COUNTED: [(&str, f64); 20] = [
     ("bellwether_due_overdue", 0.0),
     ("bellwether_silences_active", 0.0),
     ("bellwether_holds_total{kind=\"silence\"}", 2.0),
-    ("bellwether_spared_total{kind=\"silence\"}", 1.0),
+    ("bellwether_skipped_total{kind=\"silence\"}", 1.0),
     ("bellwether_released_total", 2.0),
     ("bellwether_group_messages_total", 1.0),
     ("bellwether_group_members_sum", 1.0),

@@ -4,6 +4,7 @@
 
 mod attack;
 mod compressed;
+mod scans;
 mod strangers;
 mod together;
 

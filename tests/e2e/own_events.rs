@@ -71,7 +71,10 @@ async fn refused_by_rest(world: &World, key: &str) {
     let rest = world.rest().with_key(Some(key));
     let mut event = json!({"name": "key refused", "dimensions": dimensions(),
         "status": "STATUS_CLOSED"});
-    let answer = rest.post(EVENTS, &json!({"events": [event]})).await.ok();
+    let answer = rest
+        .post(EVENTS, &json!({"events": [event]}))
+        .await
+        .refused();
     assert_eq!(answer["failed"], 1, "{answer}");
     let told = answer["message"].as_str().unwrap();
     assert!(
@@ -80,7 +83,10 @@ async fn refused_by_rest(world: &World, key: &str) {
     );
     event["status"] = json!("STATUS_OPEN");
     event["name"] = json!("disk nearly full");
-    let answer = rest.post(EVENTS, &json!({"events": [event]})).await.ok();
+    let answer = rest
+        .post(EVENTS, &json!({"events": [event]}))
+        .await
+        .refused();
     assert_eq!(answer["failed"], 1, "{answer}");
 }
 

@@ -141,8 +141,8 @@ async fn nothing_is_changed_without_a_yes_and_what_is_wrong_is_told_in_a_line() 
     assert_in_order(
         &said,
         &[
-            "> ack 3\nerror: `3`: there is no such row; rows 1 to 2 were told",
-            "> ack\nerror: ack: say which row, as in `ack 1`",
+            "> ack 3\nerror: `3`: there is no such row; rows 1 to 2 were printed",
+            "> ack\nerror: ack: which row? For example `ack 1`",
             "> ackk 1\nerror: `ackk 1` is nothing that can be done here; is it `ack`",
             "> ack 1-2\nAcknowledge these 2 occurrences?",
             // What answers a question with something else is a No, and is not done either.

@@ -340,6 +340,127 @@ async fn a_running_service_is_checked_and_backed_up_and_its_backup_makes_a_folde
     assert!(said.contains("1 delivery"), "{said}");
 }
 
+/// One definition of each kind, by the table that it lies in.
+async fn one_of_each(rest: &Rest) -> Vec<&'static str> {
+    let clause = json!({"equals": {"field": "host", "stringVal": "a"}});
+    let query = json!({"clause": clause});
+    let window = json!({"dtstart": "2027-01-04T08:00:00", "endTimeOfDay": "18:00"});
+    let drafts = [
+        ("notification/triggers", samples::trigger("disk", "disk")),
+        (
+            "notification/destinations",
+            samples::webhook("hook", "http://127.0.0.1:9/"),
+        ),
+        (
+            "notification/rules",
+            samples::rule("page", "disk", "hook", ""),
+        ),
+        (
+            "notification/silences",
+            json!({
+                "name": "patch", "reason": "a patch", "query": query,
+                "span": {"endTime": samples::in_seconds(600)},
+            }),
+        ),
+        (
+            "notification/inhibitions",
+            json!({
+                "name": "dead", "sourceFilter": "name=down", "targetFilter": "name=full",
+                "equal": [{"source": "host"}],
+            }),
+        ),
+        (
+            "notification/calendars",
+            json!({"name": "office", "timeZone": "UTC", "windows": [window]}),
+        ),
+        (
+            "intake/mappings",
+            json!({"name": "page", "event": {"name": "{{a}}", "dimensions": {"host": "{{b}}"}}}),
+        ),
+        ("views", json!({"name": "ours", "filter": "host=a"})),
+    ];
+    for (path, draft) in drafts {
+        rest.post(&format!("/v1/{path}"), &draft).await.ok();
+    }
+    let mut edited = samples::trigger("disk", "disk");
+    edited["description"] = json!("edited");
+    let one = "/v1/notification/triggers/disk";
+    rest.put(one, &edited).await.ok();
+    vec![
+        "trigger",
+        "destination",
+        "rule",
+        "silence",
+        "inhibition",
+        "calendar",
+        "mapping",
+        "saved_view",
+        "revision",
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_that_somebody_else_wrote_into_the_database_is_reported_and_not_used() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let mut world = database.world();
+    let tables = one_of_each(&world.rest()).await;
+    let address = format!("http://{}", world.service().address("grpc"));
+    let key_file = world.data_dir().join("admin.key");
+    let check = || {
+        let mut command = process::command(world.folder(), ["check", "--connect", &address]);
+        command.arg("--key-file").arg(&key_file);
+        let ended = process::run(command);
+        let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+        (ended.status.success(), said)
+    };
+    let (is_whole, said) = check();
+    assert!(is_whole, "{said}");
+    let changed = [
+        // One bit of it, and what it was before there were proofs.
+        "set_byte(value, length(value) - 1, get_byte(value, length(value) - 1) # 1)",
+        "'\\x01'::bytea || substring(value from 38)",
+    ];
+    for table in &tables {
+        database.server.execute(&format!(
+            "CREATE TABLE kept_{table} AS SELECT * FROM bellwether.{table}"
+        ));
+    }
+    for change in changed {
+        for table in &tables {
+            database
+                .server
+                .execute(&format!("UPDATE bellwether.{table} SET value = {change}"));
+        }
+        let (is_whole, said) = check();
+        assert!(!is_whole, "{said}");
+        for table in &tables {
+            let word = table.trim_start_matches("saved_");
+            let is_told = said.lines().any(|line| {
+                (line.contains(&format!("{word} "))
+                    && line.contains("was not written by this service"))
+                    || line.contains("does not fit; what comes after it was not read")
+            });
+            assert!(is_told, "{table}: {said}");
+        }
+        for table in &tables {
+            database.server.execute(&format!(
+                "UPDATE bellwether.{table} now SET value = kept.value FROM kept_{table} kept \
+                 WHERE kept.key = now.key"
+            ));
+        }
+    }
+    let (is_whole, said) = check();
+    assert!(is_whole, "{said}");
+    assert!(world.terminate().success());
+    database.server.execute(&format!(
+        "UPDATE bellwether.rule SET value = {}",
+        changed[0]
+    ));
+    refused(serve(&world.data_dir()), "was not written by this service");
+}
+
 /// A command that has to fail, with what it says.
 pub(crate) fn refused(command: Command, why: &str) {
     let asked = format!("{command:?}");

@@ -1,6 +1,8 @@
 //! The ready destinations of `tests/examples/presets`: stored by the command as they are but for the
 //! host, and sent to stand-ins that hold what comes to the receiver's published rules.
 
+mod incidents;
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -407,9 +409,15 @@ const RULES: &[Rules] = &[
                 ("POST", "/api/v2/alerts")
             );
             let alert = &it.json()[0];
-            assert_eq!(alert["labels"]["alertname"], "disk");
+            let labels = &alert["labels"];
+            assert_eq!(labels["alertname"], "disk");
+            assert_eq!(labels["host"], "a\"b");
+            assert!(labels["thread"].as_str().unwrap().ends_with(":1"));
+            assert_eq!(labels.as_object().unwrap().len(), 3);
             whole(&alert["annotations"]["summary"], 10_000);
-            assert_eq!(alert["endsAt"].is_string(), told == Told::Closing);
+            let end: jiff::Timestamp = alert["endsAt"].as_str().unwrap().parse().unwrap();
+            let is_over = end <= jiff::Timestamp::now();
+            assert_eq!(is_over, told == Told::Closing);
         },
     },
 ];
@@ -439,15 +447,15 @@ fn every_preset_has_its_rules_and_its_line() {
     }
 }
 
-/// Stores a preset that leads to a receiver in place of the real one.
-fn store(world: &World, rules: &Rules, receiver: &Receiver) {
+/// Stores a preset that leads to a receiver in place of the real one, whose addresses begin so.
+fn store(world: &World, rules: &Rules, address: impl Fn(&str) -> String) {
     let file = folder().join(format!("{}.yaml", rules.file));
     let text = fs::read_to_string(file).unwrap();
     let lines = text.lines().map(|line| match line.split_once("url: ") {
         Some((indent, url)) if indent.trim().is_empty() => {
             let url = url.trim_matches('"');
             let path = url.splitn(4, '/').nth(3).unwrap();
-            format!("{indent}url: \"{}\"", receiver.url(&format!("/{path}")))
+            format!("{indent}url: \"{}\"", address(&format!("/{path}")))
         }
         _ => line.to_owned(),
     });
@@ -459,7 +467,7 @@ fn store(world: &World, rules: &Rules, receiver: &Receiver) {
         let variable = rest.split('}').next().unwrap();
         let secret = match rules.secret_path {
             "" => rules.secret.to_owned(),
-            path => receiver.url(path),
+            path => address(path),
         };
         apply.env(variable, secret);
     }
@@ -475,7 +483,7 @@ async fn every_preset_is_stored_and_tells_its_receiver_of_opening_and_closing_by
     let mut receivers = Vec::new();
     for rules in RULES {
         let receiver = Receiver::start().await;
-        store(&world, rules, &receiver);
+        store(&world, rules, |path| receiver.url(path));
         receivers.push((rules, receiver));
     }
     let query = json!({"clause": {"equals": {"field": "name", "stringVal": "disk"}}});

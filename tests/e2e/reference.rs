@@ -37,7 +37,10 @@ fn value(field: &str) -> Value {
         "expect" => json!({"status": [200]}),
         "compress" => json!(true),
         "to" => json!("ops@example.com, b@example.com"),
-        "cc" => json!("c@example.com"),
+        "cc" | "bcc" | "replyTo" | "from" => json!("c@example.com"),
+        "listId" => json!("ops.example.com"),
+        "priority" => json!("HIGH"),
+        "broadcastReplies" | "updateFirst" => json!(true),
         "severity" => json!("SEVERITY_ERROR"),
         _ => json!("x"),
     }

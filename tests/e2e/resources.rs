@@ -416,12 +416,12 @@ async fn queries_that_cannot_be_meant_are_refused_at_save() {
         (
             "anomaly",
             json!({"anomaly": {}}),
-            "this service takes in events",
+            "this service ingests events",
         ),
         (
             "metrics",
             json!({"metricThreshold": {}}),
-            "this service takes in events",
+            "this service ingests events",
         ),
     ];
     for (case, definition, says) in cases {

@@ -330,3 +330,90 @@ fn the_sandbox_of_the_unit_is_tight() {
         Err(_) => eprintln!("skipped: there is no systemd-analyze here"),
     }
 }
+
+#[test]
+fn what_a_service_makes_is_for_its_owner_alone_whatever_is_inherited() {
+    if Engine::only_in_a_folder() {
+        return;
+    }
+    let mut world = World::under("sh", &["-c", "umask 0; exec \"$@\"", "sh"]);
+    assert!(world.terminate().success());
+    let mut seen = Vec::new();
+    for entry in fs::read_dir(world.data_dir()).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        let name = entry.file_name().into_string().unwrap();
+        assert_eq!(mode & 0o077, 0, "{name}: {mode:o}");
+        seen.push(name);
+    }
+    for name in [
+        "addresses.json",
+        "format",
+        "secret.key",
+        "store.redb",
+        "admin.key",
+    ] {
+        assert!(seen.iter().any(|it| it == name), "{name}: {seen:?}");
+    }
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_is_refused_and_not_waited_for() {
+    if Engine::only_in_a_folder() {
+        return;
+    }
+    let mut world = World::start();
+    assert!(world.terminate().success());
+    let data_dir = world.data_dir();
+    let pipe = |path: &Path| {
+        let made = Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    };
+    let start = || {
+        let mut serve = process::command(world.folder(), ["serve", "--config"]);
+        serve.arg(world.folder().join("bellwether.toml"));
+        // What waits for the pipe would be ended by this, and say nothing.
+        let mut limited = Command::new("timeout");
+        limited.args(["--signal=KILL", "20"]);
+        limited.arg(serve.get_program()).args(serve.get_args());
+        for (name, value) in serve.get_envs() {
+            match value {
+                Some(value) => limited.env(name, value),
+                None => limited.env_remove(name),
+            };
+        }
+        stdout(limited)
+    };
+    let names = [
+        "format",
+        "addresses.json",
+        "secret.key",
+        "admin.key",
+        "store.redb",
+        "store.log.0",
+        "store.sums",
+        "store.journal",
+        "lock",
+    ];
+    for name in names {
+        let path = data_dir.join(name);
+        let kept = fs::read(&path).ok();
+        drop(fs::remove_file(&path));
+        pipe(&path);
+        let (code, _, said) = start();
+        assert!(
+            code > 0 && said.contains("plain file"),
+            "{name}: {code} {said}"
+        );
+        fs::remove_file(&path).unwrap();
+        if let Some(kept) = kept {
+            fs::write(&path, kept).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+    }
+    let settings = world.folder().join("bellwether.toml");
+    fs::rename(&settings, world.folder().join("kept.toml")).unwrap();
+    pipe(&settings);
+    let (code, _, said) = start();
+    assert!(code > 0 && said.contains("plain file"), "{code} {said}");
+}

@@ -1,6 +1,14 @@
 //! Clients that are kept to a part of what their role may.
 
-use bellwether_tests::{eventually::eventually, process::run, rest::Rest, world::World};
+use std::collections::BTreeMap;
+
+use bellwether_tests::{
+    eventually::eventually,
+    process::run,
+    receiver::Receiver,
+    rest::{Answer, Rest},
+    world::World,
+};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -106,4 +114,334 @@ async fn a_sender_that_is_kept_to_sources_sends_events_of_these_alone() {
     let event = json!({ "specversion": "1.0", "id": "1", "type": "job", "source": "web" });
     let answer = rest.post("/v1/intake/cloudevents", &event).await;
     assert!(!answer.status.is_success(), "{}", answer.text());
+}
+
+const SILENCES: &str = "/v1/notification/silences";
+const INHIBITIONS: &str = "/v1/notification/inhibitions";
+const RULES: &str = "/v1/notification/rules";
+const DESTINATIONS: &str = "/v1/notification/destinations";
+const DELIVERIES: &str = "/v1/notification/deliveries";
+
+/// Two teams, each with a trigger, a destination and a rule that groups; and an event of each that was
+/// delivered, beside one that no rule is about and that names the team.
+async fn two_teams(admin: &Rest, receiver: &Receiver) -> BTreeMap<&'static str, String> {
+    for (name, word, tag) in [("ours", "disk", "team:db"), ("theirs", "page", "team:web")] {
+        let tagged = |mut draft: Value| {
+            draft["tags"] = json!([tag]);
+            draft
+        };
+        let trigger = tagged(samples::trigger(name, word));
+        admin.post(TRIGGERS, &trigger).await.ok();
+        let destination = tagged(samples::webhook(name, &receiver.url(&format!("/{name}"))));
+        admin.post(DESTINATIONS, &destination).await.ok();
+        let mut rule = tagged(samples::rule(name, name, name, ""));
+        rule["group"] = json!({"by": ["name"], "wait": "0s"});
+        admin.post(RULES, &rule).await.ok();
+    }
+    let mut named = samples::event("calm", "c", "SEVERITY_INFO", "all is well");
+    named["dimensions"]["team"] = json!("db");
+    let events = [
+        samples::event("full", "a", "SEVERITY_ERROR", "disk is full"),
+        samples::event("slow", "b", "SEVERITY_ERROR", "page is slow"),
+        named,
+    ];
+    let sent = samples::events(&events);
+    admin.post("/v1/data-receiver/events", &sent).await.ok();
+    eventually("a message of each team", async || {
+        let sent = admin
+            .get(&format!("{DELIVERIES}?states=DELIVERED"))
+            .await
+            .ok();
+        (sent["deliveries"].as_array()?.len() == 2).then_some(())
+    })
+    .await;
+    let mut ids = BTreeMap::new();
+    for (key, name) in [("ours", "full"), ("theirs", "slow"), ("named", "calm")] {
+        let search = json!({"query": {"filter": format!("name={name}")}});
+        let found = admin.post("/v1/events:search", &search).await.ok();
+        ids.insert(key, found["results"][0]["id"].as_str().unwrap().to_owned());
+    }
+    ids
+}
+
+fn silence(name: &str, covers: &Value) -> Value {
+    let mut silence = json!({
+        "name": name,
+        "tags": ["team:db"],
+        "reason": "kernel update",
+        "span": {"endTime": samples::in_seconds(600)},
+    });
+    let members = silence.as_object_mut().unwrap();
+    members.extend(covers.as_object().unwrap().clone());
+    silence
+}
+
+fn inhibition(name: &str, target: &str) -> Value {
+    json!({
+        "name": name,
+        "tags": ["team:db"],
+        "enabled": true,
+        "sourceFilter": "name=host-down",
+        "targetFilter": target,
+        "equal": [{"source": "host"}],
+    })
+}
+
+/// Makes each of them, checks it, edits a stored one into it, and applies it as a document.
+async fn made_in_every_way(db: &Rest, all: &str, word: &str, draft: &Value) -> Vec<Answer> {
+    let broad = if all == SILENCES {
+        "?allowBroad=true"
+    } else {
+        ""
+    };
+    let checked = if all == SILENCES {
+        "&validateOnly=true"
+    } else {
+        "?validateOnly=true"
+    };
+    let mut edit = draft.clone();
+    edit["name"] = json!("kept");
+    let mut answers = vec![
+        db.post(&format!("{all}{broad}{checked}"), draft).await,
+        db.put(&format!("{all}/kept{broad}"), &edit).await,
+        db.post(&format!("{all}{broad}"), draft).await,
+    ];
+    if all != SILENCES {
+        let documents = json!({"documents": [{ word: draft }]});
+        answers.push(db.post("/v1/config:apply", &documents).await);
+    }
+    answers
+}
+
+#[expect(clippy::too_many_lines, reason = "a table")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_is_kept_to_tags_holds_back_and_notifies_nobody_else() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let admin = world.rest();
+    two_teams(&admin, &receiver).await;
+    let key = client(&world, "db", "editor", &["--scope-tag", "team:db"]);
+    let db = world.rest().with_key(Some(&key));
+    let rule = |name: &str, destinations: &[&str]| {
+        let mut rule = samples::rule(name, "theirs", "ours", "");
+        rule["tags"] = json!(["team:db"]);
+        rule["destinationNames"] = json!(destinations);
+        rule
+    };
+    let kept = [
+        (SILENCES, silence("kept", &json!({"ruleNames": ["ours"]}))),
+        (INHIBITIONS, inhibition("kept", "name=full and team=db")),
+        (RULES, rule("kept", &["ours"])),
+    ];
+    for (all, draft) in kept {
+        db.post(all, &draft).await.ok();
+    }
+    // What is asked for, and the words that the refusal names it by; none where it is allowed.
+    let table = [
+        (
+            SILENCES,
+            silence("s1", &json!({"ruleNames": ["theirs"]})),
+            "rule `theirs`",
+        ),
+        (
+            SILENCES,
+            silence("s2", &json!({"ruleNames": ["ours", "theirs"]})),
+            "rule `theirs`",
+        ),
+        (
+            SILENCES,
+            silence("s3", &json!({"filter": "severity>=debug"})),
+            "`team` = `db`",
+        ),
+        (
+            SILENCES,
+            silence("s4", &json!({"filter": "team=web"})),
+            "query",
+        ),
+        (
+            SILENCES,
+            silence("s5", &json!({"filter": "team=db or host=b"})),
+            "query",
+        ),
+        (
+            SILENCES,
+            silence("s6", &json!({"filter": "not team=web"})),
+            "query",
+        ),
+        (
+            SILENCES,
+            silence("s7", &json!({"filter": "team=db", "ruleNames": ["theirs"]})),
+            "rule `theirs`",
+        ),
+        (SILENCES, silence("s8", &json!({"ruleNames": ["ours"]})), ""),
+        (
+            SILENCES,
+            silence("s9", &json!({"filter": "team=db and host=a"})),
+            "",
+        ),
+        (
+            SILENCES,
+            silence("s10", &json!({"filter": "host=a", "ruleNames": ["ours"]})),
+            "",
+        ),
+        (INHIBITIONS, inhibition("i1", "severity>=debug"), "target"),
+        (INHIBITIONS, inhibition("i2", "name=slow"), "target"),
+        (INHIBITIONS, inhibition("i3", "team=db"), ""),
+        (RULES, rule("r1", &["theirs"]), "destination `theirs`"),
+        (
+            RULES,
+            rule("r2", &["ours", "theirs"]),
+            "destination `theirs`",
+        ),
+        (RULES, rule("r3", &["ours"]), ""),
+    ];
+    for (all, draft, named) in table {
+        let word = all.rsplit('/').next().unwrap().trim_end_matches('s');
+        for answer in made_in_every_way(&db, all, word, &draft).await {
+            let text = answer.text();
+            if named.is_empty() {
+                assert_eq!(answer.status, 200, "{draft}: {text}");
+            } else {
+                assert_eq!(
+                    (answer.status.as_u16(), answer.code()),
+                    (403, 7),
+                    "{draft}: {text}"
+                );
+                assert!(
+                    text.contains(named) && text.contains("team:db"),
+                    "{draft}: {text}"
+                );
+            }
+        }
+    }
+    // A destination that an administrator gave the rule stays with it.
+    admin
+        .put(&format!("{RULES}/kept"), &rule("kept", &["ours", "theirs"]))
+        .await
+        .ok();
+    let mut edit = rule("kept", &["theirs"]);
+    edit["description"] = json!("edited");
+    db.put(&format!("{RULES}/kept"), &edit).await.ok();
+    // One that is kept to nothing makes what it likes.
+    let broad = silence("broad", &json!({"filter": "severity>=debug"}));
+    admin
+        .post(&format!("{SILENCES}?allowBroad=true"), &broad)
+        .await
+        .ok();
+}
+
+#[expect(clippy::too_many_lines, reason = "a table")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_is_kept_to_tags_acts_on_what_belongs_to_them() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let admin = world.rest();
+    let events = two_teams(&admin, &receiver).await;
+    let key = client(&world, "db", "operator", &["--scope-tag", "team:db"]);
+    let db = world.rest().with_key(Some(&key));
+    let delivery = async |rule: &str| {
+        let list = admin
+            .get(&format!("{DELIVERIES}?ruleNames={rule}"))
+            .await
+            .ok();
+        list["deliveries"][0]["id"].as_str().unwrap().to_owned()
+    };
+    let group = async |rule: &str| {
+        let list = admin
+            .get(&format!("/v1/notification/groups?ruleNames={rule}"))
+            .await;
+        list.ok()["groups"][0]["id"].as_str().unwrap().to_owned()
+    };
+    let (own, other) = (delivery("ours").await, delivery("theirs").await);
+    let hook = json!({"webhook": {"url": receiver.url("/new")}});
+    let test = format!("{DESTINATIONS}:test");
+    let table = [
+        (format!("{DESTINATIONS}/theirs:pause"), json!({}), false),
+        (format!("{DESTINATIONS}/theirs:resume"), json!({}), false),
+        (test.clone(), json!({"name": "theirs"}), false),
+        (test.clone(), json!({"name": "theirs", "type": hook}), false),
+        (format!("{DELIVERIES}/{other}:retry"), json!({}), false),
+        (format!("{DELIVERIES}/{other}:cancel"), json!({}), false),
+        (
+            format!("{DELIVERIES}:retry"),
+            json!({"ids": [own, other]}),
+            false,
+        ),
+        (
+            format!("{DELIVERIES}:retry"),
+            json!({"filter": {"states": ["DELIVERED"]}}),
+            false,
+        ),
+        (
+            format!("{DELIVERIES}:cancel"),
+            json!({"filter": {"ruleNames": ["theirs"], "states": ["DELIVERED"]}}),
+            false,
+        ),
+        (
+            format!("/v1/notification/groups/{}:status", group("theirs").await),
+            json!({"acknowledged": true}),
+            false,
+        ),
+        (format!("{DESTINATIONS}/ours:pause"), json!({}), true),
+        (format!("{DESTINATIONS}/ours:resume"), json!({}), true),
+        (test.clone(), json!({"name": "ours"}), true),
+        (test, json!({"name": "new", "type": hook}), true),
+        (format!("{DELIVERIES}/{own}:retry"), json!({}), true),
+        (
+            format!("{DELIVERIES}:cancel"),
+            json!({"filter": {"ruleNames": ["ours"]}}),
+            true,
+        ),
+        (
+            format!("/v1/notification/groups/{}:status", group("ours").await),
+            json!({"acknowledged": true}),
+            true,
+        ),
+    ];
+    for (path, body, is_allowed) in table {
+        let answer = db.post(&path, &body).await;
+        let text = answer.text();
+        if is_allowed {
+            assert_eq!(answer.status, 200, "{path} {body}: {text}");
+        } else {
+            assert_eq!(
+                (answer.status.as_u16(), answer.code()),
+                (403, 7),
+                "{path} {body}: {text}"
+            );
+            assert!(text.contains("team:db"), "{path} {body}: {text}");
+        }
+    }
+    for (whose, is_allowed) in [("ours", true), ("named", true), ("theirs", false)] {
+        let id = &events[whose];
+        let status = json!({"statuses": [{"eventId": id, "acknowledged": true}]});
+        let note = json!({"annotations": [{"eventId": id, "annotation": "seen"}]});
+        for (path, body, list) in [
+            ("/v1/event-management/status", status, "statusResponses"),
+            ("/v1/event-management/annotate", note, "annotationResponses"),
+        ] {
+            let answer = db.post(path, &body).await;
+            let text = answer.text();
+            let item = &answer.json()[list][0];
+            assert_eq!(item["success"], is_allowed, "{path} {whose}: {text}");
+            assert!(
+                is_allowed || text.contains("team:db"),
+                "{path} {whose}: {text}"
+            );
+        }
+    }
+    // Nothing of theirs changed, and nothing was sent to them again.
+    let theirs = admin
+        .get(&format!("/v1/events/{}", events["theirs"]))
+        .await
+        .ok();
+    assert_eq!(
+        theirs["result"]["occurrences"][0]["acknowledged"], false,
+        "{theirs}"
+    );
+    let to_them = receiver
+        .received()
+        .into_iter()
+        .filter(|it| it.path == "/theirs");
+    assert_eq!(to_them.count(), 1);
 }

@@ -125,19 +125,20 @@ fn the_console_knows_the_wire_only() {
 }
 
 /// The modules of the backend, and those that each may look into.
-const MODULE_ARROWS: [(&str, &[&str]); 20] = [
+const MODULE_ARROWS: [(&str, &[&str]); 21] = [
     ("clock", &[]),
     ("error", &[]),
     ("limits", &[]),
     ("metrics", &[]),
     ("secret", &[]),
+    ("scan", &["error", "limits"]),
     ("domain", &["limits", "secret"]),
-    ("config", &["secret"]),
+    ("config", &["limits", "secret"]),
     ("trace", &["domain"]),
     ("oidc", &["clock", "config", "domain", "error", "limits"]),
     ("template", &["domain", "error", "limits"]),
     ("calendar", &["domain", "limits"]),
-    ("matching", &["domain", "error", "limits"]),
+    ("matching", &["domain", "error", "limits", "scan"]),
     ("decide", &["calendar", "domain", "limits", "matching"]),
     ("message", &["domain", "error", "limits", "template"]),
     (
@@ -165,6 +166,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 20] = [
             "matching",
             "message",
             "metrics",
+            "scan",
             "store",
             "template",
             "trace",
@@ -187,7 +189,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 20] = [
         "rpc",
         &[
             "calendar", "clock", "config", "decide", "domain", "error", "limits", "matching",
-            "message", "metrics", "oidc", "ops", "store", "trace",
+            "message", "metrics", "oidc", "ops", "scan", "store", "trace",
         ],
     ),
     (
@@ -206,6 +208,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 20] = [
             "oidc",
             "ops",
             "rpc",
+            "scan",
             "store",
         ],
     ),
@@ -225,7 +228,9 @@ fn the_modules_of_the_backend_look_into_each_other_only_along_the_arrows() {
 }
 
 /// What all modules of the backend may look into, and the picture leaves out.
-const LEAVES: [&str; 6] = ["clock", "config", "error", "limits", "metrics", "secret"];
+const LEAVES: [&str; 7] = [
+    "clock", "config", "error", "limits", "metrics", "scan", "secret",
+];
 
 #[test]
 fn the_picture_of_the_backend_shows_its_modules_and_the_arrows_they_keep_to() {

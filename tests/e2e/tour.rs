@@ -43,18 +43,17 @@ async fn a_destination_is_tested_and_saved(guide: &mut Guide) {
     guide.sees(&["● connected", "First steps", "→ Add a destination"]);
     guide.page(
         "A new service",
-        "Nothing is there yet. The overview says what there is to do, and `Enter` begins with the \
-         first of it.",
+        "The service is empty. The overview lists the first steps; `Enter` starts the first one.",
     );
 
     let hook = guide.receiver.url("/hook");
     guide.press(ENTER).press(ENTER).sees(&["New destination"]);
     guide.press("on-call").press(TAB).press(TAB).press(&hook);
-    guide.sees(&["on-call", &hook, "the service finds nothing wrong"]);
+    guide.sees(&["on-call", &hook, "Valid"]);
     guide.page(
         "A destination",
-        "A name and an address are enough for a webhook. The service checks what is typed in each \
-         pause; nothing is stored yet.",
+        "A webhook needs a name and a URL. The service validates the form while you type; nothing \
+         is stored yet.",
     );
 
     guide.press(TEST).sees(&["DELIVERED", "200 OK"]);
@@ -63,8 +62,8 @@ async fn a_destination_is_tested_and_saved(guide: &mut Guide) {
     assert_eq!(stored["totalSize"], 0, "{stored}");
     guide.page(
         "Tested before it is saved",
-        "`Ctrl-T` in the form sends a real message. The verdict stands first, then everything that \
-         was sent and answered. `Esc` leads back to the form, where all is as it was typed.",
+        "`Ctrl-T` in the form sends a real message and shows the result, the request and the \
+         response. `Esc` returns to the form.",
     );
 
     guide.press(ESC).sees(&["New destination", &hook]);
@@ -73,7 +72,7 @@ async fn a_destination_is_tested_and_saved(guide: &mut Guide) {
         .sees(&["Create destination on-call?", "[ No ]"]);
     guide.page(
         "What will change",
-        "Nothing is changed for good without this question. Its answer is No until somebody says `y`.",
+        "Permanent changes ask first. The default answer is No; `y` confirms.",
     );
 
     guide
@@ -81,7 +80,7 @@ async fn a_destination_is_tested_and_saved(guide: &mut Guide) {
         .sees(&["✓ destination on-call created; next: send an event"]);
     guide.page(
         "Saved",
-        "The list shows it with its health, and the line below says what comes next.",
+        "The list shows it with its health, and the line below suggests the next step.",
     );
 }
 
@@ -91,7 +90,7 @@ async fn a_trigger_is_made_of_a_real_event(guide: &mut Guide) {
         .sees(&["No events here yet", "curl http://127.0.0.1:"]);
     guide.page(
         "Where events come from",
-        "The command is complete, with the address and the key of this service; `y` copies it.",
+        "A complete command with address and key of this service; `y` copies it.",
     );
     let address = guide.rest_address();
     guide.press("y").sees(&["copied the command"]);
@@ -105,25 +104,23 @@ async fn a_trigger_is_made_of_a_real_event(guide: &mut Guide) {
     guide.sees(&["1/1", "disk is full"]).press("g");
     guide.page(
         "An event",
-        "It is on the screen as soon as the service has it.",
+        "It appears as soon as the service has accepted it.",
     );
 
     guide.press("T").sees(&["New trigger", "dimensions.host"]);
-    guide
-        .press("disk-full")
-        .sees(&["disk-full", "the service finds nothing wrong"]);
+    guide.press("disk-full").sees(&["disk-full", "Valid"]);
     guide.page(
-        "A trigger made of it",
-        "`T` takes the event's name and dimensions as the query. Clauses are added, negated and \
-         removed here; names of fields are completed.",
+        "A trigger from the event",
+        "`T` starts a trigger with the event's name and dimensions as its query. Add, negate and \
+         remove conditions here; field names are completed.",
     );
 
     guide
         .press(TEST)
         .sees(&["would have matched 1 occurrence in the last 24 h"]);
     guide.page(
-        "Tried on what is stored",
-        "Before it is saved, it is known what it would have matched.",
+        "Tried on stored events",
+        "See what it would have matched before you save it.",
     );
 
     guide.press(ESC).sees(&["New trigger", "unsaved"]);
@@ -155,11 +152,11 @@ fn a_rule_is_previewed_and_enabled(guide: &mut Guide) {
         .press("{{event.summary}} on {{event.dimensions.host}}")
         .press(TAB)
         .press(" ");
-    guide.sees(&["[x] yes", "the service finds nothing wrong"]);
+    guide.sees(&["[x] yes", "Valid"]);
     guide.page(
         "A rule",
-        "It joins triggers to destinations, chosen from the stored ones, with a message. With \
-         updates, those who were told also hear of the end.",
+        "A rule connects triggers to destinations with a message. With updates enabled, receivers \
+         of the opening also get the closing.",
     );
 
     guide
@@ -169,15 +166,15 @@ fn a_rule_is_previewed_and_enabled(guide: &mut Guide) {
         .press("v")
         .sees(&["Which event is it to be?", "disk is full"]);
     guide.page(
-        "On which event to preview",
-        "`v` takes a stored event in place of the sample.",
+        "Choose an event for the preview",
+        "`v` uses a stored event instead of the sample.",
     );
     guide
         .press(ENTER)
         .sees(&["message          disk is full on db-1"]);
     guide.page(
         "The message before it is sent",
-        "What each destination would get, byte for byte.",
+        "The exact message for each destination.",
     );
 
     guide.press(ESC).sees(&["New rule", "unsaved"]);
@@ -190,18 +187,21 @@ fn a_rule_is_previewed_and_enabled(guide: &mut Guide) {
         .sees(&["✓ rule tell-us enabled", "U undoes it"]);
     guide.page(
         "Enabled",
-        "A rule notifies nobody until it is switched on. What can be taken back is not asked about: \
-         `U` undoes it.",
+        "A rule notifies only while it is enabled. Reversible changes do not ask: `U` undoes them.",
     );
-    assert_eq!(guide.receiver.received().len(), 1, "nobody was told so far");
+    assert_eq!(
+        guide.receiver.received().len(),
+        1,
+        "no message was sent so far"
+    );
 }
 
 async fn the_next_event_is_told_of_and_explained(guide: &mut Guide) {
     guide.happens("SEVERITY_CRITICAL", "disk is gone").await;
-    let told = guide.is_notified(2).await;
+    let message = guide.is_notified(2).await;
     guide.all_has_ended().await;
-    assert_eq!(told.json()["rule"]["message"], "disk is gone on db-1");
-    assert_eq!(told.json()["clear"], false);
+    assert_eq!(message.json()["rule"]["message"], "disk is gone on db-1");
+    assert_eq!(message.json()["clear"], false);
 
     guide.press("2").sees(&["disk is gone"]).press("x");
     guide.sees(&[
@@ -210,49 +210,46 @@ async fn the_next_event_is_told_of_and_explained(guide: &mut Guide) {
         "delivery to on-call  delivered",
     ]);
     guide.page(
-        "Why it was told",
-        "The next event matched and the receiver has its message. `x` on the event explains every \
-         rule: clause by clause with the value found, each gate, each delivery and attempt.",
+        "Why it notified",
+        "The next event matched, and the receiver has the message. `x` on the event explains every \
+         rule: each condition with the actual value, each gate, each delivery and attempt.",
     );
 
     guide.press("6").sees(&["Decided", "1/2"]).press(ENTER);
     guide.sees(&["Deliveries ›", "status 200"]);
     guide.page(
-        "What was sent",
-        "Every attempt of every delivery with its request and its answer; secrets are masked.",
+        "Attempts",
+        "Every attempt of every delivery with request and response; secrets are masked.",
     );
 }
 
 async fn its_end_is_told_as_well(guide: &mut Guide) {
     guide.press("2").sees(&["disk is gone"]).press("a");
     guide.sees(&["✓ acknowledged"]);
-    let told = guide.is_notified(3).await;
-    assert_eq!(told.json()["event"]["acknowledged"], true);
+    let message = guide.is_notified(3).await;
+    assert_eq!(message.json()["event"]["acknowledged"], true);
 
     guide
         .press("c")
         .sees(&["Close this occurrence?", "disk is gone"]);
-    guide.page(
-        "It is over",
-        "`a` says that somebody looks at it, `c` that it has ended.",
-    );
+    guide.page("Closed", "`a` acknowledges the event, `c` closes it.");
     guide.press("y").sees(&["✓ closed", "No open events"]);
-    let told = guide.is_notified(4).await;
-    assert_eq!(told.json()["clear"], true);
-    assert_eq!(told.json()["event"]["status"], 3);
+    let message = guide.is_notified(4).await;
+    assert_eq!(message.json()["clear"], true);
+    assert_eq!(message.json()["event"]["status"], 3);
 
     guide.all_has_ended().await;
     guide.press("6").sees(&["3/4", "tell-us (up"]);
     guide.page(
-        "Who was told of what",
-        "The test, the message, and the two updates that ended it.",
+        "Deliveries",
+        "The test, the opening, and two updates: acknowledged and closed.",
     );
     guide
         .press("8")
         .sees(&["Map", "disk-full", "tell-us", "on-call"]);
     guide.page(
-        "The whole of it",
-        "What feeds what; anything unused would be marked.",
+        "The map",
+        "Which trigger feeds which rule and destination. Unused ones would be marked.",
     );
 }
 

@@ -149,7 +149,7 @@ async fn told_survived_and_made_up_for(weather: Weather) {
     assert!(screen.contains("not connected"), "{screen}");
     assert!(!screen.contains("it is cedar"), "{screen}");
     console.press("4n");
-    console.shows(&["New destination", "nothing typed is lost"]);
+    console.shows(&["New destination", "nothing is lost"]);
     console.press("while-away");
 
     proxy.set(Weather::Fair);

@@ -109,6 +109,9 @@ def decide(definitions, event, occurrence, before, by_sender=False):
     """Notes whom a change of the occurrence notifies. `before` is None when it is new."""
     if occurrence.status == OPEN:
         occurrence.was_open = True
+    # An acknowledgement after the closing notifies nobody.
+    if before and before.status == CLOSED and occurrence.status == CLOSED and not by_sender:
+        return
     for rule in definitions.all_rules():
         decide_for(rule, definitions, event, occurrence, before, by_sender)
 

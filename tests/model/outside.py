@@ -11,6 +11,10 @@ import threading
 import time
 
 
+# What only an answer to a list of items has.
+ITEMS = {"failed", "annotationResponses", "statusResponses"}
+
+
 class Refused(Exception):
     """An answer other than 200."""
 
@@ -97,9 +101,13 @@ class Client:
             self.connection.close()
             self.connection = None
             raise Cut from error
+        body = json.loads(text)
+        # A list of which every item is refused is answered with its items.
+        if answer.status == 400 and not ITEMS.isdisjoint(body):
+            return body
         if answer.status != 200:
-            raise Refused(answer.status, json.loads(text))
-        return json.loads(text)
+            raise Refused(answer.status, body)
+        return body
 
 
 class Receiver:

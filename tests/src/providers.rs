@@ -4,6 +4,8 @@
 //! took and what it refused. On demand it misbehaves as providers and networks do.
 
 pub mod certificates;
+pub mod connections;
+pub mod incidents;
 pub mod mail;
 pub mod msteams;
 pub mod pagerduty;

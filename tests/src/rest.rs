@@ -135,6 +135,16 @@ impl Answer {
         self.json()
     }
 
+    /// The body of an answer to a list of which every item was refused, as JSON.
+    ///
+    /// # Panics
+    /// When the status is not 400, or the body has no code.
+    pub fn refused(&self) -> Value {
+        assert_eq!(self.status, 400, "{}", self.text());
+        assert_eq!(self.code(), 3);
+        self.json()
+    }
+
     /// The gRPC code of a refusal.
     ///
     /// # Panics

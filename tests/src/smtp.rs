@@ -92,7 +92,7 @@ async fn converse(stream: TcpStream, mails: &Mutex<Vec<Mail>>) -> std::io::Resul
                 "250 ok"
             }
             "DATA" => {
-                writer.write_all(b"354 go on\r\n").await?;
+                writer.write_all(b"354 continue\r\n").await?;
                 let mut data = String::new();
                 while let Some(line) = lines.next_line().await? {
                     if line == "." {

@@ -166,6 +166,11 @@ async fn over_rest(
         return Ok(answer.json());
     }
     let problem = answer.json();
+    // A list of which every item is refused is answered with its items, as over gRPC.
+    let items = ["failed", "annotationResponses", "statusResponses"];
+    if answer.status == 400 && items.iter().any(|it| problem.get(*it).is_some()) {
+        return Ok(problem);
+    }
     let code = problem["code"]
         .as_i64()
         .and_then(|code| i32::try_from(code).ok());

@@ -90,10 +90,18 @@ impl World {
     /// # Panics
     /// When the service does not start.
     pub fn with_descriptors(limit: usize) -> Self {
+        Self::under("prlimit", &[format!("--nofile={limit}:{limit}").as_str()])
+    }
+
+    /// Like [`World::start`], by a program that runs the command it is given behind its arguments.
+    ///
+    /// # Panics
+    /// When the service does not start.
+    pub fn under(program: &str, arguments: &[&str]) -> Self {
         let mut world = Self::laid_out("", Path::new(""));
         let serve = process::command(world.folder.path(), ["serve"]);
-        let mut limited = std::process::Command::new("prlimit");
-        limited.arg(format!("--nofile={limit}:{limit}"));
+        let mut limited = std::process::Command::new(program);
+        limited.args(arguments);
         limited.arg(serve.get_program()).args(serve.get_args());
         for (name, value) in serve.get_envs() {
             match value {

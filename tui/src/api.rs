@@ -80,9 +80,15 @@ impl ConfigKind {
         kinds.filter(is_configuration).map(Self)
     }
 
-    /// The kind of that word, in the singular or the plural.
+    /// The kind of that word, in the singular or the plural, in any letter case and with or without what
+    /// separates its words: `intake mapping`, `IntakeMapping`, `intake-mapping`.
     pub fn find(word: &str) -> Option<Self> {
-        Self::all().find(|kind| [kind.word(), kind.plural()].contains(&word))
+        let bare = |word: &str| {
+            let letters = word.chars().filter(|c| !matches!(c, ' ' | '-' | '_'));
+            letters.collect::<String>().to_lowercase()
+        };
+        let word = bare(word);
+        Self::all().find(|kind| [kind.word(), kind.plural()].map(bare).contains(&word))
     }
 
     /// The word for one of them, in lower case.
@@ -207,8 +213,8 @@ impl Api {
         let answer = match call.await {
             Ok(answer) => answer.map_err(|status| failure(&status))?,
             Err(_elapsed) => {
-                let told = "no answer in time; the events may have been taken";
-                return Err(Failure::new(FailureKind::TimedOut, told).into());
+                let words = "no answer in time; the events may have been taken";
+                return Err(Failure::new(FailureKind::TimedOut, words).into());
             }
         };
         let text = json::to_json(&answer.into_inner()).map_err(|error| unfit(&error))?;

@@ -2,77 +2,40 @@
 
 use std::fmt::Write;
 
+use bellwether_proto::text::{Seen, seen};
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 const TAB_STOP: usize = 4;
-/// Combining marks drawn on one character; more would run over the lines above and below.
-const MARKS: usize = 4;
 
-/// The text on one line: tabs expanded, line ends, control, bidi and zero-width characters shown
-/// as marks.
+/// The text on one line: tabs expanded, line ends, control, bidi and invisible characters shown as marks,
+/// combining marks beyond what one character bears left out.
 pub(crate) fn clean(text: &str) -> String {
     if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return text.to_owned();
     }
     let mut out = String::with_capacity(text.len() + 8);
-    for grapheme in text.graphemes(true) {
-        clean_grapheme(grapheme, &mut out);
-    }
-    out
-}
-
-fn clean_grapheme(grapheme: &str, out: &mut String) {
-    let joined = is_emoji_sequence(grapheme);
-    let mut marks = 0;
-    for char in grapheme.chars() {
-        match char {
-            '\t' => {
-                let column = width(out);
+    let mut chars = seen(text).peekable();
+    while let Some((char, seen)) = chars.next() {
+        match (char, seen) {
+            ('\t', _) => {
+                let column = width(&out);
                 out.extend(std::iter::repeat_n(' ', TAB_STOP - column % TAB_STOP));
             }
-            '\r' if grapheme == "\r\n" => {}
-            '\n' => out.push('⏎'),
-            '\u{7f}' => out.push('␡'),
-            '\0'..='\u{1f}' => {
+            ('\r', _) if chars.peek().is_some_and(|(next, _)| *next == '\n') => {}
+            ('\n', _) => out.push('⏎'),
+            ('\u{7f}', _) => out.push('␡'),
+            ('\0'..='\u{1f}', _) => {
                 out.push(char::from_u32(0x2400 + u32::from(char)).unwrap_or('␀'));
             }
-            '\u{200d}' | '\u{fe0e}' | '\u{fe0f}' | '\u{20e3}' if joined => out.push(char),
-            _ if is_hidden(char) => {
+            (_, Seen::Hidden) => {
                 let _infallible = write!(out, "‹{:04X}›", u32::from(char));
             }
-            _ if char.width() == Some(0) && !joined => {
-                marks += 1;
-                if marks <= MARKS {
-                    out.push(char);
-                }
-            }
-            _ => out.push(char),
+            (_, Seen::Surplus) => {}
+            (_, Seen::Plain) => out.push(char),
         }
     }
-}
-
-/// Characters that leave no ink or reorder what is around them.
-fn is_hidden(char: char) -> bool {
-    matches!(char,
-        '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// Whether joiners and variation selectors inside are part of one picture.
-fn is_emoji_sequence(grapheme: &str) -> bool {
-    let mut chars = grapheme.chars();
-    let first = chars.next();
-    let starts = first.is_some_and(|char| {
-        matches!(u32::from(char), 0x203c | 0x2049 | 0x2122 | 0x2139 | 0x2190..=0x2bff | 0x1f000..=0x1faff)
-            || char.is_ascii_digit()
-            || matches!(char, '#' | '*' | '©' | '®')
-    });
-    starts
-        && chars.clone().next().is_some()
-        && chars.next_back().is_some_and(|char| char != '\u{200d}')
+    out
 }
 
 /// The text as a part of the path of an address.
@@ -204,6 +167,12 @@ mod tests {
             ("👩\u{200d}🚒", "👩\u{200d}🚒"),
             ("über", "über"),
             ("数据库", "数据库"),
+            ("क्\u{200d}ष", "क्\u{200d}ष"),
+            ("a\u{3164}b", "a‹3164›b"),
+            ("a\u{34f}b", "a‹034F›b"),
+            ("a\u{180b}b", "a‹180B›b"),
+            ("a\u{1bca0}b", "a‹1BCA0›b"),
+            ("a\u{1d173}b", "a‹1D173›b"),
         ];
         for (text, shown) in cases {
             assert_eq!(clean(text), shown, "{text:?}");
@@ -212,8 +181,11 @@ mod tests {
 
     #[test]
     fn combining_marks_are_bounded() {
-        let flood = format!("e{}", "\u{301}".repeat(200));
-        assert!(clean(&flood).chars().count() <= 1 + MARKS);
+        for base in ["e", "👍", "👩\u{200d}🚒"] {
+            let flood = format!("{base}{}", "\u{301}".repeat(200));
+            let most = base.chars().count() + bellwether_proto::text::MARKS_MAX;
+            assert!(clean(&flood).chars().count() <= most, "{base}");
+        }
     }
 
     #[test]

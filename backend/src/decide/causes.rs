@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::domain::{GroupKey, Occurrence, RecordId, inhibition::EqualValues};
+use crate::domain::{CauseMark, GroupKey, Occurrence, RecordId, inhibition::EqualValues};
 
 /// Where sources are found: the inhibition, and what its fields hold.
 pub type CauseKey = (RecordId, EqualValues);
@@ -57,10 +57,35 @@ struct Inner {
     known: BTreeMap<CauseKey, Vec<Arc<Occurrence>>>,
     /// What this decision made of occurrences, whatever is stored.
     decided: BTreeMap<RecordId, Arc<Occurrence>>,
+    /// The same by where they are found.
+    decided_under: BTreeMap<CauseKey, BTreeSet<RecordId>>,
     /// The inhibitions that these are, or were, sources of.
     decided_of: BTreeSet<RecordId>,
+    /// Those of them that are known as they are after the whole request that is decided.
+    foreseen: BTreeSet<RecordId>,
     groups: BTreeMap<GroupAsk, Option<GroupAt>>,
     wanted: Asked,
+}
+
+impl Inner {
+    fn decide(&mut self, occurrence: Occurrence) {
+        let key = occurrence.key;
+        let of = occurrence.causes.iter().map(|it| it.inhibition);
+        self.decided_of.extend(of);
+        for under in occurrence.causes.iter().map(CauseMark::key) {
+            self.decided_under.entry(under).or_default().insert(key);
+        }
+        let Some(before) = self.decided.insert(key, Arc::new(occurrence)) else {
+            return;
+        };
+        let after = &self.decided[&key].causes;
+        let is_gone = |it: &&CauseMark| !after.iter().any(|mark| mark.key() == it.key());
+        for mark in before.causes.iter().filter(is_gone) {
+            if let Some(keys) = self.decided_under.get_mut(&mark.key()) {
+                keys.remove(&key);
+            }
+        }
+    }
 }
 
 impl Causes {
@@ -84,11 +109,8 @@ impl Causes {
     /// Those that are found under a key.
     pub(super) fn of(&self, key: CauseKey) -> Vec<Arc<Occurrence>> {
         let mut inner = self.inner();
-        let is_under = |it: &Occurrence| {
-            let mut marks = it.causes.iter();
-            marks.any(|mark| (mark.inhibition, mark.values) == key)
-        };
-        let decided = inner.decided.values().filter(|it| is_under(it)).cloned();
+        let under = inner.decided_under.get(&key).into_iter().flatten();
+        let decided = under.filter_map(|it| inner.decided.get(it)).cloned();
         let mut found: Vec<_> = decided.collect();
         match inner.known.get(&key) {
             Some(known) => {
@@ -100,13 +122,26 @@ impl Causes {
         found
     }
 
-    /// Notes what a decision makes of an occurrence that is a source, or was one before.
+    /// Notes what a decision makes of an occurrence that is a source, or was one before. What is known
+    /// of it after the whole request stays.
     pub(super) fn decide(&self, occurrence: &Occurrence) {
-        let decided = Arc::new(occurrence.clone());
         let mut inner = self.inner();
-        let of = occurrence.causes.iter().map(|it| it.inhibition);
-        inner.decided_of.extend(of);
-        inner.decided.insert(occurrence.key, decided);
+        if !inner.foreseen.contains(&occurrence.key) {
+            inner.decide(occurrence.clone());
+        }
+    }
+
+    /// Begins to decide a request as a whole, after others.
+    pub fn begin_request(&self) {
+        self.inner().foreseen.clear();
+    }
+
+    /// Notes what the request that is decided makes of an occurrence that is a source, or was one
+    /// before.
+    pub fn foresee(&self, occurrence: Occurrence) {
+        let mut inner = self.inner();
+        inner.foreseen.insert(occurrence.key);
+        inner.decide(occurrence);
     }
 
     /// The group that is asked for; none when there is none.
@@ -123,8 +158,20 @@ impl Causes {
     pub fn begin_again(&self) -> Asked {
         let mut inner = self.inner();
         inner.decided.clear();
+        inner.decided_under.clear();
         inner.decided_of.clear();
+        inner.foreseen.clear();
         std::mem::take(&mut inner.wanted)
+    }
+
+    /// Has it found out before the decision of which of these inhibitions there are sources.
+    pub fn expect(&self, inhibitions: BTreeSet<RecordId>) {
+        self.inner().wanted.inhibitions = inhibitions;
+    }
+
+    /// The inhibitions of which it is known whether they have sources.
+    pub fn known(&self) -> BTreeSet<RecordId> {
+        self.inner().has_sources.keys().copied().collect()
     }
 
     /// Notes whether an inhibition has any source.

@@ -33,6 +33,8 @@ pub struct Sending<'a> {
     pub group: Option<&'a HeldBy>,
     /// Whether nobody takes the occurrence for open yet.
     pub is_opening: bool,
+    /// Whether it repeats what is open.
+    pub is_repeat: bool,
     /// Since when it is to be sent, in milliseconds since 1970.
     pub first_ms: i64,
     /// When it is decided, in milliseconds since 1970.

@@ -138,6 +138,11 @@ impl Inhibitions {
         &self.all
     }
 
+    /// Whether there is any.
+    pub fn is_any(&self) -> bool {
+        !self.all.is_empty()
+    }
+
     fn find<'a>(
         &'a self,
         set: Option<&'a TriggerSet<usize>>,
@@ -150,12 +155,7 @@ impl Inhibitions {
 
     /// Of which of them an occurrence is a source, or was so lately that they hold on.
     /// With `is_look`, what it held was decided anew before.
-    pub(super) fn marks(
-        &self,
-        occurrence: &Occurrence,
-        is_look: bool,
-        now_ms: i64,
-    ) -> Vec<CauseMark> {
+    pub fn marks(&self, occurrence: &Occurrence, is_look: bool, now_ms: i64) -> Vec<CauseMark> {
         let before = &occurrence.causes;
         if self.all.is_empty() && before.is_empty() {
             return Vec::new();

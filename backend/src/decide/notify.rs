@@ -128,6 +128,24 @@ struct News {
     last_notified: Option<LastNotified>,
 }
 
+/// What a rule is to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SendKind {
+    Opening,
+    Repeat,
+    Update,
+}
+
+impl SendKind {
+    fn of_news(is_opening: bool) -> Self {
+        if is_opening {
+            Self::Opening
+        } else {
+            Self::Update
+        }
+    }
+}
+
 /// Where what a rule notifies of stands to its groups.
 struct GroupPlace {
     /// Whether it was notified of with a group that is not over.
@@ -175,7 +193,7 @@ impl Writer<'_> {
                 flaps.or(group).into_iter().collect()
             } else {
                 let named = (entry.rule, &entry.rule_name);
-                self.held_by(named, is_opening, group.as_ref())
+                self.held_by(named, SendKind::of_news(is_opening), group.as_ref())
             };
             if !held_by.is_empty() {
                 let named = (entry.rule, &entry.rule_name);
@@ -324,8 +342,8 @@ impl Writer<'_> {
             (Some(grouping), _) => {
                 let shared = shared_values(grouping, self.occurrence);
                 let detail = match shared_text(&shared) {
-                    text if text.is_empty() => "the rule tells of all at once".to_owned(),
-                    text => format!("the rule tells of those with {text} at once"),
+                    text if text.is_empty() => "the rule sends one message for all".to_owned(),
+                    text => format!("the rule sends one message for those with {text}"),
                 };
                 HeldBy {
                     id: group_key(rule.id, rule.shadow, &shared),
@@ -384,13 +402,14 @@ impl Writer<'_> {
     fn held_by(
         &self,
         (rule, rule_name): (RecordId, &Name),
-        is_opening: bool,
+        kind: SendKind,
         group: Option<&HeldBy>,
     ) -> Vec<HeldBy> {
         if self.step.kind == StepKind::Release(rule) {
             return Vec::new();
         }
         let waited = self.waiting.before(rule).filter(|it| it.is_opening);
+        let is_closed = self.occurrence.status == Status::Closed;
         let sending = Sending {
             rule_name,
             rule: self.snapshot.rule(rule),
@@ -401,7 +420,8 @@ impl Writer<'_> {
             flapping: None,
             group,
             // What is closed already is told of when it matches, or never.
-            is_opening: is_opening && self.occurrence.status != Status::Closed,
+            is_opening: kind == SendKind::Opening && !is_closed,
+            is_repeat: kind == SendKind::Repeat && !is_closed,
             first_ms: waited.map_or(self.step.now_ms, |it| it.since_ms),
             now_ms: self.step.now_ms,
         };
@@ -410,6 +430,13 @@ impl Writer<'_> {
 
     /// Notifies the destinations of rules that match: for the first time, or again when that is due.
     fn openings(&mut self, notified: &mut Vec<Notified>, updated: &BTreeSet<RecordId>) {
+        // What became of it after its closing, by an operator, is no match of its own.
+        let transition = self.step.transition;
+        let was_closed = transition.from == Some(Status::Closed);
+        let is_closed = self.occurrence.status == Status::Closed;
+        if self.step.kind == StepKind::Change && was_closed && is_closed {
+            return;
+        }
         for found in self.step.matches {
             let waited = self.waiting.before(found.rule.id);
             if !self.step.kind.is_look() || waited.is_some() {
@@ -452,7 +479,11 @@ impl Writer<'_> {
         }
         let place = self.place(rule, known.map(|at| &notified[at]));
         let (named, group) = ((rule.id, &rule.name), place.group.as_ref());
-        let held_by = self.held_by(named, known.is_none(), group);
+        let kind = match known {
+            Some(_) => SendKind::Repeat,
+            None => SendKind::Opening,
+        };
+        let held_by = self.held_by(named, kind, group);
         if !held_by.is_empty() {
             if clear {
                 self.waiting.spare(rule.id, held_by);
@@ -585,7 +616,7 @@ pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64
 }
 
 /// Why what does not group goes out in one message.
-const TOGETHER: &str = "so much of the rule was freed at once that it goes out in one message";
+const TOGETHER: &str = "so many of the rule were released together that they go out in one message";
 
 /// What holds something until the next message of a group.
 fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String) -> HeldBy {
@@ -613,6 +644,7 @@ pub fn as_notified(occurrence: &Occurrence) -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
+        reports: crate::domain::Reports::default(),
         flapping: Vec::new(),
         ..occurrence.clone()
     }

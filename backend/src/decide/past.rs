@@ -84,7 +84,7 @@ impl Past {
     }
 
     /// The causes that are known.
-    pub(super) fn causes(&self) -> &Causes {
+    pub fn causes(&self) -> &Causes {
         &self.causes
     }
 

@@ -1,5 +1,5 @@
 //! What waits of an occurrence during one step: what waited before, what goes on waiting, what was
-//! sent and what is spared.
+//! sent and what is skipped.
 
 use std::collections::BTreeSet;
 
@@ -117,7 +117,7 @@ impl Waiting {
                 self.after.push(pending);
                 continue;
             } else {
-                why_spared(&pending, occurrence, step, snapshot)
+                why_skipped(&pending, occurrence, step, snapshot)
             };
             self.note(pending.rule, what, pending.held_by);
         }
@@ -143,7 +143,7 @@ fn is_asked(pending: &Pending, step: &Step<'_>) -> bool {
     step.kind != StepKind::Open || matches.any(|it| it.rule.id == pending.rule)
 }
 
-fn why_spared(
+fn why_skipped(
     pending: &Pending,
     occurrence: &Occurrence,
     step: &Step<'_>,

@@ -13,7 +13,7 @@ use crate::{
 /// Attempts for a message that the receiver refused for what it is.
 const FEW: u32 = 3;
 /// The longest wait that a receiver can ask for.
-const ASKED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const ASKED_WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Decides what follows a failed attempt.
 #[derive(Debug, Clone)]
@@ -86,7 +86,7 @@ impl Backoff {
         let refused = match advice {
             Advice::GiveUp => true,
             Advice::FewMore => tried.made >= FEW,
-            Advice::Again | Advice::AgainAfter(_) | Advice::Mend | Advice::Pause => false,
+            Advice::Again | Advice::AgainAfter(_) | Advice::Later | Advice::Mend => false,
         };
         let step = self.steps.get(tried.made as usize);
         let (Some(step), false) = (step, refused || self.is_used_up(tried, settings)) else {
@@ -184,7 +184,8 @@ mod tests {
             (1, Advice::GiveUp, default, None),
             (2, Advice::FewMore, default, Some(300_000)),
             (3, Advice::FewMore, default, None),
-            (1, Advice::Pause, default, Some(5_000)),
+            (7, Advice::Mend, default, Some(36_000_000)),
+            (8, Advice::Mend, default, None),
             (1, Advice::Again, two, Some(5_000)),
             (2, Advice::Again, two, None),
             (1, asked(60), default, Some(60_000)),

@@ -26,10 +26,10 @@ pub(crate) struct Circumstances<'a> {
 
 /// Whether an attempt that was leased may still begin: its end must be known before the lease runs
 /// out.
-pub(crate) fn may_begin(leased: &Delivery, timeout: Duration, now_ms: i64) -> bool {
+pub(crate) fn may_begin(leased: &Delivery, longest: Duration, now_ms: i64) -> bool {
     match leased.state {
         DeliveryState::Leased { until_ms } => {
-            now_ms.saturating_add(millis(timeout + LEASE_MARGIN / 2)) <= until_ms
+            now_ms.saturating_add(millis(longest + LEASE_MARGIN / 2)) <= until_ms
         }
         _ => false,
     }

@@ -28,7 +28,7 @@ use crate::{
     destination::{Report, SendRequest, Sender, Verdict},
     domain::{RecordId, Transcript},
     error::Error,
-    ops::delivery::Holds,
+    ops::delivery::{Deliveries, Holds},
     store::{Changes, EngineError, Lane, Store, engine::Applied},
 };
 
@@ -58,6 +58,8 @@ pub struct Dispatcher {
     tasks: HashMap<Id, RecordId>,
     status: watch::Sender<DispatcherStatus>,
     holds: Holds,
+    /// Messages that ended for the fault of their destination, and are to be sent again.
+    wronged: Vec<RecordId>,
 }
 
 /// What a dispatcher is doing.
@@ -94,6 +96,7 @@ impl Dispatcher {
             tasks: HashMap::new(),
             status: watch::Sender::default(),
             holds: Holds::default(),
+            wronged: Vec::new(),
             store,
             clock,
             sender,
@@ -166,6 +169,7 @@ impl Dispatcher {
         self.follower.follow(&mut followed).await?;
         self.follower.cancel_for_gone(queues, notices).await?;
         self.commit(true).await?;
+        self.send_again().await?;
         for destination in self.queues.ids() {
             self.begin_next(destination);
         }
@@ -173,6 +177,23 @@ impl Dispatcher {
         self.burials.advance().await?;
         self.notices.take_back();
         self.holds.replace(self.queues.holds(self.clock.now_ms()));
+        Ok(())
+    }
+
+    /// Sends messages again that ended before it was known that their destination is at fault.
+    async fn send_again(&mut self) -> Result<(), Error> {
+        let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
+        // One whose end is not recorded yet waits for that.
+        let (held, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut self.wronged)
+            .into_iter()
+            .partition(|delivery| self.ledger.holds(*delivery));
+        self.wronged = held;
+        for delivery in ended {
+            match deliveries.revive(delivery).await {
+                Ok(()) | Err(Error::NotFound(_) | Error::FailedPrecondition(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
         Ok(())
     }
 
@@ -199,8 +220,10 @@ impl Dispatcher {
                 destination_name: &delivery.destination_name,
                 kind: &lease.destination.kind,
                 opening: lease.opening,
-                thread: thread.as_deref(),
+                thread: thread.as_ref(),
+                recipients: &delivery.recipients,
                 timeout,
+                is_fresh: false,
             };
             sender.send(request).await
         });
@@ -215,11 +238,16 @@ impl Dispatcher {
 
     /// Keeps an attempt's end until it is recorded.
     fn collect(&mut self, ended: Result<(Id, Report), JoinError>) {
-        let (task, report) = ended.unwrap_or_else(|error| (error.id(), fault_of_our_own(&error)));
-        let report = Arc::new(report);
+        let ended = ended.unwrap_or_else(|error| (error.id(), fault_of_our_own(&error)));
+        let (task, mut report) = ended;
         let Some(delivery) = self.tasks.remove(&task) else {
             return;
         };
+        if let Some(destination) = self.ledger.destination(delivery) {
+            let wronged = self.queues.judge(destination, delivery, &mut report);
+            self.wronged.extend(wronged);
+        }
+        let report = Arc::new(report);
         let Some(destination) = self.ledger.end(delivery, &report) else {
             return;
         };

@@ -5,8 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use crate::{
     clock::Clock,
     delivery::{
-        breaker::Breaker, ledger::Ledger, notices::Notices, queue::DestinationQueue,
-        queues::Queues, resync::Resync,
+        ledger::Ledger, notices::Notices, queue::DestinationQueue, queues::Queues, resync::Resync,
     },
     domain::{Delivery, Destination, Health, HealthState, RecordId},
     error::Error,
@@ -250,6 +249,7 @@ impl Follower {
                     } else {
                         self.resync().pause(destination, to.notices).await?;
                     }
+                    self.resync().refused(destination, to.notices).await?;
                 }
                 None => self.resync().close_for_deleted(key, to.notices).await?,
             }
@@ -287,7 +287,7 @@ impl Follower {
             queue.unreadable = false;
             // What was held against another address, or against other secrets, says nothing of these.
             if queue.paused && !paused || before != now {
-                queue.breaker = Breaker::default();
+                queue.forgive();
             }
             queue.paused = paused;
         }

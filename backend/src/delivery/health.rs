@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
-    destination::{Advice, Report, Verdict, verdict::Fault},
-    domain::{Destination, Health, HealthState, Outcome, RecordId},
+    destination::{RecipientAnswer, Report, Verdict, verdict::Fault},
+    domain::{Destination, Health, HealthState, RecordId, destination::RefusedRecipient},
 };
 
 /// A destination's health after an attempt; none when it stays as it was.
@@ -24,9 +24,51 @@ pub(crate) fn after(
     let mut next = judged
         .or_else(|| old.cloned())
         .unwrap_or_else(|| Health::untried(destination, now_ms));
-    let is_delivered = verdict.outcome == Outcome::Delivered;
-    next.note(report.duration, is_delivered, now_ms);
+    note_recipients(&mut next, verdict, now_ms);
+    if !verdict.is_about_addresses() {
+        next.note(report.duration, verdict.arrives(), now_ms);
+    }
     Some(next)
+}
+
+/// Takes note of the addresses of a mail that are refused, and of those that are not any more.
+fn note_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
+    for answer in &verdict.recipients {
+        let (RecipientAnswer::Reached(address) | RecipientAnswer::Refused { address, .. }) = answer;
+        let at = health
+            .refused
+            .binary_search_by(|it| it.address.cmp(address));
+        match (answer, at) {
+            (RecipientAnswer::Reached(_), Ok(at)) => {
+                health.refused.remove(at);
+            }
+            (RecipientAnswer::Reached(_), Err(_)) => {}
+            (
+                RecipientAnswer::Refused {
+                    said, is_permanent, ..
+                },
+                Ok(at),
+            ) => {
+                let known = &mut health.refused[at];
+                known.said.clone_from(said);
+                known.is_permanent = *is_permanent;
+            }
+            (
+                RecipientAnswer::Refused {
+                    said, is_permanent, ..
+                },
+                Err(at),
+            ) => health.refused.insert(
+                at,
+                RefusedRecipient {
+                    address: address.clone(),
+                    said: said.clone(),
+                    is_permanent: *is_permanent,
+                    since_ms: now_ms,
+                },
+            ),
+        }
+    }
 }
 
 /// What a verdict makes of a destination's health; none when it says nothing new of it.
@@ -41,14 +83,14 @@ fn judged(
     if state == Some(HealthState::Paused) {
         return None;
     }
-    if verdict.fault() == Some(Fault::Message) {
+    if verdict.fault() == Some(Fault::Message) && !verdict.arrives() {
         return None;
     }
     let base = || {
         old.cloned()
             .unwrap_or_else(|| Health::untried(destination, now_ms))
     };
-    if verdict.outcome == Outcome::Delivered {
+    if verdict.arrives() {
         return (state != Some(HealthState::Healthy)).then(|| Health {
             state: HealthState::Healthy,
             since_ms: now_ms,
@@ -60,8 +102,7 @@ fn judged(
     let failing = old.filter(|health| health.state == HealthState::Failing);
     let failing_since_ms = failing.map_or(now_ms, |health| health.since_ms);
     let lasted_ms = now_ms.saturating_sub(failing_since_ms);
-    let pauses = verdict.advice == Advice::Pause || lasted_ms >= millis(pause_after);
-    let (state, since_ms) = if pauses {
+    let (state, since_ms) = if lasted_ms >= millis(pause_after) {
         (HealthState::Paused, now_ms)
     } else {
         (HealthState::Failing, failing_since_ms)
@@ -120,11 +161,5 @@ mod tests {
             step(Some(&paused), &Verdict::delivered("late"), 61_001),
             None
         );
-    }
-
-    #[test]
-    fn a_receiver_that_is_gone_for_good_pauses_at_once() {
-        let gone = Verdict::rejected("410 Gone", Advice::Pause);
-        assert_eq!(step(None, &gone, 1_000).unwrap().state, HealthState::Paused);
     }
 }

@@ -19,6 +19,7 @@ use crate::{
     domain::{
         Attempt, Delivery, DeliveryState, Health, RecordId,
         counter::{Subject, Tally},
+        destination::RefusedRecipient,
     },
     ops::delivery::attempt::attempt_key,
     store::{Changes, EngineError, Store, Stored, engine::Applied, record::bytes::id_at},
@@ -72,6 +73,8 @@ pub(crate) struct Plan {
     ends: Vec<(RecordId, Option<i64>)>,
     /// Destinations that are paused from now on.
     paused: Vec<Health>,
+    /// Destinations of which other addresses are refused than before, with all that are.
+    refused: Vec<(RecordId, Vec<RefusedRecipient>)>,
     /// Deliveries that died: their destination, and what their last attempt said.
     dead: Vec<(RecordId, String)>,
     /// Digests that died: their destination, and which.
@@ -172,6 +175,11 @@ impl Ledger {
         std::mem::take(&mut self.dead_digests)
     }
 
+    /// The destination of a delivery that is leased here.
+    pub(crate) fn destination(&self, delivery: RecordId) -> Option<RecordId> {
+        Some(self.unrecorded.get(&delivery)?.destination)
+    }
+
     /// Keeps the end of an attempt until it is recorded; answers the destination.
     pub(crate) fn end(&mut self, delivery: RecordId, report: &Arc<Report>) -> Option<RecordId> {
         self.finish(delivery, LeaseEnd::Made(Arc::clone(report)))
@@ -200,6 +208,7 @@ impl Ledger {
             changes: self.store.changes(),
             ends: Vec::new(),
             paused: Vec::new(),
+            refused: Vec::new(),
             dead: Vec::new(),
             dead_digests: Vec::new(),
             due: budget::DueIds::default(),
@@ -275,6 +284,11 @@ impl Ledger {
             if let Some(queue) = queues.get_mut(health.destination) {
                 queue.paused = true;
                 notices.paused(&queue.name, &health.last_error);
+            }
+        }
+        for (destination, refused) in plan.refused {
+            if let Some(queue) = queues.get(destination) {
+                notices.refused(&queue.name, &refused);
             }
         }
         for (destination, last_error) in plan.dead {

@@ -2,7 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::{IncomingEvent, RecordId, Severity, Status, destination::pause_event};
+use crate::domain::{
+    IncomingEvent, RecordId, Severity, Status,
+    destination::{RefusedRecipient, pause_event},
+};
+
+/// Characters of the summary of an event about addresses.
+const SUMMARY_CHARACTERS_MAX: usize = 250;
 
 /// A destination is paused.
 pub(crate) fn paused(destination: &str, last_error: &str, now_ms: i64) -> IncomingEvent {
@@ -51,6 +57,51 @@ pub(crate) fn no_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
     }
 }
 
+/// These addresses of a mail destination are refused, and no others.
+pub(crate) fn refused(
+    destination: &str,
+    refused: &[RefusedRecipient],
+    now_ms: i64,
+) -> IncomingEvent {
+    let about = about(
+        "recipients refused",
+        "recipients-refused",
+        destination,
+        now_ms,
+    );
+    if refused.is_empty() {
+        return IncomingEvent {
+            summary: format!("the mail server accepts every address of {destination}"),
+            status: Some(Status::Closed),
+            ..about
+        };
+    }
+    let addresses: Vec<_> = refused.iter().map(|it| it.address.as_str()).collect();
+    let summary = format!(
+        "the mail server refuses {} of {destination}",
+        addresses.join(", ")
+    );
+    let lines: Vec<_> = refused
+        .iter()
+        .map(|it| format!("{}: {}", it.address, it.said))
+        .collect();
+    let is_permanent = refused.iter().any(|it| it.is_permanent);
+    IncomingEvent {
+        summary: summary.chars().take(SUMMARY_CHARACTERS_MAX).collect(),
+        body: format!(
+            "{}\nAddresses that are accepted get the mail; one with a temporary refusal (4xx) is tried again alone.",
+            lines.join("\n")
+        ),
+        severity: Some(if is_permanent {
+            Severity::Error
+        } else {
+            Severity::Warning
+        }),
+        status: Some(Status::Open),
+        ..about
+    }
+}
+
 /// A stored delivery cannot be read.
 pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
@@ -71,9 +122,10 @@ pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> 
 }
 
 /// What closes everything that is open about a destination that is deleted.
-pub(crate) fn deleted(destination: &str, now_ms: i64) -> [IncomingEvent; 2] {
+pub(crate) fn deleted(destination: &str, now_ms: i64) -> [IncomingEvent; 3] {
     [
         of_pause(destination, now_ms),
+        refused(destination, &[], now_ms),
         of_dead_letters(destination, now_ms),
     ]
     .map(|event| IncomingEvent {
@@ -116,5 +168,6 @@ fn about(name: &str, kind: &str, destination: &str, now_ms: i64) -> IncomingEven
         acknowledged: None,
         timestamp_ms: now_ms,
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     clock::Clock,
     delivery::{dead_letters::DeadLetters, notice},
     destination::Sender,
-    domain::{IncomingEvent, RecordId},
+    domain::{IncomingEvent, RecordId, destination::RefusedRecipient},
 };
 
 /// What is said, and what may have to be taken back.
@@ -38,6 +38,13 @@ impl Notices {
     pub(crate) fn resumed(&self, destination: &str) {
         let now_ms = self.clock.now_ms();
         self.sender.report(notice::resumed(destination, now_ms));
+    }
+
+    /// These addresses of a mail destination are refused, and no others.
+    pub(crate) fn refused(&self, destination: &str, refused: &[RefusedRecipient]) {
+        let now_ms = self.clock.now_ms();
+        self.sender
+            .report(notice::refused(destination, refused, now_ms));
     }
 
     /// A stored delivery cannot be read.

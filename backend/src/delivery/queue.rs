@@ -3,12 +3,15 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use crate::{
+    clock::millis,
     delivery::{
+        backoff::ASKED_WAIT_MAX,
         breaker::Breaker,
         rate::Rate,
+        refusals::Refusals,
         width::{QUICK, Width},
     },
-    destination::Report,
+    destination::{Advice, Report},
     domain::{Attempt, Delivery, Destination, Outcome, RecordId},
     ops::delivery::Hold,
     store::{
@@ -47,6 +50,9 @@ pub(crate) struct DestinationQueue {
     /// met since.
     pub(crate) quick: bool,
     pub(crate) breaker: Breaker,
+    pub(crate) refusals: Refusals,
+    /// Until when the receiver asks for nothing, in milliseconds since 1970.
+    pub(crate) asked_until_ms: i64,
     pub(crate) rate: Rate,
     pub(crate) width: Width,
     /// The place in the index of what waits before which nothing is left; empty for its beginning.
@@ -87,6 +93,8 @@ impl DestinationQueue {
             set_aside: 0,
             quick: false,
             breaker: Breaker::after_failures(failures),
+            refusals: Refusals::default(),
+            asked_until_ms: i64::MIN,
             rate: Rate::default(),
             width: Width::default(),
             cursor: Vec::new(),
@@ -128,7 +136,11 @@ impl DestinationQueue {
         }
         let (allowed, full_until_ms) = self.rate.allowance(settings.max_per_minute, now_ms);
         Some(Opening {
-            from_ms: self.due_ms.max(closed_until_ms).max(full_until_ms),
+            from_ms: self
+                .due_ms
+                .max(closed_until_ms)
+                .max(full_until_ms)
+                .max(self.asked_until_ms),
             allowance: allowance.min(allowed),
         })
     }
@@ -138,6 +150,10 @@ impl DestinationQueue {
         let settings = self.destination.as_ref()?.delivery;
         if self.paused {
             return Some(Hold::Paused);
+        }
+        if self.asked_until_ms > now_ms {
+            let until_ms = self.asked_until_ms;
+            return Some(Hold::Asked { until_ms });
         }
         let (permitted, closed_until_ms) = self.breaker.allowance(self.held());
         if permitted == 0 || closed_until_ms > now_ms {
@@ -171,7 +187,23 @@ impl DestinationQueue {
     /// Whether what is leased and has not begun must not begin.
     pub(crate) fn is_closed(&self, now_ms: i64) -> bool {
         let (permitted, closed_until_ms) = self.breaker.allowance(self.running);
-        self.paused || self.destination.is_none() || permitted == 0 || closed_until_ms > now_ms
+        let until_ms = closed_until_ms.max(self.asked_until_ms);
+        self.paused || self.destination.is_none() || permitted == 0 || until_ms > now_ms
+    }
+
+    /// Forgets what was held against the destination as it was.
+    pub(crate) fn forgive(&mut self) {
+        self.breaker = Breaker::default();
+        self.refusals = Refusals::default();
+        self.asked_until_ms = i64::MIN;
+    }
+
+    /// Moves along with a clock that was set.
+    pub(crate) fn shift(&mut self, by_ms: i64) {
+        self.breaker.shift(by_ms);
+        self.rate.shift(by_ms);
+        self.asked_until_ms = self.asked_until_ms.saturating_add(by_ms);
+        self.expect(i64::MIN);
     }
 
     /// Takes note of an attempt's end.
@@ -180,6 +212,10 @@ impl DestinationQueue {
         self.running -= 1;
         self.quick = delivered && report.duration <= QUICK;
         self.breaker.note(delivery, &report.verdict, now_ms);
+        if let Advice::AgainAfter(wait) = report.verdict.advice {
+            let until_ms = now_ms.saturating_add(millis(wait.min(ASKED_WAIT_MAX)));
+            self.asked_until_ms = self.asked_until_ms.max(until_ms);
+        }
         let waiting = !self.ahead.is_empty() || self.due_ms <= now_ms;
         self.width.note(report, waiting);
         if self.running == 0 && !waiting {

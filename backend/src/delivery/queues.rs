@@ -18,7 +18,7 @@ use crate::{
     destination::Report,
     domain::{Destination, RecordId},
     limits::SET_ASIDE_MAX,
-    ops::delivery::Hold,
+    ops::delivery::{Hold, attempt},
 };
 
 /// The queues, by destination.
@@ -190,11 +190,25 @@ impl Queues {
         }
         let lease = queue.ahead.pop_front()?;
         let timeout = backoff::timeout(&self.config, &lease.destination);
-        if is_closed || !decide::may_begin(&lease.delivery.value, timeout, now_ms) {
+        let (settings, kind) = (lease.destination.delivery, &lease.destination.kind);
+        let longest = attempt::longest(&self.config, settings, kind);
+        if is_closed || !decide::may_begin(&lease.delivery.value, longest, now_ms) {
             return Some(Next::GiveBack(lease.delivery.value.id));
         }
         queue.running += 1;
         Some(Next::Begin(lease, timeout))
+    }
+
+    /// Judges an attempt's end by those before it; answers the messages that ended and were refused for
+    /// what their destination is.
+    pub(crate) fn judge(
+        &mut self,
+        destination: RecordId,
+        delivery: RecordId,
+        report: &mut Report,
+    ) -> Vec<RecordId> {
+        let queue = self.all.get_mut(&destination);
+        queue.map_or_else(Vec::new, |queue| queue.refusals.judge(delivery, report))
     }
 
     /// Takes note of an attempt's end.
@@ -242,9 +256,7 @@ impl Queues {
     /// Moves along with a clock that was set.
     pub(crate) fn shift(&mut self, by_ms: i64) {
         for queue in self.all.values_mut() {
-            queue.breaker.shift(by_ms);
-            queue.rate.shift(by_ms);
-            queue.expect(i64::MIN);
+            queue.shift(by_ms);
         }
     }
 }

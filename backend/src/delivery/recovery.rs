@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(
             (all[1].state, all[1].end_ms),
             (DeliveryState::Dead, Some(due_ms)),
-            "nobody waits for the test any more"
+            "the caller cancelled the test"
         );
         for delivery in &all[2..] {
             assert_eq!(delivery.state, DeliveryState::Retry { due_ms });

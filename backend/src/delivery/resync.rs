@@ -47,10 +47,30 @@ impl Resync<'_> {
         notices: &mut Notices,
     ) -> Result<(), EngineError> {
         self.pause(destination, notices).await?;
+        self.refused(destination, notices).await?;
         let name = destination.name.as_str();
         let letters = notice::no_dead_letters(name, self.clock.now_ms());
         if self.is_open(letters.id()).await? {
             notices.take_up(destination.id, name);
+        }
+        Ok(())
+    }
+
+    /// Says which addresses of a destination are refused unless that was said, and takes it back where
+    /// none is any more.
+    pub(crate) async fn refused(
+        self,
+        destination: &Destination,
+        notices: &Notices,
+    ) -> Result<(), EngineError> {
+        let name = destination.name.as_str();
+        let health = self.health(destination.id).await?;
+        let refused = health
+            .map(|health| health.value.refused)
+            .unwrap_or_default();
+        let said = notice::refused(name, &[], self.clock.now_ms());
+        if self.is_open(said.id()).await? == refused.is_empty() {
+            notices.refused(name, &refused);
         }
         Ok(())
     }

@@ -190,9 +190,7 @@ mod tests {
         let create_ms = samples::START_MS + number;
         let kind = DestinationKind::Email(Email {
             to: "ops@example.com".into(),
-            cc: String::new(),
-            subject: String::new(),
-            body: String::new(),
+            ..Email::default()
         });
         Delivery {
             state,

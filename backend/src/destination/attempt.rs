@@ -7,17 +7,17 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use tokio::time::Instant;
 
 use super::{
-    Advice, Verdict,
-    http::{Answer, HttpRequest, SendFailure, USER_AGENT},
+    Advice, ChatThread, Verdict,
+    http::{Answer, HttpClient, HttpRequest, SendFailure, USER_AGENT},
     outlets::Outlets,
     transcript::{EXPLANATION_BYTES_MAX, Masker},
 };
 use crate::{
     domain::{
         Content, RecordId, TraceContext, Transcript,
-        delivery::{Request, Response},
+        delivery::{Recipients, Request, Response},
     },
-    message::{Context, Facts},
+    message::Context,
 };
 
 /// One attempt: what it is about, and how long it may take.
@@ -33,8 +33,10 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) around: Context<'a>,
     /// The first delivery about what this one updates.
     pub(super) opening: Option<RecordId>,
-    /// The name by which a chat knows that one.
-    pub(super) thread: Option<&'a str>,
+    /// The message in a chat that this one answers.
+    pub(super) thread: Option<&'a ChatThread>,
+    /// The addresses of a mail that get no further attempt.
+    pub(super) recipients: &'a Recipients,
     /// When the attempt began, in milliseconds since 1970.
     pub(super) start_ms: i64,
     /// When the attempt began.
@@ -45,6 +47,8 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) trace: Option<TraceContext>,
     /// Knows the destination's secrets.
     pub(super) masker: Masker,
+    /// What requests go through.
+    pub(super) http: HttpClient,
     /// What all attempts share.
     pub(super) outlets: &'a Outlets,
 }
@@ -53,11 +57,6 @@ pub(crate) struct AttemptContext<'a> {
 pub(crate) type Ending = (Verdict, Transcript);
 
 impl AttemptContext<'_> {
-    /// What there is to tell, for templates of what is not fixed when a notification is decided.
-    pub(super) fn facts(&self) -> Facts<'_> {
-        Facts::new(self.content, &self.around)
-    }
-
     /// The headers that every message carries: its identity, the time, the sender.
     pub(super) fn headers(&self, content_type: &str) -> HeaderMap {
         let id = HeaderValue::from_str(&self.id.to_string()).expect("letters and digits");
@@ -120,9 +119,10 @@ impl AttemptContext<'_> {
             response: None,
         };
         let left = self.timeout.saturating_sub(self.begun.elapsed());
-        let result = self.outlets.http.send(request, left).await;
+        let result = self.http.send(request, left).await;
         let result = result.map_err(|failure| match failure {
             SendFailure::NoAnswer(_left) => SendFailure::NoAnswer(self.timeout),
+            SendFailure::NotSent(_left) => SendFailure::NotSent(self.timeout),
             other => other,
         });
         match &result {
@@ -133,7 +133,9 @@ impl AttemptContext<'_> {
                     body: self.masker.mask_body(&answer.body),
                 });
             }
-            Err(SendFailure::Blocked(_) | SendFailure::Unreachable(_)) => transcript.request = None,
+            Err(
+                SendFailure::Blocked(_) | SendFailure::Unreachable(_) | SendFailure::NotSent(_),
+            ) => transcript.request = None,
             Err(SendFailure::NoAnswer(_) | SendFailure::Unknown(_)) => {}
         }
         (result, transcript)

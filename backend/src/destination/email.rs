@@ -1,24 +1,36 @@
 //! Mail: a subject of one line, and a body as HTML and as plain text.
 
 mod classify;
+mod compose;
+mod conversation;
 mod html;
 mod message;
 mod send;
 
-use lettre::Address;
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
 use crate::{
+    config::mailboxes,
     domain::destination::Email,
-    limits::{MAIL_ADDRESSES_MAX, SETTING_BYTES_MAX},
+    limits::{MAIL_ADDRESSES_MAX, MAIL_LIST_ID_CHARACTERS_MAX, SETTING_BYTES_MAX},
     message::Facts,
 };
 
-/// The addresses in a text, which are parted by commas.
-fn addresses(text: &str) -> impl Iterator<Item = &str> {
-    let each = text.split(',').map(str::trim);
-    each.filter(move |it| !it.is_empty() || text.contains(','))
+/// The addresses that a mail goes to, each once. Whatever is wrong with a text was refused before.
+pub(super) fn recipients(email: &Email) -> Vec<String> {
+    let mut addresses = Vec::new();
+    for text in [&email.to, &email.cc, &email.bcc] {
+        let read = mailboxes(text).unwrap_or_default();
+        for address in read.into_iter().map(|it| it.email.to_string()) {
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+    }
+    addresses
 }
 
 /// The texts of a mail.
@@ -31,6 +43,21 @@ pub(crate) struct Mail {
     html: String,
 }
 
+/// Checks addresses, and counts them.
+fn counted(checks: &mut Checks<'_>, field: &str, text: &str) -> usize {
+    if text.len() > SETTING_BYTES_MAX {
+        checks.one_line(field, text);
+        return 0;
+    }
+    match mailboxes(text) {
+        Ok(read) => read.len(),
+        Err(wrong) => {
+            checks.add(field, wrong);
+            0
+        }
+    }
+}
+
 impl DestinationType for Email {
     type Message = Mail;
 
@@ -38,31 +65,47 @@ impl DestinationType for Email {
         if self.to.trim().is_empty() {
             checks.add(
                 "to",
-                "is required: a mail address, or several parted by commas",
+                "is required: a mail address, or several separated by commas",
             );
         }
-        for (field, text) in [("to", &self.to), ("cc", &self.cc)] {
-            let wrong = addresses(text).find(|it| it.parse::<Address>().is_err());
-            if text.len() > SETTING_BYTES_MAX || (wrong.is_some() && !text.trim().is_empty()) {
-                checks.add(
-                    field,
-                    "is not one mail address, such as `ops@example.com`, or several parted by commas",
-                );
-            }
+        let mut count = 0;
+        for (field, text) in [("to", &self.to), ("cc", &self.cc), ("bcc", &self.bcc)] {
+            count += counted(checks, field, text);
         }
-        let count = addresses(&self.to).chain(addresses(&self.cc)).count();
         if count > MAIL_ADDRESSES_MAX {
+            let fault = format!(
+                "holds {count} addresses with `cc` and `bcc`; at most {MAIL_ADDRESSES_MAX} are taken"
+            );
+            checks.add("to", fault);
+        }
+        let count = counted(checks, "replyTo", &self.reply_to);
+        if count > MAIL_ADDRESSES_MAX {
+            let fault = format!("holds {count} addresses; at most {MAIL_ADDRESSES_MAX} are taken");
+            checks.add("replyTo", fault);
+        }
+        if counted(checks, "from", &self.from) > 1 {
+            checks.add("from", "holds several addresses; one is the sender");
+        }
+        if !self.list_id.is_empty() && compose::list_id(&self.list_id).is_none() {
             checks.add(
-                "to",
+                "listId",
                 format!(
-                    "holds {count} addresses with `cc`; at most {MAIL_ADDRESSES_MAX} are taken"
+                    "is not `alerts.example.com` or `Alerts <alerts.example.com>` of at most \
+                     {MAIL_LIST_ID_CHARACTERS_MAX} characters"
                 ),
             );
         }
     }
 
-    fn templates(&self) -> Vec<(&'static str, &str)> {
-        vec![("subject", &self.subject), ("body", &self.body)]
+    fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
+        vec![
+            ("subject".into(), &self.subject),
+            ("body".into(), &self.body),
+        ]
+    }
+
+    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+        Vec::new()
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Mail {

@@ -3,6 +3,8 @@
 mod message;
 mod send;
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
@@ -14,20 +16,26 @@ use crate::{
 impl DestinationType for EventTemplates {
     type Message = IncomingEvent;
 
-    const KEEPS_STATE: bool = true;
+    fn keeps_state(&self) -> bool {
+        true
+    }
 
     fn check(&self, checks: &mut Checks<'_>) {
         for (field, text) in self.templates() {
-            checks.required(field, text);
+            checks.required(&field, text);
         }
     }
 
-    fn templates(&self) -> Vec<(&'static str, &str)> {
+    fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
         vec![
-            ("nameTemplate", &self.name_template),
-            ("typeTemplate", &self.type_template),
-            ("summaryTemplate", &self.summary_template),
+            ("nameTemplate".into(), &self.name_template),
+            ("typeTemplate".into(), &self.type_template),
+            ("summaryTemplate".into(), &self.summary_template),
         ]
+    }
+
+    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+        Vec::new()
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> IncomingEvent {

@@ -1,8 +1,12 @@
 //! The HTTP client of all senders: guarded, bounded, without redirects, with honest endings.
 
+mod body;
 mod connector;
 pub(crate) mod fault;
+mod line;
+mod origins;
 mod retry_after;
+pub(crate) mod route;
 #[cfg(test)]
 mod tests;
 mod tunnel;
@@ -16,56 +20,55 @@ use std::{
 use bytes::{Bytes, BytesMut};
 use flate2::{Compression, write::GzEncoder};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::Client,
-    rt::{TokioExecutor, TokioTimer},
-};
-use rustls::{ClientConfig, RootCertStore};
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
+use rustls::ClientConfig;
 use tokio::time::Instant;
+use url::{Position, Url};
 
-use crate::{
-    config::ProxyConfig,
-    destination::{
-        dial::Dialer,
-        egress::Refusal,
-        http::connector::GuardedConnector,
-        tls::{self, Identity},
-        transcript::{EXPLANATION_BYTES_MAX, Masker},
-        verdict::{Advice, Verdict},
+use crate::destination::{
+    dial::Dialer,
+    egress::Refusal,
+    http::{
+        body::{Outgoing, Sent},
+        connector::GuardedConnector,
+        fault::Lost,
+        line::Answered,
+        origins::{Connections, Origins},
+        route::Route,
     },
+    tls::{self, Identity, Trust},
+    transcript::{EXPLANATION_BYTES_MAX, Masker},
+    verdict::{Advice, Verdict},
 };
 
 pub(crate) use retry_after::retry_after;
+use retry_after::retry_after_in_body;
 
 /// Bytes of an answer that are read.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of an answer's headers.
-const ANSWER_HEAD_BYTES_MAX: usize = 64 * 1024;
-/// Connections that are kept for the next message to the same host.
-const IDLE_CONNECTIONS_MAX: usize = 64;
-/// How long a connection is kept for the next message.
-const IDLE_TIME_MAX: Duration = Duration::from_secs(30);
-
 /// Bodies below it are never compressed: it would save nothing.
 const COMPRESSED_BYTES_MIN: usize = 1024;
 
 /// Clients that show a certificate and are kept with their connections.
 const IDENTITIES_MAX: usize = 64;
 
-type Connections = Client<HttpsConnector<GuardedConnector>, Full<Bytes>>;
+/// Times that a request which a receiver did not process is sent again within an attempt.
+const RESENDS_MAX: u32 = 8;
+/// How long to wait before such a request is sent again for the second time; doubled each time.
+const RESEND_PAUSE: Duration = Duration::from_millis(50);
 
 /// Sends requests. Clones share the connections.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpClient {
     dialer: Dialer,
-    roots: Arc<RootCertStore>,
-    proxy: Option<ProxyConfig>,
-    client: Connections,
+    trust: Trust,
+    route: Arc<Route>,
+    origins: Origins,
     /// Those that show a certificate, the one used last at the end: a connection is good for one.
-    identified: Arc<Mutex<Vec<(Identity, Connections)>>>,
+    identified: Arc<Mutex<Vec<(Identity, Origins)>>>,
 }
 
 /// One request.
@@ -112,9 +115,12 @@ pub(crate) enum SendFailure {
     /// Nothing was sent.
     #[error("{0}")]
     Unreachable(String),
-    /// No answer came in time.
-    #[error("no answer within {0:?}")]
+    /// The request was sent, and no answer came in time.
+    #[error("no answer within {0:?}; the request was sent")]
     NoAnswer(Duration),
+    /// The time was over before the request was sent.
+    #[error("the request could not be sent within {0:?}")]
+    NotSent(Duration),
     /// It was sent, and its end is not known.
     #[error("{0}")]
     Unknown(String),
@@ -122,45 +128,55 @@ pub(crate) enum SendFailure {
 
 impl HttpClient {
     /// A client that dials and trusts as it is told.
-    pub(crate) fn new(
-        dialer: Dialer,
-        roots: Arc<RootCertStore>,
-        proxy: Option<ProxyConfig>,
-    ) -> Self {
-        let config = tls::client_config(Arc::clone(&roots));
+    pub(crate) fn new(dialer: Dialer, trust: Trust, route: Route) -> Self {
+        let route = Arc::new(route);
+        let config = tls::client_config(&trust);
         Self {
-            client: connections(config, dialer.clone(), proxy.clone()),
+            origins: origins(config, dialer.clone(), Arc::clone(&route)),
             identified: Arc::default(),
             dialer,
-            roots,
-            proxy,
+            trust,
+            route,
+        }
+    }
+
+    /// The same without the connections that there are.
+    pub(crate) fn fresh(&self) -> Self {
+        Self {
+            origins: self.origins.fresh(),
+            identified: Arc::default(),
+            ..self.clone()
         }
     }
 
     /// The connections on which that certificate is shown.
-    fn shown(&self, identity: Identity) -> Result<Connections, SendFailure> {
+    fn shown(&self, identity: Identity) -> Result<Origins, SendFailure> {
         let mut identified = self
             .identified
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let known = identified.iter().position(|(known, _)| *known == identity);
-        let client = if let Some(at) = known {
+        let origins = if let Some(at) = known {
             identified.remove(at).1
         } else {
-            let config = tls::client_config_of(Arc::clone(&self.roots), &identity);
+            let config = tls::client_config_of(&self.trust, &identity);
             let config = config.map_err(|_bad| {
                 SendFailure::Unreachable("the certificate of `auth.mtls` cannot be used".into())
             })?;
-            connections(config, self.dialer.clone(), self.proxy.clone())
+            origins(config, self.dialer.clone(), Arc::clone(&self.route))
         };
         if identified.len() >= IDENTITIES_MAX {
             identified.remove(0);
         }
-        identified.push((identity, client.clone()));
-        Ok(client)
+        identified.push((identity, origins.clone()));
+        Ok(origins)
     }
 
     /// Sends a request and reads the answer, both within that time.
+    ///
+    /// Connections to an origin that did not answer are not used again. A request that the receiver did
+    /// not process is sent again over another connection, and so is one with an `idempotency-key` whose
+    /// connection was kept from an earlier request and closed without an answer.
     ///
     /// # Cancel safety
     /// A dropped call may have sent the request.
@@ -171,60 +187,147 @@ impl HttpClient {
     ) -> Result<Answer, SendFailure> {
         let deadline = Instant::now() + timeout;
         let url = self.dialer.guard().check_url(&request.url)?;
-        let mut head = Request::builder()
-            .method(request.method)
-            .uri(&url[..url::Position::AfterQuery]);
-        let mut body = request.body;
-        let packed = (request.compress && body.len() >= COMPRESSED_BYTES_MIN).then(|| gzip(&body));
-        let is_packed = packed.is_some();
-        if let Some(packed) = packed {
-            body = packed;
-        }
-        if let Some(headers) = head.headers_mut() {
-            *headers = request.headers;
-            headers
-                .entry(header::USER_AGENT)
-                .or_insert(HeaderValue::from_static(USER_AGENT));
-            if is_packed {
-                headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        let origin = url.origin().ascii_serialization();
+        let origins = match request.identity.clone() {
+            Some(identity) => self.shown(identity)?,
+            None => self.origins.clone(),
+        };
+        let is_repeatable = request.headers.contains_key("idempotency-key");
+        let authorization = self.route.authorization(&url);
+        let request = prepared(request, &url, authorization)?;
+        let (mut unprocessed, mut was_stale) = (0, false);
+        loop {
+            let (number, connections) = origins.connections(&origin);
+            let lost = match once(&connections, &request, deadline, timeout).await {
+                Ok(answer) if answer.status != StatusCode::MISDIRECTED_REQUEST => {
+                    return Ok(answer);
+                }
+                Ok(answer) if unprocessed > 0 => return Ok(answer),
+                Ok(_other_connection_wanted) => Lost::Unprocessed,
+                Err(lost) => lost,
+            };
+            if !matches!(lost, Lost::Refused(_)) {
+                origins.let_go(&origin, number);
+            }
+            match lost {
+                Lost::Unprocessed if unprocessed < RESENDS_MAX => {
+                    let pause = match unprocessed {
+                        0 => Duration::ZERO,
+                        again => RESEND_PAUSE.saturating_mul(1 << (again - 1)),
+                    };
+                    unprocessed += 1;
+                    tokio::time::sleep_until(deadline.min(Instant::now() + pause)).await;
+                }
+                Lost::Unprocessed => {
+                    let times = unprocessed + 1;
+                    let said = format!("the receiver refused the request unread, {times} times");
+                    return Err(SendFailure::Unreachable(said));
+                }
+                Lost::Stale(_) if is_repeatable && !was_stale => was_stale = true,
+                Lost::Stale(failure) | Lost::Refused(failure) | Lost::Broken(failure) => {
+                    return Err(failure);
+                }
             }
         }
-        let client = match request.identity {
-            Some(identity) => self.shown(identity)?,
-            None => self.client.clone(),
-        };
-        let request = head.body(Full::new(body)).map_err(|error| {
-            SendFailure::Unreachable(format!("the request cannot be made: {error}"))
-        })?;
-        let answer = tokio::time::timeout_at(deadline, client.request(request)).await;
-        let (head, body) = answer
-            .map_err(|_elapsed| SendFailure::NoAnswer(timeout))?
-            .map_err(|error| fault::classify(&error))?
-            .into_parts();
-        let (body, end) = read_start(body, deadline).await;
-        Ok(Answer {
-            status: head.status,
-            headers: head.headers,
-            body,
-            end,
-        })
     }
 }
 
-/// Connections that are kept for later requests.
-fn connections(tls: ClientConfig, dialer: Dialer, proxy: Option<ProxyConfig>) -> Connections {
+/// A request as it is handed to a connection, as often as it takes.
+fn prepared(
+    request: HttpRequest,
+    url: &Url,
+    proxy_authorization: Option<HeaderValue>,
+) -> Result<Request<Bytes>, SendFailure> {
+    let mut head = Request::builder()
+        .method(request.method)
+        .uri(&url[..Position::AfterQuery]);
+    let mut body = request.body;
+    let packed = (request.compress && body.len() >= COMPRESSED_BYTES_MIN).then(|| gzip(&body));
+    let is_packed = packed.is_some();
+    if let Some(packed) = packed {
+        body = packed;
+    }
+    if let Some(headers) = head.headers_mut() {
+        *headers = request.headers;
+        headers
+            .entry(header::USER_AGENT)
+            .or_insert(HeaderValue::from_static(USER_AGENT));
+        headers.extend(proxy_authorization.map(|it| (header::PROXY_AUTHORIZATION, it)));
+        if is_packed {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+    }
+    head.body(body)
+        .map_err(|error| SendFailure::Unreachable(format!("the request cannot be made: {error}")))
+}
+
+/// Sends a request over one connection and reads the answer.
+async fn once(
+    connections: &Connections,
+    request: &Request<Bytes>,
+    deadline: Instant,
+    timeout: Duration,
+) -> Result<Answer, Lost> {
+    let body = Outgoing::new(request.body().clone());
+    let sent = body.sent();
+    let mut outgoing = request.clone().map(|_bytes| body);
+    let connection = capture_connection(&mut outgoing);
+    let answer = tokio::time::timeout_at(deadline, connections.request(outgoing)).await;
+    let answer = match answer {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => return Err(fault::classify(&error, progress(&connection, &sent))),
+        Err(_elapsed) => {
+            let is_sent = progress(&connection, &sent).is_sent;
+            let failure = if is_sent {
+                SendFailure::NoAnswer(timeout)
+            } else {
+                SendFailure::NotSent(timeout)
+            };
+            return Err(Lost::Broken(failure));
+        }
+    };
+    if let Some(answered) = answer.extensions().get::<Answered>() {
+        answered.note();
+    }
+    let (head, body) = answer.into_parts();
+    let (body, end) = read_start(body, deadline).await;
+    Ok(Answer {
+        status: head.status,
+        headers: head.headers,
+        body,
+        end,
+    })
+}
+
+/// How far a request got that was not answered.
+#[derive(Debug, Clone, Copy)]
+struct Progress {
+    /// Whether all of it was handed to a connection.
+    is_sent: bool,
+    /// Whether that connection had brought an answer before.
+    is_kept: bool,
+}
+
+fn progress(connection: &CaptureConnection, sent: &Sent) -> Progress {
+    let connection = connection.connection_metadata();
+    let mut extras = http::Extensions::new();
+    if let Some(connection) = &*connection {
+        connection.get_extras(&mut extras);
+    }
+    Progress {
+        is_sent: connection.is_some() && sent.is_whole(),
+        is_kept: extras.get().is_some_and(Answered::is_noted),
+    }
+}
+
+/// Connections that trust and show what that configuration says.
+fn origins(tls: ClientConfig, dialer: Dialer, route: Arc<Route>) -> Origins {
     let connector = HttpsConnectorBuilder::new()
         .with_tls_config(tls)
         .https_or_http()
         .enable_all_versions()
-        .wrap_connector(GuardedConnector::new(dialer, proxy));
-    Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_TIME_MAX)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-        .http1_max_buf_size(ANSWER_HEAD_BYTES_MAX)
-        .build(connector)
+        .wrap_connector(GuardedConnector::new(dialer, route));
+    Origins::new(connector)
 }
 
 /// What receivers see of who sends.
@@ -264,8 +367,8 @@ impl SendFailure {
         let explanation = masker.mask(&self.to_string(), EXPLANATION_BYTES_MAX);
         match self {
             Self::Blocked(_) => Verdict::blocked(explanation),
-            Self::Unreachable(_) | Self::NoAnswer(_) => Verdict::unreachable(explanation),
-            Self::Unknown(_) => Verdict::unknown(explanation),
+            Self::Unreachable(_) | Self::NotSent(_) => Verdict::unreachable(explanation),
+            Self::NoAnswer(_) | Self::Unknown(_) => Verdict::unknown(explanation),
         }
     }
 }
@@ -291,7 +394,7 @@ impl Answer {
         };
         let advice = self.advice(now_ms);
         let wish = match advice {
-            Advice::AgainAfter(wait) => format!(" (it asks to wait {} s)", wait.as_secs()),
+            Advice::AgainAfter(wait) => format!(" (it asks to wait {} s)", wait.as_secs_f64()),
             _ => String::new(),
         };
         let left_bytes = EXPLANATION_BYTES_MAX.saturating_sub(wish.len());
@@ -302,10 +405,10 @@ impl Answer {
     /// What to do when this answer means a failure.
     pub(crate) fn advice(&self, now_ms: i64) -> Advice {
         match self.status.as_u16() {
-            410 => Advice::Pause,
-            408 | 425 | 429 => self.again(now_ms),
+            403 | 413 if retry_after(&self.headers, now_ms).is_some() => self.again(now_ms),
+            408 | 421 | 425 | 429 => self.again(now_ms),
             400 | 413 | 415 | 422 => Advice::GiveUp,
-            300..=399 | 401..=405 | 407 => Advice::Mend,
+            300..=399 | 401..=405 | 407 | 410 => Advice::Mend,
             400..=499 => Advice::FewMore,
             _ => self.again(now_ms),
         }
@@ -313,7 +416,12 @@ impl Answer {
 
     /// Another try, when the receiver says.
     pub(crate) fn again(&self, now_ms: i64) -> Advice {
-        retry_after(&self.headers, now_ms).map_or(Advice::Again, Advice::AgainAfter)
+        let in_body = || {
+            let is_limit = self.status == StatusCode::TOO_MANY_REQUESTS;
+            is_limit.then(|| retry_after_in_body(&self.body)).flatten()
+        };
+        let asked = retry_after(&self.headers, now_ms).or_else(in_body);
+        asked.map_or(Advice::Again, Advice::AgainAfter)
     }
 
     /// The first line of the body, for people.

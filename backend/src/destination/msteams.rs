@@ -18,6 +18,10 @@ impl DestinationType for MsTeams {
         checks.url("url", self.url.reveal());
     }
 
+    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     fn message(&self, facts: &mut Facts<'_>) -> Value {
         message::body(facts)
     }
@@ -28,9 +32,9 @@ impl DestinationType for MsTeams {
 
     async fn send(&self, attempt: &mut AttemptContext<'_>, body: Value) -> Ending {
         let url = self.url.reveal().to_owned();
-        let (result, transcript) = attempt.post_json(url, None, body.to_string()).await;
+        let (result, transcript) = attempt.post_json(url.clone(), None, body.to_string()).await;
         let verdict = match &result {
-            Ok(answer) if answer.status.is_success() => classify::judge(attempt, answer),
+            Ok(answer) => classify::judge(attempt, answer, &url),
             other => attempt.judge(other),
         };
         (verdict, transcript)

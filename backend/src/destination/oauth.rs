@@ -1,5 +1,8 @@
 //! OAuth 2: tokens are asked for, kept while they are good, and asked for anew.
 
+use std::collections::BTreeMap;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -43,7 +46,32 @@ pub(super) struct Grant<'a> {
     pub(super) refresh_token: &'a str,
     /// What the token is to be good for; may be empty.
     pub(super) scope: &'a str,
+    /// Whom the token is to be shown to; may be empty.
+    pub(super) audience: &'a str,
+    /// Further parameters.
+    pub(super) params: &'a BTreeMap<String, String>,
+    /// How the client shows who it is.
+    pub(super) client: ClientShown,
 }
+
+/// How a client shows who it is when it asks for a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ClientShown {
+    /// In the header `authorization`, which every server has to take, and in the body where one does not.
+    Either,
+    /// In the body.
+    InBody,
+}
+
+/// Parameters of a request for a token that are not the author's to give.
+pub(super) const OWN_PARAMS: [&str; 6] = [
+    "audience",
+    "client_id",
+    "client_secret",
+    "grant_type",
+    "refresh_token",
+    "scope",
+];
 
 /// Sends a request with a token, which is renewed once when it is refused; the ending when there is
 /// none.
@@ -89,18 +117,37 @@ fn bearing_of(
     Ok(request)
 }
 
-/// Asks for a token; the ending when there is none.
-async fn fetch(attempt: &AttemptContext<'_>, grant: Grant<'_>) -> Result<String, Box<Ending>> {
-    let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
-    let request = HttpRequest {
-        method: Method::POST,
-        url: grant.token_url.to_owned(),
-        headers: HeaderMap::from_iter([(header::CONTENT_TYPE, content_type)]),
-        body: token_form(grant).into(),
-        compress: false,
-        identity: None,
+/// A token for a receiver that is not spoken to over HTTP, kept or asked for; the ending when there is none.
+pub(super) async fn bearer(
+    attempt: &mut AttemptContext<'_>,
+    grant: Grant<'_>,
+) -> Result<String, Box<Ending>> {
+    let kept = attempt.outlets.tokens.get(key_of(grant), attempt.start_ms);
+    let bearer = match kept {
+        Some(bearer) => bearer,
+        None => fetch(attempt, grant).await?,
     };
-    let (result, mut transcript) = attempt.exchange(request).await;
+    attempt.masker.add(&bearer);
+    Ok(bearer)
+}
+
+/// Forgets a token that was refused, so that the next attempt asks for another one.
+pub(super) fn forget(attempt: &AttemptContext<'_>, grant: Grant<'_>) {
+    attempt.outlets.tokens.drop_token(key_of(grant));
+}
+
+/// Asks for a token; the ending when there is none.
+async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<String, Box<Ending>> {
+    let key = key_of(grant);
+    let is_in_body = grant.client == ClientShown::InBody || attempt.outlets.tokens.is_in_body(key);
+    let (mut result, mut transcript) = ask(attempt, grant, is_in_body).await;
+    let refuses = |answer: &Answer| matches!(answer.status.as_u16(), 400 | 401 | 403);
+    if !is_in_body && matches!(&result, Ok(answer) if refuses(answer)) {
+        (result, transcript) = ask(attempt, grant, true).await;
+        if matches!(&result, Ok(answer) if answer.status.is_success()) {
+            attempt.outlets.tokens.note_in_body(key);
+        }
+    }
     // Nobody is to read in the log what an exchange of tokens answers.
     transcript.response = None;
     let answer = match &result {
@@ -139,7 +186,7 @@ async fn fetch(attempt: &AttemptContext<'_>, grant: Grant<'_>) -> Result<String,
         .unwrap_or(TOKEN_SECONDS_DEFAULT)
         .saturating_mul(1000);
     attempt.outlets.tokens.put(
-        key_of(grant),
+        key,
         Token {
             bearer: bearer.into(),
             good_until_ms: attempt.start_ms.saturating_add(lives_ms - RENEW_EARLY_MS),
@@ -156,8 +203,40 @@ fn refusal(answer: &Answer) -> String {
     format!("the receiver answered {}{word}", answer.status)
 }
 
+/// Sends one request for a token.
+async fn ask(
+    attempt: &mut AttemptContext<'_>,
+    grant: Grant<'_>,
+    is_in_body: bool,
+) -> (Result<Answer, SendFailure>, Transcript) {
+    let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+    let accept = HeaderValue::from_static("application/json");
+    let mut headers = HeaderMap::from_iter([
+        (header::CONTENT_TYPE, content_type),
+        (header::ACCEPT, accept),
+    ]);
+    if !is_in_body {
+        // Both are encoded as a form's before they are joined (RFC 6749, 2.3.1).
+        let encoded = [grant.client_id, grant.client_secret]
+            .map(|text| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>());
+        let pair = STANDARD.encode(encoded.join(":"));
+        attempt.masker.add(&pair);
+        let basic = HeaderValue::try_from(format!("Basic {pair}")).expect("base64");
+        headers.insert(header::AUTHORIZATION, basic);
+    }
+    let request = HttpRequest {
+        method: Method::POST,
+        url: grant.token_url.to_owned(),
+        headers,
+        body: token_form(grant, is_in_body).into(),
+        compress: false,
+        identity: None,
+    };
+    attempt.exchange(request).await
+}
+
 /// What a token is asked for with.
-fn token_form(grant: Grant<'_>) -> String {
+fn token_form(grant: Grant<'_>, is_in_body: bool) -> String {
     let mut form = form_urlencoded::Serializer::new(String::new());
     match grant.refresh_token {
         "" => form.append_pair("grant_type", "client_credentials"),
@@ -165,24 +244,35 @@ fn token_form(grant: Grant<'_>) -> String {
             .append_pair("grant_type", "refresh_token")
             .append_pair("refresh_token", refresh_token),
     };
-    form.append_pair("client_id", grant.client_id)
-        .append_pair("client_secret", grant.client_secret);
-    if !grant.scope.is_empty() {
-        form.append_pair("scope", grant.scope);
+    if is_in_body {
+        form.append_pair("client_id", grant.client_id)
+            .append_pair("client_secret", grant.client_secret);
     }
+    for (name, value) in [("scope", grant.scope), ("audience", grant.audience)] {
+        if !value.is_empty() {
+            form.append_pair(name, value);
+        }
+    }
+    form.extend_pairs(grant.params);
     form.finish()
 }
 
 /// What a token is kept under: all that it is asked for with.
 fn key_of(grant: Grant<'_>) -> [u8; 32] {
     let mut hash = Sha256::new();
+    let params = grant.params.iter();
+    let params = params.flat_map(|(name, value)| [name.as_str(), value.as_str()]);
     for text in [
         grant.token_url,
         grant.client_id,
         grant.client_secret,
         grant.refresh_token,
         grant.scope,
-    ] {
+        grant.audience,
+    ]
+    .into_iter()
+    .chain(params)
+    {
         hash.update(text.len().to_be_bytes());
         hash.update(text);
     }

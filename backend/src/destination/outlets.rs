@@ -1,9 +1,10 @@
 //! The ways out of the service, and what else all attempts share.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
-    dial::Dialer, http::HttpClient, mail_server::MailServer, sink::EventSink, tokens::Tokens,
+    Renderers, dial::Dialer, http::HttpClient, mail_server::MailServer, sink::EventSink,
+    tokens::Tokens,
 };
 use crate::{clock::Clock, config::ProviderConfig, message::Links};
 
@@ -15,8 +16,11 @@ pub(super) struct Outlets {
     pub(super) http: HttpClient,
     pub(super) providers: ProviderConfig,
     pub(super) mail_server: Option<MailServer>,
+    /// How long a mail server may take to answer the text of a mail.
+    pub(super) mail_answer_timeout: Duration,
     pub(super) tokens: Tokens,
     pub(super) sink: Option<Arc<dyn EventSink>>,
     pub(super) tenant: String,
     pub(super) links: Links,
+    pub(super) renderers: Renderers,
 }

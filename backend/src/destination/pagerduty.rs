@@ -3,6 +3,8 @@
 mod classify;
 mod message;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
@@ -12,16 +14,33 @@ impl DestinationType for PagerDuty {
     /// An event without `routing_key`.
     type Message = Value;
 
-    const KEEPS_STATE: bool = true;
-
     const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
+
+    fn keeps_state(&self) -> bool {
+        true
+    }
 
     fn check(&self, checks: &mut Checks<'_>) {
         checks.secret("routingKey", &self.routing_key);
     }
 
+    fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
+        vec![
+            ("class".into(), &self.class),
+            ("component".into(), &self.component),
+            ("group".into(), &self.group),
+            ("customDetails".into(), &self.custom_details),
+            ("links".into(), &self.links),
+            ("images".into(), &self.images),
+        ]
+    }
+
+    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     fn message(&self, facts: &mut Facts<'_>) -> Value {
-        message::body(facts)
+        message::body(facts, self)
     }
 
     fn shown(body: &Value) -> Value {

@@ -8,15 +8,16 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use super::{
-    AttemptContext, DestinationType, Ending, EventSink, Report,
+    AttemptContext, ChatThread, DestinationType, Ending, EventSink, Made, Rendered, Renderers,
+    Report, Verdict, aside,
     dial::{Dialer, SystemResolver},
     egress::Guard,
-    http::HttpClient,
+    http::{HttpClient, route::Route},
     made,
     mail_server::MailServer,
     of_type,
     outlets::Outlets,
-    tls,
+    shown, tls,
     tokens::Tokens,
     transcript::Masker,
     with_type,
@@ -24,7 +25,11 @@ use super::{
 use crate::{
     clock::Clock,
     config::Config,
-    domain::{Content, DestinationKind, IncomingEvent, Outcome, RecordId, Status, TraceContext},
+    domain::{
+        Content, DestinationKind, IncomingEvent, Outcome, RecordId, Status, TraceContext,
+        Transcript, delivery::Recipients,
+    },
+    error::Error,
     message::{Context, Links},
     trace::{Span, SpanKind},
 };
@@ -48,10 +53,15 @@ pub struct SendRequest<'a> {
     pub kind: &'a DestinationKind,
     /// The first delivery about what this one updates, when that arrived.
     pub opening: Option<RecordId>,
-    /// Where a message in a chat answers: the name by which the chat knows that one.
-    pub thread: Option<&'a str>,
-    /// How long it may take in all.
+    /// The message in a chat that this one answers.
+    pub thread: Option<&'a ChatThread>,
+    /// The addresses of a mail that get no further attempt.
+    pub recipients: &'a Recipients,
+    /// How long it may take in all, but for the answer to the text of a mail.
     pub timeout: Duration,
+    /// Whether it goes over connections of its own, as a test does: one that is kept from earlier messages
+    /// may work where a new one would not, and the other way round.
+    pub is_fresh: bool,
 }
 
 impl Sender {
@@ -67,25 +77,56 @@ impl Sender {
         let limit = config.delivery.connect_timeout;
         let dialer = Dialer::new(guard, Arc::new(SystemResolver), limit);
         let authorities = &config.egress.authorities;
-        let roots = Arc::new(tls::roots(authorities.certificates()));
+        let trust = tls::Trust::new(authorities.certificates());
         let mail_server = config.smtp.clone();
         Self(Arc::new(Outlets {
             clock,
-            http: HttpClient::new(dialer.clone(), roots, config.egress.proxy.clone()),
+            mail_server: mail_server.map(|config| MailServer {
+                config,
+                tls: Arc::new(tls::client_config(&trust)),
+            }),
+            mail_answer_timeout: config.delivery.mail_answer_timeout,
+            http: HttpClient::new(dialer.clone(), trust, Route::new(&config.egress)),
             dialer,
             providers: config.providers.clone(),
-            mail_server: mail_server.map(|smtp| MailServer::new(smtp, authorities)),
             tokens: Tokens::default(),
             sink,
             tenant: config.tenant.clone(),
             links,
+            renderers: Renderers::default(),
         }))
+    }
+
+    /// Where its messages are rendered.
+    pub fn renderers(&self) -> Renderers {
+        self.0.renderers.clone()
+    }
+
+    /// Makes the message of an attempt without sending it.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] while the service stops.
+    pub async fn render(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
+        let around = self.context(&request);
+        with_type!(&request.content.destination_kind, settings => {
+            let content = (request.content, &around);
+            aside(&self.0.renderers, settings, content, shown).await
+        })
+    }
+
+    fn context<'a>(&'a self, request: &SendRequest<'a>) -> Context<'a> {
+        Context {
+            delivery_id: request.delivery,
+            destination_name: request.destination_name,
+            tenant: &self.0.tenant,
+            links: &self.0.links,
+        }
     }
 
     /// Says something of this service itself, where there is somebody to take it in.
     pub(crate) fn report(&self, event: IncomingEvent) {
         let status = event.status.map(Status::word);
-        tracing::info!(event = %event.name, status, said = %event.summary, "a destination fares otherwise");
+        tracing::info!(event = %event.name, status, said = %event.summary, "destination health changed");
         if let Some(sink) = &self.0.sink {
             sink.report(event);
         }
@@ -142,13 +183,17 @@ impl Sender {
                 };
                 (&current, settings)
             };
-        let around = Context {
-            delivery_id: request.delivery,
-            destination_name: request.destination_name,
-            tenant: &outlets.tenant,
-            links: &outlets.links,
+        let around = self.context(&request);
+        let made = aside(&outlets.renderers, templates, (content, &around), made);
+        let Made {
+            message, warnings, ..
+        } = match made.await {
+            Ok(made) => made,
+            Err(error) => {
+                let verdict = Verdict::unreachable(error.to_string());
+                return (verdict, Transcript::default());
+            }
         };
-        let (message, warnings) = made(templates, content, &around);
         let mut attempt = AttemptContext {
             id: request.delivery,
             rule: request.rule,
@@ -156,14 +201,25 @@ impl Sender {
             around,
             opening: request.opening,
             thread: request.thread,
+            recipients: request.recipients,
             start_ms: outlets.clock.now_ms(),
             begun,
             timeout: request.timeout,
             trace,
             masker: masker(request.kind),
+            http: if request.is_fresh {
+                outlets.http.fresh()
+            } else {
+                outlets.http.clone()
+            },
             outlets,
         };
         let (mut verdict, transcript) = settings.send(&mut attempt, message).await;
+        let is_sent =
+            transcript.request.is_some() && !matches!(request.kind, DestinationKind::Event(_));
+        if request.is_fresh && is_sent {
+            verdict.explanation.push_str(" (over a new connection)");
+        }
         // A template that gave way to the default must not go unseen.
         if let Some(warning) = warnings.first() {
             verdict.explanation = format!("{} ({warning})", verdict.explanation);

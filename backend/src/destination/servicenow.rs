@@ -5,14 +5,16 @@ mod send;
 
 use serde_json::Value;
 
-use super::{AttemptContext, Checks, DestinationType, Ending};
+use super::{AttemptContext, Checks, DestinationType, Ending, whole_address};
 use crate::{domain::destination::ServiceNow, message::Facts};
 
 impl DestinationType for ServiceNow {
     /// An `em_event` record.
     type Message = Value;
 
-    const KEEPS_STATE: bool = true;
+    fn keeps_state(&self) -> bool {
+        true
+    }
 
     fn check(&self, checks: &mut Checks<'_>) {
         checks.url("instanceUrl", &self.instance_url);
@@ -24,12 +26,16 @@ impl DestinationType for ServiceNow {
         checks.one_line("refreshToken", self.refresh_token.reveal());
     }
 
-    fn receivers(&self) -> Vec<(&'static str, &str)> {
+    /// The instance gets the tokens that the secrets are exchanged for.
+    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
         let token_url = match self.token_url.as_str() {
             "" => &self.instance_url,
             other => other,
         };
-        vec![("instanceUrl", &self.instance_url), ("tokenUrl", token_url)]
+        vec![
+            ("instanceUrl", whole_address(&self.instance_url)),
+            ("tokenUrl", whole_address(token_url)),
+        ]
     }
 
     fn message(&self, facts: &mut Facts<'_>) -> Value {

@@ -36,6 +36,9 @@ fn sign_with(
 ) -> Result<String, BadSecret> {
     let key = secret.strip_prefix(SECRET_PREFIX).ok_or(BadSecret)?;
     let key = STANDARD.decode(key).map_err(|_not_base64| BadSecret)?;
+    if key.is_empty() {
+        return Err(BadSecret);
+    }
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC takes keys of any length");
     mac.update(format!("{id}.{timestamp_seconds}.").as_bytes());
     mac.update(body);
@@ -75,7 +78,7 @@ mod tests {
 
     #[test]
     fn what_is_no_secret_signs_nothing() {
-        for secret in ["AAAA", "whsec_?", "whsec_AAAA other"] {
+        for secret in ["AAAA", "whsec_", "whsec_?", "whsec_AAAA other"] {
             let signed = sign(&Secret::new(secret), RecordId::from_parts(1, 2), 7, b"body");
             assert!(signed.is_err(), "{secret}");
         }

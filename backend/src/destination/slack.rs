@@ -4,6 +4,8 @@ mod classify;
 mod message;
 mod send;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
@@ -18,8 +20,16 @@ impl DestinationType for Slack {
         checks.secret("token", &self.token);
     }
 
+    fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
+        vec![("blocks".into(), &self.blocks)]
+    }
+
+    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     fn message(&self, facts: &mut Facts<'_>) -> Value {
-        message::body(facts)
+        message::body(facts, self)
     }
 
     fn shown(body: &Value) -> Value {

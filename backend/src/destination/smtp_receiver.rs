@@ -30,7 +30,8 @@ pub(crate) struct SmtpReceiver {
 
 impl SmtpReceiver {
     /// Starts one that answers each command that begins so with that line instead of taking it; an
-    /// empty line closes the connection. `.` stands for the end of the mail, `HI` for the greeting.
+    /// empty line closes the connection, and `...` never comes. `.` stands for the end of the mail, `HI`
+    /// for the greeting.
     pub(crate) async fn start(refuse: &'static [(&'static str, &'static str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -38,10 +39,14 @@ impl SmtpReceiver {
         let kept = Arc::clone(&mails);
         let mut server = JoinSet::new();
         server.spawn(async move {
+            let mut conversations = JoinSet::new();
             loop {
                 let (stream, _peer) = listener.accept().await.unwrap();
-                let mail = converse(stream, refuse).await;
-                kept.lock().unwrap().push(mail);
+                let kept = Arc::clone(&kept);
+                conversations.spawn(async move {
+                    let mail = converse(stream, refuse).await;
+                    kept.lock().unwrap().push(mail);
+                });
             }
         });
         Self {
@@ -68,14 +73,17 @@ async fn converse(stream: TcpStream, refuse: &[(&str, &str)]) -> Mail {
             .find(|(start, _)| line.starts_with(start) && (!in_data || line == "."));
         let reply = match (refusal, in_data, line.as_str()) {
             (Some((_, "")), ..) => return mail,
+            (Some((_, "...")), ..) => std::future::pending().await,
             (Some((_, reply)), ..) => reply,
             (None, false, "HI") => "220 ready",
             (None, true, ".") => "250 taken",
             (None, true, _) => "",
             (None, false, command) => match command.get(..4).unwrap_or_default() {
+                // What answers the error of a token.
+                "" => "535 5.7.3 Authentication unsuccessful",
                 "EHLO" => "250-hello\r\n250 AUTH PLAIN",
                 "AUTH" => "235 welcome",
-                "DATA" => "354 go on",
+                "DATA" => "354 continue",
                 "QUIT" => "221 bye",
                 _ => "250 ok",
             },
@@ -85,10 +93,10 @@ async fn converse(stream: TcpStream, refuse: &[(&str, &str)]) -> Mail {
             mail.data.push('\n');
         } else {
             in_data = reply.starts_with("354");
-            stream
-                .write_all(format!("{reply}\r\n").as_bytes())
-                .await
-                .unwrap();
+            let reply = format!("{reply}\r\n");
+            if stream.write_all(reply.as_bytes()).await.is_err() {
+                return mail;
+            }
         }
         if reply.starts_with("221") {
             return mail;

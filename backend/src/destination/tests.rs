@@ -89,9 +89,9 @@ fn webhook(payload: &str, content_type: Option<&str>) -> DestinationKind {
 fn email(subject: &str, body: &str) -> DestinationKind {
     DestinationKind::Email(Email {
         to: "ops@example.com".into(),
-        cc: String::new(),
         subject: subject.into(),
         body: body.into(),
+        ..Email::default()
     })
 }
 
@@ -99,6 +99,7 @@ fn slack() -> DestinationKind {
     DestinationKind::Slack(Slack {
         channel: "#ops".into(),
         token: Secret::new("xoxb"),
+        ..Slack::default()
     })
 }
 
@@ -111,6 +112,7 @@ fn teams() -> DestinationKind {
 fn pagerduty() -> DestinationKind {
     DestinationKind::PagerDuty(PagerDuty {
         routing_key: Secret::new("R0"),
+        ..PagerDuty::default()
     })
 }
 
@@ -201,6 +203,7 @@ fn the_standard_document_is_the_contracts() {
             "severity": 4,
             "status": 1,
             "acknowledged": false,
+            "flapping": false,
             "count": 1,
             "dimensions": {"host": "db-1.example.com", "source": "bellwether-test"},
             "fields": {"mount": "/var", "usedPercent": 97.5},
@@ -243,7 +246,7 @@ fn every_variable_of_the_contract_has_its_value() {
         ("{{trigger.name}} {{rule.name}}", "disk full wake somebody"),
         (
             "{{rule.description}}",
-            "Stands in for a rule in a test message.",
+            "Takes the place of a rule in a test message.",
         ),
         ("{{destination.name}} {{destination.type}}", "pager webhook"),
         ("{{nothing}}{{event.dimensions.none}}", ""),

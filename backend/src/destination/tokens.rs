@@ -1,7 +1,7 @@
 //! OAuth tokens that were given out, kept while they are good.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Mutex, PoisonError},
 };
 
@@ -9,7 +9,11 @@ use std::{
 const TOKENS_MAX: usize = 1_000;
 /// Tokens that were given out, by what they were asked with.
 #[derive(Debug, Default)]
-pub(crate) struct Tokens(Mutex<HashMap<[u8; 32], Token>>);
+pub(crate) struct Tokens {
+    given: Mutex<HashMap<[u8; 32], Token>>,
+    /// Those whose server takes the client's secret in the body alone.
+    in_body: Mutex<HashSet<[u8; 32]>>,
+}
 
 #[derive(Clone)]
 pub(super) struct Token {
@@ -25,14 +29,28 @@ impl std::fmt::Debug for Token {
 }
 
 impl Tokens {
+    /// Whether a token is asked for with the client's secret in the body.
+    pub(super) fn is_in_body(&self, key: [u8; 32]) -> bool {
+        let in_body = self.in_body.lock().unwrap_or_else(PoisonError::into_inner);
+        in_body.contains(&key)
+    }
+
+    pub(super) fn note_in_body(&self, key: [u8; 32]) {
+        let mut in_body = self.in_body.lock().unwrap_or_else(PoisonError::into_inner);
+        if in_body.len() >= TOKENS_MAX {
+            in_body.clear();
+        }
+        in_body.insert(key);
+    }
+
     pub(super) fn get(&self, key: [u8; 32], now_ms: i64) -> Option<String> {
-        let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tokens = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let token = tokens.get(&key)?;
         (now_ms < token.good_until_ms).then(|| token.bearer.clone())
     }
 
     pub(super) fn put(&self, key: [u8; 32], token: Token) {
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         if tokens.len() >= TOKENS_MAX {
             tokens.clear();
         }
@@ -40,7 +58,7 @@ impl Tokens {
     }
 
     pub(super) fn drop_token(&self, key: [u8; 32]) {
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         tokens.remove(&key);
     }
 }

@@ -21,7 +21,8 @@ const HEADERS_MAX: usize = 64;
 /// Bytes of an explanation.
 pub(crate) const EXPLANATION_BYTES_MAX: usize = 500;
 
-/// Bytes that a text has at least for its derived spellings to be told from chance.
+/// Bytes that a text has at least for its derived spellings to be told from chance. A shorter one is masked
+/// where it stands as a word of its own.
 const DERIVED_BYTES_MIN: usize = 6;
 
 /// What stands in an address as `%XX`.
@@ -52,7 +53,9 @@ impl Masker {
             let path = &url[Position::BeforePath..Position::AfterQuery];
             [url.as_str(), if path.len() > 1 { path } else { "" }]
         });
-        let parts = words_of(secret).chain(address.into_iter().flatten());
+        let is_alone = words_of(secret).count() == 1;
+        let words = words_of(secret).filter(|word| is_alone || word.len() >= DERIVED_BYTES_MIN);
+        let parts = words.chain(address.into_iter().flatten());
         for text in [secret.trim()].into_iter().chain(parts) {
             self.add_spellings(text);
             // Credentials of the scheme `Basic`, and signing secrets.
@@ -70,6 +73,24 @@ impl Masker {
         // A secret that is part of another one must not break the longer one up.
         self.needles
             .sort_by_key(|needle| std::cmp::Reverse(needle.len()));
+    }
+
+    /// Masks what a secret template became, where its author wrote a secret between the variables.
+    pub(crate) fn add_filled(&mut self, template: &str, filled: &str) {
+        let own = template.split("{{").enumerate().map(|(at, part)| match at {
+            0 => part,
+            _ => part.rsplit("}}").next().unwrap_or_default(),
+        });
+        let own: Vec<_> = own.filter(|it| it.len() >= DERIVED_BYTES_MIN).collect();
+        for text in own.iter().copied() {
+            self.add(text);
+        }
+        // The whole, and not the words in it: those of the event are no secret.
+        if !own.is_empty() {
+            self.add_spellings(filled);
+        }
+        let length = |needle: &String| std::cmp::Reverse(needle.len());
+        self.needles.sort_by_key(length);
     }
 
     fn add_spellings(&mut self, text: &str) {
@@ -104,9 +125,7 @@ impl Masker {
         // three bytes of one.
         let mut text = cut(text, limit_bytes.saturating_add(3 * longest)).to_owned();
         for needle in &self.needles {
-            if text.contains(needle.as_str()) {
-                text = text.replace(needle.as_str(), MASK);
-            }
+            text = masked(text, needle);
         }
         text = self.mask_percent(text);
         text.truncate(cut(&text, limit_bytes).len());
@@ -134,9 +153,10 @@ impl Masker {
         let mut masked = String::with_capacity(text.len());
         let (mut at, mut kept) = (0, 0);
         while at < read.len() {
-            let needles = self.needles.iter().map(String::as_bytes);
-            let mut needles = needles.filter(|needle| read[at..].starts_with(needle));
-            let Some(needle) = needles.next() else {
+            let mut needles = self.needles.iter().map(String::as_bytes);
+            let found = needles
+                .find(|needle| read[at..].starts_with(needle) && is_meant(&read, at, needle.len()));
+            let Some(needle) = found else {
                 at += 1;
                 continue;
             };
@@ -170,6 +190,31 @@ impl Masker {
         }
         masked
     }
+}
+
+/// A text without that secret.
+fn masked(text: String, secret: &str) -> String {
+    let mut kept = 0;
+    let mut masked = String::new();
+    for (at, _) in text.match_indices(secret) {
+        if is_meant(text.as_bytes(), at, secret.len()) {
+            masked.push_str(&text[kept..at]);
+            masked.push_str(MASK);
+            kept = at + secret.len();
+        }
+    }
+    if kept == 0 && masked.is_empty() {
+        return text;
+    }
+    masked.push_str(&text[kept..]);
+    masked
+}
+
+/// Whether a secret that is found there is meant: a short one is part of many words by chance.
+fn is_meant(text: &[u8], at: usize, length: usize) -> bool {
+    let is_inside = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    length >= DERIVED_BYTES_MIN
+        || !(is_inside(text[..at].last()) || is_inside(text.get(at + length)))
 }
 
 /// How a text stands in base64 of something longer that has so many bytes before it, but for the
@@ -258,6 +303,39 @@ mod tests {
         ];
         for (text, shown) in cases {
             assert_eq!(masker.mask(&text, 1_000), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_short_secret_and_one_with_blanks_leave_the_rest_to_be_read() {
+        let cases = [
+            (" ", "a b c", "a b c"),
+            (
+                "a",
+                "a banana, and {\"token\":\"a\"}",
+                "******** banana, and {\"token\":\"********\"}",
+            ),
+            ("ok", "?t=ok&u=token", "?t=********&u=token"),
+            (
+                "it is on fire",
+                "it is the disk, on host a",
+                "it is the disk, on host a",
+            ),
+            ("it is on fire", "said: it is on fire!", "said: ********!"),
+            ("it is on fire", "t=it%20is%20on%20fire", "t=********"),
+            (
+                "Bearer s3c",
+                "Bearer s3c, s3c, s3cs",
+                "********, ********, s3cs",
+            ),
+            ("hunter22", "xhunter22x", "x********x"),
+        ];
+        for (secret, text, shown) in cases {
+            assert_eq!(
+                masker(&[secret]).mask(text, 1_000),
+                shown,
+                "{secret:?}: {text}"
+            );
         }
     }
 

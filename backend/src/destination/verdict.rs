@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::domain::{Outcome, Transcript};
+use crate::domain::{Outcome, Transcript, delivery::Recipients};
 
 /// What became of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,24 @@ pub struct Verdict {
     pub explanation: String,
     /// What to do next when it was not delivered.
     pub advice: Advice,
+    /// Of a mail: the addresses that a mail server answered about.
+    pub recipients: Vec<RecipientAnswer>,
+}
+
+/// A mail server's answer about one address of a mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecipientAnswer {
+    /// The mail server took the mail for this address.
+    Reached(String),
+    /// The mail server refused the address.
+    Refused {
+        /// The address.
+        address: String,
+        /// The answer, secrets masked.
+        said: String,
+        /// Whether it is permanent (5xx).
+        is_permanent: bool,
+    },
 }
 
 /// What to do after a failed attempt.
@@ -31,7 +49,9 @@ pub struct Verdict {
 pub enum Advice {
     /// Try again as the schedule says.
     Again,
-    /// Try again, not before that much time has passed: the receiver asked for it.
+    /// Try this message again as the schedule says; others may go.
+    Later,
+    /// Try again, not before that much time has passed: the receiver asked for it, for all messages.
     AgainAfter(Duration),
     /// Try again as the schedule says; it helps once somebody mends the destination.
     Mend,
@@ -39,8 +59,6 @@ pub enum Advice {
     FewMore,
     /// Another try would end the same way.
     GiveUp,
-    /// The receiver wants nothing more, ever: pause the destination.
-    Pause,
 }
 
 /// What a failed attempt speaks against.
@@ -60,9 +78,45 @@ impl Verdict {
         match (self.outcome, self.advice) {
             (Outcome::Delivered, _) => None,
             (_, Advice::Again | Advice::AgainAfter(_)) => Some(Fault::Receiver),
-            (_, Advice::Mend | Advice::Pause) => Some(Fault::Destination),
-            (_, Advice::FewMore | Advice::GiveUp) => Some(Fault::Message),
+            (_, Advice::Mend) => Some(Fault::Destination),
+            (_, Advice::FewMore | Advice::GiveUp | Advice::Later) => Some(Fault::Message),
         }
+    }
+
+    /// Whether the message arrived; of a mail, at one address at least.
+    pub(crate) fn arrives(&self) -> bool {
+        let is_reached = |it: &RecipientAnswer| matches!(it, RecipientAnswer::Reached(_));
+        self.outcome == Outcome::Delivered || self.recipients.iter().any(is_reached)
+    }
+
+    /// Whether it is about some addresses of a mail, and says nothing of their destination.
+    pub(crate) fn is_about_addresses(&self) -> bool {
+        !self.recipients.is_empty() && !self.arrives() && self.fault() == Some(Fault::Message)
+    }
+
+    /// The addresses of a mail that get no further attempt after this one.
+    pub(crate) fn settled(&self, before: &Recipients) -> Recipients {
+        let mut after = before.clone();
+        for answer in &self.recipients {
+            match answer {
+                RecipientAnswer::Reached(address) => after.reached.push(address.clone()),
+                RecipientAnswer::Refused {
+                    address,
+                    is_permanent: true,
+                    ..
+                } => after.refused.push(address.clone()),
+                RecipientAnswer::Refused { .. } => {}
+            }
+        }
+        if after.reached.is_empty() {
+            // Whatever is wrong may be the destination's.
+            after.refused.clear();
+        }
+        after
+    }
+
+    pub(crate) fn with_recipients(self, recipients: Vec<RecipientAnswer>) -> Self {
+        Self { recipients, ..self }
     }
 
     pub(crate) fn delivered(explanation: impl Into<String>) -> Self {
@@ -90,6 +144,7 @@ impl Verdict {
             outcome,
             explanation: explanation.into(),
             advice,
+            recipients: Vec::new(),
         }
     }
 }

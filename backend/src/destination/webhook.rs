@@ -4,18 +4,21 @@ mod address;
 mod check;
 mod document;
 mod expect;
+mod header;
 mod message;
 mod send;
 
+use std::{borrow::Cow, collections::BTreeMap};
+
 use serde_json::{Value, json};
 
-use super::{AttemptContext, Checks, DestinationType, Ending};
+use super::{AttemptContext, Checks, DestinationType, Ending, whole_address};
 use crate::{
     domain::destination::{Auth, Webhook},
     message::Facts,
 };
 
-pub use check::{is_plain_header, is_secret_header};
+pub use check::{is_credential, is_plain_header, is_secret_header};
 
 /// What is sent, and where.
 #[derive(Debug)]
@@ -25,38 +28,62 @@ pub(crate) struct Body {
     url: Option<String>,
     /// Its `content-type`.
     content_type: String,
+    /// For a look, as the address: headers that are made of templates and not secret.
+    headers: BTreeMap<String, String>,
     text: String,
+}
+
+/// Whether a text of a webhook is a template.
+fn is_template(text: &str) -> bool {
+    text.contains("{{")
 }
 
 impl DestinationType for Webhook {
     type Message = Body;
 
+    /// Where a closing is sent otherwise than an opening, the receiver keeps what was opened.
+    fn keeps_state(&self) -> bool {
+        self.on_clear.is_some()
+    }
+
     fn check(&self, checks: &mut Checks<'_>) {
         check::check(self, checks);
     }
 
-    fn templates(&self) -> Vec<(&'static str, &str)> {
-        let mut templates = vec![("payload", self.payload.as_str())];
-        let mut address = |field, url| {
-            if address::is_template(url) {
-                templates.push((field, url));
+    fn templates(&self) -> Vec<(Cow<'static, str>, &str)> {
+        let mut templates = vec![("payload".into(), self.payload.as_str())];
+        // Without braces these are texts of any kind, and need not be templates.
+        let mut if_template = |field, text| {
+            if is_template(text) {
+                templates.push((field, text));
             }
         };
-        address("url", &self.url);
+        if_template("url".into(), &self.url);
+        if_template("secretUrl".into(), self.secret_url.reveal());
+        for header in &self.headers {
+            if_template(header::path(header).into(), header::text(header));
+        }
         if let Some(on_clear) = &self.on_clear {
-            address("onClear.url", &on_clear.url);
-            templates.push(("onClear.payload", &on_clear.payload));
+            if_template("onClear.url".into(), &on_clear.url);
+            templates.push(("onClear.payload".into(), &on_clear.payload));
         }
         templates
     }
 
-    fn receivers(&self) -> Vec<(&'static str, &str)> {
+    fn receivers(&self, secret: &str) -> Vec<(&'static str, String)> {
+        let leads_to = |url| address::leads_to(url, &self.values);
+        let mut receivers = match secret {
+            "secret_url" => return Vec::new(),
+            _ if self.url.is_empty() => vec![("secretUrl", leads_to(self.secret_url.reveal()))],
+            _ => vec![("url", leads_to(&self.url))],
+        };
         let on_clear = self.on_clear.as_ref().map(|it| it.url.as_str());
         let on_clear = on_clear.filter(|url| !url.is_empty());
-        let mut receivers = vec![("url", self.address())];
-        receivers.extend(on_clear.map(|url| ("onClear.url", url)));
-        if let Some(Auth::OAuth2 { token_url, .. }) = self.auth.as_deref() {
-            receivers.push(("auth.oauth2.tokenUrl", token_url));
+        receivers.extend(on_clear.map(|url| ("onClear.url", leads_to(url))));
+        if let (Some(Auth::OAuth2 { token_url, .. }), "auth.oauth2.client_secret") =
+            (self.auth.as_deref(), secret)
+        {
+            receivers.push(("auth.oauth2.tokenUrl", whole_address(token_url)));
         }
         receivers
     }
@@ -69,6 +96,9 @@ impl DestinationType for Webhook {
         let mut shown = json!({"contentType": body.content_type, "body": body.text});
         if let Some(url) = &body.url {
             shown["url"] = url.as_str().into();
+        }
+        if !body.headers.is_empty() {
+            shown["headers"] = json!(body.headers);
         }
         shown
     }

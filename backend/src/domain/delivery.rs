@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::domain::{
     DestinationKind, DigestContent, DigestItem, EventId, Folding, GroupContent, Name, Occurrence,
-    OccurrenceId, RecordId, ThreadOf, Trigger,
+    OccurrenceId, RecordId, Status, ThreadOf, Trigger,
 };
 
 /// One notification on its way to one destination.
@@ -34,10 +34,15 @@ pub struct Delivery {
     pub end_ms: Option<i64>,
     /// The delivery that this one sends again.
     pub retry_of: Option<RecordId>,
+    /// The first of the deliveries that this one sends again, one after the other: the message has its
+    /// place in the order of its thread.
+    pub origin: Option<RecordId>,
     /// The newest delivery that sends this one again.
     pub retried_as: Option<RecordId>,
     /// How it stands to the budget of its destination.
     pub folding: Folding,
+    /// The addresses of a mail that get no further attempt.
+    pub recipients: Recipients,
     /// What there is to tell, as it was when the notification was decided.
     pub content: Content,
 }
@@ -63,10 +68,53 @@ impl Delivery {
             create_ms,
             end_ms: None,
             retry_of: None,
+            origin: None,
             retried_as: None,
             folding: Folding::Open,
+            recipients: Recipients::default(),
             content,
         }
+    }
+}
+
+impl Delivery {
+    /// Its place in the order of the messages of its thread: when the notification was decided that it
+    /// tells of, though it may be sent again later.
+    pub fn place(&self) -> (RecordId, RecordId) {
+        let origin = self.origin.or(self.retry_of).unwrap_or(self.id);
+        (origin, self.id)
+    }
+
+    /// What its receiver sees as one matter: an occurrence, or a group.
+    pub fn thread(&self) -> RecordId {
+        let own = self.content.occurrence.key;
+        let known_as = self.content.thread.map_or(own, |thread| thread.key);
+        let group = self.content.group.as_ref();
+        group.map_or(known_as, |group| group.id)
+    }
+
+    /// Whether it tells that its thread is over.
+    pub fn is_closing(&self) -> bool {
+        let is_closed = self.content.occurrence.status == Status::Closed;
+        let group = self.content.group.as_ref();
+        group.map_or(self.content.clear && is_closed, |it| it.is_over)
+    }
+}
+
+/// The addresses of a mail that get no further attempt; empty as long as none has the mail.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recipients {
+    /// Those that have the mail.
+    pub reached: Vec<String>,
+    /// Those that the mail server refused permanently.
+    pub refused: Vec<String>,
+}
+
+impl Recipients {
+    /// Whether an address gets a further attempt.
+    pub fn is_open(&self, address: &str) -> bool {
+        let mut settled = self.reached.iter().chain(&self.refused);
+        !settled.any(|it| it == address)
     }
 }
 
@@ -153,6 +201,11 @@ pub struct Content {
 }
 
 impl Content {
+    /// Whether it tells that the occurrence was closed.
+    pub fn is_closing(&self) -> bool {
+        self.clear && self.digest.is_none() && self.occurrence.status == Status::Closed
+    }
+
     /// The occurrence that receivers know it by.
     pub fn known_as(&self) -> OccurrenceId {
         let own = self.occurrence.id();
@@ -271,7 +324,7 @@ pub struct Request {
 pub struct Response {
     /// The HTTP status, or the SMTP reply code.
     pub status: u16,
-    /// The headers.
+    /// The headers; of a mail, the answers about addresses that were refused.
     pub headers: BTreeMap<String, String>,
     /// The body.
     pub body: String,

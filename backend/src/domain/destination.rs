@@ -11,8 +11,8 @@ use crate::{
 };
 
 pub use kind::{
-    DestinationKind, Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, SecretPlace,
-    ServiceNow, Slack, Webhook,
+    DestinationKind, Email, EventTemplates, Header, HeaderValue, MailPriority, MsTeams, PagerDuty,
+    SecretPlace, ServiceNow, Slack, Webhook,
 };
 pub use webhook::{Auth, Expect, OnClear, ValueMap, WebhookMethod};
 
@@ -92,6 +92,21 @@ pub struct Health {
     /// The last attempts, oldest first. Those to another address, or with other secrets, are not
     /// among them.
     pub tried: Vec<Tried>,
+    /// The addresses of a mail destination that its mail server refused last, by address.
+    pub refused: Vec<RefusedRecipient>,
+}
+
+/// A mail address that the mail server refused, while the destination has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedRecipient {
+    /// The address.
+    pub address: String,
+    /// The mail server's answer, secrets masked.
+    pub said: String,
+    /// Whether the answer is permanent (5xx).
+    pub is_permanent: bool,
+    /// When the address was refused first, in milliseconds since 1970.
+    pub since_ms: i64,
 }
 
 /// What is kept of an attempt to tell how its destination fares.
@@ -114,6 +129,7 @@ impl Health {
             last_error: String::new(),
             last_success_ms: None,
             tried: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -150,6 +166,7 @@ impl Health {
             since_ms: now_ms,
             failures: 0,
             tried: Vec::new(),
+            refused: Vec::new(),
             ..self
         }
     }

@@ -171,7 +171,7 @@ impl DigestContent {
         &self
             .items
             .first()
-            .expect("a digest tells of something")
+            .expect("a digest has messages")
             .occurrence
     }
 

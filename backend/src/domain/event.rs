@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 use sha2::{Digest, Sha256};
 
-use crate::domain::{Value, value::Fields};
+use crate::domain::{Report, Value, value::Fields};
 
 /// What the events name as their source which the service makes of itself, and no others.
 /// The dimension that says who sent an event.
@@ -132,6 +132,11 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId([u8; 20]);
 
+/// What is said of a text that is no event id.
+pub const NO_EVENT_ID: &str = "is no event id: one has 28 letters, digits, `-` and `_`, of which the last \
+                               is `=`, such as `srA3uT2yyyhRjLndgql5Q9qCwjE=`; a search finds the id \
+                               by a name";
+
 impl EventId {
     /// Derives the identity from the name and the sorted dimensions.
     ///
@@ -251,6 +256,8 @@ pub struct IncomingEvent {
     pub timestamp_ms: i64,
     /// Until when it is open without news, when stated, in milliseconds since 1970.
     pub expire_ms: Option<i64>,
+    /// Of what it is a report.
+    pub report: Report,
 }
 
 impl IncomingEvent {

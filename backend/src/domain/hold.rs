@@ -149,17 +149,17 @@ pub enum Held {
     Released = 2,
     /// An operator had it sent although it was held.
     ReleasedByHand = 3,
-    /// Spared: the occurrence was closed.
+    /// Skipped: the occurrence was closed.
     Closed = 4,
-    /// Spared: no trigger of the rule matched any more.
+    /// Skipped: no trigger of the rule matched any more.
     NoLongerMatched = 5,
-    /// Spared: the rule was disabled.
+    /// Skipped: the rule was disabled.
     RuleDisabled = 6,
-    /// Spared: the rule was deleted.
+    /// Skipped: the rule was deleted.
     RuleDeleted = 7,
-    /// Spared: something that no time ends stood against it, such as a rule without destinations.
+    /// Skipped: something that no time ends stood against it, such as a rule without destinations.
     Blocked = 8,
-    /// Spared: the state was again what had been told.
+    /// Skipped: the state was again what had been told.
     Unchanged = 9,
     /// It goes on waiting with the next occurrence of the event, which flaps.
     HandedOver = 10,
@@ -180,8 +180,8 @@ impl Held {
         Self::HandedOver,
     ];
 
-    /// Why something was spared, for people; none when it was not.
-    pub fn spared_reason(self) -> Option<&'static str> {
+    /// Why something was skipped, for people; none when it was not.
+    pub fn skipped_reason(self) -> Option<&'static str> {
         match self {
             Self::Waits | Self::Released | Self::ReleasedByHand | Self::HandedOver => None,
             Self::Closed => Some("the occurrence was closed before"),
@@ -189,7 +189,7 @@ impl Held {
             Self::RuleDisabled => Some("the rule was disabled"),
             Self::RuleDeleted => Some("the rule was deleted"),
             Self::Blocked => Some("something else stood against it by then"),
-            Self::Unchanged => Some("by then everything was again as it had been told"),
+            Self::Unchanged => Some("by then everything was as last notified"),
         }
     }
 }

@@ -64,6 +64,11 @@ pub struct CauseMark {
 const LOOKED_FOR_MS: i64 = 10_000;
 
 impl CauseMark {
+    /// Where it is found: the inhibition, and what its fields hold.
+    pub fn key(&self) -> (RecordId, EqualValues) {
+        (self.inhibition, self.values)
+    }
+
     /// Whether it holds at a moment.
     pub fn holds(&self, now_ms: i64) -> bool {
         self.until_ms.is_none_or(|until_ms| now_ms < until_ms)

@@ -2,7 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
+use bellwether_proto::text::{MARKS_MAX, Seen, is_hidden, joins, seen};
+use unicode_normalization::char::is_combining_mark;
 use unicode_security::{
     GeneralSecurityProfile as _, RestrictionLevel, RestrictionLevelDetection as _,
 };
@@ -12,9 +13,6 @@ pub const NAME_CHARACTERS_MAX: usize = 100;
 
 /// What the names of people who signed in start with.
 const PERSON_PREFIX: &str = "oidc:";
-
-/// Marks that may follow one letter.
-const MARKS_MAX: usize = 4;
 
 /// A name: 1 to 100 letters with their marks, digits, `.`, `_`, `-` and inner spaces. Compared byte
 /// by byte.
@@ -54,7 +52,9 @@ impl Name {
     /// the person. None when that cannot be shown or is too long.
     pub fn of_person(text: &str) -> Option<Self> {
         let is_shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() || c == ' ';
-        let is_name = !text.is_empty() && text.trim() == text && text.chars().all(is_shown);
+        let is_seen = || seen(text).all(|(_, seen)| seen == Seen::Plain);
+        let is_name =
+            !text.is_empty() && text.trim() == text && text.chars().all(is_shown) && is_seen();
         let length = PERSON_PREFIX.len() + text.chars().count();
         (is_name && length <= NAME_CHARACTERS_MAX)
             .then(|| Self(format!("{PERSON_PREFIX}{text}").into()))
@@ -103,7 +103,13 @@ fn misplaced(text: &str) -> Option<String> {
     let (mut before, mut marks) = (None, 0);
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {
-        if c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ') {
+        if is_hidden(c) && !joins(before, c, characters.peek().copied()) {
+            let number = u32::from(c);
+            return Some(format!(
+                "holds U+{number:04X}, which is not seen; allowed are letters, digits, `.`, `_`, `-` and \
+                 inner spaces"
+            ));
+        } else if c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ') {
             marks = 0;
         } else if is_combining_mark(c) {
             marks += 1;
@@ -113,7 +119,7 @@ fn misplaced(text: &str) -> Option<String> {
             if !stands || marks > MARKS_MAX {
                 return Some(format!("holds the mark {c:?} without a letter to stand on"));
             }
-        } else if !(is_joiner(c) && joins(before, c, characters.peek().copied())) {
+        } else if !is_joiner(c) {
             return Some(format!(
                 "holds {c:?}; allowed are letters, digits, `.`, `_`, `-` and inner spaces"
             ));
@@ -125,16 +131,6 @@ fn misplaced(text: &str) -> Option<String> {
 
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
-}
-
-/// Whether a script needs a joiner there: after the sign that takes a vowel away, as in Hindi, or
-/// between letters that join, as in Persian.
-fn joins(before: Option<char>, joiner: char, after: Option<char>) -> bool {
-    /// The combining class of that sign.
-    const VIRAMA: u8 = 9;
-    let arabic = |c: Option<char>| c.is_some_and(|c| matches!(c, '\u{600}'..='\u{8ff}'));
-    before.is_some_and(|before| canonical_combining_class(before) == VIRAMA)
-        || joiner == '\u{200c}' && arabic(before) && arabic(after)
 }
 
 impl fmt::Display for Name {
@@ -204,8 +200,19 @@ mod tests {
             "a\u{202e}b",
             "a\u{301}\u{301}\u{301}\u{301}\u{301}",
             "a\nb",
+            "\u{3164}",
+            "a\u{3164}",
+            "a\u{115f}b",
+            "a\u{ffa0}b",
+            "a\u{34f}b",
+            "\u{1820}\u{180b}",
+            "\u{1780}\u{17b4}",
+            "a\u{1bca0}b",
+            "a\u{1d173}b",
+            "a\u{e0101}b",
         ];
         for name in bad {
+            assert!(Name::of_person(name).is_none() || name == "a/b", "{name:?}");
             assert!(Name::parse(name).is_err(), "{name:?}");
         }
         let long = "a".repeat(101);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::domain::{
-    CauseMark, EventId, Flapping, HoldChange, Name, OccurrenceId, Pending, RecordId, RevisionId,
-    Rule, Severity, Status, ThreadOf, TraceContext,
+    CauseMark, EventId, Flapping, HoldChange, Name, OccurrenceId, Pending, RecordId, Reports,
+    RevisionId, Rule, Severity, Status, ThreadOf, TraceContext,
     value::{Fields, json_bytes},
 };
 
@@ -80,6 +80,8 @@ pub struct Occurrence {
     /// When it is closed unless it is sent again, in milliseconds since 1970; none when its sender
     /// said nothing of that, and when it is closed.
     pub expire_ms: Option<i64>,
+    /// The reports that it is made of, where their senders repeat them.
+    pub reports: Reports,
     /// How often the event opened lately, for the rules that count that. What a message tells of has an
     /// entry when it flaps, and when it has settled.
     pub flapping: Vec<Flapping>,

@@ -6,8 +6,9 @@ use regex::{Regex, RegexBuilder};
 
 use super::{
     field::{Field, FieldValue, Holds},
-    fold::Folded,
-    literal::Operand,
+    fold::{Folded, Part},
+    literal::{Operand, Operands},
+    subject::Subject,
 };
 use crate::{
     domain::{Clause, Literal, Occurrence, Query},
@@ -20,8 +21,16 @@ const VALUES_MAX: usize = 500;
 /// Bytes of a text to compare with.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
 
-/// Memory of one compiled regular expression.
-const PATTERN_MEMORY_BYTES_MAX: usize = 1024 * 1024;
+/// Memory of one compiled regular expression; it counts as the first of these that is enough.
+const PATTERN_MEMORY_BYTES: [usize; 4] = [8 * 1024, 64 * 1024, 256 * 1024, 1024 * 1024];
+/// Memory of all regular expressions of one query.
+const PATTERNS_MEMORY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How much more memory looking for one may take, than it takes itself.
+const PATTERN_CACHE: usize = 16;
+/// The same, at most.
+const CACHE_BYTES_MAX: usize = 1024 * 1024;
+/// How much longer it takes to look for one than for a text, at most.
+const PATTERN_COST: usize = 64;
 
 /// Faults that are told of one query.
 const VIOLATIONS_MAX: usize = 100;
@@ -47,10 +56,10 @@ pub(super) enum Node {
 #[derive(Debug, Clone)]
 pub(super) enum Comparison {
     Equals(Operand),
-    In(Vec<Operand>),
+    In(Box<Operands>),
     AtLeast(Operand),
     AtMost(Operand),
-    Contains(Folded),
+    Contains(Box<Part>),
     StartsWith(Folded),
     EndsWith(Folded),
     Matches(Regex),
@@ -62,7 +71,12 @@ pub(super) enum Comparison {
 impl CompiledQuery {
     /// Whether the occurrence matches.
     pub fn matches(&self, occurrence: &Occurrence) -> bool {
-        self.root.matches(occurrence)
+        self.is_true_of(&Subject::new(occurrence))
+    }
+
+    /// The same of one that several queries are asked of.
+    pub fn is_true_of(&self, subject: &Subject<'_>) -> bool {
+        self.root.matches(subject)
     }
 
     /// Whether one of its clauses looks at the status.
@@ -80,37 +94,56 @@ impl Node {
         }
     }
 
-    pub(super) fn matches(&self, occurrence: &Occurrence) -> bool {
+    pub(super) fn matches(&self, subject: &Subject<'_>) -> bool {
         match self {
-            Self::And(nodes) => nodes.iter().all(|node| node.matches(occurrence)),
-            Self::Or(nodes) => nodes.iter().any(|node| node.matches(occurrence)),
-            Self::Not(node) => !node.matches(occurrence),
-            Self::Compare(field, comparison) => {
-                field.any(occurrence, &mut |found| comparison.holds(found))
-            }
+            Self::And(nodes) => nodes.iter().all(|node| node.matches(subject)),
+            Self::Or(nodes) => nodes.iter().any(|node| node.matches(subject)),
+            Self::Not(node) => !node.matches(subject),
+            Self::Compare(..) if subject.is_over() => false,
+            Self::Compare(field, comparison) => field.any(subject.occurrence, &mut |found| {
+                comparison.holds(found, subject)
+            }),
         }
     }
 }
 
 impl Comparison {
-    pub(super) fn holds(&self, found: FieldValue<'_>) -> bool {
+    pub(super) fn holds(&self, found: FieldValue<'_>, subject: &Subject<'_>) -> bool {
+        subject.spend(self.cost(found));
         let text = |test: &dyn Fn(&str) -> bool| match found {
             FieldValue::Text(text) => test(text),
             FieldValue::Number(number) => test(&number.to_string()),
             FieldValue::Bool(flag) => test(if flag { "true" } else { "false" }),
         };
         match self {
-            Self::Equals(operand) => operand.equals(found),
-            Self::In(operands) => operands.iter().any(|operand| operand.equals(found)),
-            Self::AtLeast(operand) => operand.order_of(found).is_some_and(Ordering::is_ge),
-            Self::AtMost(operand) => operand.order_of(found).is_some_and(Ordering::is_le),
-            Self::Contains(part) => text(&|whole| part.is_in(whole)),
-            Self::StartsWith(part) => text(&|whole| part.starts(whole)),
-            Self::EndsWith(part) => text(&|whole| part.ends(whole)),
+            Self::Equals(operand) => operand.equals(found, subject),
+            Self::In(operands) => operands.equal(found, subject),
+            Self::AtLeast(operand) => operand
+                .order_of(found, subject)
+                .is_some_and(Ordering::is_ge),
+            Self::AtMost(operand) => operand
+                .order_of(found, subject)
+                .is_some_and(Ordering::is_le),
+            Self::Contains(part) => text(&|whole| subject.folded(whole, |it| part.is_in(it))),
+            Self::StartsWith(part) => text(&|whole| subject.starts(whole, part)),
+            Self::EndsWith(part) => text(&|whole| subject.ends(whole, part)),
             Self::Matches(pattern) => text(&|whole| pattern.is_match(whole)),
             Self::Exists => true,
-            Self::Above(operand) => operand.order_of(found).is_some_and(Ordering::is_gt),
-            Self::Below(operand) => operand.order_of(found).is_some_and(Ordering::is_lt),
+            Self::Above(operand) => operand
+                .order_of(found, subject)
+                .is_some_and(Ordering::is_gt),
+            Self::Below(operand) => operand
+                .order_of(found, subject)
+                .is_some_and(Ordering::is_lt),
+        }
+    }
+
+    /// How many bytes a look at a value is like a look at.
+    fn cost(&self, found: FieldValue<'_>) -> usize {
+        match (self, found) {
+            (Self::Matches(_), FieldValue::Text(text)) => text.len().saturating_mul(PATTERN_COST),
+            (_, FieldValue::Text(text)) => text.len(),
+            _ => 0,
         }
     }
 }
@@ -135,6 +168,8 @@ pub fn compile(query: &Query) -> Result<CompiledQuery, Vec<Violation>> {
 #[derive(Debug, Default)]
 struct Compiler {
     clauses: usize,
+    /// What its regular expressions take so far.
+    pattern_bytes: usize,
     violations: Vec<Violation>,
 }
 
@@ -227,14 +262,20 @@ impl Compiler {
                 let value = format!("{path}.{}", equals_value(literal));
                 Comparison::Equals(self.operand(literal, holds, value)?)
             }
-            Clause::In(_, literals) => Comparison::In(self.operands(literals, holds, &path)?),
+            Clause::In(_, literals) => {
+                let operands = self.operands(literals, holds, &path)?;
+                Comparison::In(Box::new(Operands::new(operands)))
+            }
             Clause::GreaterAndEquals(_, literal) => {
                 Comparison::AtLeast(self.ordered(literal, holds, &path)?)
             }
             Clause::LessAndEquals(_, literal) => {
                 Comparison::AtMost(self.ordered(literal, holds, &path)?)
             }
-            Clause::Contains(_, text) => Comparison::Contains(self.part(text, holds, &path)?),
+            Clause::Contains(_, text) => {
+                let part = self.part(text, holds, &path)?;
+                Comparison::Contains(Box::new(Part::new(part)))
+            }
             Clause::StartsWith(_, text) => Comparison::StartsWith(self.part(text, holds, &path)?),
             Clause::EndsWith(_, text) => Comparison::EndsWith(self.part(text, holds, &path)?),
             Clause::Matches(_, pattern) => {
@@ -290,26 +331,38 @@ impl Compiler {
         if !self.is_text(pattern, holds, path) {
             return None;
         }
-        let built = RegexBuilder::new(pattern)
-            .case_insensitive(true)
-            .size_limit(PATTERN_MEMORY_BYTES_MAX)
-            .dfa_size_limit(PATTERN_MEMORY_BYTES_MAX)
-            .build();
-        let fault = |error: regex::Error| match error {
-            regex::Error::CompiledTooBig(_) => {
-                "is a regular expression that grows too large".into()
+        let left = PATTERNS_MEMORY_BYTES_MAX.saturating_sub(self.pattern_bytes);
+        let mut fault = "is a regular expression that grows too large".to_owned();
+        for bytes in PATTERN_MEMORY_BYTES {
+            if bytes > left {
+                fault = "is one regular expression too many: those of one query grow too large \
+                         together"
+                    .into();
+                break;
             }
-            // The last line says what is wrong; those above draw the place.
-            error => {
-                let text = error.to_string();
-                let reason = text.lines().last().unwrap_or_default();
-                let reason = reason.trim_start_matches("error: ").to_owned();
-                format!("is no regular expression: {reason}")
+            let built = RegexBuilder::new(pattern)
+                .case_insensitive(true)
+                .size_limit(bytes)
+                .dfa_size_limit(bytes.saturating_mul(PATTERN_CACHE).min(CACHE_BYTES_MAX))
+                .build();
+            match built {
+                Ok(built) => {
+                    self.pattern_bytes += bytes;
+                    return Some(built);
+                }
+                Err(regex::Error::CompiledTooBig(_)) => {}
+                // The last line says what is wrong; those above draw the place.
+                Err(error) => {
+                    let text = error.to_string();
+                    let reason = text.lines().last().unwrap_or_default();
+                    let reason = reason.trim_start_matches("error: ");
+                    fault = format!("is no regular expression: {reason}");
+                    break;
+                }
             }
-        };
-        built
-            .map_err(|error| self.violate(format!("{path}.value"), fault(error)))
-            .ok()
+        }
+        self.violate(format!("{path}.value"), fault);
+        None
     }
 
     /// Whether there is a text to look for, in a field that holds texts.

@@ -1,10 +1,19 @@
 //! Conditions on any JSON document, with the clauses of queries: a field is a member by its path.
 
+use std::collections::BTreeMap;
+
 use crate::{
     domain::{Clause, Occurrence, Query, Value, value::Fields},
     error::Violation,
-    matching::{CompiledQuery, compile},
+    matching::{
+        CompiledQuery, compile,
+        compile::{Comparison, Node},
+        field::Field,
+    },
 };
+
+/// Bytes of a text that cost as much to look at as a value.
+const STEP_BYTES: usize = 16;
 
 /// What stands before a path inside a document, for the fields of queries.
 const INSIDE: &str = "metadata.";
@@ -34,13 +43,46 @@ impl DocumentQuery {
 
     /// Whether it is true of that document, which `document` holds.
     pub fn matches(&self, document: &Document) -> bool {
-        self.0.matches(&document.0)
+        self.0.matches(&document.held)
+    }
+
+    /// The steps that [`Self::matches`] takes at most: for each comparison, the values and texts of the
+    /// member that its path begins with.
+    pub fn steps(&self, document: &Document) -> usize {
+        steps(&self.0.root, document)
+    }
+}
+
+fn steps(node: &Node, document: &Document) -> usize {
+    let all = |nodes: &[Node]| {
+        let each = nodes.iter().map(|it| steps(it, document));
+        each.fold(1, usize::saturating_add)
+    };
+    match node {
+        Node::And(nodes) | Node::Or(nodes) => all(nodes),
+        Node::Not(node) => steps(node, document),
+        Node::Compare(field, comparison) => {
+            let factor = match comparison {
+                Comparison::In(operands) => operands.all().len(),
+                Comparison::Matches(_) => 4,
+                _ => 1,
+            };
+            let weight = match field {
+                Field::Metadata(path) => document.weight(path),
+                _ => 1,
+            };
+            weight.saturating_mul(factor)
+        }
     }
 }
 
 /// A JSON document as conditions see it.
 #[derive(Debug)]
-pub struct Document(Occurrence);
+pub struct Document {
+    held: Occurrence,
+    /// What looking at each of its members costs.
+    weights: BTreeMap<String, usize>,
+}
 
 impl Document {
     /// That document. What is no object has its value under the empty name only.
@@ -49,12 +91,39 @@ impl Document {
             Value::Object(fields) => fields,
             other => Fields::from([(String::new(), other)]),
         };
-        Self(Occurrence { metadata, ..blank })
+        let weights = metadata.iter().map(|(name, it)| (name.clone(), weight(it)));
+        Self {
+            weights: weights.collect(),
+            held: Occurrence { metadata, ..blank },
+        }
     }
 
     /// Puts a value in the place of a member.
     pub fn put(&mut self, name: &str, value: &serde_json::Value) {
-        self.0.metadata.insert(name.to_owned(), value_of(value));
+        let value = value_of(value);
+        self.weights.insert(name.to_owned(), weight(&value));
+        self.held.metadata.insert(name.to_owned(), value);
+    }
+
+    /// What looking at the member costs that a path begins with, and finding it.
+    fn weight(&self, path: &str) -> usize {
+        let steps = path.split('.').count();
+        let first = path.split('.').next().unwrap_or_default();
+        // A name may hold dots itself; then it may be any of those that begin so.
+        let begin = self.weights.range(first.to_owned()..);
+        let begin = begin.take_while(|(name, _)| name.starts_with(first));
+        let weights = begin.filter(|(name, _)| path.starts_with(name.as_str()));
+        weights.map(|(_, weight)| weight).max().unwrap_or(&0) + steps
+    }
+}
+
+/// The values inside one, and its texts by their length.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+        Value::Text(text) => 1 + text.len() / STEP_BYTES,
+        Value::List(values) => 1 + values.iter().map(weight).sum::<usize>(),
+        Value::Object(fields) => 1 + fields.values().map(weight).sum::<usize>(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::compile::{Comparison, CompiledQuery, Node};
 use super::field::{Field, FieldValue, Holds};
+use super::subject::Subject;
 use crate::domain::{Clause, Literal, Occurrence, Query, Severity, Status, Value};
 
 /// Values of a list that an explanation shows.
@@ -41,15 +42,15 @@ impl CompiledQuery {
     /// Explains the query, which must be the one this was compiled from. What rests on fields that
     /// are not known is not told, unless it is the same whatever they hold.
     pub fn explain(&self, query: &Query, occurrence: &Occurrence, known: Known<'_>) -> Explained {
-        explain(&query.clause, &self.root, occurrence, known)
+        explain(&query.clause, &self.root, &Subject::new(occurrence), known)
     }
 }
 
-fn explain(clause: &Clause, node: &Node, occurrence: &Occurrence, known: Known<'_>) -> Explained {
+fn explain(clause: &Clause, node: &Node, subject: &Subject<'_>, known: Known<'_>) -> Explained {
     let inner = |clauses: &[Clause], nodes: &[Node]| -> Vec<Explained> {
         let pairs = clauses.iter().zip(nodes);
         pairs
-            .map(|(clause, node)| explain(clause, node, occurrence, known))
+            .map(|(clause, node)| explain(clause, node, subject, known))
             .collect()
     };
     match (clause, node) {
@@ -64,19 +65,19 @@ fn explain(clause: &Clause, node: &Node, occurrence: &Occurrence, known: Known<'
             combination("or", verdict, clauses)
         }
         (Clause::Not(clause), Node::Not(node)) => {
-            let inner = explain(clause, node, occurrence, known);
+            let inner = explain(clause, node, subject, known);
             combination("not", inner.verdict().map(|it| !it), vec![inner])
         }
         (clause, Node::Compare(field, comparison)) if known(field) => {
-            compared(clause, field, comparison, occurrence)
+            compared(clause, field, comparison, subject)
         }
         (clause, Node::Compare(field, comparison)) => Explained {
             actual: None,
             result: false,
             unknown: true,
-            ..compared(clause, field, comparison, occurrence)
+            ..compared(clause, field, comparison, subject)
         },
-        (_, node) => combination("and", Some(node.matches(occurrence)), Vec::new()),
+        (_, node) => combination("and", Some(node.matches(subject)), Vec::new()),
     }
 }
 
@@ -104,8 +105,9 @@ fn compared(
     clause: &Clause,
     field: &Field,
     comparison: &Comparison,
-    occurrence: &Occurrence,
+    subject: &Subject<'_>,
 ) -> Explained {
+    let occurrence = subject.occurrence;
     let literal = |literal: &Literal| match literal {
         Literal::Text(text) => Value::Text(text.clone()),
         Literal::Number(number) => Value::Number(*number),
@@ -136,7 +138,7 @@ fn compared(
         field: name.clone(),
         expected: Some(expected),
         actual: actual(field, occurrence),
-        result: field.any(occurrence, &mut |found| comparison.holds(found)),
+        result: field.any(occurrence, &mut |found| comparison.holds(found, subject)),
         unknown: false,
         clauses: Vec::new(),
     }

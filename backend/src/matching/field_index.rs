@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use aho_corasick::{AhoCorasick, BuildError};
 
-use super::{field::FieldValue, fold::fold, require::Want};
+use super::{field::FieldValue, fold::fold, literal::bits, require::Want};
 
 /// The queries that ask for something in one field, by what they ask for.
 #[derive(Debug, Clone, Default)]
@@ -93,9 +93,4 @@ impl FieldIndex {
             candidates.extend(queries);
         }
     }
-}
-
-/// Equal for equal numbers: zero has two signs.
-fn bits(number: f64) -> u64 {
-    if number == 0.0 { 0 } else { number.to_bits() }
 }

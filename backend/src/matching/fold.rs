@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use caseless::Caseless;
+use memchr::memmem::Finder;
 
 /// A text folded once, to compare many others with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -49,6 +50,33 @@ impl Folded {
     /// Whether the other text holds this one.
     pub fn is_in(&self, other: &str) -> bool {
         fold(other).contains(&self.0)
+    }
+}
+
+/// A folded text to look for in many others.
+#[derive(Debug, Clone)]
+pub struct Part {
+    text: Folded,
+    finder: Finder<'static>,
+}
+
+impl Part {
+    /// Makes ready to look for it.
+    pub fn new(text: Folded) -> Self {
+        Self {
+            finder: Finder::new(text.as_str()).into_owned(),
+            text,
+        }
+    }
+
+    /// What is looked for.
+    pub fn text(&self) -> &Folded {
+        &self.text
+    }
+
+    /// Whether another text, which is folded, holds it.
+    pub fn is_in(&self, folded: &str) -> bool {
+        self.finder.find(folded.as_bytes()).is_some()
     }
 }
 

@@ -1,10 +1,13 @@
 //! The values that a query compares fields with, checked against what a field can hold.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 
 use super::{
     field::{FieldValue, Holds},
     fold::{Folded, fold},
+    subject::Subject,
 };
 use crate::domain::{Clause, Literal, Severity, Status};
 
@@ -69,16 +72,16 @@ impl Operand {
         )
     }
 
-    /// Whether what was found equals it.
-    pub fn equals(&self, found: FieldValue<'_>) -> bool {
+    /// Whether what was found in an occurrence equals it.
+    pub fn equals(&self, found: FieldValue<'_>, subject: &Subject<'_>) -> bool {
         match (self, found) {
-            (Self::Text(text, _), FieldValue::Text(found)) => text.equals(found),
+            (Self::Text(text, _), FieldValue::Text(found)) => subject.equals(found, text),
             (Self::Number(number) | Self::Text(_, Some(number)), FieldValue::Number(found)) => {
-                same(*number, found)
+                bits(*number) == bits(found)
             }
-            (Self::Number(number), FieldValue::Text(found)) => {
-                found.parse().is_ok_and(|found| same(*number, found))
-            }
+            (Self::Number(number), FieldValue::Text(found)) => found
+                .parse()
+                .is_ok_and(|found| bits(*number) == bits(found)),
             (Self::Bool(flag), FieldValue::Bool(found)) => *flag == found,
             (Self::Text(text, _), FieldValue::Bool(found)) => text.equals(word(found)),
             (Self::Bool(flag), FieldValue::Text(found)) => found.eq_ignore_ascii_case(word(*flag)),
@@ -86,8 +89,12 @@ impl Operand {
         }
     }
 
-    /// The order of what was found to it; none when the two have none.
-    pub fn order_of(&self, found: FieldValue<'_>) -> Option<std::cmp::Ordering> {
+    /// The order of what was found in an occurrence to it; none when the two have none.
+    pub fn order_of(
+        &self,
+        found: FieldValue<'_>,
+        subject: &Subject<'_>,
+    ) -> Option<std::cmp::Ordering> {
         let number = match self {
             Self::Text(_, number) => *number,
             Self::Number(number) => Some(*number),
@@ -95,15 +102,80 @@ impl Operand {
         };
         match (found, number, self) {
             (FieldValue::Number(found), Some(number), _) => found.partial_cmp(&number),
-            (FieldValue::Text(found), Some(number), _) if number_in(found).is_some() => {
-                number_in(found)?.partial_cmp(&number)
-            }
+            (FieldValue::Text(found), Some(number), _) => number_in(found)?.partial_cmp(&number),
             (FieldValue::Text(found), None, Self::Text(text, _)) => {
-                Some(fold(found).as_ref().cmp(text.as_str()))
+                Some(subject.folded(found, |found| found.cmp(text.as_str())))
             }
             _ => None,
         }
     }
+}
+
+/// Operands of which any may be meant, found without a look at each.
+#[derive(Debug, Clone)]
+pub struct Operands {
+    all: Vec<Operand>,
+    texts: HashSet<String>,
+    /// What texts read as; a field that holds a text is not compared with these.
+    numbers_of_texts: HashSet<u64>,
+    numbers: HashSet<u64>,
+}
+
+impl Operands {
+    /// Makes ready to look for them.
+    pub fn new(all: Vec<Operand>) -> Self {
+        let (mut texts, mut numbers) = (HashSet::new(), HashSet::new());
+        let mut numbers_of_texts = HashSet::new();
+        for operand in &all {
+            match operand {
+                Operand::Text(text, number) => {
+                    texts.insert(text.as_str().to_owned());
+                    numbers_of_texts.extend(number.map(bits));
+                }
+                Operand::Number(number) => {
+                    numbers.insert(bits(*number));
+                }
+                Operand::Bool(flag) => {
+                    texts.insert(word(*flag).to_owned());
+                }
+            }
+        }
+        Self {
+            all,
+            texts,
+            numbers_of_texts,
+            numbers,
+        }
+    }
+
+    /// Each of them.
+    pub fn all(&self) -> &[Operand] {
+        &self.all
+    }
+
+    /// Whether what was found in an occurrence equals any.
+    pub fn equal(&self, found: FieldValue<'_>, subject: &Subject<'_>) -> bool {
+        match found {
+            FieldValue::Text(text) => {
+                let number = || {
+                    text.parse()
+                        .is_ok_and(|it| self.numbers.contains(&bits(it)))
+                };
+                subject.folded(text, |text| self.texts.contains(text))
+                    || !self.numbers.is_empty() && number()
+            }
+            FieldValue::Number(number) => {
+                let number = bits(number);
+                self.numbers.contains(&number) || self.numbers_of_texts.contains(&number)
+            }
+            FieldValue::Bool(flag) => self.texts.contains(word(flag)),
+        }
+    }
+}
+
+/// Equal for equal numbers: zero has two signs.
+pub(super) fn bits(number: f64) -> u64 {
+    if number == 0.0 { 0 } else { number.to_bits() }
 }
 
 /// The time span that a condition cannot be true outside of, as far as that is plain: last seen at
@@ -134,10 +206,6 @@ fn number_in(text: &str) -> Option<f64> {
         .ok()
         .or_else(|| moment_ms(text))
         .filter(|number: &f64| number.is_finite())
-}
-
-fn same(one: f64, other: f64) -> bool {
-    one.total_cmp(&other).is_eq() || (one == 0.0 && other == 0.0)
 }
 
 fn word(flag: bool) -> &'static str {

@@ -52,10 +52,9 @@ pub(super) fn required(node: &Node) -> Option<Vec<Key<'_>>> {
 fn compared<'a>(field: &'a Field, comparison: &'a Comparison) -> Option<Vec<Key<'a>>> {
     let wants = match comparison {
         Comparison::Equals(operand) => equal(operand),
-        Comparison::In(operands) => operands.iter().flat_map(equal).collect(),
-        Comparison::Contains(part) | Comparison::StartsWith(part) | Comparison::EndsWith(part) => {
-            vec![Want::Part(part)]
-        }
+        Comparison::In(operands) => operands.all().iter().flat_map(equal).collect(),
+        Comparison::Contains(part) => vec![Want::Part(part.text())],
+        Comparison::StartsWith(part) | Comparison::EndsWith(part) => vec![Want::Part(part)],
         Comparison::AtLeast(Operand::Number(least)) => steps(field, |step| step >= *least)?,
         Comparison::AtMost(Operand::Number(most)) => steps(field, |step| step <= *most)?,
         Comparison::Above(Operand::Number(least)) => steps(field, |step| step > *least)?,

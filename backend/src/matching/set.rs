@@ -7,6 +7,7 @@ use super::{
     field::Field,
     field_index::FieldIndex,
     require::{Key, required},
+    subject::Subject,
 };
 use crate::domain::Occurrence;
 
@@ -69,8 +70,9 @@ impl<K> TriggerSet<K> {
         candidates.sort_unstable();
         candidates.dedup();
         let candidates = candidates.into_iter().map(|at| &self.queries[at]);
+        let subject = Subject::new(occurrence);
         candidates
-            .filter(|(_, query)| query.matches(occurrence))
+            .filter(|(_, query)| query.is_true_of(&subject))
             .map(|(key, _)| key)
             .collect()
     }

@@ -60,6 +60,7 @@ pub(super) fn occurrence() -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
+        reports: crate::domain::Reports::default(),
         flapping: Vec::new(),
         assignee: None,
         trace: None,

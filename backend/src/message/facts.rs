@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Context, cut, digest, domain_json, members};
+use super::{Context, cut, digest, domain_json, labels, members};
 use crate::{
     domain::{Content, DigestId, GroupId, Occurrence, Severity, Status, destination::ValueMap},
-    limits::RENDERED_BYTES_MAX,
-    template::{Escape, Template},
+    template::{Budget, Escape, Template},
 };
 
 /// Characters of a headline.
@@ -16,6 +15,18 @@ const HEADLINE_CHARACTERS_MAX: usize = 200;
 
 /// Characters of a title, which every receiver that limits one takes.
 const TITLE_CHARACTERS_MAX: usize = 100;
+
+/// What a rule's message is called among warnings.
+const RULE_MESSAGE: &str = "the rule's message";
+
+/// A template that takes more than rendering may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exceeded {
+    /// Whether it is the rule's message; else it is of the destination, or of the settings.
+    pub of_rule: bool,
+    /// Which template, and which limit.
+    pub fault: String,
+}
 
 /// What there is to tell.
 #[derive(Debug)]
@@ -32,6 +43,10 @@ pub(crate) struct Facts<'a> {
     pub(crate) message: Option<String>,
     /// What went wrong so far, for people.
     pub(crate) warnings: Vec<String>,
+    /// The first template that took too much.
+    pub(crate) exceeded: Option<Exceeded>,
+    /// What all its templates may take still.
+    budget: Budget,
     /// Variables of the destination's own.
     values: BTreeMap<String, String>,
     /// Made when a template first asks for them.
@@ -54,6 +69,8 @@ impl<'a> Facts<'a> {
             link: String::new(),
             message: None,
             warnings: Vec::new(),
+            exceeded: None,
+            budget: Budget::of_message(),
             values: BTreeMap::new(),
             variables: None,
         };
@@ -63,12 +80,19 @@ impl<'a> Facts<'a> {
             facts.link = around.links.to(content, facts.timestamp_ms());
         }
         if let Some(link) = facts.fill("the setting link_template", own, Escape::Percent) {
+            if let Some(variables) = &mut facts.variables {
+                variables["link"] = link.as_str().into();
+                if content.group.is_some() {
+                    variables["group"]["link"] = link.as_str().into();
+                }
+            }
             facts.link = link;
-            facts.variables = None;
         }
-        facts.message = facts.fill("the rule's message", &content.rule.message, Escape::None);
+        facts.message = facts.fill(RULE_MESSAGE, &content.rule.message, Escape::None);
         // From here on templates can show it.
-        facts.variables = None;
+        if let (Some(variables), Some(message)) = (&mut facts.variables, &facts.message) {
+            variables["rule"]["message"] = message.as_str().into();
+        }
         facts
     }
 
@@ -81,16 +105,15 @@ impl<'a> Facts<'a> {
             let mapped = mapped.unwrap_or(&value.default);
             self.values.insert(name.clone(), mapped.clone());
         }
-        if !values.is_empty() {
-            // From here on templates can show them.
-            self.variables = None;
+        // From here on templates can show them.
+        if let Some(variables) = &mut self.variables {
+            variables["values"] = json!(self.values);
         }
     }
 
     /// Whether the message tells that the occurrence was closed.
     pub(crate) fn is_closing(&self) -> bool {
-        let is_digest = self.content.digest.is_some();
-        self.content.clear && !is_digest && self.occurrence().status == Status::Closed
+        self.content.is_closing()
     }
 
     pub(crate) fn occurrence(&self) -> &'a Occurrence {
@@ -186,12 +209,16 @@ impl<'a> Facts<'a> {
             .variables
             .take()
             .unwrap_or_else(|| self.make_variables());
-        let filled = template.render(&variables, escape, RENDERED_BYTES_MAX);
+        let filled = template.render(&variables, escape, &mut self.budget);
         self.variables = Some(variables);
         match filled {
             Ok(text) => Some(text),
             Err(error) => {
                 self.warn(what, &error.to_string());
+                self.exceeded.get_or_insert_with(|| Exceeded {
+                    of_rule: what == RULE_MESSAGE,
+                    fault: format!("{what}: {error}"),
+                });
                 None
             }
         }
@@ -231,6 +258,11 @@ impl<'a> Facts<'a> {
         let mut variables = json!({
             "clear": clear,
             "thread_id": self.thread_id(),
+            "labels": labels::labels(self.content, self.thread_id()),
+            "headline": self.headline,
+            "title": cut::one_line(&self.headline, TITLE_CHARACTERS_MAX),
+            "is_over": digest.is_none() && self.is_over(),
+            "acknowledged": digest.is_none() && self.is_acknowledged(),
             "id": self.context.delivery_id.to_string(),
             "link": self.link,
             "url": self.context.links.url(),

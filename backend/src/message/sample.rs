@@ -51,6 +51,7 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
+        reports: crate::domain::Reports::default(),
         flapping: Vec::new(),
         assignee: None,
         trace: None,
@@ -105,7 +106,7 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
         occurrence,
         rule: RuleContent {
             name: "test".into(),
-            description: "Stands in for a rule in a test message.".into(),
+            description: "Takes the place of a rule in a test message.".into(),
             message,
             enabled: true,
             repeat_interval_seconds: REPEAT_INTERVAL_SECONDS_DEFAULT,

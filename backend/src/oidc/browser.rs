@@ -1,12 +1,15 @@
 //! Somebody signs in by a browser: where it is sent, and who came back.
 
-use std::fmt;
+use std::{fmt, net::IpAddr, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use bellwether_proto::oidc::{CodeRequest, Description, Fault, Provider};
+use bellwether_proto::{
+    listen::{Full, Pool, network_of},
+    oidc::{CodeRequest, Description, Fault, Provider},
+};
 use rand::RngCore as _;
 use sha2::{Digest as _, Sha256};
-use tokio::{sync::Semaphore, time::Instant};
+use tokio::time::Instant;
 
 use super::{Person, SignIns, refused, token::Token};
 use crate::{
@@ -37,7 +40,8 @@ impl fmt::Debug for SignInStart {
 #[derive(Debug)]
 pub(super) struct Browsers {
     provider: Provider,
-    places: Semaphore,
+    /// By address.
+    places: Arc<Pool<IpAddr>>,
     /// What the provider said of itself, and when; held while it is asked.
     described: tokio::sync::Mutex<Option<(Instant, Description)>>,
 }
@@ -46,7 +50,7 @@ impl Browsers {
     pub(super) fn new(provider: Provider) -> Self {
         Self {
             provider,
-            places: Semaphore::new(BROWSER_SIGN_INS_MAX),
+            places: Pool::new(BROWSER_SIGN_INS_MAX),
             described: tokio::sync::Mutex::default(),
         }
     }
@@ -69,15 +73,21 @@ impl Browsers {
 }
 
 impl SignIns {
-    /// Begins a sign-in by a browser.
+    /// Begins a sign-in by a browser at that address; `state` makes what it has to bring back, of the
+    /// verifier that it keeps.
     ///
     /// # Errors
     /// [`Error::FailedPrecondition`] when nobody signs in by a browser, [`Error::Unavailable`] when the
     /// provider does not answer or too many sign in at once.
-    pub async fn start(&self) -> Result<SignInStart, Error> {
-        let (_place, description) = self.browser().await?;
+    pub async fn start(
+        &self,
+        address: Option<IpAddr>,
+        state: impl FnOnce(&str) -> String,
+    ) -> Result<SignInStart, Error> {
+        let (_place, description) = self.browser(address).await?;
         let endpoint = needed(description.authorization_endpoint, "authorization_endpoint")?;
-        let (state, verifier) = (random(), random());
+        let verifier = random();
+        let state = state(&verifier);
         let asked = CodeRequest {
             client_id: &self.config.client_id,
             scopes: &self.config.scopes,
@@ -101,8 +111,13 @@ impl SignIns {
     /// # Errors
     /// As of [`Self::start`] and [`Self::person`], and [`Error::Unauthenticated`] when the provider does
     /// not take the code.
-    pub async fn finish(&self, code: &str, verifier: &str) -> Result<(String, Person), Error> {
-        let (_place, description) = self.browser().await?;
+    pub async fn finish(
+        &self,
+        address: Option<IpAddr>,
+        code: &str,
+        verifier: &str,
+    ) -> Result<(String, Person), Error> {
+        let (_place, description) = self.browser(address).await?;
         let endpoint = needed(description.token_endpoint, "token_endpoint")?;
         let redirect_uri = self.config.redirect_uri();
         let client_id = &self.config.client_id;
@@ -127,14 +142,22 @@ impl SignIns {
     }
 
     /// A place, and what the provider says of itself.
-    async fn browser(&self) -> Result<(impl Drop, Description), Error> {
+    async fn browser(
+        &self,
+        address: Option<IpAddr>,
+    ) -> Result<(impl Drop + use<>, Description), Error> {
         if self.config.page.is_empty() {
-            let why = "nobody signs in by a browser here (`oidc.page`)";
+            let why = "browser sign-in is off (`oidc.page`)";
             return Err(Error::FailedPrecondition(why.into()));
         }
-        let place = self.browsers.places.try_acquire();
-        let place = place
-            .map_err(|_full| Error::Unavailable("too many sign in at once; try again".into()))?;
+        let mut place = self.browsers.places.permit(address.map(network_of));
+        place.take(1).map_err(|full| {
+            let why = match full {
+                Full::All => "too many sign-ins in progress; try again",
+                Full::Share => "too many sign-ins of this address in progress; try again",
+            };
+            Error::Unavailable(why.into())
+        })?;
         Ok((place, self.browsers.description().await?))
     }
 }

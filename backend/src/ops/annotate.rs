@@ -7,6 +7,7 @@ use crate::{
     error::Error,
     limits::{ANNOTATION_BYTES_MAX, ANNOTATIONS_MAX},
     ops::{
+        bounds::EventBounds,
         commit::commit,
         deciding::Deciding,
         edit::{Edits, OccurrenceTarget},
@@ -54,10 +55,13 @@ pub async fn annotate(
     let decide = async || {
         let mut edits = Edits::read(&deciding.store, &targets).await?;
         let now_ms = deciding.clock.now_ms();
+        let bounds = EventBounds::of_caller(&deciding.store, edits.occurrences()).await?;
         let mut answers = Vec::with_capacity(items.len());
         for (at, item) in items.iter().enumerate() {
             answers.push(match edits.get(at) {
-                Some(occurrence) => carry_out(occurrence, item, author, now_ms),
+                Some(occurrence) => bounds
+                    .check(occurrence)
+                    .and_then(|()| carry_out(occurrence, item, author, now_ms)),
                 None => Err(item.target.not_found()),
             });
         }

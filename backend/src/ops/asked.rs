@@ -2,13 +2,21 @@
 
 pub mod group;
 
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
 use crate::{
     decide::{Asked, Causes},
-    domain::Occurrence,
+    domain::{Occurrence, RecordId},
     error::Error,
     limits::INHIBITION_SOURCES_MAX,
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
+
+/// Decisions after which what they asked about is learned once more.
+const FORGET_AFTER: u32 = 64;
 
 /// Makes a decision until it knows everything that it asks the causes for; answers the last one.
 ///
@@ -27,6 +35,40 @@ where
         if settle(store, causes).await? {
             return Ok(decided);
         }
+    }
+}
+
+/// Which inhibitions the decisions before asked about: the next one asks about the same, and need not be
+/// made twice for it.
+#[derive(Debug, Default)]
+pub struct Recent(Mutex<(BTreeSet<RecordId>, u32)>);
+
+impl Recent {
+    fn inner(&self) -> MutexGuard<'_, (BTreeSet<RecordId>, u32)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The causes of a new decision, with what it is likely to ask for.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn causes(&self, store: &Store) -> Result<Causes, EngineError> {
+        let causes = Causes::default();
+        let expected = self.inner().0.clone();
+        if !expected.is_empty() {
+            causes.expect(expected);
+            settle(store, &causes).await?;
+        }
+        Ok(causes)
+    }
+
+    /// Notes what a decision asked about. Now and then nothing is expected, so that what is asked about
+    /// no more is forgotten.
+    pub fn note(&self, causes: &Causes) {
+        let known = causes.known();
+        let mut inner = self.inner();
+        inner.1 = (inner.1 + 1) % FORGET_AFTER;
+        inner.0 = if inner.1 == 0 { BTreeSet::new() } else { known };
     }
 }
 

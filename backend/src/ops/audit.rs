@@ -159,7 +159,7 @@ impl AuditLog {
                 client: OTHERS.into(),
                 address: None,
                 method: "",
-                reason: "more callers were refused than are told apart".into(),
+                reason: "more callers were refused than are counted separately".into(),
             }
         };
         let (count, _) = refusals.counts.entry(refused).or_default();

@@ -52,7 +52,7 @@ impl CertificateWatch {
             let end_ms = tls.borrow_and_update().end_ms;
             if let Err(error) = self.look(end_ms).await {
                 // It is said at the next look, if it still holds.
-                tracing::warn!(%error, "when the certificate ends was not said");
+                tracing::warn!(%error, "the certificate's expiry was not reported");
             }
             tokio::select! {
                 () = self.clock.wait_until(next_ms) => {}
@@ -107,6 +107,7 @@ fn event(severity: Option<Severity>, end_ms: i64, now_ms: i64) -> IncomingEvent 
         acknowledged: None,
         timestamp_ms: now_ms,
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }
 

@@ -310,7 +310,7 @@ impl Clients {
         let names = others.iter().map(|other| other.value.name.as_str());
         if let Some(other) = alike(client.name.as_str(), names) {
             return Err(Error::AlreadyExists(format!(
-                "there is a client `{other}` already, which cannot be told from `{}`",
+                "there is a client `{other}` already, which looks the same as `{}`",
                 client.name
             )));
         }

@@ -1,6 +1,9 @@
 //! What every decision about occurrences needs: the store, the time and the rules.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 use crate::{
     clock::Clock,
@@ -86,8 +89,12 @@ impl Deciding {
     }
 }
 
-/// A new identity of that time.
+/// A new identity of that time, after all of that time that this process made before: messages that
+/// are decided in one millisecond keep their order.
 pub fn new_id(now_ms: i64) -> RecordId {
+    static MADE: AtomicU32 = AtomicU32::new(0);
     let time_ms = u64::try_from(now_ms).unwrap_or_default();
-    RecordId::from_parts(time_ms, rand::random())
+    let order = u128::from(MADE.fetch_add(1, Ordering::Relaxed)) << 48;
+    let random = u128::from(rand::random::<u64>() >> 16);
+    RecordId::from_parts(time_ms, order | random)
 }

@@ -20,7 +20,7 @@ use crate::{
     domain::{Attempt, Delivery, DeliveryState, RecordId},
     error::Error,
     limits::ATTEMPTS_MAX,
-    ops::{commit::commit, deciding::new_id, fields::FieldsSeen},
+    ops::{bounds::Bounds, commit::commit, deciding::new_id, fields::FieldsSeen},
     store::{Direction, Index, Lane, Store, Stored, engine::Range},
 };
 use again::Templates;
@@ -83,6 +83,7 @@ impl Deliveries {
 
     /// Sends again: what has ended becomes a new delivery with the rule's and the destination's
     /// current templates; what waits is due now. For what died with its digest, the digest is sent again.
+    /// Where a later message says otherwise of whether its thread is over, that is sent again after it.
     /// Answers the delivery that will be tried.
     ///
     /// # Errors
@@ -93,6 +94,7 @@ impl Deliveries {
         let decide = || async {
             let old = self.find(id).await?;
             let old = self.carrier(old).await?;
+            self.check_bounds(&old.value).await?;
             if old.value.test {
                 return Err(Error::FailedPrecondition(
                     "a test is not sent again; test the destination once more".into(),
@@ -109,19 +111,46 @@ impl Deliveries {
                 ));
             }
             let mut changes = self.store.changes();
-            let next = if let Some(hastened) = hastened(&old.value, now_ms) {
+            if let Some(hastened) = hastened(&old.value, now_ms) {
                 changes.update(&old, &hastened);
-                hastened
-            } else {
-                let mut templates = Templates::new(&self.store);
-                templates
-                    .again(&mut changes, &old, new_id(now_ms), now_ms)
-                    .await?
-            };
+                return Ok((changes, hastened));
+            }
+            let last_word = sequencing::last_word(&self.store, &old.value).await?;
+            let mut templates = Templates::new(&self.store);
+            let id = new_id(now_ms);
+            let next = templates.again(&mut changes, &old, id, now_ms).await?;
+            if let Some(last) = last_word {
+                match last.value.state {
+                    DeliveryState::Leased { .. } => {
+                        return Err(Error::FailedPrecondition(format!(
+                            "an attempt of `{}` is under way, a later message of its thread; wait \
+                             for its end",
+                            last.value.id
+                        )));
+                    }
+                    DeliveryState::Delivered | DeliveryState::Dead => {
+                        let id = new_id(now_ms);
+                        templates.again(&mut changes, &last, id, now_ms).await?;
+                    }
+                    _ => {}
+                }
+            }
             Ok((changes, next))
         };
         let (delivery, _) = commit(&self.store, Lane::Admin, decide).await?;
         Ok(delivery)
+    }
+
+    /// Sends a message again that died, unless that was done. What died as a part of a digest stays.
+    ///
+    /// # Errors
+    /// As [`Self::retry`].
+    pub(crate) async fn revive(&self, id: RecordId) -> Result<(), Error> {
+        let old = self.find(id).await?.value;
+        if old.state == DeliveryState::Dead && old.retried_as.is_none() {
+            self.retry(id).await?;
+        }
+        Ok(())
     }
 
     /// Ends a delivery that has not ended. An attempt under way is not cut off: the delivery ends
@@ -133,6 +162,7 @@ impl Deliveries {
         let now_ms = self.clock.now_ms();
         let decide = || async {
             let old = self.find(id).await?;
+            self.check_bounds(&old.value).await?;
             if old.value.state.due_ms().is_none() {
                 let word = word(old.value.state);
                 return Err(Error::FailedPrecondition(format!(
@@ -146,6 +176,14 @@ impl Deliveries {
         };
         let (delivery, _) = commit(&self.store, Lane::Admin, decide).await?;
         Ok(delivery)
+    }
+
+    /// Refuses a delivery that the caller may not act on.
+    async fn check_bounds(&self, delivery: &Delivery) -> Result<(), Error> {
+        match Bounds::of_caller() {
+            Some(bounds) => bounds.check_delivery(&self.store, delivery).await,
+            None => Ok(()),
+        }
     }
 
     async fn find(&self, id: RecordId) -> Result<Stored<Delivery>, Error> {

@@ -15,6 +15,7 @@ use crate::{
     },
     error::{Error, Violation},
     ops::{
+        bounds::Bounds,
         resource::{Drafted, Origin, Resources},
         users::{Used, bytes_of, release, users_of},
         validate::Faults,
@@ -22,7 +23,7 @@ use crate::{
     store::Changes,
 };
 
-pub use crate::destination::{is_plain_header, is_secret_header};
+pub use crate::destination::{is_credential, is_plain_header, is_secret_header};
 pub use fare::{Fare, Verdict};
 pub use tester::{About, Test, TestTarget, Tester};
 
@@ -172,7 +173,8 @@ impl Destinations {
     ///
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong, also when a stored secret may not be sent
-    /// where the draft says.
+    /// where the draft says, and [`Error::PermissionDenied`] for a stored one that the caller may not
+    /// change.
     pub async fn try_draft(
         &self,
         draft: DestinationDraft,
@@ -181,6 +183,9 @@ impl Destinations {
             Ok(name) => self.store.get::<Destination>(name.as_str().into()).await?,
             Err(_fault) => None,
         };
+        if let (Some(bounds), Some(stored)) = (Bounds::of_caller(), &stored) {
+            bounds.check("name", &stored.value)?;
+        }
         let kept = stored.as_ref().map(|stored| &stored.value.kind);
         let mut faults = Faults::new(&draft.faults);
         if !draft.name.is_empty() {

@@ -70,7 +70,7 @@ impl DiskSpaceWatch {
                     && let Err(error) = self.look(space).await
                 {
                     // It is said at the next look, if it still holds.
-                    tracing::warn!(%error, ?space, "how full the disk is was not said");
+                    tracing::warn!(%error, ?space, "disk usage was not reported");
                 }
                 self.clock.wait_until(next_ms).await;
             }
@@ -127,6 +127,7 @@ fn event(level: Level, space: FreeSpace, now_ms: i64) -> IncomingEvent {
         acknowledged: None,
         timestamp_ms: now_ms,
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }
 

@@ -32,6 +32,7 @@ use crate::{
     error::Error,
     limits::EVENT_AHEAD_MAX,
     matching::Explained,
+    scan,
     store::Store,
 };
 
@@ -66,7 +67,7 @@ pub struct RuleExplanation {
     /// What holds back what waits now; empty when nothing does.
     pub held_by: Vec<HeldBy>,
     /// Why what waited last was never sent.
-    pub spared_reason: Option<String>,
+    pub skipped_reason: Option<String>,
     /// What is to come of what waits.
     pub next: Option<NextStep>,
     /// How what it was to send came to wait and ceased to, oldest first.
@@ -92,10 +93,10 @@ impl HoldChange {
             Held::Waits => format!("it waits: {held}"),
             Held::Released => format!("it was sent; before, {held}"),
             Held::ReleasedByHand => format!("an operator had it sent, although {held}"),
-            Held::HandedOver => format!("it goes on waiting with the next occurrence; {held}"),
+            Held::HandedOver => format!("it keeps waiting with the next occurrence; {held}"),
             other => {
-                let why = other.spared_reason().unwrap_or_default();
-                format!("it was spared: {why}, while {held}")
+                let why = other.skipped_reason().unwrap_or_default();
+                format!("it was skipped: {why}, while {held}")
             }
         }
     }
@@ -293,6 +294,7 @@ pub async fn explain(
         if at % RULES_AT_ONCE == RULES_AT_ONCE - 1 {
             tokio::task::yield_now().await;
         }
+        scan::turn().await;
         let deliveries = sent.remove(&id).unwrap_or_default();
         let subject = Subject {
             name: &name,
@@ -369,7 +371,7 @@ fn one(
         notifications: sent::notifications(subject.told, subject.sent),
         deliveries: Vec::new(),
         held_by: Vec::new(),
-        spared_reason: None,
+        skipped_reason: None,
         next: None,
         hold_changes: Vec::new(),
     })
@@ -401,9 +403,9 @@ impl RuleExplanation {
             self.next = Some(next);
             return self;
         }
-        self.spared_reason = held::spared(occurrence, rule);
-        if let (Some(why), false) = (&self.spared_reason, self.notified) {
-            self.main.reason = format!("nobody was notified: {why}");
+        self.skipped_reason = held::skipped(occurrence, rule);
+        if let (Some(why), false) = (&self.skipped_reason, self.notified) {
+            self.main.reason = format!("no one was notified: {why}");
         }
         self
     }
@@ -435,7 +437,7 @@ fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation 
         notifications: sent::notifications(Some(told), &deliveries),
         deliveries,
         held_by: Vec::new(),
-        spared_reason: None,
+        skipped_reason: None,
         next: None,
         hold_changes: Vec::new(),
     }

@@ -6,20 +6,23 @@ use std::{
     time::Duration,
 };
 
-use bellwether_proto::filter;
+use bellwether_proto::filter::{self, Fault};
 
 use crate::{
     clock::Clock,
     domain::{Clause, Occurrence, Query, Value, value::Fields},
     error::Error,
-    limits::{FIELD_NAMES_MAX, FIELDS_READ_MAX},
+    limits::{FIELD_NAMES_MAX, FIELDS_NEWS_MAX, FIELDS_READ_MAX},
     matching::field::Field,
-    ops::search::{Filter, NEWEST_FIRST, Walk},
+    ops::search::{Filter, NEWEST_FIRST, Walk, changed},
+    scan,
     store::Store,
 };
 
-/// How long what was read is taken for what there is.
+/// How long all is not read again, however much is stored.
 const FRESH: Duration = Duration::from_secs(5);
+/// Hints about one condition.
+const HINTS_MAX: usize = 20;
 /// Occurrences read at once.
 const BATCH: usize = 500;
 /// How deep names reach into objects.
@@ -37,17 +40,20 @@ pub struct FieldsSeen {
 struct Known {
     /// Dimensions and metadata fields, each also as what a bare name means.
     names: BTreeSet<String>,
-    /// When they were read, by the clock that is never set.
-    read: Option<Duration>,
-    /// Whether every event was read.
+    /// When all were read, by the clock that is never set, and the place in the change log through
+    /// which they are known.
+    read: Option<(Duration, u64)>,
+    /// Whether every event was read, and there is one.
     is_whole: bool,
 }
 
-/// A field that no event has.
+/// A field that no event has, or none of the newest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     /// Its name.
     pub field: String,
+    /// What is called so elsewhere is called that here.
+    pub here: Option<String>,
     /// The field that may be meant; none when none is near.
     pub nearest: Option<String>,
     /// Whether all events were looked at, and not only the newest.
@@ -56,12 +62,24 @@ pub struct Unknown {
 
 impl Unknown {
     /// A sentence fragment for people.
-    pub fn describe(&self) -> String {
+    fn describe(&self) -> String {
         let field = &self.field;
-        match &self.nearest {
-            Some(nearest) => format!("no event has a field `{field}`: `{nearest}`?"),
-            None => format!("no event has a field `{field}`"),
+        let events = if self.is_certain {
+            "no event has".to_owned()
+        } else {
+            format!("none of the newest {FIELDS_READ_MAX} events has")
+        };
+        let unknown = format!("{events} a field `{field}`");
+        match (&self.here, &self.nearest) {
+            (Some(here), _) => format!("{unknown}; it is called `{here}` here"),
+            (None, Some(nearest)) => format!("{unknown}: `{nearest}`?"),
+            (None, None) => unknown,
         }
+    }
+
+    /// Whether it is worth saying: what only the newest events lack may be meant.
+    fn is_reported(&self) -> bool {
+        self.is_certain || self.here.is_some() || self.nearest.is_some()
     }
 }
 
@@ -80,18 +98,17 @@ impl FieldsSeen {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn unknown(
-        &self,
-        names: &[&str],
-        own: &[&str],
-    ) -> Result<Vec<Option<Unknown>>, Error> {
-        if !self.knows(names) {
-            self.read().await?;
+    async fn unknown(&self, names: &[&str], own: &[&str]) -> Result<Vec<Option<Unknown>>, Error> {
+        let is_all_known = |known: &Known| names.iter().all(|name| is_known(name, &known.names));
+        let is_done = is_all_known(&self.known());
+        if !is_done {
+            self.refresh().await?;
         }
         let known = self.known();
         let unknown = names.iter().map(|name| {
             (!is_known(name, &known.names)).then(|| Unknown {
                 field: (*name).to_owned(),
+                here: filter::called_here(name),
                 nearest: nearest(name, &known.names, own),
                 is_certain: known.is_whole,
             })
@@ -99,49 +116,118 @@ impl FieldsSeen {
         Ok(unknown.collect())
     }
 
-    /// Whether there is nothing to be read for an answer.
-    fn knows(&self, names: &[&str]) -> bool {
-        let known = self.known();
-        let passed = known
-            .read
-            .map(|read| self.clock.passed().saturating_sub(read));
-        passed.is_some_and(|passed| passed < FRESH)
-            || names.iter().all(|name| is_known(name, &known.names))
+    /// What the author of a condition may not have meant: fields that no event has, each with its place in
+    /// the text that it was read from, if there is one. That is never an error: an event may come, and
+    /// an old one may be the one that has it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn hints(
+        &self,
+        named: &[(&str, Option<usize>)],
+        own: &[&str],
+    ) -> Result<Vec<String>, Error> {
+        let names: Vec<_> = named.iter().map(|(name, _)| *name).collect();
+        let unknown = self.unknown(&names, own).await?;
+        let mut hints = Vec::new();
+        for ((_, at), unknown) in named.iter().zip(unknown) {
+            let Some(unknown) = unknown.filter(Unknown::is_reported) else {
+                continue;
+            };
+            let message = unknown.describe();
+            hints.push(match at {
+                Some(at) => Fault { at: *at, message }.to_string(),
+                None => message,
+            });
+        }
+        hints.truncate(HINTS_MAX);
+        Ok(hints)
     }
 
-    /// What the author of a query may not have meant: fields that no event has, and that are near
-    /// another one.
+    /// The hints about a query.
     ///
     /// # Errors
     /// Those of the store.
     pub async fn warnings(&self, query: &Query) -> Result<Vec<String>, Error> {
-        let mut names = Vec::new();
-        collect(&query.clause, &mut names);
+        let mut names = named(&query.clause);
         names.sort_unstable();
         names.dedup();
-        let unknown = self.unknown(&names, &[]).await?.into_iter().flatten();
-        let near = unknown.filter(|unknown| unknown.nearest.is_some());
-        Ok(near.map(|unknown| unknown.describe()).collect())
+        let named: Vec<_> = names.into_iter().map(|name| (name, None)).collect();
+        self.hints(&named, &[]).await
+    }
+
+    /// Reads what was stored since the last time, or the newest occurrences where that is too much.
+    async fn refresh(&self) -> Result<(), Error> {
+        let read = self.known().read;
+        if let Some((at, through)) = read {
+            let head = self.store.engine().log_head().await?;
+            if head == through {
+                return Ok(());
+            }
+            if let Some(news) = changed(&self.store, through, head).await?
+                && news.reached == head
+                && news.keys.len() <= FIELDS_NEWS_MAX
+            {
+                return self.add(news.keys.into_iter().collect(), head).await;
+            }
+            if self.clock.passed().saturating_sub(at) < FRESH {
+                self.known().is_whole = false;
+                return Ok(());
+            }
+        }
+        self.read().await
+    }
+
+    /// Adds the fields of those occurrences.
+    async fn add(&self, mut keys: Vec<Vec<u8>>, through: u64) -> Result<(), Error> {
+        let mut names = BTreeSet::new();
+        let mut is_any = false;
+        while !keys.is_empty() {
+            let some = keys.split_off(keys.len().saturating_sub(BATCH));
+            for found in self
+                .store
+                .get_many::<Occurrence>(some)
+                .await?
+                .into_iter()
+                .flatten()
+            {
+                is_any = true;
+                add(&found.value, &mut names);
+                scan::turn().await;
+            }
+        }
+        let mut known = self.known();
+        let is_first = known.names.is_empty() && is_any;
+        known.names.append(&mut names);
+        known.is_whole |= is_first;
+        known.is_whole &= known.names.len() < FIELD_NAMES_MAX;
+        if let Some((_, place)) = &mut known.read {
+            *place = through.max(*place);
+        }
+        Ok(())
     }
 
     /// Reads the newest occurrences.
     async fn read(&self) -> Result<(), Error> {
+        // The log before the order: what is stored in between is read once more.
+        let through = self.store.engine().log_head().await?;
         let filter = Filter::default();
         let mut walk = Walk::new(&self.store, &filter, NEWEST_FIRST, None);
         let (mut names, mut looked_at, mut is_whole) = (BTreeSet::new(), 0, false);
         while looked_at < FIELDS_READ_MAX && names.len() < FIELD_NAMES_MAX {
             let batch = walk.next(BATCH).await?;
             if batch.is_empty() {
-                is_whole = true;
+                is_whole = looked_at > 0;
                 break;
             }
             looked_at += batch.len();
             for (_, found) in &batch {
                 add(&found.value, &mut names);
+                scan::turn().await;
             }
             tokio::task::yield_now().await;
         }
-        let read = Some(self.clock.passed());
+        let read = Some((self.clock.passed(), through));
         *self.known() = Known {
             names,
             read,
@@ -155,7 +241,13 @@ impl FieldsSeen {
     }
 }
 
-/// The fields that a clause looks at.
+/// The fields that a clause looks at, in order.
+pub fn named(clause: &Clause) -> Vec<&str> {
+    let mut names = Vec::new();
+    collect(clause, &mut names);
+    names
+}
+
 fn collect<'a>(clause: &'a Clause, names: &mut Vec<&'a str>) {
     match clause {
         Clause::And(clauses) | Clause::Or(clauses) => {

@@ -12,6 +12,7 @@ use crate::{
     },
     matching::{self, field::Field},
     ops::{
+        bounds::Bounds,
         resource::{Drafted, Origin, Resources},
         validate::Faults,
     },
@@ -83,6 +84,9 @@ impl Drafted for Inhibition {
                 message: format!("there are {INHIBITIONS_MAX} inhibitions; delete some first"),
                 retry_after: None,
             });
+        }
+        if let (Some(bounds), Some(target)) = (Bounds::of_caller(), &target) {
+            bounds.check_query("target", target)?;
         }
         let queries = source.zip(target);
         let inhibition = name.zip(queries).map(|(name, (source, target))| Self {

@@ -6,7 +6,7 @@ mod signature;
 mod tests;
 
 use crate::{
-    domain::{Clause, IntakeMapping, MappedEvent, SignatureScheme, WebhookSignature, secret::MASK},
+    domain::{Clause, IntakeMapping, MappedEvent, WebhookSignature, secret::MASK},
     error::{Error, Violation},
     limits::{
         EVENT_DIMENSIONS_MAX, MAPPING_PATH_BYTES_MAX, MAPPINGS_MAX, SETTING_BYTES_MAX,
@@ -21,7 +21,7 @@ use crate::{
     store::{Changes, Direction, Store, engine::Range},
 };
 
-pub use evaluate::{Incoming, Mapped, evaluate};
+pub use evaluate::{Evaluator, Incoming, Mapped, evaluate};
 pub use signature::verify;
 
 /// A mapping as its author describes it, not checked yet.
@@ -224,11 +224,24 @@ fn signed(
     let is_mask = signature.secret.reveal() == MASK;
     if is_mask || signature.secret.is_empty() {
         match stored {
-            Some(stored) => signature.secret = stored.secret.clone(),
-            None if is_mask => {
-                faults.add(FIELD, "is the mask, and no secret is stored for it");
+            // What is a key in one scheme may be none, or another one, in the next.
+            Some(stored) if stored.scheme != signature.scheme => {
+                faults.add(
+                    FIELD,
+                    "is stored for another scheme; give it again for this one",
+                );
+                return signature;
             }
-            None => faults.add(FIELD, "is required"),
+            Some(stored) => signature.secret = stored.secret.clone(),
+            None => {
+                let missing = if is_mask {
+                    "is the mask, and no secret is stored for it"
+                } else {
+                    "is required"
+                };
+                faults.add(FIELD, missing);
+                return signature;
+            }
         }
     }
     let secret = signature.secret.reveal();
@@ -239,8 +252,7 @@ fn signed(
             format!("has {bytes} bytes; at most {SETTING_BYTES_MAX} are kept"),
         );
     }
-    let is_standard = signature.scheme == SignatureScheme::StandardWebhooks;
-    if is_standard && !is_mask && !secret.is_empty() && signature::key(&signature).is_none() {
+    if signature::key(&signature).is_none() {
         faults.add(FIELD, "is not `whsec_` and base64");
     }
     signature

@@ -55,7 +55,7 @@ impl SignedLinks {
         let proof = URL_SAFE_NO_PAD.decode(sign).unwrap_or_default();
         let parts = [thread.as_bytes(), &until_ms.to_be_bytes()];
         if !self.store.is_proven(PURPOSE, &parts, &proof) {
-            return refused("the link is not one that was made here: show a key");
+            return refused("the link was not created by this service: authenticate with a key");
         }
         let now_ms = self.clock.now_ms();
         // A lifetime that was shortened since counts for links made before.
@@ -63,7 +63,7 @@ impl SignedLinks {
             .saturating_add(self.lifetime_ms)
             .saturating_add(STEP_MS);
         if self.lifetime_ms == 0 || until_ms <= now_ms || until_ms > last_ms {
-            return refused("the link can be followed no more: show a key");
+            return refused("the link has expired: authenticate with a key");
         }
         Ok(())
     }

@@ -58,5 +58,6 @@ fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
         acknowledged: None,
         timestamp_ms: now_ms,
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }

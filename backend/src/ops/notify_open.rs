@@ -17,6 +17,7 @@ use crate::{
         revision,
         search::{Filter, NEWEST_FIRST, Walk},
     },
+    scan,
     store::{Lane, Stored},
 };
 
@@ -75,6 +76,7 @@ impl NotifyOpen {
         let mut walk = self.walk();
         while let Some(keys) = next(&mut walk).await? {
             for stored in self.open(keys).await? {
+                scan::turn().await;
                 let mut occurrence = stored.value;
                 let decided = self.decide(&snapshot, &rules, &mut occurrence).await?;
                 count += decided.notifications;
@@ -116,6 +118,7 @@ impl NotifyOpen {
             let mut reports = Reports::default();
             let mut count = 0;
             for stored in self.open(keys.clone()).await? {
+                scan::turn().await;
                 let mut next = stored.value.clone();
                 let decided = self.decide(&snapshot, &rules, &mut next).await?;
                 reports.append(decided.reports);

@@ -7,9 +7,9 @@ use crate::{
     decide::Transition,
     domain::{
         Close, CloseReason, Field, HistoryEntry, IncomingEvent, LastNotified, Name, Occurrence,
-        RecordId, Severity, Status, TraceContext,
+        RecordId, Reports, Severity, Status, TraceContext,
     },
-    limits::HISTORY_MAX,
+    limits::{HISTORY_MAX, REPORT_LATE_MAX},
 };
 
 /// The review time of an occurrence that is never looked at.
@@ -83,7 +83,8 @@ pub struct Cause<'a> {
 /// An event is late when it is before the newest one of the occurrence, whoever closed that
 /// occurrence and whenever; the time of an event is the earlier of what it states and when it came.
 /// A late event counts and does nothing else, also when it would close or would open the next
-/// occurrence.
+/// occurrence. The same holds for a report of another condition than the occurrence's, and for an end by
+/// one of several reporters.
 pub fn receive(
     newest: Option<&mut Occurrence>,
     arrival: &Arrival<'_>,
@@ -96,7 +97,11 @@ pub fn receive(
     };
     let now_ms = arrival.now_ms;
     // Nothing that is stored was received later than now, whatever an older version noted.
-    if event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms) {
+    let is_late = event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms);
+    if is_late || is_overtaken(newest, event, now_ms) {
+        if event.status == Some(Status::Closed) {
+            newest.reports.end(event.report);
+        }
         newest.count = newest.count.saturating_add(1);
         return Received::Counted;
     }
@@ -107,6 +112,9 @@ pub fn receive(
     arrival.chain.clone_into(&mut newest.chain);
     newest.trace = arrival.trace;
     newest.expire_ms = expire_ms(event, newest.status);
+    if event.status != Some(Status::Closed) {
+        newest.reports.add(event.report, newest.expire_ms);
+    }
     newest.last_seen_ms = event.timestamp_ms;
     newest.received_ms = received_ms(arrival);
     if replace_content(newest, event) {
@@ -129,6 +137,32 @@ pub fn receive(
         newest.review_ms = newest.review_ms.min(expire_ms);
     }
     Received::Repeated(transition)
+}
+
+/// Whether the reports of an occurrence say that an event has nothing to add to them: an end of an
+/// earlier condition or by one of several reporters, or a report of what its sender ended just now.
+fn is_overtaken(newest: &Occurrence, event: &IncomingEvent, now_ms: i64) -> bool {
+    let (reports, report) = (&newest.reports, event.report);
+    let is_end = event.status == Some(Status::Closed);
+    match newest.close {
+        None if is_end => {
+            report.began_ms.is_some_and(|it| reports.is_before(it))
+                || report.reporter.is_some() && reports.is_held(report.reporter, now_ms)
+        }
+        Some(close) if !is_end && close.reason == CloseReason::Sender => {
+            let late_max = i64::try_from(REPORT_LATE_MAX.as_millis()).unwrap_or(i64::MAX);
+            now_ms < close.at_ms.saturating_add(late_max)
+                && report.began_ms.is_some_and(|it| reports.is_known(it))
+        }
+        _ => false,
+    }
+}
+
+/// The reports of an occurrence that an event opens.
+fn reports(event: &IncomingEvent, status: Status) -> Reports {
+    let mut reports = Reports::default();
+    reports.add(event.report, expire_ms(event, status));
+    reports
 }
 
 /// When an occurrence of that status ends unless the event is sent again.
@@ -214,6 +248,7 @@ fn open(
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: expire_ms(event, status),
+        reports: reports(event, status),
         flapping: before.map_or_else(Vec::new, |before| before.flapping.clone()),
         assignee: None,
         trace: arrival.trace,

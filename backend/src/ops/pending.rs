@@ -10,6 +10,7 @@ use crate::{
     limits::DELIVERIES_SCANNED_MAX,
     ops::{
         asked::settled,
+        bounds::Bounds,
         commit::commit,
         deciding::{Deciding, new_id},
         edit::{Edits, OccurrenceTarget},
@@ -201,15 +202,18 @@ async fn released(
     };
     let mut waiting = occurrence.pending.iter();
     let waiting = waiting.find(|it| it.rule_name.as_str() == rule);
-    let Some(rule_id) = waiting.map(|it| it.rule) else {
+    let Some((rule_id, rule_name)) = waiting.map(|it| (it.rule, it.rule_name.clone())) else {
         let id = occurrence.id();
         return Err(Error::NotFound(format!(
             "nothing of rule `{rule}` waits of occurrence `{id}`"
         )));
     };
+    if let Some(bounds) = Bounds::of_caller() {
+        bounds.check_rule(store, (rule_id, &rule_name)).await?;
+    }
     if waiting_for_group(occurrence, rule_id) {
         return Err(Error::FailedPrecondition(
-            "those who were notified of its group hear of it with the group's next message".into(),
+            "the receivers of its group are notified with the group's next message".into(),
         ));
     }
     let now_ms = deciding.clock.now_ms();
@@ -225,7 +229,7 @@ async fn released(
         let status = occurrence.status.word();
         return Err(Error::FailedPrecondition(format!(
             "it cannot be sent: the occurrence is {status}, or the rule sends nothing of it by \
-             now; what waits is decided anew by itself"
+             now; what waits is evaluated by itself"
         )));
     }
     let mut reports = Reports::default();

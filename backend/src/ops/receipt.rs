@@ -43,7 +43,7 @@ impl Claim {
 }
 
 /// What stands for the reasons that have no room in a receipt.
-const NO_ROOM: &str = "cannot be taken in; send it without an idempotency key to be told why";
+const NO_ROOM: &str = "cannot be accepted; send it without an idempotency key to get the reason";
 
 /// Refusals as a receipt has room for them: after [`RECEIPT_REASON_BYTES_MAX`] of reasons, events
 /// are refused without theirs. The first answer is made of them too, so that later ones are equal.

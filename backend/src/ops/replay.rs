@@ -31,6 +31,7 @@ use crate::{
         ruleset::Ruleset,
         set_status::{StatusItem, set_status},
     },
+    scan,
     store::{Lane, Record, Store, engine::Range},
 };
 
@@ -86,6 +87,7 @@ pub async fn replay(
             return world.replayed(reached_ms).await;
         }
         world.live(&step.happening).await?;
+        scan::turn().await;
     }
     let is_whole = world.pass_until(until_ms, end).await?;
     let reached_ms = if is_whole {
@@ -136,7 +138,7 @@ impl World {
         let (intake, workers) = Intake::new(deciding.clone());
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
-        tasks.spawn(workers.run(stop.clone()));
+        tasks.spawn(scan::carried(workers.run(stop.clone())));
         let world = Self {
             real: Arc::clone(&like.clock),
             reviewer: Reviewer::new(deciding.clone(), intake.clone()),

@@ -313,7 +313,7 @@ impl<T: Drafted> Resources<T> {
             let (new, mut changes) = T::checked(self, draft, None, origin).await?;
             if let Some(other) = &alike {
                 return Err(Error::AlreadyExists(format!(
-                    "there is a {} `{other}` already, which cannot be told from `{text}`",
+                    "there is a {} `{other}` already, which looks the same as `{text}`",
                     T::WORD
                 )));
             }

@@ -84,7 +84,7 @@ impl Reviewer {
     pub async fn pass(&self) -> bool {
         let held = self.holds().await;
         if let Err(error) = &held {
-            error!(%error, "silences were not told of, or what waits was not decided anew");
+            error!(%error, "silences were not reported, or held notifications were not evaluated");
         }
         if let Err(error) = self.age().await {
             error!(%error, "occurrences that are due were not found");

@@ -19,6 +19,7 @@ use crate::{
     matching::field::Field,
     message,
     ops::{
+        bounds::Bounds,
         resource::{Drafted, Origin, Resource, Resources},
         users,
         validate::Faults,
@@ -148,7 +149,13 @@ impl Drafted for Rule {
         for trigger in &triggers {
             changes.touch(trigger);
         }
+        let bounds = Bounds::of_caller();
         for destination in &destinations {
+            let name = &destination.value.name;
+            let is_there = stored.is_some_and(|it| it.destination_names.contains(name));
+            if let (Some(bounds), false) = (&bounds, is_there) {
+                bounds.check("destinationNames", &destination.value)?;
+            }
             changes.touch(destination);
         }
         let rule = name.map(|name| Self {

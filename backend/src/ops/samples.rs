@@ -148,6 +148,7 @@ pub(crate) fn event(host: &str) -> IncomingEvent {
         acknowledged: None,
         timestamp_ms: START_MS,
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }
 

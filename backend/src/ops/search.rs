@@ -12,6 +12,7 @@ mod walk;
 pub use count::{Bucket, count, frequency};
 pub use filter::Filter;
 pub use group::{Group, Groups, group};
+pub(crate) use page::changed;
 pub(crate) use walk::{Sort, Walk};
 
 use self::{
@@ -19,15 +20,14 @@ use self::{
     page::{Filled, Filling},
 };
 use crate::{
+    clock::Clock,
     domain::{Occurrence, SortField},
     error::Error,
+    limits::PAGE_TIME_MAX,
     ops::page::Scope,
-    store::{Direction, Store, Stored},
+    store::{Direction, Store},
 };
 
-/// Occurrences read for one page; a page that finds too little by then ends early, and says that
-/// there is more.
-const SCANNED_MAX: usize = 20_000;
 /// Occurrences read to find out how many there are in all.
 const TOTAL_SCANNED_MAX: usize = 10_000;
 /// Occurrences read at once, and the first time.
@@ -76,7 +76,7 @@ pub struct SearchPage {
     pub end_cursor: String,
 }
 
-/// Finds a page of occurrences.
+/// Finds a page of occurrences. It is filled as long as [`PAGE_TIME_MAX`] allows.
 ///
 /// A walk from page to page, each beginning at the end of the one before, ends, and shows every
 /// occurrence that is meant all the time at least once, whatever is written meanwhile; none stands
@@ -84,7 +84,12 @@ pub struct SearchPage {
 ///
 /// # Errors
 /// [`Error::Invalid`] for a cursor that is not of this query, else those of the store.
-pub async fn search(store: &Store, request: &SearchRequest) -> Result<SearchPage, Error> {
+pub async fn search(
+    store: &Store,
+    clock: &dyn Clock,
+    request: &SearchRequest,
+) -> Result<SearchPage, Error> {
+    let end = clock.passed() + PAGE_TIME_MAX;
     let scope = Scope::new("events in order, then by start and id")
         .with("sort", [[request.sort as u8, u8::from(request.ascending)]])
         .with("query", [&request.fingerprint]);
@@ -106,7 +111,7 @@ pub async fn search(store: &Store, request: &SearchRequest) -> Result<SearchPage
         direction,
     };
     let (begun, newest_ms) = (cursor.begun, cursor.newest_ms);
-    let mut page = Filling::new(store, request);
+    let mut page = Filling::new(store, request, (clock, end));
     let filled = if request.backward {
         // What moved comes after everything else, so that all of the order precedes it.
         let place = match &cursor.at {
@@ -179,9 +184,8 @@ async fn total(store: &Store, request: &SearchRequest, sort: Sort) -> Result<Opt
         if batch.is_empty() {
             return Ok(Some(total));
         }
-        let admits = |(_, found): &&(_, Stored<Occurrence>)| request.filter.admits(&found.value);
         scanned += batch.len();
-        total += batch.iter().filter(admits).count();
+        total += request.filter.meant(batch).await.len();
         if scanned > TOTAL_SCANNED_MAX {
             return Ok(None);
         }

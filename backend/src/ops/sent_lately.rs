@@ -7,6 +7,7 @@ use crate::{
     domain::{Delivery, DeliveryState, RecordId, Status},
     error::Error,
     limits::TRIGGER_TEST_TIME_MAX,
+    scan,
     store::{Direction, Record, Store, engine::Range},
 };
 
@@ -64,6 +65,7 @@ pub(super) async fn held_messages(
         let Some(last) = page.last() else { break };
         range.go_on_after(&last.value.key());
         for delivery in page.into_iter().map(|it| it.value) {
+            scan::turn().await;
             let content = &delivery.content;
             let is_counted = !delivery.test
                 && delivery.retry_of.is_none()

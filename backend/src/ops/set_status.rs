@@ -8,6 +8,7 @@ use crate::{
     error::Error,
     ops::{
         asked::settled,
+        bounds::EventBounds,
         commit::commit,
         deciding::Deciding,
         edit::{Edits, OccurrenceTarget},
@@ -28,6 +29,15 @@ pub struct StatusItem {
     pub change: StateChange,
 }
 
+/// An occurrence that was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changed {
+    /// Which one.
+    pub id: OccurrenceId,
+    /// Whether it was closed while its sender had not closed it, and may report it again.
+    pub may_reopen: bool,
+}
+
 /// Changes occurrences in order, in one commit together with the notifications that follow from it;
 /// answers for each item which occurrence it was. What is wrong with an item is that item's error: an
 /// unknown occurrence or assignee, or an occurrence to reopen while another one of the event is open.
@@ -42,7 +52,7 @@ pub async fn set_status(
     (deciding, intake): (&Deciding, &Intake),
     items: &[StatusItem],
     author: &Name,
-) -> Result<Vec<Result<OccurrenceId, Error>>, Error> {
+) -> Result<Vec<Result<Changed, Error>>, Error> {
     let mut targets: Vec<_> = items.iter().map(|item| item.target).collect();
     // Behind the items: the newest occurrence of each event of which one may be reopened.
     targets.extend(
@@ -62,7 +72,7 @@ pub async fn set_status(
     Ok(answers)
 }
 
-type Answers = Vec<Result<OccurrenceId, Error>>;
+type Answers = Vec<Result<Changed, Error>>;
 
 /// What becomes of the items, as far as causes are known.
 async fn decided(
@@ -78,6 +88,7 @@ async fn decided(
     let past = revision::past(&deciding.store, &snapshot, edits.occurrences()).await?;
     let past = past.asking(causes);
     let unknown = unknown_assignees(&deciding.store, items).await?;
+    let bounds = EventBounds::of_caller(&deciding.store, edits.occurrences()).await?;
     let mut changes = deciding.store.changes();
     changes.rest_on(snapshot.position());
     let cause = Cause {
@@ -92,6 +103,10 @@ async fn decided(
             answers.push(Err(item.target.not_found()));
             continue;
         };
+        if let Err(outside) = bounds.check(occurrence) {
+            answers.push(Err(outside));
+            continue;
+        }
         if let Assignment::Client(name) = &item.change.assignment
             && unknown.contains(name)
         {
@@ -100,9 +115,14 @@ async fn decided(
             continue;
         }
         let (id, reopens) = (occurrence.id(), reopens(occurrence, &item.change));
+        let closes = item.change.status == Some(Status::Closed);
+        let changed = Changed {
+            id,
+            may_reopen: closes && occurrence.status != Status::Closed,
+        };
         let allowed = if reopens { edits.reopen(id) } else { Ok(()) };
         let (Some(occurrence), Ok(())) = (edits.get(at), &allowed) else {
-            answers.push(allowed.map(|()| id));
+            answers.push(allowed.map(|()| changed));
             continue;
         };
         let altered = deciding.alter((&snapshot, &past), occurrence, &item.change, cause);
@@ -110,7 +130,7 @@ async fn decided(
             changes.insert(delivery);
         }
         reports.append(altered.reports);
-        answers.push(Ok(occurrence.id()));
+        answers.push(Ok(changed));
     }
     edits.write(&mut changes);
     Ok((changes, (answers, reports)))

@@ -23,6 +23,7 @@ use crate::{
     },
     matching,
     ops::{
+        bounds::Bounds,
         resource::{Drafted, Origin, Resources},
         validate::Faults,
     },
@@ -91,7 +92,9 @@ pub struct SilenceView {
     /// Events of which it holds something back.
     pub pending: usize,
     /// Events of which something that it held became pointless.
-    pub spared: usize,
+    pub skipped: usize,
+    /// Whether everything open was looked at since it was edited; the numbers above are of before.
+    pub is_counted: bool,
     /// What its author may not have meant; told only when it is stored.
     pub warnings: Vec<String>,
 }
@@ -126,6 +129,9 @@ impl Drafted for Silence {
         let rules = all
             .referred::<Rule>("ruleNames", &draft.rule_names, &mut faults)
             .await?;
+        if let Some(bounds) = Bounds::of_caller() {
+            bounds.check_silence(&rules, draft.query.as_ref())?;
+        }
         for rule in &rules {
             changes.touch(rule);
         }
@@ -184,7 +190,8 @@ impl Drafted for Silence {
             silence: self,
             covered: 0,
             pending: 0,
-            spared: 0,
+            skipped: 0,
+            is_counted: true,
             warnings: Vec::new(),
         }
     }
@@ -201,16 +208,26 @@ impl Drafted for Silence {
             None => None,
         };
         let loaded = loaded.as_ref();
+        let is_in_force = loaded.is_some_and(|it| it.is_in_force(now_ms));
+        let current = async |standing| {
+            if is_in_force {
+                count(standing).await
+            } else {
+                // What it covered before is freed at the next look.
+                Ok(0)
+            }
+        };
         let view = SilenceView {
+            is_counted: !is_in_force || silence.progress.counted_revision == silence.revision,
             state: loaded.map_or(silence.state(now_ms), |it| it.state(now_ms)),
             ends_ms: loaded.filter(|it| !it.silence.is_armed()).and_then(|it| {
                 let first_ms = it.begins_ms(now_ms).unwrap_or(now_ms);
                 it.ends_ms(first_ms)
             }),
             begins_ms: loaded.and_then(|it| it.begins_ms(now_ms)),
-            covered: count(SilenceStanding::Covered).await?,
-            pending: count(SilenceStanding::Pending).await?,
-            spared: count(SilenceStanding::Spared).await?,
+            covered: current(SilenceStanding::Covered).await?,
+            pending: current(SilenceStanding::Pending).await?,
+            skipped: count(SilenceStanding::Skipped).await?,
             warnings: Vec::new(),
             silence,
         };

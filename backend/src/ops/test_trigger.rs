@@ -7,11 +7,9 @@ use crate::{
     limits::{TRIGGER_TEST_SHOWN_MAX, TRIGGER_TEST_STEP, TRIGGER_TEST_TIME_MAX},
     matching::CompiledQuery,
     ops::search::{Filter, NEWEST_FIRST, Walk},
+    scan,
     store::Store,
 };
-
-/// Occurrences read at once.
-const BATCH: usize = 500;
 
 /// What a draft would have matched, as far as it was tried.
 #[derive(Debug, Clone, Default)]
@@ -100,11 +98,14 @@ impl TestRun {
     /// # Errors
     /// Those of the store.
     pub async fn step(&mut self) -> Result<(), Error> {
+        let _place = scan::step().await;
         let store = self.store.clone();
         let filter = self.filter.clone();
         let mut walk = Walk::new(&store, &filter, NEWEST_FIRST, self.after.as_deref());
-        for _ in 0..TRIGGER_TEST_STEP / BATCH {
-            let batch = walk.next(BATCH).await?;
+        let mut left = TRIGGER_TEST_STEP;
+        while left > 0 {
+            let batch = walk.next(left).await?;
+            left -= batch.len();
             let Some((place, last)) = batch.last() else {
                 self.is_over = true;
                 return Ok(());
@@ -116,6 +117,7 @@ impl TestRun {
                 if self.filter.admits(&found.value) {
                     self.look_at(found.value);
                 }
+                scan::turn().await;
             }
             tokio::task::yield_now().await;
         }

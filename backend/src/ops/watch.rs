@@ -9,6 +9,7 @@ use crate::{
     error::Error,
     limits::WATCH_MESSAGE_BYTES,
     ops::{page::Scope, search::Filter},
+    scan,
     store::{Kind, Store},
 };
 
@@ -104,6 +105,7 @@ impl Watch {
             }
         }
         self.begun = true;
+        let _place = scan::step().await;
         self.read_log().await?;
         let mut news = News {
             gap: std::mem::take(&mut self.gap),
@@ -124,6 +126,7 @@ impl Watch {
                 } else {
                     news.left.push(found.value.id());
                 }
+                scan::turn().await;
             }
         }
         // A token handed out between two parts of one stretch of the log would skip the second.

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use http::Extensions;
+use http::{Extensions, HeaderValue};
 use tonic::Response;
 
 use super::methods::Audit;
@@ -39,12 +39,18 @@ fn with<T>(subject: Subject, answer: T) -> Response<T> {
 
 /// Writes down what a call did, by its row and by what its answer carries. A row without a word
 /// from the handler is written down all the same.
-pub(super) fn note(audit: Audit, author: &Name, answer: &Extensions) {
+pub(super) fn note(
+    audit: Audit,
+    author: &Name,
+    request_id: Option<&HeaderValue>,
+    answer: &Extensions,
+) {
     let name = match answer.get::<Subject>() {
         Some(Subject::Nothing) => return,
         Some(Subject::Named(name)) => name,
         None => "",
     };
     let (author, change, what) = (author.as_str(), audit.action, audit.what);
-    tracing::info!(target: "bellwether::audit", author, change, what, name, "changed");
+    let request_id = request_id.and_then(|it| it.to_str().ok());
+    tracing::info!(target: "bellwether::audit", author, change, what, name, request_id, "changed");
 }

@@ -81,9 +81,13 @@ impl From<Impact> for v1::PreviewImpactResponse {
             message_count_before: Some(count(impact.messages_before)),
             rules: counted(impact.rules),
             destinations: counted(impact.destinations),
-            untold_count: Some(count(impact.untold_count)),
-            untold: impact.untold.into_iter().map(event::single).collect(),
-            newly_told_count: Some(count(impact.newly_told_count)),
+            no_longer_notified_count: Some(count(impact.no_longer_notified_count)),
+            no_longer_notified: impact
+                .no_longer_notified
+                .into_iter()
+                .map(event::single)
+                .collect(),
+            newly_notified_count: Some(count(impact.newly_notified_count)),
             occurrence_count: Some(count(impact.occurrence_count)),
             start_time: Some(timestamp(impact.start_ms)),
             end_time: Some(timestamp(impact.end_ms)),

@@ -10,6 +10,7 @@ pub mod delivery;
 pub mod destination;
 pub mod event;
 pub mod explain;
+mod fit;
 pub mod group;
 pub mod health;
 pub mod hold;

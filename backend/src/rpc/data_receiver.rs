@@ -10,6 +10,7 @@ use bellwether_proto::cloud::{
     data_receiver_service_server::DataReceiverService, event_wrapper::EventType,
 };
 use futures_util::FutureExt;
+use tokio::time::Instant;
 use tonic::{
     Code, Request, Response, Status, Streaming, async_trait,
     metadata::{MetadataMap, MetadataValue},
@@ -17,13 +18,13 @@ use tonic::{
 
 use super::{
     access,
-    convert::incoming::{incoming, sentence},
+    convert::incoming::{fitted, incoming, sentence},
 };
 use crate::{
     clock::Clock,
     domain::{IncomingEvent, KeyScope, Refusal, TraceContext, event::SOURCE},
     error::{Error, Violation},
-    limits::{EVENTS_PER_REQUEST_MAX, STREAM_BATCH_EVENTS},
+    limits::{DIALECT_EVENTS_MAX, EVENTS_PER_REQUEST_MAX, STREAM_BATCH_EVENTS, STREAM_GATHER_TIME},
     ops::{
         client::Caller,
         intake::{Intake, Once},
@@ -111,8 +112,12 @@ impl DataReceiver {
         if total == 0 {
             return Ok(Response::new(EventStatusResult::default()));
         }
-        if total > EVENTS_PER_REQUEST_MAX {
-            let fault = format!("has {total} entries; at most {EVENTS_PER_REQUEST_MAX} are taken");
+        let most = match dialect {
+            NATIVE => EVENTS_PER_REQUEST_MAX,
+            _ => DIALECT_EVENTS_MAX,
+        };
+        if total > most {
+            let fault = format!("has {total} entries; at most {most} are taken");
             return Err(Error::invalid("events", fault).into());
         }
         let now_ms = self.clock.now_ms();
@@ -128,7 +133,11 @@ impl DataReceiver {
                 let taken = self.take_in(dialect, request.events, &caller).await;
                 (taken?, false)
             }
-            Some(key) => self.take_in_once(dialect, request, caller, key).await?,
+            Some(key) => {
+                let (refused, is_replayed) =
+                    self.take_in_once(dialect, request, caller, key).await?;
+                (refused.into_iter().map(as_invalid).collect(), is_replayed)
+            }
         };
         let mut response = Response::new(result(total, refused, detailed.then_some(kept)));
         if is_replayed {
@@ -138,38 +147,46 @@ impl DataReceiver {
         Ok(response)
     }
 
-    /// Takes a list in; answers the events that were refused, in order.
+    /// Takes a list in; answers the events that were refused, in order, and by what code.
+    ///
+    /// # Errors
+    /// When no event is stored although one is right; for a dialect also when some are: its sender
+    /// repeats a request as a whole, and only when the request failed for now.
     async fn take_in(
         &self,
         dialect: &'static str,
         events: Vec<Event>,
         caller: &Caller,
-    ) -> Result<Vec<Refusal>, Error> {
+    ) -> Result<Vec<(Refusal, Code)>, Error> {
         let metrics = self.intake.metrics();
         let Sorted {
             accepted,
             places,
-            mut refused,
-        } = self.sort(events, &caller.scope);
+            refused,
+        } = self.sort(dialect, events, &caller.scope);
         let invalid = refused.len();
-        if !accepted.is_empty() {
-            let mut taken_in = accepted.len();
-            let submitted = self
-                .intake
-                .submit(accepted, Some(caller.name.clone()))
-                .await?;
-            for (failed, error) in submitted.failed {
-                let reason = error.to_string();
-                taken_in -= failed.len();
-                self.refused(dialect, error, failed.len());
-                refused.extend(failed.into_iter().map(|at| Refusal {
-                    place: places[at],
-                    reason: reason.clone(),
-                }));
+        let mut refused: Vec<_> = refused.into_iter().map(as_invalid).collect();
+        let (mut accepted, mut first) = (accepted.into_iter().peekable(), 0);
+        while accepted.peek().is_some() {
+            // A request of the native interface is one part.
+            let part: Vec<_> = accepted.by_ref().take(EVENTS_PER_REQUEST_MAX).collect();
+            let mut taken_in = part.len();
+            let places = &places[first..][..taken_in];
+            first += taken_in;
+            let submitted = self.intake.submit(part, Some(caller.name.clone())).await?;
+            for (at, error) in submitted.failed {
+                // When nothing is stored, the request failed for now, as it does for a dialect.
+                if dialect != NATIVE || taken_in == 1 {
+                    return Err(error);
+                }
+                taken_in -= 1;
+                let (place, reason) = (places[at], error.to_string());
+                let code = self.refused(dialect, error, 1).code();
+                refused.push((Refusal { place, reason }, code));
             }
-            refused.sort_by_key(|refusal| refusal.place);
             metrics.accepted(dialect, taken_in, submitted.opened);
         }
+        refused.sort_by_key(|(refusal, _)| refusal.place);
         metrics.refused(dialect, Code::InvalidArgument, invalid);
         Ok(refused)
     }
@@ -186,7 +203,7 @@ impl DataReceiver {
         let fingerprint = idempotency::fingerprint(&request);
         let Sorted {
             accepted, refused, ..
-        } = self.sort(request.events, &caller.scope);
+        } = self.sort(dialect, request.events, &caller.scope);
         let refused = receipt::fitting(refused);
         let claim = Claim {
             client: caller.id,
@@ -210,8 +227,9 @@ impl DataReceiver {
     }
 
     /// Parts the events that can be taken in from those that cannot.
-    fn sort(&self, events: Vec<Event>, scope: &KeyScope) -> Sorted {
+    fn sort(&self, dialect: &str, events: Vec<Event>, scope: &KeyScope) -> Sorted {
         let now_ms = self.clock.now_ms();
+        let incoming = if dialect == NATIVE { incoming } else { fitted };
         let mut sorted = Sorted::default();
         for (place, event) in events.into_iter().enumerate() {
             match incoming(event, now_ms).and_then(|event| within(scope, event)) {
@@ -237,6 +255,7 @@ impl DataReceiver {
         let mut accepted = Vec::new();
         let mut fault = None;
         let mut next = stream.message().await;
+        let until = Instant::now() + STREAM_GATHER_TIME;
         loop {
             match next.map(|wrapper| wrapper.map(|wrapper| self.unwrap(wrapper, &caller.scope))) {
                 Ok(Some(Ok(event))) => accepted.push(event),
@@ -247,9 +266,14 @@ impl DataReceiver {
             if fault.is_some() || accepted.len() >= STREAM_BATCH_EVENTS {
                 break;
             }
-            next = match stream.message().now_or_never() {
+            let there = stream.message().now_or_never();
+            next = match there {
                 Some(next) => next,
-                None => break,
+                // What was sent together is decided together, though it comes in several frames.
+                None => match tokio::time::timeout_at(until, stream.message()).await {
+                    Ok(next) => next,
+                    Err(_elapsed) => break,
+                },
             };
         }
         let goes_on = !accepted.is_empty();
@@ -260,9 +284,9 @@ impl DataReceiver {
             let submitted = self.intake.submit(accepted, author).await;
             let submitted = submitted.map_err(|error| self.refused(NATIVE, error, taken_in))?;
             let mut first = None;
-            for (places, error) in submitted.failed {
-                taken_in -= places.len();
-                let status = self.refused(NATIVE, error, places.len());
+            for (_, error) in submitted.failed {
+                taken_in -= 1;
+                let status = self.refused(NATIVE, error, 1);
                 first = first.or(Some(status));
             }
             let metrics = self.intake.metrics();
@@ -351,15 +375,24 @@ fn within(scope: &KeyScope, event: IncomingEvent) -> Result<IncomingEvent, Vec<V
     Err(vec![Violation::new("dimensions.source", fault)])
 }
 
+/// An event that was refused for what it is.
+fn as_invalid(refusal: Refusal) -> (Refusal, Code) {
+    (refusal, Code::InvalidArgument)
+}
+
 /// The answer to a list, with the refused events when they were kept for that.
-fn result(total: usize, refused: Vec<Refusal>, kept: Option<Vec<Event>>) -> EventStatusResult {
+fn result(
+    total: usize,
+    refused: Vec<(Refusal, Code)>,
+    kept: Option<Vec<Event>>,
+) -> EventStatusResult {
     let count = |count| i32::try_from(count).unwrap_or(i32::MAX);
     let mut result = EventStatusResult {
         failed: count(refused.len()),
         succeeded: count(total.saturating_sub(refused.len())),
         message: match refused.first() {
             None => "all events were accepted".into(),
-            Some(Refusal { place, reason }) => {
+            Some((Refusal { place, reason }, _)) => {
                 let failed = refused.len();
                 format!("{failed} of {total} events were refused; events[{place}]: {reason}")
             }
@@ -367,10 +400,11 @@ fn result(total: usize, refused: Vec<Refusal>, kept: Option<Vec<Event>>) -> Even
         ..EventStatusResult::default()
     };
     if let Some(mut kept) = kept {
-        let detail = |refusal: Refusal| EventError {
+        let detail = |(refusal, code): (Refusal, Code)| EventError {
             error: format!("events[{}]: {}", refusal.place, refusal.reason),
             event: kept.get_mut(refusal.place).map(std::mem::take),
             index: Some(count(refusal.place)),
+            code: code.into(),
         };
         result.failed_events = refused.into_iter().map(detail).collect();
     }

@@ -32,13 +32,13 @@ impl DeliveryCalls {
         }
     }
 
-    /// Which deliveries a request is about.
+    /// Which deliveries a request is about, and what its author may not mean.
     async fn selection(
         &self,
         ids: &[String],
         mut wire: Option<v1::DeliveryFilter>,
         page: (i32, String),
-    ) -> Result<Selection, Error> {
+    ) -> Result<(Selection, Vec<String>), Error> {
         let text = wire.as_mut().map(|it| std::mem::take(&mut it.filter));
         let text = text.unwrap_or_default();
         let selection = bulk::selection(ids, wire, page)?;
@@ -48,14 +48,16 @@ impl DeliveryCalls {
                 limit,
                 token,
             } => {
-                let condition = self.deliveries.condition("filter.filter", &text).await?;
-                Selection::Matching {
+                let read = self.deliveries.condition("filter.filter", &text).await?;
+                let (condition, warnings) = read;
+                let matching = Selection::Matching {
                     filter: filter.under(condition),
                     limit,
                     token,
-                }
+                };
+                (matching, warnings)
             }
-            ids @ Selection::Ids(_) => ids,
+            ids @ Selection::Ids(_) => (ids, Vec::new()),
         })
     }
 
@@ -79,7 +81,8 @@ impl DeliveryService for DeliveryCalls {
         let mut request = request.into_inner();
         let text = std::mem::take(&mut request.filter);
         let (filter, page) = convert::list(request)?;
-        let filter = filter.under(self.deliveries.condition("filter", &text).await?);
+        let (condition, warnings) = self.deliveries.condition("filter", &text).await?;
+        let filter = filter.under(condition);
         let (deliveries, next_page_token) = self.deliveries.list(&filter, &page).await?;
         let mut shown = Vec::with_capacity(deliveries.len());
         for delivery in deliveries {
@@ -89,6 +92,7 @@ impl DeliveryService for DeliveryCalls {
         Ok(Response::new(v1::ListDeliveriesResponse {
             deliveries: shown,
             next_page_token,
+            warnings,
         }))
     }
 
@@ -98,7 +102,7 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::GetDeliveryResponse>, Status> {
         let id = convert::id(&request.into_inner().id)?;
         let (delivery, attempts) = self.deliveries.get(id).await?;
-        let rendered = would_send(&delivery, &self.installation);
+        let rendered = would_send(&delivery, &self.installation).await?;
         let delivery = Some(v1::Delivery {
             rendered: rendered.map(json::object),
             ..self.shown(delivery, attempts).await?
@@ -132,13 +136,14 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::RetryDeliveriesResponse>, Status> {
         let request = request.into_inner();
         let page = (request.limit, request.page_token);
-        let selection = self.selection(&request.ids, request.filter, page).await?;
+        let (selection, warnings) = self.selection(&request.ids, request.filter, page).await?;
         let retried = self
             .deliveries
             .bulk(BulkAction::Retry, selection, request.dry_run);
         let tally = retried.await?;
         let count = tally.count;
-        Ok(audit::unless(request.dry_run, count, bulk::retried(tally)))
+        let answer = bulk::retried(tally, warnings);
+        Ok(audit::unless(request.dry_run, count, answer))
     }
 
     async fn cancel_deliveries(
@@ -147,7 +152,7 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::CancelDeliveriesResponse>, Status> {
         let request = request.into_inner();
         let page = (request.limit, request.page_token);
-        let selection = self.selection(&request.ids, request.filter, page).await?;
+        let (selection, warnings) = self.selection(&request.ids, request.filter, page).await?;
         let cancelled = self
             .deliveries
             .bulk(BulkAction::Cancel, selection, request.dry_run);
@@ -156,7 +161,7 @@ impl DeliveryService for DeliveryCalls {
         Ok(audit::unless(
             request.dry_run,
             count,
-            bulk::cancelled(tally),
+            bulk::cancelled(tally, warnings),
         ))
     }
 

@@ -18,6 +18,10 @@ use crate::{
     },
 };
 
+/// What is said of an occurrence that was closed by hand.
+const MAY_REOPEN: &str = "its sender has not closed it: its next report opens it again and notifies; \
+                          set STATUS_SUPPRESSED instead to notify nobody until its sender closes it";
+
 /// Serves changes of events.
 #[derive(Debug)]
 pub struct EventManagement {
@@ -62,7 +66,7 @@ impl EventManagementService for EventManagement {
                     result.occurrence_id = occurrence.to_string();
                     result.annotation_id = annotation;
                 }
-                Err(error) => result.error = error.to_string(),
+                Err(error) => (result.error, result.code) = told(error),
             }
         }
         Ok(Response::new(AnnotateResponse {
@@ -86,11 +90,16 @@ impl EventManagementService for EventManagement {
                 event_id: item.event_id,
                 occurrence_id: item.occurrence_id,
                 success: Some(outcome.is_ok()),
-                error: String::new(),
+                ..StatusResult::default()
             };
             match outcome {
-                Ok(id) => result.occurrence_id = id.to_string(),
-                Err(error) => result.error = error.to_string(),
+                Ok(changed) => {
+                    result.occurrence_id = changed.id.to_string();
+                    if changed.may_reopen {
+                        result.warnings.push(MAY_REOPEN.into());
+                    }
+                }
+                Err(error) => (result.error, result.code) = told(error),
             }
             result
         });
@@ -98,6 +107,12 @@ impl EventManagementService for EventManagement {
             status_responses: results.collect(),
         }))
     }
+}
+
+/// The text and the code of an item that failed.
+fn told(error: Error) -> (String, i32) {
+    let text = error.to_string();
+    (text, Status::from(error).code().into())
 }
 
 fn check_count(field: &str, count: usize) -> Result<(), Error> {

@@ -2,16 +2,14 @@
 
 use std::{pin::Pin, sync::Arc};
 
-use bellwether_proto::{
-    filter::Fault,
-    v1::{
-        CountEventsRequest, CountEventsResponse, EventFrequencyRequest, EventFrequencyResponse,
-        EventQuery, ExplainEventRequest, ExplainEventResponse, GetEventRequest, GetEventResponse,
-        GroupEventsRequest, GroupEventsResponse, SearchEventsRequest, SearchEventsResponse,
-        WatchEventsRequest, WatchEventsResponse, event_query_service_server::EventQueryService,
-    },
+use bellwether_proto::v1::{
+    CountEventsRequest, CountEventsResponse, EventFrequencyRequest, EventFrequencyResponse,
+    EventQuery, ExplainEventRequest, ExplainEventResponse, GetEventRequest, GetEventResponse,
+    GroupEventsRequest, GroupEventsResponse, RouteEventsRequest, RouteEventsResponse,
+    SearchEventsRequest, SearchEventsResponse, WatchEventsRequest, WatchEventsResponse,
+    event_query_service_server::EventQueryService,
 };
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, async_trait};
 
@@ -22,10 +20,11 @@ use super::convert::{
 };
 use crate::{
     clock::{Clock, DAY_MS},
-    domain::{EventId, Occurrence, OccurrenceId},
-    error::{Error, Violation},
-    limits::OCCURRENCES_PER_REQUEST_MAX,
-    ops::{explain, fields::FieldsSeen, find, ruleset::Ruleset, search, watch::Watch},
+    domain::{EventId, NO_EVENT_ID, Occurrence, OccurrenceId},
+    error::Error,
+    limits::{OCCURRENCES_PER_REQUEST_MAX, ROUTES_PER_REQUEST_MAX},
+    ops::{explain, fields::FieldsSeen, find, route, ruleset::Ruleset, search, watch::Watch},
+    scan,
     store::Store,
 };
 
@@ -57,38 +56,23 @@ impl EventQueries {
         }
     }
 
-    /// What a request is about, unless its filter names a field that no event has.
-    async fn known<T>(&self, asked: Result<Asked<T>, Error>) -> Result<T, Error> {
-        let Asked { what, text } = asked?;
-        let Some(text) = text else { return Ok(what) };
-        let named = text.fields();
-        let names: Vec<_> = named.iter().map(|(name, _)| *name).collect();
-        let unknown = self.fields.unknown(&names, &[]).await?;
-        let faults = named.iter().zip(unknown).filter_map(|((_, at), unknown)| {
-            let unknown = unknown?;
-            let is_reported = unknown.is_certain || unknown.nearest.is_some();
-            let fault = Fault {
-                at: *at,
-                message: unknown.describe(),
-            };
-            is_reported.then(|| Violation::new(input::FILTER_PATH, fault.to_string()))
-        });
-        let faults: Vec<_> = faults.collect();
-        if faults.is_empty() {
-            Ok(what)
-        } else {
-            Err(Error::Invalid(faults))
-        }
+    /// What a request is about, and what its author may not mean.
+    async fn hinted<T>(&self, asked: Result<Asked<T>, Error>) -> Result<(T, Vec<String>), Error> {
+        let Asked { what, named } = asked?;
+        let named: Vec<_> = named.iter().map(|(name, at)| (&**name, *at)).collect();
+        Ok((what, self.fields.hints(&named, &[]).await?))
     }
 
-    async fn filter(&self, query: Option<EventQuery>) -> Result<search::Filter, Error> {
-        self.known(input::filter(query, self.clock.now_ms())).await
+    async fn filter(
+        &self,
+        query: Option<EventQuery>,
+    ) -> Result<(search::Filter, Vec<String>), Error> {
+        self.hinted(input::filter(query, self.clock.now_ms())).await
     }
 
     /// The newest occurrence of an event.
     async fn newest(&self, id: &str) -> Result<Occurrence, Error> {
-        let event = EventId::parse(id)
-            .ok_or_else(|| Error::invalid("id", "is no event id: it has 28 characters"))?;
+        let event = EventId::parse(id).ok_or_else(|| Error::invalid("id", NO_EVENT_ID))?;
         let newest = find::newest(&self.store, event).await?;
         newest.ok_or_else(|| Error::NotFound(format!("there is no event `{event}`")))
     }
@@ -146,21 +130,24 @@ impl EventQueryService for EventQueries {
         request: Request<SearchEventsRequest>,
     ) -> Result<Response<SearchEventsResponse>, Status> {
         let query = request.into_inner().query;
-        let request = self
-            .known(input::search(query, self.clock.now_ms()))
-            .await?;
-        let found = search::search(&self.store, &request).await?;
-        Ok(Response::new(event::page(found)))
+        let asked = input::search(query, self.clock.now_ms());
+        let (request, warnings) = self.hinted(asked).await?;
+        let found = search::search(&self.store, &*self.clock, &request).await?;
+        Ok(Response::new(SearchEventsResponse {
+            warnings,
+            ..event::page(found)
+        }))
     }
 
     async fn count_events(
         &self,
         request: Request<CountEventsRequest>,
     ) -> Result<Response<CountEventsResponse>, Status> {
-        let filter = self.filter(request.into_inner().query).await?;
+        let (filter, warnings) = self.filter(request.into_inner().query).await?;
         let count = search::count(&self.store, &filter).await?;
         Ok(Response::new(CountEventsResponse {
             count: Some(event::small(count)),
+            warnings,
         }))
     }
 
@@ -169,7 +156,7 @@ impl EventQueryService for EventQueries {
         request: Request<EventFrequencyRequest>,
     ) -> Result<Response<EventFrequencyResponse>, Status> {
         let request = request.into_inner();
-        let filter = self.filter(request.query).await?;
+        let (filter, warnings) = self.filter(request.query).await?;
         let bucket_count = input::bucket_count(request.bucket_count)?;
         let end_ms = filter
             .end_ms
@@ -180,7 +167,7 @@ impl EventQueryService for EventQueries {
         let span = (start_ms, end_ms);
         let buckets = search::frequency(&self.store, &filter, span, bucket_count).await?;
         let buckets = buckets.into_iter().map(event::bucket).collect();
-        Ok(Response::new(EventFrequencyResponse { buckets }))
+        Ok(Response::new(EventFrequencyResponse { buckets, warnings }))
     }
 
     async fn group_events(
@@ -190,9 +177,40 @@ impl EventQueryService for EventQueries {
         let request = request.into_inner();
         let by = input::group_field(&request.field)?;
         let limit = input::group_limit(request.limit)?;
-        let filter = self.filter(request.query).await?;
+        let (filter, warnings) = self.filter(request.query).await?;
         let groups = search::group(&self.store, &filter, &by).await?;
-        Ok(Response::new(event::groups(groups, limit)))
+        Ok(Response::new(GroupEventsResponse {
+            warnings,
+            ..event::groups(groups, limit)
+        }))
+    }
+
+    async fn route_events(
+        &self,
+        request: Request<RouteEventsRequest>,
+    ) -> Result<Response<RouteEventsResponse>, Status> {
+        let ids = request.into_inner().occurrence_ids;
+        if ids.len() > ROUTES_PER_REQUEST_MAX {
+            let fault = format!(
+                "has {} entries; at most {ROUTES_PER_REQUEST_MAX} are taken",
+                ids.len()
+            );
+            return Err(Error::invalid("occurrenceIds", fault).into());
+        }
+        let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
+        let now_ms = self.clock.now_ms();
+        let mut routes = Vec::with_capacity(ids.len());
+        for (at, id) in ids.iter().enumerate() {
+            let id = OccurrenceId::parse(id).ok_or_else(|| {
+                Error::invalid(format!("occurrenceIds[{at}]"), "is no occurrence id")
+            })?;
+            let found = find::occurrence(&self.store, id).await;
+            if let Some(occurrence) = found.map_err(Error::from)? {
+                routes.push(event::route(&route::route(&snapshot, &occurrence, now_ms)));
+            }
+            scan::turn().await;
+        }
+        Ok(Response::new(RouteEventsResponse { routes }))
     }
 
     type WatchEventsStream = Watched;
@@ -202,7 +220,7 @@ impl EventQueryService for EventQueries {
         request: Request<WatchEventsRequest>,
     ) -> Result<Response<Watched>, Status> {
         let request = request.into_inner();
-        let mut filter = self.filter(request.query).await?;
+        let (mut filter, mut warnings) = self.filter(request.query).await?;
         (filter.start_ms, filter.end_ms) = (None, None);
         let watch = Watch::begin(self.store.clone(), filter, &request.resume_token).await?;
         let news = stream::unfold(Some((watch, self.shutdown.clone())), |state| async {
@@ -217,6 +235,12 @@ impl EventQueryService for EventQueries {
                     Some((Err(stops.into()), None))
                 }
             }
+        });
+        let news = news.map(move |news| {
+            news.map(|news| WatchEventsResponse {
+                warnings: std::mem::take(&mut warnings),
+                ..news
+            })
         });
         Ok(Response::new(Box::pin(news)))
     }

@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::{
     access, audit,
     convert::{
-        incoming::{incoming, sentence},
+        incoming::{fitted, sentence},
         list::{count, page_and_filter},
     },
     data_receiver::DataReceiver,
@@ -20,23 +20,33 @@ use crate::{
     clock::Clock,
     error::Error,
     limits::{MAPPING_HEADERS_MAX, MAPPING_TEST_BYTES_MAX},
-    ops::intake_mapping::{Incoming, MappingDraft, Mappings, evaluate, try_draft, verify},
+    ops::intake_mapping::{Evaluator, MappingDraft, Mappings, try_draft, verify},
 };
+
+/// Entries of a webhook that are wrong, of which the answer says what.
+const REFUSED_SHOWN: usize = 10;
 
 /// Serves mappings, and takes in what is sent by way of them.
 #[derive(Debug)]
 pub struct IntakeMappingApi {
     mappings: Mappings,
     receiver: DataReceiver,
+    evaluator: Evaluator,
     clock: Arc<dyn Clock>,
 }
 
 impl IntakeMappingApi {
     /// Serves these mappings; events go to that receiver.
-    pub fn new(mappings: Mappings, receiver: DataReceiver, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        mappings: Mappings,
+        receiver: DataReceiver,
+        evaluator: Evaluator,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         Self {
             mappings,
             receiver,
+            evaluator,
             clock,
         }
     }
@@ -135,20 +145,14 @@ impl IntakeMappingService for IntakeMappingApi {
             None => self.mappings.get(&request.name).await?,
         };
         let headers = headers(request.headers)?;
-        let mapped = evaluate(
-            &mapping,
-            Incoming {
-                body: request.body.as_bytes(),
-                headers: &headers,
-            },
-        )?;
+        let mapped = self.evaluator.run(mapping, request.body, headers).await?;
         let now_ms = self.clock.now_ms();
         let faults = mapped.events.iter().enumerate().filter_map(|(at, event)| {
-            let faults = incoming(event.clone(), now_ms).err()?;
+            let faults = fitted(event.clone(), now_ms).err()?;
             Some(format!("events[{at}]: {}", sentence(&faults)))
         });
         Ok(Response::new(v1::TestIntakeMappingResponse {
-            faults: faults.collect(),
+            faults: faults.chain(mapped.refused.iter().map(entry)).collect(),
             events: mapped.events,
             dropped_count: Some(count(mapped.dropped)),
         }))
@@ -167,21 +171,32 @@ impl IntakeMappingService for IntakeMappingApi {
         if let Some(signature) = &mapping.signature {
             verify(signature, &request.body, &headers, self.clock.now_ms())?;
         }
-        let mapped = evaluate(
-            &mapping,
-            Incoming {
-                body: &request.body,
-                headers: &headers,
-            },
-        )?;
+        let mapped = self.evaluator.run(mapping, request.body, headers).await?;
         let events = Events {
             detailed_response: false,
             events: mapped.events,
         };
         let received = self.receiver.receive(caller, &metadata, events).await?;
         let (passed, result, _) = received.into_parts();
+        let mut refused: Vec<_> = mapped
+            .refused
+            .iter()
+            .take(REFUSED_SHOWN)
+            .map(entry)
+            .collect();
+        if let Some(more) = mapped
+            .refused
+            .len()
+            .checked_sub(REFUSED_SHOWN)
+            .filter(|it| *it > 0)
+        {
+            refused.push(format!("and {more} more entries"));
+        }
         if result.failed > 0 {
-            return Err(Error::invalid("body", result.message).into());
+            refused.push(result.message);
+        }
+        if !refused.is_empty() {
+            return Err(Error::invalid("body", refused.join("; ")).into());
         }
         let mut response = Response::new(v1::ReceiveWebhookResponse {
             succeeded: Some(result.succeeded),
@@ -190,6 +205,11 @@ impl IntakeMappingService for IntakeMappingApi {
         *response.metadata_mut() = passed;
         Ok(response)
     }
+}
+
+/// What is wrong with an entry of which no event is made.
+fn entry((place, why): &(usize, String)) -> String {
+    format!("entry {place}: {why}")
 }
 
 /// The headers that a mapping sees, by their names in lower case.

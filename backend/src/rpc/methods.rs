@@ -3,6 +3,11 @@
 
 use crate::domain::Role;
 
+/// Takes events in.
+pub const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
+/// Takes log records of OpenTelemetry in.
+pub const EXPORT_LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
+
 /// What a method asks of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
@@ -103,6 +108,8 @@ pub struct Method {
     pub need: Need,
     /// What a call takes.
     pub class: Class,
+    /// Whether a call may look at many records, or at one in many ways: it is done on threads of its own.
+    pub scans: bool,
     /// What is written down of it; none for what changes no definition.
     pub audit: Option<Audit>,
 }
@@ -124,14 +131,24 @@ pub fn services() -> impl Iterator<Item = &'static str> {
 
 macro_rules! methods {
     ($($service:literal {
-        $($name:ident: $need:ident $class:ident $(, $action:ident $what:ident)?;)*
+        $($name:ident: $need:ident $class:ident $($scan:ident)? $(, $action:ident $what:ident)?;)*
     })*) => {
         &[$($(Method {
             path: concat!("/", $service, "/", stringify!($name)),
             need: Need::$need,
             class: Class::$class,
+            scans: scans!($($scan)?),
             audit: audit!($($action $what)?),
         },)*)*]
+    };
+}
+
+macro_rules! scans {
+    () => {
+        false
+    };
+    (scan) => {
+        true
     };
 }
 
@@ -150,7 +167,7 @@ macro_rules! audit {
 /// Every method, by path.
 pub static METHODS: &[Method] = methods! {
     "bellwether.v1.AuditService" {
-        ListAuditEntries: Operator Page;
+        ListAuditEntries: Operator Page scan;
     }
     "bellwether.v1.BackupService" {
         ReadBackup: Admin Stream, read backup;
@@ -158,10 +175,10 @@ pub static METHODS: &[Method] = methods! {
     "bellwether.v1.CalendarService" {
         CreateCalendar: Editor Change, create calendar;
         DeleteCalendar: Editor Change, delete calendar;
-        ExpandCalendar: Viewer Page;
+        ExpandCalendar: Viewer Page scan;
         GetCalendar: Viewer Read;
         ListCalendars: Viewer Page;
-        PreviewCalendar: Viewer Page;
+        PreviewCalendar: Viewer Page scan;
         UpdateCalendar: Editor Change, update calendar;
     }
     "bellwether.v1.CheckService" {
@@ -176,16 +193,16 @@ pub static METHODS: &[Method] = methods! {
         UpdateClient: Admin Change, update client;
     }
     "bellwether.v1.ConfigService" {
-        ApplyConfig: Editor Change, apply config;
-        PreviewImpact: Viewer Page;
+        ApplyConfig: Editor Change scan, apply config;
+        PreviewImpact: Viewer Page scan;
     }
     "bellwether.v1.DeliveryService" {
-        CancelDeliveries: Operator Change, cancel deliveries;
+        CancelDeliveries: Operator Change scan, cancel deliveries;
         CancelDelivery: Operator Change, cancel delivery;
         GetDelivery: Viewer Read;
-        ListDeliveries: Viewer Page;
-        ListObligations: Viewer Read;
-        RetryDeliveries: Operator Change, retry deliveries;
+        ListDeliveries: Viewer Page scan;
+        ListObligations: Viewer Read scan;
+        RetryDeliveries: Operator Change scan, retry deliveries;
         RetryDelivery: Operator Change, retry delivery;
     }
     "bellwether.v1.DestinationService" {
@@ -203,26 +220,27 @@ pub static METHODS: &[Method] = methods! {
         SetStatus: Operator Change, set status;
     }
     "bellwether.v1.EventQueryService" {
-        CountEvents: Viewer Read;
-        EventFrequency: Viewer Read;
-        ExplainEvent: Viewer Page;
+        CountEvents: Viewer Read scan;
+        EventFrequency: Viewer Read scan;
+        ExplainEvent: Viewer Page scan;
         GetEvent: Viewer Read;
-        GroupEvents: Viewer Read;
-        SearchEvents: Viewer Page;
-        WatchEvents: Viewer Watch;
+        GroupEvents: Viewer Read scan;
+        RouteEvents: Viewer Page scan;
+        SearchEvents: Viewer Page scan;
+        WatchEvents: Viewer Watch scan;
     }
     "bellwether.v1.GroupService" {
-        GetGroup: Viewer Page;
-        ListGroups: Viewer Page;
+        GetGroup: Viewer Page scan;
+        ListGroups: Viewer Page scan;
         SetGroupStatus: Operator Change, set group;
     }
     "bellwether.v1.InhibitionService" {
-        CreateInhibition: Editor Change, create inhibition;
+        CreateInhibition: Editor Change scan, create inhibition;
         DeleteInhibition: Editor Change, delete inhibition;
         GetInhibition: Viewer Read;
         ListInhibitions: Viewer Page;
-        PreviewInhibition: Viewer Page;
-        UpdateInhibition: Editor Change, update inhibition;
+        PreviewInhibition: Viewer Page scan;
+        UpdateInhibition: Editor Change scan, update inhibition;
     }
     "bellwether.v1.IntakeMappingService" {
         CreateIntakeMapping: Editor Change, create mapping;
@@ -230,27 +248,27 @@ pub static METHODS: &[Method] = methods! {
         GetIntakeMapping: Viewer Read;
         ListIntakeMappings: Viewer Page;
         ReceiveWebhook: Ingest Intake;
-        TestIntakeMapping: Operator Page;
+        TestIntakeMapping: Operator Page scan;
         UpdateIntakeMapping: Editor Change, update mapping;
     }
     "bellwether.v1.LinkService" {
-        OpenLink: Nothing Page;
+        OpenLink: Nothing Page scan;
     }
     "bellwether.v1.OverviewService" {
         GetOverview: Viewer Read;
-        GetStatistics: Viewer Page;
+        GetStatistics: Viewer Page scan;
     }
     "bellwether.v1.PendingService" {
-        ListPending: Viewer Page;
-        ReleasePending: Operator Change, release pending;
+        ListPending: Viewer Page scan;
+        ReleasePending: Operator Change scan, release pending;
     }
     "bellwether.v1.RuleService" {
-        CreateRule: Editor Change, create rule;
+        CreateRule: Editor Change scan, create rule;
         DeleteRule: Editor Change, delete rule;
         GetRule: Viewer Read;
         ListRules: Viewer Page;
-        PreviewRule: Viewer Page;
-        UpdateRule: Editor Change, update rule;
+        PreviewRule: Viewer Page scan;
+        UpdateRule: Editor Change scan, update rule;
     }
     "bellwether.v1.SignInService" {
         FinishSignIn: Nothing Read;
@@ -258,24 +276,24 @@ pub static METHODS: &[Method] = methods! {
         StartSignIn: Nothing Read;
     }
     "bellwether.v1.SilenceService" {
-        CommentSilence: Operator Change, comment silence;
-        CreateSilence: Operator Change, create silence;
+        CommentSilence: Operator Change scan, comment silence;
+        CreateSilence: Operator Change scan, create silence;
         DeleteSilence: Operator Change, delete silence;
-        ExpireSilence: Operator Change, expire silence;
-        ExtendSilence: Operator Change, extend silence;
-        GetSilence: Viewer Read;
-        ListSilences: Viewer Page;
-        PreviewSilence: Viewer Page;
-        UpdateSilence: Operator Change, update silence;
+        ExpireSilence: Operator Change scan, expire silence;
+        ExtendSilence: Operator Change scan, extend silence;
+        GetSilence: Viewer Read scan;
+        ListSilences: Viewer Page scan;
+        PreviewSilence: Viewer Page scan;
+        UpdateSilence: Operator Change scan, update silence;
     }
     "bellwether.v1.TriggerService" {
-        CreateTrigger: Editor Change, create trigger;
+        CreateTrigger: Editor Change scan, create trigger;
         DeleteTrigger: Editor Change, delete trigger;
         GetTrigger: Viewer Read;
         ListTriggers: Viewer Page;
-        TestTrigger: Operator Change;
-        TestTriggerWithProgress: Operator Stream;
-        UpdateTrigger: Editor Change, update trigger;
+        TestTrigger: Operator Change scan;
+        TestTriggerWithProgress: Operator Stream scan;
+        UpdateTrigger: Editor Change scan, update trigger;
     }
     "bellwether.v1.ViewService" {
         CreateView: Operator Change, create view;
@@ -294,6 +312,9 @@ pub static METHODS: &[Method] = methods! {
     }
     "grpc.reflection.v1alpha.ServerReflection" {
         ServerReflectionInfo: Key Stream;
+    }
+    "opentelemetry.proto.collector.logs.v1.LogsService" {
+        Export: Ingest Intake;
     }
     "zenoss.cloud.DataReceiverService" {
         PutEvent: Ingest Stream;
@@ -327,6 +348,7 @@ mod tests {
         let served = METHODS
             .iter()
             .filter(|method| !method.path.starts_with("/grpc."))
+            .filter(|method| method.path != EXPORT_LOGS)
             .map(|method| (method.path.to_owned(), method.class.is_streaming()));
         assert_eq!(served.collect::<BTreeMap<_, _>>(), described);
     }

@@ -8,25 +8,28 @@ use bellwether_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use crate::{error::Error, oidc::SignIns};
+use super::access::address;
+use crate::{error::Error, oidc::SignIns, ops::sign_in::SignInStates};
 
 /// Bytes of what a browser brings from a provider.
 const CODE_BYTES_MAX: usize = 4096;
 /// Bytes of what proves that it was sent there.
 const VERIFIER_BYTES_MAX: usize = 128;
+/// Bytes of what it brings back to show that it was sent.
+const STATE_BYTES_MAX: usize = 256;
 
 /// Tells how people sign in.
 #[derive(Debug)]
-pub struct SignInApi(Option<Arc<SignIns>>);
+pub struct SignInApi(Option<Arc<SignIns>>, SignInStates);
 
 impl SignInApi {
     /// Tells of these; of nothing where nobody signs in.
-    pub fn new(sign_ins: Option<Arc<SignIns>>) -> Self {
-        Self(sign_ins)
+    pub fn new(sign_ins: Option<Arc<SignIns>>, states: SignInStates) -> Self {
+        Self(sign_ins, states)
     }
 
     fn set_up(&self) -> Result<&SignIns, Error> {
-        let why = "nobody signs in here (`oidc.issuer`)";
+        let why = "sign-in is off (`oidc.issuer`)";
         self.0
             .as_deref()
             .ok_or_else(|| Error::FailedPrecondition(why.into()))
@@ -54,9 +57,10 @@ impl SignInService for SignInApi {
 
     async fn start_sign_in(
         &self,
-        _request: Request<StartSignInRequest>,
+        request: Request<StartSignInRequest>,
     ) -> Result<Response<StartSignInResponse>, Status> {
-        let start = self.set_up()?.start().await?;
+        let state = |verifier: &str| self.1.make(verifier);
+        let start = self.set_up()?.start(address(&request), state).await?;
         Ok(Response::new(StartSignInResponse {
             address: start.address,
             state: start.state,
@@ -68,10 +72,16 @@ impl SignInService for SignInApi {
         &self,
         request: Request<FinishSignInRequest>,
     ) -> Result<Response<FinishSignInResponse>, Status> {
-        let FinishSignInRequest { code, verifier } = request.into_inner();
+        let address = address(&request);
+        let FinishSignInRequest {
+            code,
+            verifier,
+            state,
+        } = request.into_inner();
         let fields = [
             ("code", &code, CODE_BYTES_MAX),
             ("verifier", &verifier, VERIFIER_BYTES_MAX),
+            ("state", &state, STATE_BYTES_MAX),
         ];
         for (field, text, most) in fields {
             if text.is_empty() || text.len() > most {
@@ -79,7 +89,10 @@ impl SignInService for SignInApi {
                 return Err(Error::invalid(field, why).into());
             }
         }
-        let (token, person) = self.set_up()?.finish(&code, &verifier).await?;
+        let sign_ins = self.set_up()?;
+        // Before it takes a place: what was not begun here asks the provider nothing.
+        self.1.check(&state, &verifier)?;
+        let (token, person) = sign_ins.finish(address, &code, &verifier).await?;
         let end_time = person.ends_ms;
         Ok(Response::new(FinishSignInResponse { token, end_time }))
     }

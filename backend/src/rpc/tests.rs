@@ -51,6 +51,7 @@ use super::{
 use crate::{
     clock::{Clock, ManualClock},
     config::Config,
+    destination::Renderers,
     destination::{Guard as EgressGuard, Sender},
     domain::Role,
     message::Links,
@@ -66,6 +67,7 @@ use crate::{
         samples,
         trigger::Triggers,
     },
+    scan::Scans,
     store::Store,
 };
 
@@ -113,8 +115,15 @@ impl World {
         tasks.spawn(Arc::clone(&keys).run(CancellationToken::new()));
         tasks.spawn(async move {
             let incoming = TcpListenerStream::new(listener);
-            let server = Server::builder()
-                .add_routes(Guard::new(keys, Arc::new(Refusals::new(drop)), audit).protect(routes));
+            let server = Server::builder().add_routes(
+                Guard::new(
+                    keys,
+                    Arc::new(Refusals::new(drop)),
+                    audit,
+                    Scans::start().unwrap(),
+                )
+                .protect(routes),
+            );
             server.serve_with_incoming(incoming).await.unwrap();
         });
         let (_, key) = clients
@@ -223,6 +232,7 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
             base: "https://ops.example.com".into(),
             ..Links::default()
         },
+        renderers: Renderers::default(),
     };
     let opens = NotifyOpen::new(deciding.clone(), intake.clone());
     let rules = RuleApi::new(Rules::new(store(), clock()), opens.clone(), installation);

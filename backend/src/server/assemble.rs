@@ -49,7 +49,7 @@ use crate::{
     delivery::{Dispatcher, DispatcherStatus, Retention, recovery},
     destination::{Guard as EgressGuard, Sender},
     error::Error,
-    limits::{ANSWER_BYTES_MAX, REQUEST_BYTES_MAX},
+    limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, REQUEST_BYTES_MAX},
     oidc::SignIns,
     ops::{
         audit::AuditLog,
@@ -64,7 +64,7 @@ use crate::{
         fields::FieldsSeen,
         inhibition::{Inhibitions, Previews},
         intake::{Intake, IntakeWorkers},
-        intake_mapping::Mappings,
+        intake_mapping::{Evaluator, Mappings},
         link::{SignedLinks, links},
         notify_open::NotifyOpen,
         receipt::ReceiptSweep,
@@ -72,6 +72,7 @@ use crate::{
         rule::{Installation, Rules},
         ruleset::Ruleset,
         saved_view::SavedViews,
+        sign_in::SignInStates,
         silence::Silencing,
         statistics::CounterAging,
         trigger::Triggers,
@@ -93,6 +94,7 @@ use crate::{
         inhibition::InhibitionApi,
         intake_mapping::IntakeMappingApi,
         link::LinkApi,
+        logs::LogsServer,
         methods,
         overview::Overviews,
         pending::PendingApi,
@@ -102,6 +104,7 @@ use crate::{
         silence::SilenceApi,
         trigger::TriggerApi,
     },
+    scan::Scans,
     store::{self, Engine, Store},
 };
 
@@ -165,7 +168,8 @@ async fn assemble_over(
 ) -> Result<Assembled, StartError> {
     let engine = Arc::clone(store.engine());
     let (modules, workers) = Modules::open(store, config, clock, own).await?;
-    let guard = modules.guard().believing(config.proxies.clone());
+    let scans = Scans::start().map_err(StartError::Threads)?;
+    let guard = modules.guard(scans).believing(config.proxies.clone());
     let mut work = modules.work(config, workers);
     let certificate = CertificateWatch::new(
         modules.store.clone(),
@@ -182,7 +186,7 @@ async fn assemble_over(
     }
     let routes = checked(services, &guard, &counted);
     let intake = DataReceiverServiceServer::from_arc(Arc::clone(&receiver))
-        .max_decoding_message_size(REQUEST_BYTES_MAX)
+        .max_decoding_message_size(DIALECT_BYTES_MAX)
         .max_encoding_message_size(ANSWER_BYTES_MAX);
     Ok(Assembled {
         front: Front::new(&guard, &counted, intake, routes.clone()),
@@ -255,12 +259,12 @@ impl Modules {
         Ok((modules, workers))
     }
 
-    fn guard(&self) -> Guard {
+    fn guard(&self, scans: Scans) -> Guard {
         let reports = self.intake.clone();
         let refusals = Refusals::new(move |event| reports.report(event, Vec::new()))
             .counting(self.store.metrics().clone());
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
-        Guard::new(keys, Arc::new(refusals), audit).with_people(self.people.clone())
+        Guard::new(keys, Arc::new(refusals), audit, scans).with_people(self.people.clone())
     }
 
     fn exposition(&self, config: &Config, guard: &Guard) -> Exposition {
@@ -344,6 +348,7 @@ impl Modules {
         Tester::new(self.store.clone(), clock, self.sender.clone(), delivery)
     }
 
+    #[expect(clippy::too_many_lines, reason = "a row for each service")]
     async fn services(
         &self,
         config: &Config,
@@ -352,6 +357,7 @@ impl Modules {
         let installation = Installation {
             tenant: config.tenant.clone(),
             links: links(config, &self.store, &self.clock),
+            renderers: self.sender.renderers(),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
         let ruleset = || Arc::clone(&self.deciding.ruleset);
@@ -372,6 +378,10 @@ impl Modules {
                 );)*
             };
         }
+        services.add_service(LogsServer::new(
+            DataReceiver::new(self.intake.clone(), clock()),
+            config.logs.clone(),
+        ));
         serve! {
             AuditServiceServer: AuditApi::new(Arc::clone(&self.audit)),
             BackupServiceServer: Backups::new(store(), streams.clone()),
@@ -387,7 +397,10 @@ impl Modules {
             DeliveryServiceServer: DeliveryCalls::new(deliveries, installation),
             EventQueryServiceServer: events(),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
-            SignInServiceServer: SignInApi::new(self.people.as_ref().map(|it| Arc::clone(it.sign_ins()))),
+            SignInServiceServer: SignInApi::new(
+                self.people.as_ref().map(|it| Arc::clone(it.sign_ins())),
+                SignInStates::new(store(), clock()),
+            ),
             SilenceServiceServer:
                 SilenceApi::new(Silencing::new(self.deciding.clone(), self.intake.clone())),
             GroupServiceServer: GroupApi::new(self.deciding.clone(), self.intake.clone()),
@@ -398,6 +411,7 @@ impl Modules {
             IntakeMappingServiceServer: IntakeMappingApi::new(
                 Mappings::new(store(), clock()),
                 DataReceiver::new(self.intake.clone(), clock()),
+                Evaluator::new(self.sender.renderers()),
                 clock(),
             ),
             PendingServiceServer: PendingApi::new(self.deciding.clone(), self.intake.clone()),
@@ -424,6 +438,8 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
     tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        // The details of errors.
+        .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
 }
 
 /// Tells of the service as a whole and of each service by its name whether it serves.

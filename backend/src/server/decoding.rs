@@ -8,11 +8,13 @@ use prost::DecodeError;
 use tonic::{Code, Status};
 
 use crate::limits::REQUEST_BYTES_MAX;
+pub(super) use crate::rpc::access::too_large;
 
-/// A message is over the size limit.
-pub(super) fn too_large() -> Status {
-    let message = format!("the message is larger than {REQUEST_BYTES_MAX} bytes");
-    Status::resource_exhausted(message)
+/// The limit that tonic names in its answer.
+fn limit_in(text: &str) -> usize {
+    let limit = text.rsplit_once("the limit is: ");
+    let limit = limit.and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+    limit.unwrap_or(REQUEST_BYTES_MAX)
 }
 
 /// The bytes are no message of the method.
@@ -42,7 +44,7 @@ pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
     };
     let text = status.message();
     let rewritten = match status.code() {
-        Code::OutOfRange if text.contains("message length too large") => too_large(),
+        Code::OutOfRange if text.contains("message length too large") => too_large(limit_in(text)),
         Code::Internal if is_of_bytes(text) => Status::invalid_argument(text),
         _ => return response,
     };

@@ -14,10 +14,13 @@ use tonic::{Status, metadata::MetadataMap};
 
 use super::{counted::counted, deadline, decoding, panics};
 use crate::{
-    limits::REQUEST_BYTES_MAX,
     metrics::Metrics,
     ops::client::Caller,
-    rpc::{access::Guard, data_receiver::DataReceiver},
+    rpc::{
+        access::{Guard, intake_bytes_max},
+        data_receiver::DataReceiver,
+        methods::PUT_EVENTS,
+    },
 };
 
 /// Takes in events of callers in the same process.
@@ -30,7 +33,7 @@ pub struct Direct {
 
 impl Direct {
     /// The one method that can be called so.
-    pub const METHOD: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
+    pub const METHOD: &str = PUT_EVENTS;
 
     pub(super) fn new(guard: Guard, receiver: Arc<DataReceiver>, metrics: Metrics) -> Self {
         Self {
@@ -81,8 +84,9 @@ impl Direct {
         metadata: &MetadataMap,
         message: Bytes,
     ) -> Result<(MetadataMap, Bytes), Status> {
-        if message.len() > REQUEST_BYTES_MAX {
-            return Err(decoding::too_large());
+        let bytes_max = intake_bytes_max(metadata.as_ref());
+        if message.len() > bytes_max {
+            return Err(decoding::too_large(bytes_max));
         }
         let request = Events::decode(message).map_err(|error| decoding::malformed(&error))?;
         let answer = self.receiver.receive(caller, metadata, request).await?;

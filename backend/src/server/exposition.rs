@@ -17,7 +17,7 @@ use crate::{
     clock::{Clock, SystemClock},
     delivery::DispatcherStatus,
     domain::{
-        RecordId, SilenceState,
+        RecordId, Severity, SilenceState, Status,
         counter::{Subject, Tally},
     },
     error::Error,
@@ -44,6 +44,8 @@ const OTHERS: &str = "(others)";
 const OLDEST_AMONG: usize = 1_000;
 /// Occurrences of which something is held that are counted; more are shown as this many.
 const HELD_COUNTED_MAX: usize = 10_000;
+/// Open occurrences of one severity that are counted; more are shown as this many.
+const OPEN_COUNTED_MAX: usize = 100_000;
 /// What is decided anew later than that is late, in milliseconds.
 const LATE_MS: i64 = 1_000;
 /// Bytes before the delivery in an entry of what waits: the destination and the time it is due.
@@ -149,7 +151,7 @@ impl Exposition {
         if let Some(space) = self.store.engine().free_space() {
             let help = "Bytes that are free on the disk of the store";
             gauge(to, "store_free_bytes", help, space.free_bytes);
-            let help = "Bytes that have to be free for events to be taken in";
+            let help = "Free bytes required to accept events";
             gauge(to, "store_free_floor_bytes", help, space.floor_bytes);
         }
         let folder = self.data_dir.clone();
@@ -175,6 +177,7 @@ impl Exposition {
             "Commits in the life of the store",
             ConstCounter::new(head),
         );
+        self.add_open(to).await?;
         self.add_held(to).await?;
         let by_name = self.waiting().await?;
         let families = [
@@ -190,7 +193,7 @@ impl Exposition {
             ),
             (
                 "destination_paused",
-                "Whether nothing is sent until somebody saves the destination",
+                "Whether the destination is paused until it is saved",
                 by_name_of(&by_name, |it| it.paused),
             ),
             (
@@ -216,6 +219,21 @@ impl Exposition {
         Ok(())
     }
 
+    /// What is open, by severity.
+    async fn add_open(&self, to: &mut Registry) -> Result<(), Error> {
+        let open = Family::<[(&str, &str); 1], Gauge>::default();
+        for severity in Severity::ALL {
+            let range = Range::under(&[Status::Open as u8, severity as u8]);
+            let index = Index::OccurrenceByState;
+            let count = self.store.engine().count(index, range, OPEN_COUNTED_MAX);
+            let count = i64::try_from(count.await?).unwrap_or(i64::MAX);
+            open.get_or_create(&[("severity", severity.word())])
+                .set(count);
+        }
+        to.register("open_occurrences", "Occurrences that are open", open);
+        Ok(())
+    }
+
     /// What is held, and what is late.
     async fn add_held(&self, to: &mut Registry) -> Result<(), Error> {
         let engine = self.store.engine();
@@ -237,7 +255,7 @@ impl Exposition {
         gauge(
             to,
             "due_overdue",
-            "Of those, the ones that were to be decided anew more than a second ago",
+            "Of those, overdue by more than a second",
             overdue.await?,
         );
         let snapshot = self.ruleset.refreshed().await?;
@@ -287,7 +305,7 @@ impl Exposition {
             match self.holds.of(destination.id) {
                 Some(Hold::Paused) => waiting.paused += 1,
                 Some(Hold::Breaker { .. }) => waiting.breakers_open += 1,
-                Some(Hold::Rate { .. } | Hold::Width { .. }) | None => {}
+                Some(Hold::Asked { .. } | Hold::Rate { .. } | Hold::Width { .. }) | None => {}
             }
         }
         Ok(by_name)

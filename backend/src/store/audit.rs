@@ -46,7 +46,7 @@ pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
 }
 
 /// For whom this task works; none for what the service does by itself.
-pub(super) fn current() -> Option<Arc<By>> {
+pub fn current() -> Option<Arc<By>> {
     BY.try_with(Arc::clone).ok()
 }
 

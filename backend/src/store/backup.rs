@@ -35,9 +35,7 @@ pub enum BackupError {
     )]
     Foreign,
     /// The change log no longer reaches back to where the backup was.
-    #[error(
-        "the store has changed so much since that the backup cannot go on; it has to begin anew"
-    )]
+    #[error("the store has changed too much since to continue the backup; start a new one")]
     Overtaken,
     /// The store does not answer.
     #[error("the store cannot be read: {0}")]
@@ -60,7 +58,7 @@ pub enum BackupError {
     #[error("there is no backup in {}", .0.display())]
     None(PathBuf),
     /// The backup was not finished.
-    #[error("the backup in {} was not finished; make it again into the same folder, and it goes on where it was cut off", .0.display())]
+    #[error("the backup in {} is incomplete; rerun it into the same folder to resume", .0.display())]
     Unfinished(PathBuf),
     /// A later version wrote it.
     #[error("the backup in {} was made by a newer version (layout {found}, this version reads up to {known}); restore it with that version", .folder.display())]

@@ -21,9 +21,9 @@ pub(super) use self::{
     database::DatabaseDraft,
     draft::Draft,
     folder::private_file,
-    key_check::is_of_keys,
+    key_check::{Checks, is_of_keys},
     key_file::ring,
-    trust::{KEY_FILE_BYTES_MAX, read_plain},
+    trust::KEY_FILE_BYTES_MAX,
 };
 pub use self::{
     database::{database_script, database_status, make_in_database, migrate_database},

@@ -11,11 +11,10 @@ mod v1;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub(super) use self::kinds::proven_since;
-pub(super) use self::kinds::with_record;
+pub(super) use self::kinds::{Proven, proven_since, with_record};
 #[cfg(test)]
 pub(crate) use self::v1::audit::chained;
-use self::{chain::Chain, counters::Counts, kinds::is_proven};
+use self::{chain::Chain, counters::Counts};
 use crate::{
     domain::counter::Counted,
     metrics::{CommitStep, Metrics},
@@ -261,7 +260,7 @@ impl Store {
     fn read<T: Record>(&self, key: &[u8], row: &Row) -> Result<Stored<T>, EngineError> {
         let value = T::decode(&row.value, &self.sealer)?;
         // A proof tells that a record was written, not where it was put.
-        if is_proven(T::KIND) && value.key() != key {
+        if Proven::first_of(T::KIND).is_some() && value.key() != key {
             let word = T::KIND.word();
             let why = format!("a {word} lies under the key of another");
             return Err(EngineError::Corrupt(why));

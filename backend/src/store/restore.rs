@@ -7,11 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bellwether_proto::plain_file;
+
 use self::fill::Filled;
 use super::{
     Store,
     backup::{BackupError, Source, Trust},
-    open::{DatabaseDraft, Draft, KEY_FILE_BYTES_MAX, OpenError, read_plain},
+    open::{Checks, DatabaseDraft, Draft, KEY_FILE_BYTES_MAX, OpenError},
     verify::{Findings, Progress, verify},
 };
 use crate::config::Config;
@@ -72,7 +74,7 @@ pub enum RestoreError {
     NoKey,
     /// An earlier version made it, and nothing proves that nobody changed it since.
     #[error(
-        "the backup was made by an earlier version, so nothing proves that nobody changed it since; if you trust who could write to it, say --accept-unproven"
+        "the backup was made by an earlier version and is not authenticated; if you trust everyone who could write to it, use --accept-unproven"
     )]
     Unproven,
     /// What came out is not whole.
@@ -141,7 +143,7 @@ impl RestoreTarget {
         }
     }
 
-    async fn judge(&self) -> Result<(), OpenError> {
+    async fn judge(&self) -> Result<Checks, OpenError> {
         match self {
             Self::Folder(draft) => draft.judge().await,
             Self::Database(draft) => draft.judge().await,
@@ -221,8 +223,17 @@ async fn fill(
     let filling = |read| progress(Stage::Filling, read, bytes);
     let filled = fill::fill(source, store, how.hold_due_by_ms, &filling).await;
     // With other keys no secret can be read: that is the better reason.
-    target.judge().await?;
-    let Filled { waiting, held } = filled?;
+    let checks = target.judge().await?;
+    let Filled {
+        waiting,
+        held,
+        unproven,
+    } = filled?;
+    if unproven > 0 && checks.proves_definitions() {
+        return Err(RestoreError::NotWhole(format!(
+            "{unproven} definitions in it were not written by its service"
+        )));
+    }
     let checking = |at: Progress| progress(Stage::Checking, at.done, at.total);
     let findings = verify(store, &checking).await;
     if findings.faults > 0 {
@@ -238,7 +249,7 @@ async fn fill(
 }
 
 fn read(path: PathBuf) -> Result<Vec<u8>, RestoreError> {
-    read_plain(&path, KEY_FILE_BYTES_MAX).map_err(|source| RestoreError::Io {
+    plain_file::read_no_link(&path, KEY_FILE_BYTES_MAX).map_err(|source| RestoreError::Io {
         action: "read",
         path,
         source,

@@ -22,10 +22,10 @@ use crate::domain::{
     Rule, SavedView, Secret, Severity, SignatureScheme, Silence, SortField, Stage, Status,
     ThreadOf, TraceContext, Transcript, Trigger, Value, WebhookSignature,
     calendar::{Window, WindowText},
-    delivery::{Request, Response, RuleContent},
+    delivery::{Recipients, Request, Response, RuleContent},
     destination::{
-        Auth, Email, EventTemplates, Expect, Header, HeaderValue, MsTeams, OnClear, PagerDuty,
-        ServiceNow, Slack, Tried, ValueMap, Webhook, WebhookMethod,
+        Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams, OnClear,
+        PagerDuty, RefusedRecipient, ServiceNow, Slack, Tried, ValueMap, Webhook, WebhookMethod,
     },
 };
 
@@ -86,6 +86,8 @@ pub(crate) fn reaching_webhook() -> Destination {
             client_id: "client".into(),
             client_secret: Secret::new("secret"),
             scope: "alerts".into(),
+            audience: String::new(),
+            params: BTreeMap::new(),
         }));
         webhook.on_clear = Some(Box::new(OnClear {
             url: "https://example.com/{{event.id}}".into(),
@@ -142,19 +144,21 @@ pub(crate) fn destinations() -> Vec<Destination> {
         DestinationKind::Webhook(webhook),
         DestinationKind::Email(Email {
             to: "ops@example.com".into(),
-            cc: String::new(),
             subject: "{{event.summary}}".into(),
             body: "<p>{{event.body}}</p>".into(),
+            ..Email::default()
         }),
         DestinationKind::Slack(Slack {
             channel: "#ops".into(),
             token: secret("xoxb-1"),
+            ..Slack::default()
         }),
         DestinationKind::MsTeams(MsTeams {
             url: secret("https://example.com/teams"),
         }),
         DestinationKind::PagerDuty(PagerDuty {
             routing_key: secret("R0"),
+            ..PagerDuty::default()
         }),
         DestinationKind::ServiceNow(service_now),
         DestinationKind::Event(EventTemplates {
@@ -182,6 +186,26 @@ pub(crate) fn destinations() -> Vec<Destination> {
         update_ms: AT_MS + 2,
     };
     (0..).zip(kinds).map(destination).collect()
+}
+
+/// A mail destination with all that a mail can have.
+pub(crate) fn mail_destination() -> Destination {
+    let email = Email {
+        to: "ops@example.com".into(),
+        cc: "boss@example.com".into(),
+        bcc: "archive@example.com".into(),
+        from: "Alerts <alerts@example.com>".into(),
+        reply_to: "duty@example.com".into(),
+        list_id: "alerts.example.com".into(),
+        priority: MailPriority::BySeverity,
+        ..Email::default()
+    };
+    Destination {
+        id: id(91),
+        name: name("mail"),
+        kind: DestinationKind::Email(email),
+        ..destinations().swap_remove(1)
+    }
 }
 
 /// A rule from the trigger `disk` to the first two destinations.
@@ -327,6 +351,7 @@ pub(crate) fn occurrence(number: u32) -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
+        reports: crate::domain::Reports::default(),
         flapping: Vec::new(),
         assignee: None,
         trace: None,
@@ -362,6 +387,21 @@ pub(crate) fn assigned_occurrence() -> Occurrence {
 pub(crate) fn traced_occurrence() -> Occurrence {
     Occurrence {
         trace: TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+        ..occurrence(8)
+    }
+}
+
+/// An occurrence that several reporters report.
+pub(crate) fn reported_occurrence() -> Occurrence {
+    let lease = |reporter: &str, until_ms| crate::domain::Lease {
+        reporter: crate::domain::Report::new(None, reporter).reporter.unwrap(),
+        until_ms,
+    };
+    Occurrence {
+        reports: crate::domain::Reports {
+            began_ms: Some((AT_MS - 60_000, AT_MS - 45_000)),
+            leases: vec![lease("a", AT_MS + 240_000), lease("b", AT_MS + 255_000)],
+        },
         ..occurrence(8)
     }
 }
@@ -551,8 +591,10 @@ pub(crate) fn delivery(number: u64, state: DeliveryState) -> Delivery {
         create_ms: AT_MS + 1,
         end_ms: state.due_ms().is_none().then_some(AT_MS + 5),
         retry_of: Some(id(61)),
+        origin: None,
         retried_as: None,
         folding: Folding::Open,
+        recipients: Recipients::default(),
         content: Content {
             clear: true,
             occurrence,
@@ -563,6 +605,17 @@ pub(crate) fn delivery(number: u64, state: DeliveryState) -> Delivery {
             thread: None,
             digest: None,
         },
+    }
+}
+
+/// A delivery of a mail that some addresses have, and that one refused.
+pub(crate) fn partial_delivery() -> Delivery {
+    Delivery {
+        recipients: Recipients {
+            reached: vec!["a@example.com".into(), "b@example.com".into()],
+            refused: vec!["c@example.com".into()],
+        },
+        ..delivery(5, DeliveryState::Retry { due_ms: 3 })
     }
 }
 
@@ -610,6 +663,24 @@ pub(crate) fn health() -> Health {
         last_error: "answered 500".into(),
         last_success_ms: None,
         tried: Vec::new(),
+        refused: Vec::new(),
+    }
+}
+
+/// The same with addresses that are refused.
+pub(crate) fn refusing_health() -> Health {
+    let refused = |address: &str, said: &str, is_permanent| RefusedRecipient {
+        address: address.into(),
+        said: said.into(),
+        is_permanent,
+        since_ms: AT_MS + 3,
+    };
+    Health {
+        refused: vec![
+            refused("a@example.com", "450 greylisted", false),
+            refused("b@example.com", "550 no such user", true),
+        ],
+        ..health()
     }
 }
 

@@ -121,20 +121,26 @@ impl Sealer {
         if sealed.len() < SEALED_AT || sealed[0] != LAYOUT {
             return Err(SealError);
         }
-        let number: [u8; 4] = sealed[1..NONCE_AT].try_into().or(Err(SealError))?;
+        let number = Self::number_in(sealed).ok_or(SealError)?;
         let nonce = XNonce::from_slice(&sealed[NONCE_AT..SEALED_AT]);
         let aad = context.to_bytes();
         let payload = Payload {
             msg: &sealed[SEALED_AT..],
             aad: &aad,
         };
-        let key = self.key(u32::from_be_bytes(number)).ok_or(SealError)?;
+        let key = self.key(number).ok_or(SealError)?;
         let text = key.cipher.decrypt(nonce, payload).or(Err(SealError))?;
         let text = String::from_utf8(text).map_err(|other| {
             other.into_bytes().zeroize();
             SealError
         });
         text.map(Secret::new)
+    }
+
+    /// The number of the key that sealed a text.
+    pub fn number_in(sealed: &[u8]) -> Option<u32> {
+        let number = sealed.get(1..NONCE_AT)?;
+        Some(u32::from_be_bytes(number.try_into().ok()?))
     }
 
     /// Proves that bytes come from who has the newest key, and what they are for.

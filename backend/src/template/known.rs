@@ -3,7 +3,8 @@
 use super::{Part, Template};
 
 /// Every variable but the open ones.
-pub(crate) const VARIABLES: [&str; 77] = [
+pub(crate) const VARIABLES: [&str; 82] = [
+    "acknowledged",
     "clear",
     "destination",
     "destination.name",
@@ -68,7 +69,10 @@ pub(crate) const VARIABLES: [&str; 77] = [
     "group.link",
     "group.more_count",
     "group.open_count",
+    "headline",
     "id",
+    "is_over",
+    "labels",
     "link",
     "rule",
     "rule.description",
@@ -78,6 +82,7 @@ pub(crate) const VARIABLES: [&str; 77] = [
     "thread_id",
     "timestamp",
     "timestamp_ms",
+    "title",
     "trigger",
     "trigger.name",
     "url",

@@ -210,20 +210,21 @@ fn push_text(open: &mut [Open<'_>], text: &str) {
 
 /// When a tag stands alone on its line: where the line begins and where the next one does.
 fn alone(text: &str, tag: &Tag<'_>, earliest: usize) -> Option<(usize, usize)> {
-    let line_at = text[..tag.at].rfind('\n').map_or(0, |at| at + 1);
-    let before_at = line_at.max(earliest);
+    // Blanks alone are looked at, since one line may hold very many tags.
+    let is_blank = |c: char| matches!(c, ' ' | '\t');
+    let line_at = text[..tag.at].trim_end_matches(is_blank).len();
     // What stands before on the line was taken by an earlier tag: then this one is not alone.
-    if before_at != line_at || !is_blank(&text[line_at..tag.at]) {
+    if line_at < earliest || !(line_at == 0 || text[..line_at].ends_with('\n')) {
         return None;
     }
-    let line_end = text[tag.end..]
-        .find('\n')
-        .map_or(text.len(), |at| tag.end + at + 1);
-    is_blank(text[tag.end..line_end].trim_end_matches(['\n', '\r'])).then_some((line_at, line_end))
-}
-
-fn is_blank(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b' ' | b'\t'))
+    let rest = text[tag.end..].trim_start_matches(is_blank);
+    let line_end = rest.trim_start_matches('\r');
+    let after = match line_end.strip_prefix('\n') {
+        Some(after) => after,
+        None if line_end.is_empty() => "",
+        None => return None,
+    };
+    Some((line_at, text.len() - after.len()))
 }
 
 fn fault(text: &str, at: usize, message: impl Into<String>) -> TemplateError {

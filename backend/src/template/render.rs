@@ -5,10 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use super::{Part, Template};
-
-/// Parts looked at while rendering, so that sections in sections over long lists come to an end.
-const STEPS_MAX: usize = 200_000;
+use super::{Budget, Part, RenderError, Template, budget::Limited};
 
 /// What cannot stand in a part of a path, or in a value of a query or a form.
 const RESERVED: AsciiSet = NON_ALPHANUMERIC
@@ -26,20 +23,13 @@ pub enum Escape {
     Html,
     /// As inside the quotes of a JSON string.
     Json,
+    /// As in the value of a header: control characters and line breaks become spaces.
+    Header,
+    /// The same, where `&`, `<` and `>` become the entities of Slack's markup before.
+    SlackJson,
     /// As one part of a path or one value of a query or a form: all but letters, digits, `-`, `.`,
     /// `_` and `~` is percent-encoded. A value of dots alone, which would lead up a path, is `_`.
     Percent,
-}
-
-/// Why a template was not rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum RenderError {
-    /// The text would be longer than the limit.
-    #[error("the text is longer than {0} bytes")]
-    TooLong(usize),
-    /// Sections over long lists inside each other.
-    #[error("the template takes more than {STEPS_MAX} steps")]
-    TooManySteps,
 }
 
 impl Template {
@@ -49,18 +39,18 @@ impl Template {
     /// list; it is repeated for each entry of a list.
     ///
     /// # Errors
-    /// When a limit is passed; nothing of the text is answered then.
+    /// When a limit is passed; nothing of the text is returned then.
     pub fn render(
         &self,
         data: &Value,
         escape: Escape,
-        bytes_max: usize,
+        budget: &mut Budget,
     ) -> Result<String, RenderError> {
+        budget.begin_template();
         let mut renderer = Renderer {
             stack: vec![data],
             escape,
-            bytes_max,
-            steps: 0,
+            budget,
             text: String::new(),
         };
         renderer.parts(&self.parts)?;
@@ -68,25 +58,24 @@ impl Template {
     }
 }
 
-struct Renderer<'a> {
+struct Renderer<'a, 'b> {
     stack: Vec<&'a Value>,
     escape: Escape,
-    bytes_max: usize,
-    steps: usize,
+    budget: &'b mut Budget,
     text: String,
 }
 
-impl<'a> Renderer<'a> {
+impl<'a> Renderer<'a, '_> {
     fn parts(&mut self, parts: &[Part]) -> Result<(), RenderError> {
         for part in parts {
-            self.steps += 1;
-            if self.steps > STEPS_MAX {
-                return Err(RenderError::TooManySteps);
-            }
+            self.budget.spend(1)?;
             match part {
                 Part::Text(text) => self.push(text)?,
                 Part::Variable { name, raw } => {
-                    let shown = self.find(name).map_or(Cow::Borrowed(""), shown);
+                    let shown = match self.find(name)? {
+                        Some(value) => shown(value, self.budget)?,
+                        None => Cow::Borrowed(""),
+                    };
                     let escape = if *raw { Escape::None } else { self.escape };
                     self.push(&escaped(&shown, escape))?;
                 }
@@ -101,7 +90,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn section(&mut self, name: &str, inverted: bool, parts: &[Part]) -> Result<(), RenderError> {
-        let value = self.find(name).filter(|value| is_something(value));
+        let value = self.find(name)?.filter(|value| is_something(value));
         match (value, inverted) {
             (None, true) => self.parts(parts),
             (None, false) | (Some(_), true) => Ok(()),
@@ -113,6 +102,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn inside(&mut self, value: &'a Value, parts: &[Part]) -> Result<(), RenderError> {
+        self.budget.spend(1)?;
         self.stack.push(value);
         let rendered = self.parts(parts);
         self.stack.pop();
@@ -120,22 +110,22 @@ impl<'a> Renderer<'a> {
     }
 
     fn push(&mut self, text: &str) -> Result<(), RenderError> {
-        if self.text.len() + text.len() > self.bytes_max {
-            return Err(RenderError::TooLong(self.bytes_max));
-        }
+        self.budget.write(self.text.len(), text.len())?;
         self.text.push_str(text);
         Ok(())
     }
 
     /// The innermost data that knows the name's first part decides.
-    fn find(&self, name: &str) -> Option<&'a Value> {
+    fn find(&mut self, name: &str) -> Result<Option<&'a Value>, RenderError> {
         if name == "." {
-            return self.stack.last().copied();
+            return Ok(self.stack.last().copied());
         }
-        self.stack
-            .iter()
-            .rev()
-            .find_map(|value| look_up(value, name))?
+        for value in self.stack.iter().rev() {
+            if let Some(found) = look_up(value, name, self.budget)? {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -146,16 +136,28 @@ impl<'a> Renderer<'a> {
     clippy::option_option,
     reason = "unknown here, so look further out; or known here and leading nowhere, so stop"
 )]
-fn look_up<'a>(value: &'a Value, name: &str) -> Option<Option<&'a Value>> {
-    let Value::Object(fields) = value else {
-        return None;
-    };
-    if let Some(found) = fields.get(name) {
-        return Some(Some(found));
+fn look_up<'a>(
+    mut value: &'a Value,
+    mut name: &str,
+    budget: &mut Budget,
+) -> Result<Option<Option<&'a Value>>, RenderError> {
+    let mut is_known = false;
+    'inside: while let Value::Object(fields) = value {
+        let ends = name.rmatch_indices('.').map(|(at, _)| at);
+        for end in std::iter::once(name.len()).chain(ends) {
+            budget.compare(end)?;
+            let Some(found) = fields.get(&name[..end]) else {
+                continue;
+            };
+            if end == name.len() {
+                return Ok(Some(Some(found)));
+            }
+            (value, name, is_known) = (found, &name[end + 1..], true);
+            continue 'inside;
+        }
+        break;
     }
-    let mut ends = name.rmatch_indices('.').map(|(at, _)| at);
-    let (inner, rest) = ends.find_map(|at| Some((fields.get(&name[..at])?, &name[at + 1..])))?;
-    Some(look_up(inner, rest).flatten())
+    Ok(is_known.then_some(None))
 }
 
 fn is_something(value: &Value) -> bool {
@@ -169,8 +171,8 @@ fn is_something(value: &Value) -> bool {
 }
 
 /// A value as text: texts as they are, lists and objects as JSON, nothing for `null`.
-fn shown(value: &Value) -> Cow<'_, str> {
-    match value {
+fn shown<'a>(value: &'a Value, budget: &mut Budget) -> Result<Cow<'a, str>, RenderError> {
+    Ok(match value {
         Value::Null => Cow::Borrowed(""),
         Value::String(text) => Cow::Borrowed(text),
         Value::Number(number) => match number.as_f64() {
@@ -180,16 +182,28 @@ fn shown(value: &Value) -> Cow<'_, str> {
             }
             _ => Cow::Owned(number.to_string()),
         },
-        other => Cow::Owned(other.to_string()),
-    }
+        other => {
+            let mut json = Limited::new(budget);
+            let written = serde_json::to_writer(&mut json, other);
+            Cow::Owned(json.text(written.is_ok())?)
+        }
+    })
 }
 
 fn escaped(text: &str, escape: Escape) -> Cow<'_, str> {
     match escape {
-        Escape::None => Cow::Borrowed(text),
+        Escape::Header if text.contains(char::is_control) => {
+            text.replace(char::is_control, " ").into()
+        }
+        Escape::None | Escape::Header => Cow::Borrowed(text),
         Escape::Html => html(text),
         Escape::Percent if !text.is_empty() && text.bytes().all(|it| it == b'.') => "_".into(),
         Escape::Percent => utf8_percent_encode(text, &RESERVED).into(),
+        Escape::SlackJson => {
+            let marked = text.replace('&', "&amp;");
+            let marked = marked.replace('<', "&lt;").replace('>', "&gt;");
+            escaped(&marked, Escape::Json).into_owned().into()
+        }
         Escape::Json => {
             let quoted = Value::from(text).to_string();
             let inner = quoted

@@ -2,13 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{Escape, Template};
-use crate::limits::RENDERED_BYTES_MAX;
+use super::{Budget, Escape, Template};
 
 fn check(cases: &[(&str, Value, &str)]) {
     for (source, data, expected) in cases {
         let template = Template::parse(source).unwrap();
-        let text = template.render(data, Escape::Html, RENDERED_BYTES_MAX);
+        let text = template.render(data, Escape::Html, &mut Budget::of_message());
         assert_eq!(text.as_deref(), Ok(*expected), "{source:?} with {data}");
     }
 }

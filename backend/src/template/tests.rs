@@ -1,16 +1,24 @@
 //! Templates beyond the Mustache specification: places, limits, faults.
 
+use std::time::{Duration, Instant};
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Escape, RenderError, Template};
+use super::{Budget, Escape, RenderError, Template};
+use crate::limits::{MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX};
+
+/// So many bytes, and as many steps as a message has.
+fn bytes(max: usize) -> Budget {
+    Budget::new(MESSAGE_STEPS_MAX, TEMPLATE_STEPS_MAX, max)
+}
 
 #[test]
 fn keys_may_hold_dots() {
     let data = json!({"event": {"dimensions": {"a.b/c": "whole", "a": "part", "s": ""}}});
     let template = "{{event.dimensions.a.b/c}} {{event.dimensions.a}}{{#event.dimensions.s}}!{{/event.dimensions.s}}";
     let template = Template::parse(template).unwrap();
-    let text = template.render(&data, Escape::Html, 100);
+    let text = template.render(&data, Escape::Html, &mut bytes(100));
     assert_eq!(text.as_deref(), Ok("whole part"));
 }
 
@@ -18,7 +26,9 @@ fn keys_may_hold_dots() {
 fn values_are_escaped_for_json_strings() {
     let template = Template::parse(r#"{"text":"{{x}}"}"#).unwrap();
     let data = json!({"x": "a \"quote\"\nand \u{1}"});
-    let text = template.render(&data, Escape::Json, 100).unwrap();
+    let text = template
+        .render(&data, Escape::Json, &mut bytes(100))
+        .unwrap();
     assert_eq!(
         serde_json::from_str::<Value>(&text).unwrap()["text"],
         data["x"]
@@ -64,12 +74,88 @@ fn a_template_cannot_run_for_ever_or_fill_the_memory() {
     let data = json!({"l": vec![1; 1000]});
     let steps = Template::parse(&nested)
         .unwrap()
-        .render(&data, Escape::None, 100);
-    assert_eq!(steps, Err(RenderError::TooManySteps));
-    let long = Template::parse("{{#l}}xxxxxxxxxx{{/l}}")
-        .unwrap()
-        .render(&data, Escape::None, 100);
+        .render(&data, Escape::None, &mut bytes(100));
+    assert_eq!(steps, Err(RenderError::TooManySteps(TEMPLATE_STEPS_MAX)));
+    let long = Template::parse("{{#l}}xxxxxxxxxx{{/l}}").unwrap().render(
+        &data,
+        Escape::None,
+        &mut bytes(100),
+    );
     assert_eq!(long, Err(RenderError::TooLong(100)));
+}
+
+/// Templates that would do very much over few bytes of their own.
+fn costly() -> Vec<(&'static str, String, Value)> {
+    let list = |entries: usize| json!({"m": vec![1; entries]});
+    let within = |open: &str, times: usize, inside: &str| {
+        let name = open.trim_start_matches("{{#").trim_end_matches("}}");
+        let end = format!("{{{{/{name}}}}}");
+        format!("{}{inside}{}", open.repeat(times), end.repeat(times))
+    };
+    let long = "n.".repeat(255) + "nn";
+    let deep = (0..30).fold(json!("x"), |inner, _| json!({"n": inner, "m": [1, 2]}));
+    vec![
+        ("empty sections", within("{{#m}}", 2, ""), list(1_000_000)),
+        ("three of them", within("{{#m}}", 3, ""), list(1_000_000)),
+        ("as deep as they go", within("{{#m}}", 32, "x"), list(3)),
+        ("entries put", within("{{#m}}", 2, "{{.}}"), list(30_000)),
+        (
+            "names of 512 bytes",
+            within("{{#m}}", 2, &format!("{{{{{long}}}}}")),
+            list(30_000),
+        ),
+        (
+            "sections of such names",
+            within("{{#m}}", 1, &within(&format!("{{{{#{long}}}}}"), 31, "")),
+            json!({"m": vec![deep; 3_000]}),
+        ),
+        (
+            "a list as JSON",
+            within("{{#m}}", 1, "{{m}}"),
+            list(1_000_000),
+        ),
+        (
+            "long texts",
+            within("{{#m}}", 1, "{{t}}{{t}}"),
+            json!({"m": vec![1; 30_000], "t": "x".repeat(60_000)}),
+        ),
+    ]
+}
+
+#[test]
+fn what_a_template_costs_is_bounded_by_counting_whatever_it_loops_over() {
+    for (what, template, data) in costly() {
+        let template = Template::parse(&template).unwrap();
+        let mut budget = Budget::of_message();
+        let begun = Instant::now();
+        let rendered = template.render(&data, Escape::Html, &mut budget);
+        assert!(rendered.is_err(), "{what} was rendered");
+        // Not optimized and beside other tests it takes some ten times as long.
+        assert!(begun.elapsed() < Duration::from_secs(1), "{what}");
+    }
+}
+
+#[test]
+fn templates_of_one_message_share_its_steps() {
+    let template = Template::parse("{{#m}}x{{/m}}").unwrap();
+    let data = json!({"m": vec![1; 40_000]});
+    let mut budget = Budget::of_message();
+    let rendered = (0..10).map(|_| template.render(&data, Escape::None, &mut budget));
+    let whole = rendered.take_while(Result::is_ok).count();
+    assert_eq!(whole, 2, "80,002 steps each of 200,000");
+    let next = Template::parse("x").unwrap();
+    let fault = next.render(&data, Escape::None, &mut budget);
+    assert_eq!(fault, Err(RenderError::TooManySteps(MESSAGE_STEPS_MAX)));
+}
+
+#[test]
+fn a_list_as_long_as_an_event_may_have_can_be_put_whole() {
+    let data = json!({"m": vec![1; 30_000]});
+    for template in ["{{#m}}{{.}},{{/m}}", "{{{m}}}"] {
+        let template = Template::parse(template).unwrap();
+        let rendered = template.render(&data, Escape::None, &mut Budget::of_message());
+        assert!(rendered.is_ok_and(|text| text.len() > 60_000 - 2));
+    }
 }
 
 proptest! {
@@ -79,7 +165,7 @@ proptest! {
     ) {
         if let Ok(template) = Template::parse(&text) {
             let data = json!({"a": [{"b": 1}], "b": "x", "c": {"a": true}});
-            prop_assert!(template.render(&data, Escape::Html, 1000).map_or(0, |text| text.len()) <= 1000);
+            prop_assert!(template.render(&data, Escape::Html, &mut bytes(1000)).map_or(0, |text| text.len()) <= 1000);
         }
     }
 }

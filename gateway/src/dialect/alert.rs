@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Fault, Settings, Severity,
+    Batch, Fault, Incoming, Settings, Severity,
     draft::Draft,
-    json::{Object, Value},
+    json::{Broken, JsonPath, Object, Value},
     quoted,
 };
 use bellwether_proto::cloud::Event;
@@ -38,15 +38,39 @@ const KEPT: [&str; 9] = [
     "valueString",
 ];
 
+/// How old a time may be that an end is stamped with: a little less than events may be.
+const OLDEST_END_MS: i64 = 23 * 60 * 60 * 1_000;
+
 /// Members of the document around alerts that are kept with each of them.
 const KEPT_AROUND: [&str; 2] = ["externalURL", "receiver"];
 
-/// Makes an event of an alert. Its stamp is the moment of receipt: `startsAt` may be days old, and
-/// is kept beside it.
+/// Makes events of a list of alerts, which stands at that path.
+pub(super) fn batch(
+    alerts: &[Value<'_>],
+    list: &'static str,
+    broken: &Broken,
+    around: Option<&Object<'_>>,
+    incoming: &Incoming<'_>,
+) -> Batch {
+    let mut batch = Batch::default();
+    for (at, alert) in alerts.iter().enumerate() {
+        let place = JsonPath::Element(list, at);
+        let made = match broken.get(&at) {
+            Some(why) => Err(Fault::invalid(format!("`{list}[{at}]` {why}"))),
+            None => Object::of(alert, place)
+                .and_then(|alert| event(&alert, around, incoming.settings, incoming.now_ms)),
+        };
+        batch.add(made);
+    }
+    batch
+}
+
+/// Makes an event of an alert. Its stamp is the moment of receipt, that of an end which Prometheus sends
+/// the end: `startsAt` may be days old, and is kept beside it.
 ///
 /// # Errors
 /// With what is wrong with it, named from the body on.
-pub(super) fn event(
+fn event(
     alert: &Object<'_>,
     around: Option<&Object<'_>>,
     settings: &Settings,
@@ -60,29 +84,36 @@ pub(super) fn event(
         )));
     }
     let mut draft = Draft::new(name(&labels));
-    identify(&mut draft, &labels, settings);
+    let replica = identify(&mut draft, &labels, settings);
     let said = labels.get(SEVERITY).copied().unwrap_or_default();
-    let severity = Severity::of_label(said).unwrap_or(settings.alert_severity);
+    let severity = Severity::of_any_word(said).unwrap_or(settings.alert_severity);
     draft.severity(severity);
     if said != severity.word() {
         draft.keep(SEVERITY, said);
     }
     annotate(&mut draft, &alert.texts("annotations")?);
-    // Checked although it is only kept: who sends no time there sends no alerts.
-    moment(alert, "startsAt")?;
+    let start_ms = moment(alert, "startsAt")?;
     let end_ms = moment(alert, "endsAt")?;
-    if is_over(alert, end_ms, now_ms)? {
+    draft.report(start_ms, &reporter(&replica, alert));
+    let is_over = is_over(alert, end_ms, now_ms)?;
+    match (end_ms, around) {
+        // Prometheus repeats an end, also after another replica has reported the alert again. A
+        // webhook tells an end once, after an Alertmanager has united what they reported.
+        (Some(end_ms), None) if is_over && start_ms.is_some() => {
+            draft.timestamp_ms(end_ms.clamp(now_ms - OLDEST_END_MS, now_ms));
+        }
+        // Prometheus repeats an alert before that; a webhook does not.
+        (Some(end_ms), None) if !is_over => draft.expires_ms(end_ms),
+        _ => {}
+    }
+    if is_over {
         draft.closed();
         draft.keep_members(alert, &["endsAt"]);
-    } else if around.is_none()
-        && let Some(end_ms) = end_ms
-    {
-        // Who sends alerts itself repeats them before that; a webhook does not.
-        draft.expires_ms(end_ms);
     }
+    draft.keep(NAME, name(&labels));
     draft.keep_members(alert, &KEPT);
     if let Some(around) = around {
-        draft.keep_members(around, &KEPT_AROUND);
+        draft.keep_around(around, &KEPT_AROUND);
     }
     Ok(draft.finish())
 }
@@ -92,18 +123,30 @@ fn name<'a>(labels: &BTreeMap<&str, &'a str>) -> &'a str {
     name.copied().unwrap_or(NAMELESS)
 }
 
-/// Puts the labels into the event, less those that are something else. An empty label is none to
-/// Prometheus.
-fn identify(draft: &mut Draft, labels: &BTreeMap<&str, &str>, settings: &Settings) {
+/// Puts the labels into the event, less those that are something else; answers which replica they name.
+/// An empty label is none to Prometheus.
+fn identify(draft: &mut Draft, labels: &BTreeMap<&str, &str>, settings: &Settings) -> String {
+    let mut replica = String::new();
     for (key, value) in labels {
-        let is_replica = settings.replica_labels.iter().any(|label| label == key);
-        if ![NAME, SEVERITY].contains(key) && !is_replica && !value.is_empty() {
+        if settings.replica_labels.iter().any(|label| label == key) {
+            replica.push_str(value);
+            replica.push(' ');
+        } else if ![NAME, SEVERITY].contains(key) && !value.is_empty() {
             draft.dimension(key, *value);
         }
     }
+    // An event is about something: without a further label, about the alert itself.
     if draft.is_about_nothing() {
         draft.dimension(NAME, name(labels));
     }
+    replica
+}
+
+/// What tells the sender of an alert from its replicas: its label, and where its graphs are.
+fn reporter(replica: &str, alert: &Object<'_>) -> String {
+    let graph = alert.get("generatorURL").and_then(Value::as_str);
+    let place = graph.and_then(|url| url.split('?').next());
+    format!("{replica}{}", place.unwrap_or_default())
 }
 
 fn annotate(draft: &mut Draft, annotations: &BTreeMap<&str, &str>) {

@@ -1,26 +1,27 @@
 //! The webhook of Alertmanager, version 4, which Grafana sends as well.
 
-use bellwether_proto::cloud::Event;
+use bellwether_proto::{bulk, cloud::Event};
 use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Severity, Success, Translated, alert,
+    Answer, Bodies, Dialect, Endpoint, Fault, FaultContext, Incoming, Severity, Success,
+    Translated, alert,
     draft::Draft,
-    json::{self, JsonPath, Object},
+    json::{self, List, Object},
     plain_fault,
 };
 
 /// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "alertmanager",
-    body_limit_bytes: None,
+    bodies: Bodies::Batches,
     key_in_body: None,
     endpoints: &[
         Endpoint {
             method: Method::POST,
             path: "/v1/intake/alertmanager",
-            about: "Takes in a webhook message of Alertmanager or Grafana.",
+            about: "Accepts a webhook message of Alertmanager or Grafana.",
             success: StatusCode::OK,
             open: false,
             read,
@@ -41,33 +42,38 @@ pub(super) const DIALECT: Dialect = Dialect {
 const TRUNCATED: &str = "alertmanager-truncated";
 
 fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
-    let body = json::body(incoming.body)?;
-    let message = Object::of(&body, "")?;
-    let alerts = message.list("alerts")?.ok_or_else(|| {
-        Fault::invalid("`alerts` is required: send what Alertmanager sends to a webhook")
-    })?;
-    let mut events = Vec::with_capacity(alerts.len() + 1);
-    for (at, alert) in alerts.iter().enumerate() {
-        let alert = Object::of(alert, JsonPath::Element("alerts", at))?;
-        let (settings, now_ms) = (incoming.settings, incoming.now_ms);
-        events.push(alert::event(&alert, Some(&message), settings, now_ms)?);
-    }
-    events.extend(truncated(&message)?);
+    let list = List::Member("alerts");
+    let batch = json::with_list(incoming.body, list, |body, broken| {
+        let message = Object::of(body, "")?;
+        let alerts = message.list("alerts")?.ok_or_else(|| {
+            Fault::invalid("`alerts` is required: send what Alertmanager sends to a webhook")
+        })?;
+        let mut batch = alert::batch(alerts, "alerts", broken, Some(&message), incoming);
+        // An Alertmanager repeats no message that was refused, so what it lacks is an event as well.
+        let beyond = std::mem::take(&mut batch.refused.beyond);
+        match truncated(&message, beyond) {
+            Ok(note) => batch.events.extend(note),
+            Err(fault) => batch.refused.add(fault.message),
+        }
+        Ok(batch)
+    });
     let success = Success::whole(|outcome| {
         let succeeded = outcome.result.succeeded;
         Answer::json(StatusCode::OK, &json!({"succeeded": succeeded}))
     });
-    Ok(Translated::of(events, success))
+    batch?.translated(success)
 }
 
-/// Says that alerts are missing from the message because its sender was told to cut it.
-fn truncated(message: &Object<'_>) -> Result<Option<Event>, Fault> {
-    let count = match message.get("truncatedAlerts") {
+/// Says that alerts are missing: their sender was told to cut its message, or `beyond` of them are more
+/// than are taken in.
+fn truncated(message: &Object<'_>, beyond: usize) -> Result<Option<Event>, Fault> {
+    let cut = match message.get("truncatedAlerts") {
         None => 0,
         Some(count) => count.as_u64().ok_or_else(|| {
             Fault::invalid("`truncatedAlerts` has to be how many alerts were left out")
         })?,
     };
+    let count = cut.saturating_add(u64::try_from(beyond).unwrap_or(u64::MAX));
     if count == 0 {
         return Ok(None);
     }
@@ -77,11 +83,18 @@ fn truncated(message: &Object<'_>) -> Result<Option<Event>, Fault> {
         message.text("receiver")?.unwrap_or("alertmanager"),
     );
     draft.severity(Severity::Warning);
-    draft.summary(&format!(
-        "Alertmanager left {count} alerts out of a message; raise `max_alerts` of its receiver"
-    ));
+    draft.summary(&if beyond == 0 {
+        format!(
+            "Alertmanager left {count} alerts out of a message; raise `max_alerts` of its receiver"
+        )
+    } else {
+        let most = bulk::EVENTS_MAX;
+        format!(
+            "{count} alerts of a message are missing; set `max_alerts` of its receiver to {most}"
+        )
+    });
     draft.keep("truncatedAlerts", count);
-    draft.keep_members(message, &["groupKey", "externalURL"]);
+    draft.keep_around(message, &["groupKey", "externalURL"]);
     Ok(Some(draft.finish()))
 }
 

@@ -10,23 +10,23 @@ use percent_encoding::percent_decode_str;
 use serde_json_borrow::ObjectAsVec;
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, Incoming, Severity, Success, Translated,
+    Answer, Batch, Bodies, Dialect, Endpoint, Fault, Incoming, Severity, Success, Translated,
     draft::Draft,
     identity,
-    json::{self, Object, Value},
+    json::{self, Broken, List, Object, Value},
     plain_fault, quoted,
 };
 
 /// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "cloudevents",
-    body_limit_bytes: None,
+    bodies: Bodies::Batches,
     key_in_body: None,
     endpoints: &[
         Endpoint {
             method: Method::POST,
             path: "/v1/intake/cloudevents",
-            about: "Takes in CloudEvents 1.0: structured, binary or a batch.",
+            about: "Accepts CloudEvents 1.0: structured, binary or a batch.",
             success: StatusCode::NO_CONTENT,
             open: false,
             read,
@@ -72,30 +72,57 @@ const SUMMARIES: [&str; 3] = ["summary", "message", "title"];
 fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let content_type = text(incoming.headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
-    let documents = match media_type {
-        "application/cloudevents-batch+json" => match json::body(incoming.body)? {
-            Value::Array(documents) => documents,
-            _ => return Err(Fault::invalid("the body has to be a list of events")),
-        },
+    match media_type {
+        "application/cloudevents-batch+json" => json::with_list(incoming.body, List::Root, many),
         "application/cloudevents+json" | "application/cloudevents" => {
-            return one(&json::body(incoming.body)?);
+            one(&json::body(incoming.body)?)
         }
         _ if incoming.headers.contains_key("ce-specversion") => {
-            return one(&binary(incoming.headers, media_type, incoming.body)?);
+            one(&binary(incoming.headers, media_type, incoming.body)?)
         }
-        _ => return Err(unknown_format()),
+        // Without a type, or with one that says no more than what a command of the shell adds.
+        "" | "application/json" | "text/plain" | "application/x-www-form-urlencoded" => {
+            json::with_list(incoming.body, List::Root, |body, broken| {
+                let is_event = |it: &Value<'_>| it.get("specversion").as_str().is_some();
+                match body {
+                    Value::Array(list) if list.iter().any(is_event) => many(body, broken),
+                    body if is_event(body) => one(body),
+                    _ => Err(unknown_format()),
+                }
+            })
+            .map_err(|fault| match json::body(incoming.body) {
+                Err(_not_json) => unknown_format(),
+                Ok(_) => fault,
+            })
+        }
+        _ => Err(unknown_format()),
+    }
+}
+
+fn many(body: &Value<'_>, broken: &Broken) -> Result<Translated, Fault> {
+    let Value::Array(documents) = body else {
+        return Err(Fault::invalid("the body has to be a list of events"));
     };
     let mut seen = BTreeSet::new();
-    let mut events = Vec::with_capacity(documents.len());
+    let mut batch = Batch::default();
     for (at, document) in documents.iter().enumerate() {
-        let cloud_event = CloudEvent::of(document, format!("[{at}]"))?;
-        if seen.insert((cloud_event.source, cloud_event.id)) {
-            events.push(cloud_event.event()?);
+        if let Some(why) = broken.get(&at) {
+            batch.add(Err(Fault::invalid(format!("`[{at}]` {why}"))));
+            continue;
+        }
+        match CloudEvent::of(document, format!("[{at}]")) {
+            Err(fault) => batch.add(Err(fault)),
+            Ok(it) if seen.insert((it.source, it.id)) => batch.add(it.event()),
+            Ok(_) => {}
         }
     }
     let texts = seen.iter().flat_map(|(source, id)| [*source, *id]);
     let once = (!seen.is_empty()).then(|| identity::once(DIALECT.name, texts));
-    Ok(reading(events, once))
+    let success = Success::whole(|_| Answer::empty(StatusCode::NO_CONTENT));
+    Ok(Translated {
+        once,
+        ..batch.translated(success)?
+    })
 }
 
 /// Several formats besides JSON exist; they are told apart by the header alone.
@@ -111,15 +138,11 @@ fn unknown_format() -> Fault {
 fn one(document: &Value<'_>) -> Result<Translated, Fault> {
     let cloud_event = CloudEvent::of(document, "")?;
     let once = identity::once(DIALECT.name, [cloud_event.source, cloud_event.id]);
-    Ok(reading(vec![cloud_event.event()?], Some(once)))
-}
-
-fn reading(events: Vec<Event>, once: Option<String>) -> Translated {
     let success = Success::whole(|_| Answer::empty(StatusCode::NO_CONTENT));
-    Translated {
-        once,
-        ..Translated::of(events, success)
-    }
+    Ok(Translated {
+        once: Some(once),
+        ..Translated::of(vec![cloud_event.event()?], success)
+    })
 }
 
 /// An event in binary mode as the document that it would be in structured mode.
@@ -149,8 +172,12 @@ fn binary<'a>(
     if body.is_empty() {
         return Ok(Value::Object(document));
     }
-    let (member, value) = if media_type.is_empty() || is_json(media_type) {
+    let (member, value) = if is_json(media_type) {
         ("data", json::body(body)?)
+    } else if media_type.is_empty()
+        && let Ok(json) = json::body(body)
+    {
+        ("data", json)
     } else if let Ok(text) = std::str::from_utf8(body) {
         ("data", text.into())
     } else {

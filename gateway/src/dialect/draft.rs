@@ -80,6 +80,13 @@ impl Draft {
         self.event.expire_time = Some(expires_ms);
     }
 
+    /// States since when what it reports is so, in milliseconds since 1970, and which of several
+    /// senders reports it.
+    pub(super) fn report(&mut self, began_ms: Option<i64>, reporter: &str) {
+        self.event.start_time = began_ms;
+        head(reporter, limits::REPORTER_BYTES).clone_into(&mut self.event.reporter);
+    }
+
     /// States the line for people.
     pub(super) fn summary(&mut self, summary: &str) {
         summary.clone_into(&mut self.event.summary);
@@ -117,6 +124,16 @@ impl Draft {
         }
     }
 
+    /// Keeps those texts of an object around many events that have these names, as far as each event
+    /// can bear them.
+    pub(super) fn keep_around(&mut self, object: &json::Object<'_>, names: &[&str]) {
+        for name in names {
+            if let Some(Value::Str(text)) = object.get(name) {
+                self.keep(name, head(text, limits::REPEATED_TEXT_BYTES));
+            }
+        }
+    }
+
     /// The event. A summary that is longer than an event's goes on in the body, or whole into the
     /// metadata when there is a body.
     pub(super) fn finish(mut self) -> Event {
@@ -140,9 +157,10 @@ impl Draft {
 /// As much of a text as a summary holds, with a sign that it goes on.
 fn cut(text: &str) -> String {
     const MORE: &str = "\u{2026}";
-    let mut end = limits::SUMMARY_BYTES - MORE.len();
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}{MORE}", &text[..end])
+    format!("{}{MORE}", head(text, limits::SUMMARY_BYTES - MORE.len()))
+}
+
+/// The beginning of a text, of at most that many bytes.
+fn head(text: &str, bytes: usize) -> &str {
+    bellwether_proto::text::start(text, bytes)
 }

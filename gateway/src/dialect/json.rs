@@ -2,17 +2,43 @@
 
 use std::collections::BTreeMap;
 
+use http::StatusCode;
 use prost_types::{ListValue, Struct, Value as WireValue, value::Kind};
 use serde_json_borrow::{Number, ObjectAsVec};
 
 use super::Fault;
 use crate::limits;
+pub(super) use bellwether_proto::json::isolate::List;
+use bellwether_proto::json::isolate::isolate;
 
 /// A value that borrows its texts from the body.
 pub(super) use serde_json_borrow::Value;
 
 /// The largest integer of which every smaller one is a number of its own in the wire's doubles.
 const EXACT_MAX: u64 = 1 << 53;
+
+/// The elements of a list that are no JSON, by their places in it, and what is wrong with them.
+pub(super) type Broken = BTreeMap<usize, String>;
+
+/// Reads a body with a list of which each element stands alone; those that are no JSON are `null` to
+/// `read`, which is given what is wrong with them.
+///
+/// # Errors
+/// When the body is no JSON otherwise, and those of `read`.
+pub(super) fn with_list<T>(
+    bytes: &[u8],
+    list: List<'_>,
+    read: impl FnOnce(&Value<'_>, &Broken) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let fault = match body(bytes) {
+        Ok(body) => return read(&body, &Broken::new()),
+        Err(fault) => fault,
+    };
+    let isolated = isolate(bytes, list).ok_or(fault)?;
+    let broken = isolated.broken.into_iter();
+    let broken = broken.map(|(place, why)| (place, format!("is not JSON: {why}")));
+    read(&body(&isolated.body)?, &broken.collect())
+}
 
 /// Reads a body.
 ///
@@ -22,8 +48,31 @@ pub(super) fn body(bytes: &[u8]) -> Result<Value<'_>, Fault> {
     if bytes.is_empty() {
         return Err(Fault::invalid("the body is empty: send JSON"));
     }
+    // Each value takes some fifty bytes, however short its text is.
+    if bytes.len() > limits::BATCH_VALUES && values(bytes) > limits::BATCH_VALUES {
+        let most = limits::BATCH_VALUES;
+        return Err(Fault::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the body has more than {most} values; send fewer at a time"),
+        ));
+    }
     let refuse = |error| Fault::invalid(format!("the body is not JSON: {error}"));
     serde_json::from_slice(bytes).map_err(refuse)
+}
+
+/// About how many values a text of JSON has.
+fn values(bytes: &[u8]) -> usize {
+    let (mut count, mut is_text, mut is_escaped) = (0, false, false);
+    for byte in bytes {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' | b'{' | b'[' if !is_text => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// An object and where it stands.
@@ -213,4 +262,19 @@ fn is_exact(number: Number) -> bool {
         .as_u64()
         .or_else(|| number.as_i64().map(i64::unsigned_abs));
     magnitude.is_some_and(|it| it <= EXACT_MAX)
+}
+
+/// A value of the wire as JSON.
+pub(super) fn plain(value: &WireValue) -> serde_json::Value {
+    match &value.kind {
+        None | Some(Kind::NullValue(_)) => serde_json::Value::Null,
+        Some(Kind::BoolValue(flag)) => (*flag).into(),
+        Some(Kind::NumberValue(number)) => (*number).into(),
+        Some(Kind::StringValue(text)) => text.as_str().into(),
+        Some(Kind::ListValue(list)) => list.values.iter().map(plain).collect(),
+        Some(Kind::StructValue(fields)) => {
+            let fields = fields.fields.iter();
+            fields.map(|(name, it)| (name.clone(), plain(it))).collect()
+        }
+    }
 }

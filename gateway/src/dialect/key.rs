@@ -3,12 +3,14 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderMap, header::AUTHORIZATION};
 
+/// The header that clients of PagerDuty put their key into.
+const ROUTING_KEY: &str = "x-routing-key";
 /// The header of the native interface.
 const API_KEY: &str = "zenoss-api-key";
 
 /// The key in `authorization` (`Bearer KEY`, `GenieKey KEY`, or `Basic` with the key as the password,
-/// or as the user without a password) or in `zenoss-api-key`.
-pub(super) fn in_headers(headers: &HeaderMap) -> Option<String> {
+/// or as the user without a password), in `x-routing-key` or in `zenoss-api-key`.
+pub(crate) fn in_headers(headers: &HeaderMap) -> Option<String> {
     let authorization = headers.get(AUTHORIZATION).and_then(|value| {
         let (scheme, rest) = value.to_str().ok()?.trim().split_once(' ')?;
         let rest = rest.trim();
@@ -17,9 +19,13 @@ pub(super) fn in_headers(headers: &HeaderMap) -> Option<String> {
         }
         scheme.eq_ignore_ascii_case("basic").then(|| basic(rest))?
     });
-    let plain = || headers.get(API_KEY)?.to_str().ok().map(str::trim);
+    let plain = |name| headers.get(name)?.to_str().ok().map(str::trim);
     authorization
-        .or_else(|| plain().map(str::to_owned))
+        .or_else(|| {
+            plain(ROUTING_KEY)
+                .or_else(|| plain(API_KEY))
+                .map(str::to_owned)
+        })
         .filter(|key| !key.is_empty())
 }
 
@@ -49,6 +55,7 @@ mod tests {
             ("authorization", "Bearer ".to_owned(), None),
             ("authorization", "k1".to_owned(), None),
             ("zenoss-api-key", "k1".to_owned(), Some("k1")),
+            ("x-routing-key", " k1 ".to_owned(), Some("k1")),
             ("x-other", "k1".to_owned(), None),
         ];
         for (name, value, expected) in table {

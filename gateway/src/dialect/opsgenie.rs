@@ -6,15 +6,15 @@
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use bellwether_proto::cloud::Event;
+use bellwether_proto::cloud::{Event, Severity as WireSeverity, Status};
 use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::json;
 use serde_json_borrow::ObjectAsVec;
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Note, Outcome, Severity, Success,
-    Translated,
+    Answer, Bodies, Dialect, Endpoint, Fault, FaultContext, Incoming, Note, Outcome, Severity,
+    StoredEvent, Success, Translated,
     draft::Draft,
     identity,
     json::{self, Object, Value},
@@ -24,13 +24,13 @@ use super::{
 /// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "opsgenie",
-    body_limit_bytes: None,
+    bodies: Bodies::Usual,
     key_in_body: None,
     endpoints: &[
         endpoint(
             Method::POST,
             "/v2/alerts",
-            "Takes in an alert of Opsgenie.",
+            "Accepts an alert in Opsgenie's format.",
             create,
         ),
         endpoint(
@@ -51,10 +51,24 @@ pub(super) const DIALECT: Dialect = Dialect {
             "Writes a note on an alert of Opsgenie; the key has to be allowed to annotate.",
             note,
         ),
+        endpoint(
+            Method::DELETE,
+            ALERT,
+            "Closes an alert of Opsgenie; nothing is deleted.",
+            delete,
+        ),
+        Endpoint {
+            method: Method::GET,
+            path: ALERT,
+            about: "Answers an alert of Opsgenie; the key has to be allowed to read.",
+            success: StatusCode::OK,
+            open: false,
+            read: get,
+        },
         Endpoint {
             method: Method::GET,
             path: "/v2/alerts/requests/{id}",
-            about: "Says what became of a request of Opsgenie's interface.",
+            about: "Returns the status of a request to Opsgenie's interface.",
             success: StatusCode::OK,
             open: false,
             read: request,
@@ -67,8 +81,9 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault,
 };
 
+const ALERT: &str = "/v2/alerts/{id}";
 const PING: &str = "/v2/heartbeats/{id}/ping";
-const PINGS: &str = "Takes in a heartbeat of Opsgenie, as an event that is closed.";
+const PINGS: &str = "Accepts an Opsgenie heartbeat, as a closed event.";
 
 const fn endpoint(
     method: Method,
@@ -115,10 +130,17 @@ enum Action {
     Close,
     Acknowledge,
     AddNote,
+    Delete,
 }
 
 impl Action {
-    const ALL: [Self; 4] = [Self::Create, Self::Close, Self::Acknowledge, Self::AddNote];
+    const ALL: [Self; 5] = [
+        Self::Create,
+        Self::Close,
+        Self::Acknowledge,
+        Self::AddNote,
+        Self::Delete,
+    ];
 
     /// Its name, and what is said when it is done.
     fn words(self) -> (&'static str, &'static str) {
@@ -127,6 +149,7 @@ impl Action {
             Self::Close => ("Close", "Closed alert"),
             Self::Acknowledge => ("Acknowledge", "Acknowledged alert"),
             Self::AddNote => ("AddNote", "Note added"),
+            Self::Delete => ("Delete", "Deleted alert"),
         }
     }
 }
@@ -159,7 +182,7 @@ fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), Fault> {
 }
 
 fn severity(priority: &str) -> Option<Severity> {
-    Some(match priority {
+    Some(match &*priority.to_uppercase() {
         "P1" => Severity::Critical,
         "P2" => Severity::Error,
         "P3" => Severity::Warning,
@@ -169,12 +192,85 @@ fn severity(priority: &str) -> Option<Severity> {
     })
 }
 
+fn priority(severity: i32) -> &'static str {
+    match WireSeverity::try_from(severity) {
+        Ok(WireSeverity::Critical) => "P1",
+        Ok(WireSeverity::Error) => "P2",
+        Ok(WireSeverity::Info) => "P4",
+        Ok(WireSeverity::Debug) => "P5",
+        _ => "P3",
+    }
+}
+
 fn close(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     change(incoming, Action::Close)
 }
 
 fn acknowledge(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     change(incoming, Action::Acknowledge)
+}
+
+fn delete(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    change(incoming, Action::Delete)
+}
+
+/// Answers the alert as it is stored.
+fn get(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    let alias = captured(incoming).to_owned();
+    check_identifier(incoming.query).map_err(unprocessable)?;
+    let mut draft = Draft::new(NAME);
+    draft.dimension(ALIAS, &*alias);
+    let event = draft.finish();
+    let request_id = incoming.fresh.to_owned();
+    let query = identity::event_id(&event.name, &event.dimensions);
+    let success = Success::whole(move |outcome| {
+        let data = outcome.found.as_ref().map(|found| stored(found, &alias));
+        let body = json!({
+            "data": data,
+            "took": seconds(outcome.took),
+            "requestId": request_id,
+        });
+        Answer::json(StatusCode::OK, &body)
+    });
+    Ok(Translated {
+        query: Some(query),
+        ..Translated::of(Vec::new(), success)
+    })
+}
+
+/// A stored event as Opsgenie describes an alert.
+fn stored(event: &StoredEvent, alias: &str) -> serde_json::Value {
+    let newest = event.occurrences.last().cloned().unwrap_or_default();
+    let is_closed = newest.status == i32::from(Status::Closed);
+    let time = |ms| {
+        let moment = Timestamp::from_millisecond(ms).unwrap_or_default();
+        moment.to_string()
+    };
+    let fields = newest.metadata_fields.unwrap_or_default().fields;
+    let kept = fields
+        .iter()
+        .map(|(name, value)| (name.clone(), json::plain(value)));
+    let mut alert: serde_json::Map<_, _> = kept.collect();
+    let own = json!({
+        "id": alias,
+        "tinyId": newest.number.to_string(),
+        "alias": alias,
+        "message": newest.summary,
+        "description": newest.body,
+        "status": if is_closed { "closed" } else { "open" },
+        "acknowledged": newest.acknowledged.unwrap_or_default(),
+        "isSeen": newest.acknowledged.unwrap_or_default(),
+        "owner": newest.assignee,
+        "count": event.count.unwrap_or_default(),
+        "priority": priority(newest.severity),
+        "createdAt": time(newest.start_time),
+        "lastOccurredAt": time(newest.last_seen),
+        "updatedAt": time(newest.close_time.unwrap_or(newest.last_seen)),
+    });
+    if let serde_json::Value::Object(own) = own {
+        alert.extend(own);
+    }
+    alert.into()
 }
 
 fn note(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
@@ -194,7 +290,7 @@ fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translated, Fault> 
     let mut draft = Draft::new(NAME);
     draft.dimension(ALIAS, alias);
     match action {
-        Action::Close => draft.closed(),
+        Action::Close | Action::Delete => draft.closed(),
         Action::Acknowledge => draft.acknowledged(),
         Action::Create | Action::AddNote => {}
     }

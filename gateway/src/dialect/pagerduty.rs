@@ -4,7 +4,8 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Severity, Success, Translated,
+    Answer, Bodies, Dialect, Endpoint, Fault, FaultContext, Incoming, Severity, Success,
+    Translated,
     draft::Draft,
     json::{self, Object},
     quoted,
@@ -14,13 +15,13 @@ use crate::limits;
 /// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "pagerduty",
-    body_limit_bytes: Some(limits::PAGERDUTY_BODY_BYTES),
+    bodies: Bodies::Small(limits::PAGERDUTY_BODY_BYTES),
     key_in_body: Some(routing_key),
     endpoints: &[
         Endpoint {
             method: Method::POST,
             path: "/v2/enqueue",
-            about: "Takes in an event of PagerDuty: trigger, acknowledge or resolve.",
+            about: "Accepts a PagerDuty event: trigger, acknowledge or resolve.",
             success: StatusCode::ACCEPTED,
             open: false,
             read: enqueue,
@@ -28,7 +29,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::POST,
             path: "/v2/change/enqueue",
-            about: "Takes in a change event of PagerDuty; it is closed from the start.",
+            about: "Accepts a PagerDuty change event, stored as closed.",
             success: StatusCode::ACCEPTED,
             open: false,
             read: change,
@@ -77,13 +78,6 @@ fn enqueue(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     }
     let key = checked(&mut wrong, message.text(DEDUP_KEY)).flatten();
     let key = key.filter(|key| !key.is_empty());
-    let characters = key.map_or(0, |key| key.chars().count());
-    if characters > limits::PAGERDUTY_DEDUP_KEY_CHARS {
-        let most = limits::PAGERDUTY_DEDUP_KEY_CHARS;
-        wrong.push(format!(
-            "`{DEDUP_KEY}` has {characters} characters; at most {most} are taken"
-        ));
-    }
     let is_trigger = action == Some("trigger");
     if key.is_none() && !is_trigger && action.is_some() {
         wrong.push(format!(
@@ -143,7 +137,7 @@ fn fill(draft: &mut Draft, payload: &Object<'_>, is_trigger: bool, wrong: &mut V
 }
 
 fn severity(word: &str) -> Option<Severity> {
-    let known = Severity::of_word(&word.to_ascii_lowercase());
+    let known = Severity::of_any_word(word);
     known.filter(|it| *it != Severity::Debug)
 }
 

@@ -5,20 +5,20 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    Answer, Dialect, Endpoint, Fault, FaultContext, Incoming, Success, Translated, alert,
-    json::{self, JsonPath, Object, Value},
+    Answer, Bodies, Dialect, Endpoint, Fault, FaultContext, Incoming, Success, Translated, alert,
+    json::{self, List, Value},
 };
 
 /// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "prometheus",
-    body_limit_bytes: None,
+    bodies: Bodies::Batches,
     key_in_body: None,
     endpoints: &[
         Endpoint {
             method: Method::POST,
             path: "/api/v2/alerts",
-            about: "Takes in alerts as Prometheus sends them to an Alertmanager.",
+            about: "Accepts alerts as Prometheus sends them to an Alertmanager.",
             success: StatusCode::OK,
             open: false,
             read,
@@ -26,7 +26,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         Endpoint {
             method: Method::GET,
             path: "/api/v2/status",
-            about: "Says that alerts are taken in here, as an Alertmanager does.",
+            about: "Reports that alerts are accepted, as an Alertmanager does.",
             success: StatusCode::OK,
             open: true,
             read: status,
@@ -36,22 +36,13 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
-    let body = json::body(incoming.body)?;
-    let Value::Array(alerts) = &body else {
-        return Err(Fault::invalid("the body has to be a list of alerts"));
-    };
-    let mut events = Vec::with_capacity(alerts.len());
-    for (at, alert) in alerts.iter().enumerate() {
-        let alert = Object::of(alert, JsonPath::Element("", at))?;
-        events.push(alert::event(
-            &alert,
-            None,
-            incoming.settings,
-            incoming.now_ms,
-        )?);
-    }
-    let success = Success::whole(|_| Answer::empty(StatusCode::OK));
-    Ok(Translated::of(events, success))
+    let batch = json::with_list(incoming.body, List::Root, |body, broken| {
+        let Value::Array(alerts) = body else {
+            return Err(Fault::invalid("the body has to be a list of alerts"));
+        };
+        Ok(alert::batch(alerts, "", broken, None, incoming))
+    });
+    batch?.translated(Success::whole(|_| Answer::empty(StatusCode::OK)))
 }
 
 /// `amtool` asks for this before it sends alerts.

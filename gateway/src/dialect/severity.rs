@@ -1,6 +1,6 @@
 //! How bad an event is, from the words and numbers that senders have for it.
 
-use bellwether_proto::cloud;
+use bellwether_proto::{cloud, severity};
 
 /// How bad an event is, in rising order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,39 +45,15 @@ impl Severity {
 
     /// The number on the wire.
     pub(super) fn number(self) -> i32 {
-        match self {
-            Self::Debug => cloud::Severity::Debug.into(),
-            Self::Info => cloud::Severity::Info.into(),
-            Self::Warning => cloud::Severity::Warning.into(),
-            Self::Error => cloud::Severity::Error.into(),
-            Self::Critical => cloud::Severity::Critical.into(),
-        }
+        cloud::Severity::from(self).into()
     }
 
-    /// What the label `severity` of an alert of Prometheus says.
-    pub(super) fn of_label(label: &str) -> Option<Self> {
-        Some(match label.to_ascii_lowercase().as_str() {
-            "critical" => Self::Critical,
-            "error" | "major" | "high" => Self::Error,
-            "warning" | "minor" => Self::Warning,
-            "info" => Self::Info,
-            "debug" | "none" => Self::Debug,
-            _ => return None,
-        })
-    }
-
-    /// What a word says that comes from anywhere.
+    /// What a word of any sender says.
     pub(super) fn of_any_word(word: &str) -> Option<Self> {
-        Self::of_label(word).or_else(|| {
-            Some(match word.to_ascii_lowercase().as_str() {
-                "fatal" | "emergency" | "alert" | "panic" => Self::Critical,
-                "err" => Self::Error,
-                "warn" => Self::Warning,
-                "information" | "informational" | "notice" => Self::Info,
-                "trace" => Self::Debug,
-                _ => return None,
-            })
-        })
+        let known = severity::of_word(word)?;
+        Self::ALL
+            .into_iter()
+            .find(|it| cloud::Severity::from(*it) == known)
     }
 
     /// What a severity number of OpenTelemetry says.
@@ -90,5 +66,17 @@ impl Severity {
             21..=24 => Self::Critical,
             _ => return None,
         })
+    }
+}
+
+impl From<Severity> for cloud::Severity {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Debug => Self::Debug,
+            Severity::Info => Self::Info,
+            Severity::Warning => Self::Warning,
+            Severity::Error => Self::Error,
+            Severity::Critical => Self::Critical,
+        }
     }
 }

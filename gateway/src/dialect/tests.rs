@@ -292,7 +292,7 @@ proptest! {
             draft.body("details");
         }
         let event = draft.finish();
-        prop_assert!(event.summary.len() <= crate::limits::SUMMARY_BYTES);
+        prop_assert!(event.summary.len() <= limits::SUMMARY_BYTES);
         let kept = metadata(&event)["summary"].as_str().map(str::to_owned);
         let whole = [Some(event.summary), Some(event.body), kept];
         prop_assert!(whole.into_iter().flatten().any(|it| it == text));

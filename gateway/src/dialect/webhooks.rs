@@ -7,19 +7,19 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::json;
 
-use super::{Answer, Dialect, Endpoint, Fault, Incoming, Success, Translated, plain_fault};
+use super::{Answer, Bodies, Dialect, Endpoint, Fault, Incoming, Success, Translated, plain_fault};
 use crate::limits;
 
 /// The dialect.
 pub(super) const DIALECT: Dialect = Dialect {
     name: "webhooks",
-    body_limit_bytes: None,
+    bodies: Bodies::Usual,
     key_in_body: None,
     endpoints: &[
         Endpoint {
             method: Method::POST,
             path: "/v1/intake/webhooks/{mapping}",
-            about: "Takes in what any service sends, by way of a stored mapping.",
+            about: "Accepts webhooks of any service through a stored mapping.",
             success: StatusCode::OK,
             open: false,
             read,
@@ -37,10 +37,11 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 /// Headers that hold a key, or something else that is nobody's business.
-const HIDDEN: [&str; 4] = [
+const HIDDEN: [&str; 5] = [
     "authorization",
     "cookie",
     "proxy-authorization",
+    "x-routing-key",
     "zenoss-api-key",
 ];
 

@@ -48,7 +48,8 @@ const FAILURES: [FailureAnswer; 14] = [
     failure(
         400,
         When::Always,
-        "Something in the request is wrong, or what is stored forbids it; nothing was done. \
+        "Something in the request is wrong, or what is stored forbids it; nothing was done. An \
+         answer to a list of which every item is refused also has the members of its other answers. \
          `google.rpc.BadRequest` among the details lists every wrong field.",
     ),
     FailureAnswer {
@@ -67,7 +68,7 @@ const FAILURES: [FailureAnswer; 14] = [
         "It is there already, or was changed meanwhile (`etag`, `if-match`), or the idempotency key \
          stands for another request. Nothing was done.",
     ),
-    failure(413, When::Body, "The body is larger than is taken in."),
+    failure(413, When::Body, "The body exceeds the limit."),
     failure(
         415,
         When::Body,
@@ -85,7 +86,7 @@ const FAILURES: [FailureAnswer; 14] = [
     failure(
         431,
         When::Always,
-        "The request line and headers are larger than is taken in.",
+        "The request line and headers exceed the limit.",
     ),
     failure(499, When::Always, "The call was taken back."),
     failure(

@@ -5,10 +5,10 @@ use bellwether_proto::{
     listen::{Full, Permit},
 };
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request};
+use http::{HeaderMap, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use tokio::time::Instant;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::{
     Exchange, Handler, Holder, Reply, body,
@@ -21,11 +21,16 @@ use crate::{
     limits,
     operation::{BodyRule, Operation},
     problem::Problem,
+    refusal,
 };
 
 impl Handler {
     /// Reads the request, calls the backend and writes its answer. A request that was read takes
     /// its permit among those under way, and leaves it in `permit`: who sends slowly takes none.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one call, from its key to its answer"
+    )]
     pub(super) async fn call(
         &self,
         operation: &Operation,
@@ -86,7 +91,18 @@ impl Handler {
         {
             Ok((metadata, answer)) => {
                 let mut reply = match left_out.tell(answer) {
-                    Ok(answer) => self.answered(operation, &answer, &head.headers),
+                    Ok(answer) => {
+                        let reply = self.answered(operation, &answer, &head.headers);
+                        match refusal::of(operation.grpc_path.as_str(), &answer) {
+                            Some(message) => Reply {
+                                status: StatusCode::BAD_REQUEST,
+                                code: Code::InvalidArgument,
+                                body: refusal::body(&reply.body, message).into(),
+                                ..reply
+                            },
+                            None => reply,
+                        }
+                    }
                     Err(error) => self.unwritable(operation, &error),
                 };
                 headers::pass_back(&metadata, &mut reply.headers);
@@ -97,7 +113,7 @@ impl Handler {
     }
 
     /// Reads a body, and inflates it.
-    async fn body(
+    pub(super) async fn body(
         &self,
         incoming: Incoming,
         headers: &HeaderMap,

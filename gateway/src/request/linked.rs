@@ -373,7 +373,8 @@ impl Handler {
             .ok_or_else(Problem::internal)
     }
 
-    fn told(&self, status: &Status) -> Problem {
+    /// What a client is answered for a call that failed.
+    pub(super) fn told(&self, status: &Status) -> Problem {
         Problem::from_status(status, self.config.body_limit_bytes)
     }
 }

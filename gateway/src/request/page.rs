@@ -9,6 +9,10 @@ pub(super) enum Page {
     Healthz,
     /// Whether the backend is ready.
     Readyz,
+    /// As [`Page::Healthz`], where Alertmanager has it.
+    Healthy,
+    /// As [`Page::Readyz`], where Alertmanager has it.
+    Ready,
     /// Counters.
     Metrics,
     /// The interface for programs.
@@ -22,9 +26,11 @@ pub(super) enum Page {
 }
 
 impl Page {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 8] = [
         Self::Healthz,
         Self::Readyz,
+        Self::Healthy,
+        Self::Ready,
         Self::Metrics,
         Self::Openapi,
         Self::Docs,
@@ -36,6 +42,8 @@ impl Page {
         match self {
             Self::Healthz => "/healthz",
             Self::Readyz => "/readyz",
+            Self::Healthy => "/-/healthy",
+            Self::Ready => "/-/ready",
             Self::Metrics => metrics::PATH,
             Self::Openapi => "/openapi.json",
             Self::Docs => "/docs",

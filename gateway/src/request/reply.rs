@@ -102,9 +102,11 @@ impl Handler {
     /// Answers a page of the gateway's own.
     pub(super) async fn page(&self, page: Page, asked: &HeaderMap) -> Reply {
         match page {
-            Page::Healthz => Reply::ok(TEXT, "ok\n"),
-            Page::Readyz if self.upstream.is_ready().await => Reply::ok(TEXT, "ok\n"),
-            Page::Readyz => self.problem(&Problem::unavailable("the backend is not ready")),
+            Page::Healthz | Page::Healthy => Reply::ok(TEXT, "ok\n"),
+            Page::Readyz | Page::Ready if self.upstream.is_ready().await => Reply::ok(TEXT, "ok\n"),
+            Page::Readyz | Page::Ready => {
+                self.problem(&Problem::unavailable("the backend is not ready"))
+            }
             Page::Metrics => match &self.metrics_page {
                 None => self.problem(&Problem::unknown_path()),
                 Some(page) if page.admits(asked) => {
@@ -112,7 +114,7 @@ impl Handler {
                 }
                 Some(_) => self.problem(&Problem::from_status(
                     &Status::unauthenticated(
-                        "show the key of the metrics: `authorization: Bearer KEY`",
+                        "the key of the metrics is required: `authorization: Bearer KEY`",
                     ),
                     self.config.body_limit_bytes,
                 )),

@@ -1,9 +1,13 @@
 //! Answers one request of a sender that speaks another dialect.
 
 use bellwether_proto::{
+    bulk,
     cloud::{EventStatusResult, Events},
     listen::Permit,
-    v1::{AnnotateRequest, AnnotateResponse, AnnotationItem, ReceiveWebhookResponse},
+    v1::{
+        AnnotateRequest, AnnotateResponse, AnnotationItem, GetEventRequest, GetEventResponse,
+        ReceiveWebhookResponse,
+    },
 };
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, header, request};
@@ -22,8 +26,8 @@ use super::{
 };
 use crate::{
     dialect::{
-        self, Dialect, Endpoint, Fault, FaultContext, Incoming, KeyFound, Note, Outcome, Success,
-        Translated,
+        self, Dialect, Endpoint, Fault, FaultContext, Incoming, KeyFound, Note, Outcome, Refused,
+        Success, Translated,
     },
     limits,
     problem::Problem,
@@ -31,6 +35,7 @@ use crate::{
 
 const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 const RECEIVE_WEBHOOK: &str = "/bellwether.v1.IntakeMappingService/ReceiveWebhook";
+const GET_EVENT: &str = "/bellwether.v1.EventQueryService/GetEvent";
 const ANNOTATE: &str = "/bellwether.v1.EventManagementService/Annotate";
 
 /// The metadata that names a request for its repeats.
@@ -165,7 +170,7 @@ impl Handler {
         if endpoint.open {
             let reading = reading?;
             return Ok(finish(
-                reading.success,
+                (reading.success, &reading.refused),
                 &Outcome::default(),
                 HeaderMap::new(),
             )?);
@@ -189,11 +194,8 @@ impl Handler {
         stream: Body,
         holder: Holder,
     ) -> Result<Sent, Box<Failed>> {
-        let dialect = sending.dialect;
-        let limit_bytes = self.config.body_limit_bytes;
-        let limit_bytes = dialect
-            .body_limit_bytes
-            .map_or(limit_bytes, |own| own.min(limit_bytes));
+        let usual = self.config.body_limit_bytes;
+        let limit_bytes = sending.dialect.bodies.limit_bytes(usual);
         let encoding = compression::of(&head.headers)?;
         let all = match holder {
             Holder::Key(_) => &self.memory,
@@ -238,7 +240,26 @@ impl Handler {
             outcome.result.succeeded = answer.succeeded.unwrap_or_default();
             outcome.dropped = answer.dropped.unwrap_or_default();
             outcome.took = sending.start.elapsed();
-            return Ok(finish(reading.success, &outcome, headers)?);
+            return Ok(finish(
+                (reading.success, &reading.refused),
+                &outcome,
+                headers,
+            )?);
+        }
+        if let Some(id) = reading.query {
+            let query = GetEventRequest {
+                id,
+                ..GetEventRequest::default()
+            };
+            let (answer, headers): (GetEventResponse, _) =
+                self.ask(GET_EVENT, &query, metadata, exchange).await?;
+            outcome.found = answer.result;
+            outcome.took = sending.start.elapsed();
+            return Ok(finish(
+                (reading.success, &reading.refused),
+                &outcome,
+                headers,
+            )?);
         }
         let is_note_alone = reading.note.as_ref().is_some_and(|note| note.required);
         if !is_note_alone {
@@ -252,7 +273,9 @@ impl Handler {
             }
             let is_known = own_key.is_some();
             match self.put(reading.events, metadata, exchange).await {
-                Ok((result, headers)) => (outcome.result, passed) = (result, headers),
+                Ok((result, beyond, headers)) => {
+                    (outcome.result, outcome.beyond, passed) = (result, beyond, headers);
+                }
                 // By its own rules it is one that came before, whatever else it says.
                 Err(failed) if is_known && failed.code == Code::AlreadyExists => {}
                 Err(failed) => return Err(failed),
@@ -267,7 +290,11 @@ impl Handler {
             }
         }
         outcome.took = sending.start.elapsed();
-        Ok(finish(reading.success, &outcome, passed)?)
+        Ok(finish(
+            (reading.success, &reading.refused),
+            &outcome,
+            passed,
+        )?)
     }
 
     async fn put(
@@ -275,12 +302,14 @@ impl Handler {
         events: Vec<bellwether_proto::cloud::Event>,
         metadata: MetadataMap,
         exchange: Exchange<'_>,
-    ) -> Result<(EventStatusResult, HeaderMap), Box<Failed>> {
-        let request = Events {
+    ) -> Result<(EventStatusResult, usize, HeaderMap), Box<Failed>> {
+        let mut request = Events {
             detailed_response: false,
             events,
         };
-        self.ask(PUT_EVENTS, &request, metadata, exchange).await
+        let beyond = bulk::fit(&mut request);
+        let (result, headers) = self.ask(PUT_EVENTS, &request, metadata, exchange).await?;
+        Ok((result, beyond, headers))
     }
 
     async fn annotate(
@@ -330,12 +359,17 @@ impl Handler {
 }
 
 /// The answer of success, unless an event was refused that it does not tell of.
-fn finish(success: Success, outcome: &Outcome, headers: HeaderMap) -> Result<Reply, Fault> {
+fn finish(
+    (success, refused): (Success, &Refused),
+    outcome: &Outcome,
+    headers: HeaderMap,
+) -> Result<Reply, Fault> {
     let answer = match success {
-        Success::Whole(_) if outcome.result.failed > 0 => {
-            return Err(Fault::refused(&outcome.result));
-        }
-        Success::Whole(answer) | Success::Partial(answer) => answer(outcome),
+        Success::Whole(answer) => match Fault::refused(refused, outcome) {
+            Some(fault) => return Err(fault),
+            None => answer(outcome),
+        },
+        Success::Partial(answer) => answer(outcome),
     };
     Ok(Reply::to_sender(answer, Code::Ok, headers))
 }

@@ -181,6 +181,7 @@ impl Handler {
         let asked = FinishSignInRequest {
             code: parameter(query, "code"),
             verifier: away.verifier,
+            state: away.state,
         };
         let ended = self.ask_sign_in("FinishSignIn", &asked, exchange);
         let FinishSignInResponse { token, end_time } = ended.await?;

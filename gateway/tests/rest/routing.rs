@@ -33,6 +33,7 @@ const OPERATIONS: &str = "
     GET /v1/events/a:explain bellwether.v1.EventQueryService/ExplainEvent
     POST /v1/events:search bellwether.v1.EventQueryService/SearchEvents
     POST /v1/events:count bellwether.v1.EventQueryService/CountEvents
+    POST /v1/events:route bellwether.v1.EventQueryService/RouteEvents
     POST /v1/events:group bellwether.v1.EventQueryService/GroupEvents
     POST /v1/events:frequency bellwether.v1.EventQueryService/EventFrequency
     POST /v1/event-management/annotate bellwether.v1.EventManagementService/Annotate

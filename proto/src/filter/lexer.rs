@@ -28,6 +28,7 @@ pub(super) enum Operator {
     NotEqual,
     Matches,
     NotMatches,
+    MatchesWhole,
     Above,
     AtLeast,
     Below,
@@ -36,7 +37,8 @@ pub(super) enum Operator {
 
 impl Operator {
     /// Longer signs first, so that the first that fits is the one that is meant.
-    pub(super) const SIGNS: [(&str, Self); 8] = [
+    pub(super) const SIGNS: [(&str, Self); 9] = [
+        ("=~", Self::MatchesWhole),
         ("!=", Self::NotEqual),
         ("!~", Self::NotMatches),
         (">=", Self::AtLeast),
@@ -54,7 +56,7 @@ impl Operator {
     }
 
     fn is_pattern(self) -> bool {
-        matches!(self, Self::Matches | Self::NotMatches)
+        matches!(self, Self::Matches | Self::NotMatches | Self::MatchesWhole)
     }
 }
 
@@ -65,6 +67,12 @@ pub(super) enum Token {
     Operator(Operator),
     /// `-` before what it negates.
     Minus,
+    /// `!` before what it negates.
+    Not,
+    /// `&&`.
+    And,
+    /// `||`.
+    Or,
     Open,
     Close,
     Comma,
@@ -119,6 +127,11 @@ impl Lexer<'_> {
         {
             return Ok(Token::Word(self.pattern()));
         }
+        let joint = JOINTS.iter().find(|(sign, _)| self.rest.starts_with(sign));
+        if let Some((sign, token)) = joint {
+            self.skip(sign.len());
+            return Ok(token.clone());
+        }
         let single = match next {
             '(' => Some(Token::Open),
             ')' => Some(Token::Close),
@@ -135,16 +148,21 @@ impl Lexer<'_> {
             .find(|(sign, _)| self.rest.starts_with(sign));
         if let Some((sign, operator)) = sign {
             self.skip(sign.len());
+            // `==` means what `=` does.
+            if *operator == Operator::Equal && self.rest.starts_with('=') {
+                self.skip(1);
+            }
             return Ok(Token::Operator(*operator));
         }
         if next == '!' {
-            return Err(Fault {
-                at: self.at(),
-                message: "`!` stands alone: write `!=`, `!~`, or `-` before what is not to be"
-                    .into(),
-            });
+            self.skip(1);
+            return Ok(Token::Not);
         }
         Ok(Token::Word(self.word()?))
+    }
+
+    fn is_at_joint(&self) -> bool {
+        JOINTS.iter().any(|(sign, _)| self.rest.starts_with(sign))
     }
 
     /// A pattern without quotes: up to a space, or to a bracket that it did not open.
@@ -208,7 +226,7 @@ impl Lexer<'_> {
                     word.quoted = true;
                     push(&mut word.pieces, escaped.encode_utf8(&mut [0; 4]));
                 }
-                other if ends_word(other) => break,
+                other if ends_word(other) || self.is_at_joint() => break,
                 other => {
                     self.skip(other.len_utf8());
                     word.has_colon |= other == ':';
@@ -239,6 +257,14 @@ impl Lexer<'_> {
         let message = "the quote that begins here does not end".into();
         Err(Fault { at, message })
     }
+}
+
+/// What joins conditions as other languages write it; one sign of the two is part of a word.
+const JOINTS: [(&str, Token); 2] = [("&&", Token::And), ("||", Token::Or)];
+
+/// Whether a text has signs that join conditions.
+pub(super) fn has_joint(text: &str) -> bool {
+    JOINTS.iter().any(|(sign, _)| text.contains(sign))
 }
 
 /// Whether a character outside quotes cannot be part of a word.

@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! filter = either ;
-//! either = all , { "or" , all } ;
-//! all    = term , { [ "and" ] , term } ;
-//! term   = ( "not" | "-" ) , term | "(" , either , ")" | "has:" field | field , compare | word ;
+//! either = all , { ( "or" | "||" ) , all } ;
+//! all    = term , { [ "and" | "&&" ] , term | "," , field , compare } ;
+//! term   = ( "not" | "-" | "!" ) , term | "(" , either , ")" | "has:" field | field , compare | word ;
 //! compare = sign , value | "in" , "(" , value , { [ "," ] , value } , ")" ;
 //! ```
 
 use jiff::Timestamp;
+use regex::RegexBuilder;
 
 use super::{
     BYTES_MAX, Clause, DEPTH_MAX, Fault, Literal, Now, Parsed, Positions,
@@ -18,6 +19,8 @@ use super::{
 
 /// What stands before the name of a field that has to be there.
 pub(super) const HAS: &str = "has:";
+/// Memory of a pattern that is tried; larger ones are refused where they are used.
+const PATTERN_MEMORY_BYTES_MAX: usize = 1024 * 1024;
 /// What stands before a part that has a meaning of its own.
 const WORDS: [&str; 3] = ["and", "or", "not"];
 
@@ -28,9 +31,12 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
         let message = format!("the filter has {bytes} bytes; at most {BYTES_MAX} are read");
         return Err(Fault { at: 0, message });
     }
+    let tokens = &tokens(text)?;
+    let is_whole = |(_, token): &Placed| *token == Token::Operator(Operator::MatchesWhole);
     let mut parser = Parser {
         text,
-        tokens: &tokens(text)?,
+        has_whole: tokens.iter().any(is_whole),
+        tokens,
         end: text.chars().count(),
         now,
         depth: 0,
@@ -56,6 +62,8 @@ pub(super) fn parse(text: &str, now: Option<&Now>) -> Result<Parsed, Fault> {
 struct Parser<'a> {
     text: &'a str,
     tokens: &'a [Placed],
+    /// Whether it compares whole values with patterns, as matchers of Prometheus do.
+    has_whole: bool,
     /// Characters of the text.
     end: usize,
     now: Option<&'a Now>,
@@ -73,7 +81,7 @@ impl<'a> Parser<'a> {
         let at = self.at();
         let first = self.all()?;
         let mut clauses = vec![first];
-        while self.takes_word("or") {
+        while self.takes_joint("or", &Token::Or) {
             clauses.push(self.all()?);
         }
         if self.depth == 0 && clauses.len() > 1 {
@@ -91,11 +99,15 @@ impl<'a> Parser<'a> {
             if self.depth == 0 {
                 self.parts.push(self.written(at));
             }
-            let is_joined = self.takes_word("and");
+            let is_joined = self.takes_joint("and", &Token::And) || self.takes_comma();
             let goes_on = match self.tokens.first() {
-                None | Some((_, Token::Close | Token::Comma | Token::Operator(_))) => false,
+                None
+                | Some((
+                    _,
+                    Token::Close | Token::Comma | Token::And | Token::Or | Token::Operator(_),
+                )) => false,
                 Some((_, Token::Word(word))) => !is_word(word, "or"),
-                Some((_, Token::Open | Token::Minus)) => true,
+                Some((_, Token::Open | Token::Minus | Token::Not)) => true,
             };
             if !is_joined && !goes_on {
                 return Ok(joined(clauses, Clause::And));
@@ -121,7 +133,7 @@ impl<'a> Parser<'a> {
             return self.negated(at);
         }
         match self.next() {
-            Some(Token::Minus) => self.negated(at),
+            Some(Token::Minus | Token::Not) => self.negated(at),
             Some(Token::Open) => {
                 let inside = self.either()?;
                 match self.next() {
@@ -251,6 +263,10 @@ impl<'a> Parser<'a> {
                 Clause::Less("startTime".into(), moment(self)?)
             }
             Operator::Equal | Operator::NotEqual => self.equal(&field, word, place)?,
+            Operator::MatchesWhole => return Ok(whole(&field, &pattern_of(word), at)),
+            Operator::NotMatches if self.has_whole => {
+                return Ok(not(whole(&field, &pattern_of(word), at), at));
+            }
             Operator::Matches | Operator::NotMatches => {
                 Clause::Matches(field.clone(), pattern_of(word))
             }
@@ -303,6 +319,32 @@ impl<'a> Parser<'a> {
         let ((_, token), rest) = self.tokens.split_first()?;
         self.tokens = rest;
         Some(token)
+    }
+
+    /// Takes the next token when it joins conditions, as that word or as a sign.
+    fn takes_joint(&mut self, text: &str, sign: &Token) -> bool {
+        let is_sign = self.tokens.first().is_some_and(|(_, token)| token == sign);
+        if is_sign {
+            self.tokens = &self.tokens[1..];
+        }
+        is_sign || self.takes_word(text)
+    }
+
+    /// Takes a comma between comparisons, as lists of matchers have it.
+    fn takes_comma(&mut self) -> bool {
+        let is_it = matches!(
+            self.tokens,
+            [
+                (_, Token::Comma),
+                (_, Token::Word(_)),
+                (_, Token::Operator(_)),
+                ..
+            ]
+        );
+        if is_it {
+            self.tokens = &self.tokens[1..];
+        }
+        is_it
     }
 
     /// Takes the next token when it is that word, and does not begin a comparison.
@@ -358,6 +400,9 @@ fn shown(token: &Token) -> String {
         Token::Word(word) => format!("`{}`", text_of(word)),
         Token::Operator(operator) => format!("`{}`", operator.sign()),
         Token::Minus => "`-`".into(),
+        Token::Not => "`!`".into(),
+        Token::And => "`&&`".into(),
+        Token::Or => "`||`".into(),
         Token::Open => "`(`".into(),
         Token::Close => "`)`".into(),
         Token::Comma => "`,`".into(),
@@ -378,6 +423,22 @@ fn not((clause, positions): Read, at: usize) -> Read {
         inside: vec![positions],
     };
     (Clause::Not(Box::new(clause)), positions)
+}
+
+/// A pattern that a whole value has to match. One that matches nothing at all is true of what lacks the
+/// field, as it is where such matchers come from.
+fn whole(field: &str, pattern: &str, at: usize) -> Read {
+    let pattern = format!("^(?:{pattern})$");
+    let built = RegexBuilder::new(&pattern)
+        .size_limit(PATTERN_MEMORY_BYTES_MAX)
+        .build();
+    let takes_nothing = built.is_ok_and(|it| it.is_match(""));
+    let matches = leaf(Clause::Matches(field.to_owned(), pattern), at);
+    if !takes_nothing {
+        return matches;
+    }
+    let absent = not(leaf(Clause::Exists(field.to_owned()), at), at);
+    joined(vec![matches, absent], Clause::Or)
 }
 
 fn joined(mut clauses: Vec<Read>, join: impl Fn(Vec<Clause>) -> Clause) -> Read {

@@ -2,7 +2,7 @@
 
 use super::{
     Clause, Literal,
-    lexer::{Operator, ends_word},
+    lexer::{Operator, ends_word, has_joint},
     parser::{HAS, alias, foreign, literal},
 };
 
@@ -185,7 +185,7 @@ fn quoted(text: &str) -> String {
 /// Whether a text without quotes is read as itself after a sign.
 fn is_plain(text: &str) -> bool {
     let speaks = |character: char| ends_word(character) || matches!(character, '"' | '*' | '\\');
-    !text.is_empty() && !text.contains(speaks)
+    !text.is_empty() && !text.contains(speaks) && !has_joint(text)
 }
 
 /// Whether a text without quotes is read as itself where a condition begins.

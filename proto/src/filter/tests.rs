@@ -35,6 +35,11 @@ fn searched(word: &str) -> Clause {
 #[expect(clippy::too_many_lines, reason = "a table of cases may be long")]
 fn every_way_to_write_a_condition_means_what_it_says() {
     let since = |at: &str| Clause::GreaterAndEquals("lastSeen".into(), text(at));
+    let matched = |field: &str, pattern: &str| Clause::Matches(field.into(), pattern.into());
+    let either = || {
+        let both = Clause::And(vec![equals("a", "x"), equals("b", "y")]);
+        Clause::Or(vec![both, equals("c", "z")])
+    };
     let cases = [
         ("disk", searched("disk")),
         ("\"disk full\"", searched("disk full")),
@@ -149,6 +154,53 @@ fn every_way_to_write_a_condition_means_what_it_says() {
                 Clause::Or(vec![equals("b", "y"), not(equals("c", "z"))]),
             ]),
         ),
+        ("a == b", equals("a", "b")),
+        ("a=x && b=y || c=z", either()),
+        ("a=x&&b=y||c=z", either()),
+        ("a=\"x\"&&b=\"y\"||c=\"z\"", either()),
+        ("a=x,b=y || c=z", either()),
+        ("!a=x", not(equals("a", "x"))),
+        ("! (a=x)", not(equals("a", "x"))),
+        ("!!a=x", not(not(equals("a", "x")))),
+        ("!has:a", not(Clause::Exists("a".into()))),
+        (
+            "-disk !full",
+            Clause::And(vec![not(searched("disk")), not(searched("full"))]),
+        ),
+        ("team=R&D", equals("team", "R&D")),
+        ("a|b", searched("a|b")),
+        ("\"a||b\"", searched("a||b")),
+        ("a=\"b && c\"", equals("a", "b && c")),
+        ("a=~\"b|c\"", matched("a", "^(?:b|c)$")),
+        ("a=~b|c", matched("a", "^(?:b|c)$")),
+        (
+            "a=~\"b.*\", d!~\"e\"",
+            Clause::And(vec![
+                matched("a", "^(?:b.*)$"),
+                not(matched("d", "^(?:e)$")),
+            ]),
+        ),
+        (
+            "a=~\"b?\"",
+            Clause::Or(vec![
+                matched("a", "^(?:b?)$"),
+                not(Clause::Exists("a".into())),
+            ]),
+        ),
+        (
+            "a=~\"\" d!~\".*\"",
+            Clause::And(vec![
+                Clause::Or(vec![
+                    matched("a", "^(?:)$"),
+                    not(Clause::Exists("a".into())),
+                ]),
+                not(Clause::Or(vec![
+                    matched("d", "^(?:.*)$"),
+                    not(Clause::Exists("d".into())),
+                ])),
+            ]),
+        ),
+        ("a=~\"(\"", matched("a", "^(?:()$")),
         ("dimensions.a.b=x", equals("dimensions.a.b", "x")),
         ("\"my key\"=x", equals("my key", "x")),
         ("\"or\"=x", equals("or", "x")),
@@ -187,12 +239,11 @@ fn what_is_wrong_is_told_with_its_place() {
         ("\u{e9}=\"x", 2, "the quote that begins here does not end"),
         ("host=", 5, "a value is missing after `host=`"),
         ("=db", 0, "`=` was not expected here"),
-        ("a == b", 3, "a value is missing after `a=`"),
-        (
-            "! a=b",
-            0,
-            "`!` stands alone: write `!=`, `!~`, or `-` before what is not to be",
-        ),
+        ("a=b && ", 7, "a condition is missing here"),
+        ("|| a=b", 0, "`||` was not expected here"),
+        ("a=b !", 5, "a condition is missing here"),
+        ("a=&&", 2, "a value is missing after `a=`"),
+        ("env in (!5)", 8, "a value of the list is missing here"),
         ("has:", 0, "`has:` names no field"),
         ("count>1*", 6, "`>` takes no `*`; quote it"),
         ("env in ()", 8, "a value of the list is missing here"),
@@ -278,7 +329,8 @@ fn filters() -> impl Strategy<Value = String> {
     let words = [
         "a", "host", "=", "!=", "~", "!~", ">", ">=", "<", "(", ")", "or", "and", "not", "-", "in",
         ",", "*", "\"b c\"", "\\*", "has:x", "5", "-5", "true", "since", "2h", "09:30", " ",
-        "severity", "acked", "\"", "007", "d.*e", "\u{e4}", ":", "host:db",
+        "severity", "acked", "\"", "007", "d.*e", "\u{e4}", ":", "host:db", "=~", "==", "&&", "||",
+        "!", "&", "|", "\"x|\"",
     ];
     prop::collection::vec(prop::sample::select(words.to_vec()), 0..12)
         .prop_map(|words| words.join(""))

@@ -9,6 +9,7 @@ mod time;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::json::{
+    isolate::{List, isolate},
     plan::{FieldPlan, MessageId, Plan},
     violation::Violations,
 };
@@ -33,7 +34,7 @@ pub struct Options<'p> {
     /// How many messages the message stands in when it is sent on.
     pub depth: usize,
     /// The list of messages that the body is about. A body with members has to have it, and an
-    /// entry that does not fit is set aside instead of making the whole body wrong.
+    /// entry that does not fit, or is no JSON, is set aside instead of making the whole body wrong.
     pub list: Option<&'p FieldPlan>,
 }
 
@@ -64,6 +65,30 @@ pub struct Refused {
 /// # Errors
 /// When the body is not JSON, or with every field of it that does not fit the message.
 pub fn read(
+    plan: &Plan,
+    message: MessageId,
+    body: &[u8],
+    options: Options<'_>,
+) -> Result<Read, Rejected> {
+    let whole = read_whole(plan, message, body, options);
+    let (Err(Rejected::Syntax(_)), Some(list)) = (&whole, options.list) else {
+        return whole;
+    };
+    let Some(isolated) = isolate(body, List::Member(&list.json_name)) else {
+        return whole;
+    };
+    let mut read = read_whole(plan, message, &isolated.body, options)?;
+    for (place, why) in isolated.broken {
+        let found = read.refused.iter_mut().find(|entry| entry.index == place);
+        if let Some(entry) = found {
+            entry.violations = Violations::default();
+            entry.violations.add(format!("is not JSON: {why}"));
+        }
+    }
+    Ok(read)
+}
+
+fn read_whole(
     plan: &Plan,
     message: MessageId,
     body: &[u8],

@@ -117,7 +117,7 @@ impl Page {
         } else if !self.admits(request.headers()) {
             let mut refused = text(
                 StatusCode::UNAUTHORIZED,
-                "show the key of the metrics: `authorization: Bearer KEY`\n",
+                "the key of the metrics is required: `authorization: Bearer KEY`\n",
             );
             let scheme = HeaderValue::from_static("Bearer");
             refused.headers_mut().insert(WWW_AUTHENTICATE, scheme);

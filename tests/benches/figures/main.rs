@@ -15,6 +15,7 @@ mod peer;
 mod postgres;
 mod process;
 mod report;
+mod scans;
 mod sink;
 
 use std::io::Write;
@@ -41,6 +42,7 @@ async fn measure(mut report: Report) -> Report {
     matching::measure(&mut report).await;
     delivery::measure(&mut report).await;
     noise::measure(&mut report).await;
+    scans::measure(&mut report).await;
     postgres::measure(&mut report).await;
     process::measure_starts(&mut report);
     report

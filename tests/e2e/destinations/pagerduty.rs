@@ -1,12 +1,15 @@
 //! PagerDuty: one alert that is opened, acknowledged, raised and resolved.
 
 use bellwether_tests::{
-    providers::{StandIn, pagerduty::PagerDuty},
+    eventually::eventually,
+    providers::{Mischief, StandIn, pagerduty::PagerDuty},
+    receiver::Reply,
     world::World,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::stage::{SUMMARY, Stage};
+use crate::samples;
 
 pub(super) const ROUTING_KEY: &str = "0123456789abcdef0123456789abcdef";
 
@@ -63,4 +66,77 @@ async fn pagerduty_sees_one_alert_from_its_opening_to_its_end() {
         assert_eq!(message.json()["dedup_key"], occurrence, "one alert");
     }
     stage.delivered(4).await;
+}
+
+/// How PagerDuty says that it knows no such key.
+const UNKNOWN_KEY: [&str; 5] = [
+    r#"{"status":"invalid event","message":"Event object is invalid","errors":["Length of 'routing_key' is incorrect (should be 32 characters)"]}"#,
+    r#"{"status":"invalid key","message":"Invalid routing key","errors":["Invalid routing key"]}"#,
+    r#"{"status":"invalid event","message":"Event object is invalid"}"#,
+    r#"{"error":{"message":"Integration not found","code":2001}}"#,
+    "Invalid routing key",
+];
+
+#[tokio::test]
+async fn a_key_that_was_rotated_loses_no_page() {
+    for said in UNKNOWN_KEY {
+        let pagerduty = StandIn::start(rules()).await;
+        pagerduty.misbehave(Mischief::Answers(Reply {
+            body: said.into(),
+            ..Reply::status(400)
+        }));
+        let settings = format!(
+            "[providers]\npagerduty = {:?}\n[delivery]\nschedule = [\"0s\", \"1s\", \"1h\"]\n",
+            pagerduty.url("")
+        );
+        let world = World::with_settings(&settings);
+        let rest = world.rest();
+        let kind = json!({"pagerduty": {"routingKey": "e".repeat(32)}});
+        let mut destination = json!({"name": "place", "type": kind});
+        for (path, draft) in [
+            ("destinations", &destination),
+            ("triggers", &samples::trigger("disk", "disk")),
+            ("rules", &samples::rule("teller", "disk", "place", "")),
+        ] {
+            let path = format!("/v1/notification/{path}");
+            rest.post(&path, draft).await.ok();
+        }
+        let hosts = (0..12).map(|host| format!("db-{host}"));
+        let events = hosts.map(|host| samples::event("full", &host, "SEVERITY_ERROR", "disk"));
+        let events = samples::events(&events.collect::<Vec<_>>());
+        rest.post("/v1/data-receiver/events", &events).await.ok();
+        let health = eventually("the destination to be failing", async || {
+            let place = rest.get("/v1/notification/destinations/place").await.ok();
+            let health = place["destination"]["health"].clone();
+            (health["state"] == "FAILING" && pagerduty.requests() >= 5).then_some(health)
+        })
+        .await;
+        assert!(
+            health["lastError"]
+                .as_str()
+                .is_some_and(|it| it.contains("400")),
+            "{health}"
+        );
+
+        // The new key, as an operator saves it.
+        pagerduty.misbehave(None);
+        destination["type"]["pagerduty"]["routingKey"] = json!(ROUTING_KEY);
+        rest.put("/v1/notification/destinations/place", &destination)
+            .await
+            .ok();
+        let states = eventually("all pages to arrive", async || {
+            let list = rest.get("/v1/notification/deliveries").await.ok();
+            let all = list["deliveries"].as_array().cloned().unwrap_or_default();
+            let ended = all.iter().all(|it| it["endTime"].is_string());
+            (all.len() >= 12 && ended).then_some(all)
+        })
+        .await;
+        let dead = states.iter().filter(|it| it["state"] != "DELIVERED");
+        assert_eq!(
+            dead.collect::<Vec<&Value>>(),
+            Vec::<&Value>::new(),
+            "{said}"
+        );
+        assert_eq!(pagerduty.taken().len(), 12, "{said}");
+    }
 }

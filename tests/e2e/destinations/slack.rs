@@ -15,6 +15,7 @@ pub(super) fn rules() -> Slack {
     Slack {
         token: TOKEN.into(),
         channel: "#ops".into(),
+        refuses_threads: None,
     }
 }
 
@@ -85,4 +86,75 @@ async fn slack_reads_the_rules_own_words() {
 
     assert_eq!(opening["text"], "error on db-1");
     assert_eq!(closing["text"], "over: critical on db-1");
+}
+
+#[tokio::test]
+async fn what_cannot_answer_its_thread_goes_to_the_channel() {
+    for error in [
+        "thread_not_found",
+        "message_not_found",
+        "cannot_reply_to_message",
+        "restricted_action_thread_locked",
+        "restricted_action_non_threadable_channel",
+        "thread_locked",
+    ] {
+        let rules = Slack {
+            refuses_threads: Some(error),
+            ..rules()
+        };
+        let slack = StandIn::start(rules).await;
+        let stage = stage(&slack, "").await;
+        stage.opens().await;
+        stage.told(&slack, 1).await;
+        stage.closes().await;
+        let closing = stage.told(&slack, 2).await.json();
+        assert_eq!(closing["thread_ts"], Value::Null, "{error}");
+        let text = closing["text"].as_str().expect("a text");
+        assert!(text.ends_with("(closed)"), "{error}: {text}");
+        let deliveries = stage.delivered(2).await;
+        let attempts = deliveries[0]["attempts"].as_array().expect("attempts");
+        assert_eq!(
+            attempts.len(),
+            1,
+            "{error}: no attempt is spent on the thread"
+        );
+        let says = attempts[0]["explanation"].as_str().expect("a sentence");
+        assert!(says.contains("went to the channel"), "{error}: {says}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_message_is_edited_and_replies_are_shown_to_all() {
+    let slack = StandIn::start(rules()).await;
+    let settings = format!("[providers]\nslack = {:?}\n", slack.url(""));
+    let world = World::with_settings(&settings);
+    let block = json!([{"type": "section", "text": {
+        "type": "mrkdwn", "text": "{{event.summary}} is {{event.status}}",
+    }}]);
+    let kind = json!({"slack": {
+        "channel": "#ops", "token": TOKEN, "blocks": block.to_string(),
+        "updateFirst": true, "broadcastReplies": true,
+    }});
+    let stage = Stage::new(world, kind, "").await;
+    stage.opens().await;
+    let opening = stage.told(&slack, 1).await;
+    stage.closes().await;
+    stage.told(&slack, 3).await;
+    let sent = slack.taken();
+    let paths: Vec<_> = sent.iter().map(|it| it.path.as_str()).collect();
+    let (post, update) = ("/api/chat.postMessage", "/api/chat.update");
+    assert_eq!(paths, [post, post, update]);
+    let (reply, edit) = (sent[1].json(), sent[2].json());
+    let text = |message: &Value| message["blocks"][0]["text"]["text"].clone();
+    let summary = "disk /var is 97 % full &amp; \"hot\" &lt;!channel&gt;";
+    assert_eq!(text(&opening.json()), format!("{summary} is open"));
+    for closed in [&reply, &edit] {
+        assert_eq!(text(closed), format!("{summary} is closed"));
+    }
+    assert_eq!(reply["reply_broadcast"], true);
+    assert_eq!(
+        (&edit["channel"], &edit["ts"]),
+        (&json!("C0123456789"), &reply["thread_ts"])
+    );
+    stage.delivered(2).await;
 }

@@ -1,6 +1,10 @@
 //! Certificates: an authority of one's own is trusted when it is named, and nothing wrong is.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use bellwether_tests::{
     providers::{
@@ -168,6 +172,148 @@ async fn a_webhook_with_a_wrong_certificate_is_sent_nothing() {
         assert_eq!(outcome, "OUTCOME_UNREACHABLE", "{explanation}");
         assert!(explanation.contains(says), "{explanation}");
         assert_eq!(receiver.requests(), 0);
+    }
+}
+
+/// A certificate that `openssl` makes for a server, and its key, both in PEM; none without `openssl`.
+fn self_signed(folder: &Path, arguments: &[&str]) -> Option<(String, String)> {
+    let (key, certificate) = (folder.join("key.pem"), folder.join("certificate.pem"));
+    let mut command = Command::new("openssl");
+    command
+        .args([
+            "req",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+        ])
+        .args(["-subj", "/CN=localhost", "-keyout"])
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate)
+        .args(arguments);
+    let made = match command.output() {
+        Ok(made) => made,
+        Err(error) => {
+            let notice = format!("skipped: openssl cannot be run: {error}\n");
+            std::io::stderr().write_all(notice.as_bytes()).unwrap();
+            return None;
+        }
+    };
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    let read = |file: &Path| std::fs::read_to_string(file).expect("what openssl wrote");
+    Some((read(&certificate), read(&key)))
+}
+
+#[tokio::test]
+async fn a_self_signed_certificate_of_a_server_is_good_where_it_is_named() {
+    const NAMES: &str = "subjectAltName=DNS:localhost";
+    // As `openssl req -x509` makes them: they call themselves authorities. The last does not.
+    for (arguments, outcome, says) in [
+        (
+            &["-x509", "-days", "30", "-addext", NAMES][..],
+            "DELIVERED",
+            "answered 204",
+        ),
+        (
+            &["-x509", "-days", "30"],
+            "UNREACHABLE",
+            "it has no subject alternative name",
+        ),
+        (
+            &[
+                "-x509",
+                "-days",
+                "30",
+                "-addext",
+                "subjectAltName=DNS:elsewhere.example",
+            ],
+            "UNREACHABLE",
+            "is for another host name: elsewhere.example",
+        ),
+        (
+            &[
+                "-x509",
+                "-days",
+                "30",
+                "-addext",
+                NAMES,
+                "-addext",
+                "basicConstraints=CA:FALSE",
+            ],
+            "DELIVERED",
+            "answered 204",
+        ),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let Some((certificate, key)) = self_signed(folder.path(), arguments) else {
+            return;
+        };
+        let (_receiver, kind) = webhook(Authority::server_of(&certificate, &key)).await;
+        let file = folder.path().join("ca.pem");
+        std::fs::write(&file, &certificate).expect("a file");
+        let world = World::with_authorities("", &file);
+        let (found, explanation) = test(&world, kind.clone()).await;
+        assert_eq!(
+            found,
+            format!("OUTCOME_{outcome}"),
+            "{arguments:?}: {explanation}"
+        );
+        assert!(explanation.contains(says), "{arguments:?}: {explanation}");
+        // Another one of the same name is not meant.
+        let other = tempfile::tempdir().expect("a folder");
+        let other = self_signed(other.path(), arguments).expect("as before");
+        std::fs::write(&file, &other.0).expect("a file");
+        let world = World::with_authorities("", &file);
+        let (found, explanation) = test(&world, kind).await;
+        assert_eq!(found, "OUTCOME_UNREACHABLE", "{arguments:?}: {explanation}");
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_of_version_1_is_explained() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some((request, key)) = self_signed(folder.path(), &["-new"]) else {
+        return;
+    };
+    let (request_file, signed) = (
+        folder.path().join("request.pem"),
+        folder.path().join("v1.pem"),
+    );
+    std::fs::write(&request_file, request).expect("a file");
+    let made = Command::new("openssl")
+        .args(["x509", "-req", "-days", "30", "-in"])
+        .arg(&request_file)
+        .arg("-signkey")
+        .arg(folder.path().join("key.pem"))
+        .arg("-out")
+        .arg(&signed)
+        .output()
+        .expect("openssl runs");
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+    let mut show = Command::new("openssl");
+    show.args(["x509", "-noout", "-text", "-in"]).arg(&signed);
+    let shown = show.output().expect("openssl runs").stdout;
+    if !String::from_utf8_lossy(&shown).contains("Version: 1 ") {
+        eprintln!("skipped: this openssl makes no certificate of version 1");
+        return;
+    }
+    let certificate = std::fs::read_to_string(&signed).expect("a certificate");
+    let (_receiver, kind) = webhook(Authority::server_of(&certificate, &key)).await;
+    let world = World::with_authorities("", &signed);
+    let (outcome, explanation) = test(&world, kind).await;
+    assert_eq!(outcome, "OUTCOME_UNREACHABLE", "{explanation}");
+    for words in ["X.509 version 1", "-addext subjectAltName=DNS:"] {
+        assert!(explanation.contains(words), "{explanation}");
     }
 }
 

@@ -63,7 +63,7 @@ fn common() -> Vec<Row<Option<Mischief>>> {
             "403 Forbidden",
         ),
         (Some(Mischief::HangsUp), UNKNOWN, "closed without answer"),
-        (Some(Mischief::Hangs), UNREACHABLE, "no answer within 1s"),
+        (Some(Mischief::Hangs), UNKNOWN, "no answer within 1s"),
     ]
 }
 
@@ -218,6 +218,34 @@ async fn teams_is_judged_by_what_it_says() {
 }
 
 #[tokio::test]
+async fn a_teams_connector_takes_a_message_with_one_and_with_nothing_else() {
+    const CONNECTOR: &str = "/webhookb2/canary-connector/IncomingWebhook/canary-signature";
+    let teams = provider(msteams::rules(false)).await;
+    let world = world("");
+    let kind = json!({"msteams": {"url": teams.url(CONNECTOR)}});
+    let refused = "Webhook message delivery failed with error: Microsoft Teams endpoint returned \
+                   HTTP error 413 with ContextId tcid=0.";
+    for (status, body, outcome, says) in [
+        (200, "1", DELIVERED, "Teams took the message"),
+        (200, "1\n", DELIVERED, "Teams took the message"),
+        (202, "", DELIVERED, "Teams took the message"),
+        (200, "", REJECTED, "Teams did not take the message"),
+        (
+            200,
+            "Summary or Text is required.",
+            REJECTED,
+            "Text is required",
+        ),
+        (200, refused, REJECTED, "HTTP error 413"),
+        (200, "Connector is disabled", REJECTED, "is disabled"),
+    ] {
+        teams.misbehave(answers(status, &[], body));
+        let tested = test(&world.rest(), &kind, body).await;
+        check(&tested, outcome, says, body);
+    }
+}
+
+#[tokio::test]
 async fn pagerduty_is_judged_by_what_it_says() {
     let pagerduty = provider(pagerduty::rules()).await;
     let world = world(&format!(
@@ -268,7 +296,7 @@ async fn servicenow_is_judged_by_what_it_says() {
     let tested = test(&rest, &kind(servicenow::SECRET), "slow, then hanging").await;
     check(
         &tested,
-        UNREACHABLE,
+        UNKNOWN,
         "no answer within 1s",
         "slow, then hanging",
     );
@@ -382,7 +410,7 @@ async fn an_event_destination_says_which_event_it_made() {
         "summaryTemplate": "again: {{event.summary}}", "severity": "SEVERITY_INFO",
     }});
     let tested = test(&world.rest(), &kind, "an event").await;
-    check(&tested, DELIVERED, "taken in as event ", "an event");
+    check(&tested, DELIVERED, "accepted as event ", "an event");
     let body = tested["response"]["body"].as_str().expect("a body");
     let made: Value = serde_json::from_str(body).expect("JSON");
     let path = format!("/v1/events/{}", made["eventId"].as_str().expect("an id"));

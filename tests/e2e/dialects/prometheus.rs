@@ -201,6 +201,117 @@ async fn alerts_end_when_their_prometheus_is_gone_also_over_a_kill() {
     assert_eq!(found[1].1["status"], "STATUS_OPEN");
 }
 
+/// Files of one of a pair of Prometheus.
+struct Replica {
+    folder: tempfile::TempDir,
+    listen: u16,
+    running: Option<Running>,
+}
+
+impl Replica {
+    fn start(name: &str, program: &Path, address: &str, key: &str) -> Self {
+        let mut replica = Self {
+            folder: tempfile::tempdir().unwrap(),
+            listen: port(),
+            running: None,
+        };
+        let settings = format!(
+            "global:\n  evaluation_interval: 1s\n  external_labels: {{replica: {name}}}\n\
+             rule_files: [rules.yml]\n\
+             alerting:\n  alertmanagers:\n  - static_configs: [{{targets: ['{address}']}}]\n    \
+               authorization: {{credentials: {key}}}\n"
+        );
+        replica.write("prometheus.yml", &settings);
+        replica.rule(true);
+        let text = |text: &str| text.to_owned();
+        replica.running = Some(Running::start(
+            replica.folder.path(),
+            program,
+            &[
+                text("--config.file=prometheus.yml"),
+                text("--storage.tsdb.path=prometheus"),
+                text("--rules.alert.resend-delay=1s"),
+                format!("--web.listen-address=127.0.0.1:{}", replica.listen),
+            ],
+        ));
+        replica
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    fn rule(&self, fires: bool) {
+        let most = if fires { 90 } else { 99 };
+        self.write(
+            "rules.yml",
+            &format!(
+                "groups:\n- name: disks\n  interval: 1s\n  rules:\n  - alert: DiskFull\n    \
+                 expr: vector(97) > {most}\n    labels: {{severity: critical, host: db-1}}\n"
+            ),
+        );
+    }
+
+    /// Has the alert end, and waits until it has by its own account.
+    async fn end(&self) {
+        self.rule(false);
+        signal("-HUP", self.running.as_ref().unwrap().id());
+        let own = Rest::new(&format!("127.0.0.1:{}", self.listen), None);
+        let ended = async || {
+            let alerts = own.get("/api/v1/alerts").await.json()["data"]["alerts"].clone();
+            (alerts == json!([])).then_some(())
+        };
+        eventually("the alert to end", ended).await;
+    }
+}
+
+#[tokio::test]
+async fn an_alert_of_a_pair_of_prometheus_is_told_once_and_ends_with_the_last_of_them() {
+    let Some([program]) = programs(["prometheus"]) else {
+        return;
+    };
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    tell_of_disks(&rest, &receiver.url("/hook")).await;
+    let key = sender(&world, "pair", &["prometheus"]);
+    let address = world.service().address("rest");
+    let replicas = ["a", "b"].map(|name| Replica::start(name, &program, address, &key));
+    let count = async || {
+        let found = events(&rest, "DiskFull").await;
+        let text = found.first()?.1["count"].as_str()?.to_owned();
+        text.parse::<u64>().ok()
+    };
+    // Each reports it once a second.
+    let more = async |than: u64| {
+        let counted = async || count().await.filter(|it| *it >= than);
+        eventually("more reports", counted).await
+    };
+    more(6).await;
+    replicas[0].end().await;
+    let now = count().await.unwrap();
+    // The one repeats the end, the other one the alert.
+    more(now + 20).await;
+    let found = events(&rest, "DiskFull").await;
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(
+        (&*found[0].0, &found[0].1["status"]),
+        ("host=db-1", &json!("STATUS_OPEN"))
+    );
+    assert_eq!(receiver.received().len(), 1);
+    replicas[1].end().await;
+    let closed = async || {
+        let found = events(&rest, "DiskFull").await;
+        (found[0].1["status"] == "STATUS_CLOSED").then_some(found[0].1["closeReason"].clone())
+    };
+    assert_eq!(eventually("the alert to close", closed).await, "SENDER");
+    let now = count().await.unwrap();
+    more(now + 10).await;
+    let messages = async || (receiver.received().len() == 2).then_some(());
+    eventually("the closing to arrive", messages).await;
+    assert_eq!(receiver.received()[1].json()["clear"], true);
+}
+
 #[tokio::test]
 async fn amtool_adds_an_alert_and_ends_it() {
     let Some([amtool]) = programs(["amtool"]) else {

@@ -1,5 +1,7 @@
 //! People who sign in at the page by a browser, and what a browser is refused.
 
+mod flood;
+
 use std::collections::BTreeMap;
 
 use bellwether_tests::{programs::port, rest::Rest, world::World};

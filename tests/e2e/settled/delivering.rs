@@ -50,7 +50,12 @@ async fn set_up(wire: &Wire, name: &str, url: &str, delivery: Value) {
 
 async fn deliveries(wire: &Wire, name: &str) -> Vec<Value> {
     let request = json!({"destinationNames": [name], "pageSize": 1_000});
-    let list = wire.ok("DeliveryService/ListDeliveries", &request).await;
+    let list = eventually("a place for the list", async || {
+        wire.call("DeliveryService/ListDeliveries", &request)
+            .await
+            .ok()
+    })
+    .await;
     list["deliveries"].as_array().cloned().unwrap_or_default()
 }
 

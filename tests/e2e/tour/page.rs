@@ -10,10 +10,9 @@ const UPDATE: &str = "BELLWETHER_UPDATE_TOUR";
 
 const HEAD: &str = "# A tour of the console
 
-From a service that holds nothing to a message that says that it is over, without leaving the
-console. These are its real screens at 80×24, and folded away at 100×30; times, ids and ports are
-made the same in each run. `just tour` walks the way with the real program and writes this file; a
-test holds every screen to it.
+From an empty service to a delivered closing message, without leaving the console. The screens are real, at 80×24 and,
+folded, at 100×30; times, ids and ports are normalized. `just tour` runs the steps and writes this file; a test compares
+every screen.
 ";
 
 /// What stands where each run has something else, as long as that.

@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use bellwether_backend::template::{Escape, Template};
+use bellwether_backend::template::{Budget, Escape, Template};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -19,6 +19,10 @@ static DATA: LazyLock<Value> = LazyLock::new(|| {
     })
 });
 
+fn budget() -> Budget {
+    Budget::new(10_000, 10_000, BYTES_MAX)
+}
+
 fuzz_target!(|text: &str| {
     let template = match Template::parse(text) {
         Ok(template) => template,
@@ -28,7 +32,7 @@ fuzz_target!(|text: &str| {
         }
     };
     for escape in [Escape::None, Escape::Html, Escape::Json] {
-        if let Ok(out) = template.render(&DATA, escape, BYTES_MAX) {
+        if let Ok(out) = template.render(&DATA, escape, &mut budget()) {
             assert!(out.len() <= BYTES_MAX);
         }
     }
@@ -36,11 +40,11 @@ fuzz_target!(|text: &str| {
     let raw = text.contains("{{{") || text.contains('&') || text.contains("{{=");
     if !raw && !text.contains('\u{1}') && !text.contains('=') {
         let html = template
-            .render(&DATA, Escape::Html, BYTES_MAX)
+            .render(&DATA, Escape::Html, &mut budget())
             .unwrap_or_default();
         assert!(!html.contains("\u{1}<"), "{html}");
         let json = template
-            .render(&DATA, Escape::Json, BYTES_MAX)
+            .render(&DATA, Escape::Json, &mut budget())
             .unwrap_or_default();
         assert!(!json.contains('\u{1}'), "{json}");
     }

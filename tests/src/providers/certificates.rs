@@ -6,8 +6,11 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
 };
 use rustls::{
-    RootCertStore, ServerConfig, crypto::ring, pki_types::PrivateKeyDer,
+    RootCertStore, ServerConfig,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
     server::WebPkiClientVerifier,
+    sign::{CertifiedKey, SingleCertAndKey},
 };
 
 /// An authority that nobody trusts yet.
@@ -76,6 +79,27 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.0).unwrap();
         (certificate.pem(), key.serialize_pem())
+    }
+
+    /// A server with that certificate and key, in PEM.
+    ///
+    /// # Panics
+    /// When they are none.
+    pub fn server_of(certificate: &str, key: &str) -> ServerConfig {
+        let chain = CertificateDer::pem_slice_iter(certificate.as_bytes());
+        let chain: Result<Vec<_>, _> = chain.collect();
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+        let provider = Arc::new(ring::default_provider());
+        let key = provider.key_provider.load_private_key(key).unwrap();
+        // Unlike `with_single_cert`, this does not look into the certificate, which may be an odd one.
+        let shown = SingleCertAndKey::from(CertifiedKey::new(chain.unwrap(), key));
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(shown));
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config
     }
 
     fn server_with(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> ServerConfig {

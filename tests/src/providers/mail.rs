@@ -4,6 +4,7 @@ use std::{
     io,
     net::SocketAddr,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -52,6 +53,10 @@ pub enum MailMischief {
     HangsUp(&'static str),
     /// It never stops listing what it can do.
     Floods,
+    /// It refuses that address with that answer, and no other.
+    Refuses(&'static str, &'static str),
+    /// It takes a mail, and answers only after that long.
+    AnswersLate(Duration),
 }
 
 /// One mail as it was taken.
@@ -161,8 +166,10 @@ struct Conversation<'a> {
     state: &'a State,
     is_secure: bool,
     mechanism: String,
-    from: String,
+    from: Option<String>,
     to: Vec<String>,
+    /// Whether letters beyond ASCII were agreed on for this mail.
+    is_international: bool,
 }
 
 async fn begin(stream: Box<dyn Stream>, state: &State) -> io::Result<()> {
@@ -175,8 +182,9 @@ async fn begin(stream: Box<dyn Stream>, state: &State) -> io::Result<()> {
         state,
         is_secure,
         mechanism: String::new(),
-        from: String::new(),
+        from: None,
         to: Vec::new(),
+        is_international: false,
     };
     if matches!(conversation.mischief(), Some(MailMischief::Hangs)) {
         return std::future::pending().await;
@@ -272,13 +280,20 @@ impl Conversation<'_> {
             "MAIL" if self.state.rules.login.is_some() && self.mechanism.is_empty() => {
                 self.say("530 log in first").await?;
             }
+            "MAIL" if self.from.is_some() => {
+                self.fault("a mail begins within another");
+                self.say("503 5.5.1 nested MAIL command").await?;
+            }
             "MAIL" => {
-                self.from = address(line);
+                self.is_international = line.contains("> SMTPUTF8");
+                self.holds_letters(line);
+                self.from = Some(address(line));
                 self.say("250 ok").await?;
             }
-            "RCPT" => {
-                self.to.push(address(line));
-                self.say("250 ok").await?;
+            "RCPT" => self.recipient(line).await?,
+            "DATA" if self.to.is_empty() => {
+                self.fault("a text comes for no address");
+                self.say("554 5.5.1 no valid recipients").await?;
             }
             "DATA" => self.data().await?,
             "QUIT" => {
@@ -288,6 +303,33 @@ impl Conversation<'_> {
             _ => self.say("250 ok").await?,
         }
         Ok(true)
+    }
+
+    /// A line that may hold letters beyond ASCII where that was agreed on.
+    fn holds_letters(&self, line: &str) {
+        if !line.is_ascii() && !self.is_international {
+            self.fault(format!("letters beyond ASCII without SMTPUTF8: {line}"));
+        }
+    }
+
+    async fn recipient(&mut self, line: &str) -> io::Result<()> {
+        self.holds_letters(line);
+        let address = address(line);
+        if self.from.is_none() {
+            self.fault("an address comes before the sender");
+        }
+        if self.to.contains(&address) {
+            self.fault(format!("{address} is named twice"));
+        }
+        match self.mischief() {
+            Some(MailMischief::Refuses(refused, answer)) if refused == address => {
+                self.say(answer).await
+            }
+            _ => {
+                self.to.push(address);
+                self.say("250 ok").await
+            }
+        }
     }
 
     /// Does mischief; whether the command is to be taken all the same.
@@ -309,7 +351,11 @@ impl Conversation<'_> {
     }
 
     async fn hello(&mut self, line: &str) -> io::Result<()> {
-        if line.split_whitespace().count() != 2 {
+        let words: Vec<_> = line.split_whitespace().collect();
+        // RFC 5321, 4.1.1.1: a name with a domain, else an address in brackets.
+        let is_name =
+            |name: &&&str| name.contains('.') && (name.starts_with('[') == name.ends_with(']'));
+        if words.len() != 2 || words.get(1).is_none_or(|word| !is_name(&word)) {
             self.fault(format!("this names nobody: {line}"));
         }
         let mut features = vec!["stand-in".to_owned(), "8BITMIME".into(), "SMTPUTF8".into()];
@@ -370,10 +416,7 @@ impl Conversation<'_> {
     }
 
     async fn data(&mut self) -> io::Result<()> {
-        if self.from.is_empty() || self.to.is_empty() {
-            self.fault("a mail came without an envelope");
-        }
-        self.say("354 go on").await?;
+        self.say("354 continue").await?;
         let mut data = Vec::new();
         loop {
             let Some(line) = self.raw_line().await? else {
@@ -385,17 +428,24 @@ impl Conversation<'_> {
             data.extend_from_slice(line.strip_prefix(b".").unwrap_or(&line));
             data.extend_from_slice(b"\r\n");
         }
+        let header = data.split(|byte| *byte == b'\n');
+        for line in header.take_while(|line| !line.trim_ascii().is_empty()) {
+            self.holds_letters(&String::from_utf8_lossy(line));
+        }
         if !self.goes_well(".").await? {
             return Ok(());
         }
         let mail = Mail {
-            from: std::mem::take(&mut self.from),
+            from: self.from.take().unwrap_or_default(),
             to: std::mem::take(&mut self.to),
             data,
             mechanism: self.mechanism.clone(),
             is_secure: self.is_secure,
         };
         self.state.mails.lock().unwrap().push(mail);
+        if let Some(MailMischief::AnswersLate(after)) = self.mischief() {
+            tokio::time::sleep(after).await;
+        }
         self.say("250 taken").await
     }
 }

@@ -85,6 +85,13 @@ impl PagerDuty {
         if event.has("client_url") {
             faults.web_address("'client_url'", event.get("client_url"));
         }
+        if event.has("images") {
+            for image in faults.list("'images'", event.get("images"), 100) {
+                let image = faults.object("an image", image, &["src", "href", "alt"]);
+                faults.web_address("an image's 'src'", image.get("src"));
+                faults.optional_text("an image's 'alt'", image.get("alt"), 1_024);
+            }
+        }
         if event.has("links") {
             for link in faults.list("'links'", event.get("links"), 100) {
                 let link = faults.object("a link", link, &["href", "text"]);

@@ -9,15 +9,19 @@ use super::{
 };
 use crate::receiver::Received;
 
+/// The id of the channel.
+const CHANNEL: &str = "C0123456789";
 /// The name that every message gets.
 const FIRST: &str = "1503435956.000247";
 
-const ARGUMENTS: [&str; 7] = [
+const ARGUMENTS: [&str; 9] = [
     "channel",
     "text",
     "blocks",
     "attachments",
     "thread_ts",
+    "reply_broadcast",
+    "ts",
     "unfurl_links",
     "unfurl_media",
 ];
@@ -29,11 +33,15 @@ pub struct Slack {
     pub token: String,
     /// The channel that the bot is in.
     pub channel: String,
+    /// How messages in threads are refused, where they are.
+    pub refuses_threads: Option<&'static str>,
 }
 
 impl Rules for Slack {
     fn judge(&mut self, request: &Received) -> Answer {
-        if (request.method.as_str(), request.path.as_str()) != ("POST", "/api/chat.postMessage") {
+        let is_update = request.path == "/api/chat.update";
+        let is_known = is_update || request.path == "/api/chat.postMessage";
+        if request.method != "POST" || !is_known {
             return no(
                 "unknown_method",
                 Faults(vec![format!("unknown {}", request.path)]),
@@ -56,11 +64,25 @@ impl Rules for Slack {
             return no("invalid_json", Faults(vec!["the body is not JSON".into()]));
         };
         let arguments = faults.object("the message", &message, &ARGUMENTS);
-        if arguments.get("channel").as_str() != Some(&self.channel) {
+        // An edit names the channel by its id, and the message.
+        let channel = if is_update { CHANNEL } else { &self.channel };
+        faults.unless(
+            !is_update || arguments.get("ts") == FIRST,
+            "ts is no message of the channel",
+        );
+        faults.unless(
+            !arguments.has("reply_broadcast") || arguments.has("thread_ts"),
+            "reply_broadcast without a thread",
+        );
+        if arguments.get("channel").as_str() != Some(channel) {
             faults.0.push("the channel does not exist".into());
             return no("channel_not_found", faults);
         }
         let thread = arguments.get("thread_ts");
+        if let (Some(error), false) = (self.refuses_threads, thread.is_null()) {
+            let said = json!({"ok": false, "error": error});
+            return Answer::aside(200, said.to_string());
+        }
         faults.unless(
             thread.is_null() || thread == FIRST,
             format!("thread_ts {thread} is no message of the channel"),
@@ -72,7 +94,7 @@ impl Rules for Slack {
         // Slack repeats the message, with every letter beyond ASCII as `\uXXXX`.
         let text = escaped(&message["text"].to_string());
         let answer = format!(
-            r#"{{"ok":true,"channel":"C0123456789","ts":"{FIRST}",
+            r#"{{"ok":true,"channel":"{CHANNEL}","ts":"{FIRST}",
                "message":{{"type":"message","text":{text}}}}}"#
         );
         Answer::taken(200, answer)

@@ -73,6 +73,11 @@ impl Answer {
         Self::new(status, body, Judgement::Aside)
     }
 
+    /// Whether the message was taken.
+    pub(super) fn is_taken(&self) -> bool {
+        matches!(self.judgement, Judgement::Taken)
+    }
+
     /// The same after a while.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {

@@ -2,6 +2,13 @@
 
 use std::error::Error;
 
+/// How a connection fails that ended before its last words were read.
+const CUT_OFF: [&str; 3] = [
+    "connection closed",
+    "broken pipe",
+    "connection reset by peer",
+];
+
 use bellwether_proto::{cause, json};
 use tonic_types::StatusExt;
 
@@ -86,13 +93,19 @@ fn reason(error: &(dyn Error + 'static)) -> String {
     if let Some(error) = cause::find::<rustls::Error>(error) {
         return cause::explain(error, "tls_ca");
     }
-    let told = cause::innermost(error).to_string();
-    if let Some(error) = cause::alert(&told) {
+    let text = cause::innermost(error).to_string();
+    if let Some(error) = cause::alert(&text) {
         return cause::explain(&error, "tls_ca");
     }
-    match told.split_once(" (os error ") {
+    // The words of the alert are lost where the connection was given up before they were read.
+    if CUT_OFF.iter().any(|it| text.to_lowercase().starts_with(it)) {
+        return "the service closed the connection; one that asks for a certificate of the client does so \
+                where none is shown (`tls_client_cert`)"
+            .to_owned();
+    }
+    match text.split_once(" (os error ") {
         Some((words, _number)) => words.to_lowercase(),
-        None => told,
+        None => text,
     }
 }
 

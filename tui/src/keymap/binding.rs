@@ -94,27 +94,27 @@ impl Keymap {
 
     /// A sentence of ours, with the first key of each action instead of `‹name›`.
     pub(crate) fn tell(&self, sentence: &str, places: &[ActionPlace]) -> String {
-        let mut told = String::with_capacity(sentence.len());
+        let mut message = String::with_capacity(sentence.len());
         let mut rest = sentence;
         while let Some((before, name, after)) = rest
             .split_once('‹')
             .and_then(|(before, tail)| Some((before, tail.split_once('›')?)))
             .map(|(before, (name, after))| (before, name, after))
         {
-            told += before;
+            message += before;
             let entry = ACTIONS.iter().find(|entry| entry.action.name() == name);
             let Some(entry) = entry else {
                 // A test holds our sentences to the list; what else stands so is left as it is.
-                told += name;
+                message += name;
                 rest = after;
                 continue;
             };
             let here = self.hint(entry, places);
             let key = here.or_else(|| self.hint(entry, &entry.places[0].around()));
-            told += &key.unwrap_or_else(|| format!("“{}” in the palette", entry.title));
+            message += &key.unwrap_or_else(|| format!("“{}” in the palette", entry.title));
             rest = after;
         }
-        told + rest
+        message + rest
     }
 
     /// What these keys mean on a screen; what belongs to the most particular place goes first.

@@ -138,7 +138,7 @@ fn check_place(entry: &Entry, place: Option<ActionPlace>, keys: &[Keys]) -> Vec<
     if let Some(place) = place.filter(|place| !reaches(place)) {
         let places: Vec<String> = entry.places.iter().map(|place| place.name()).collect();
         return vec![format!(
-            "it cannot be taken in `{}`, only in {}",
+            "it is not available in `{}`, only in {}",
             place.name(),
             places.join(", ")
         )];

@@ -104,57 +104,57 @@ actions! {
     Acknowledge ["a"] in EVENTS, OPERATE, 12 [LINES.several()]
         "ack": "Acknowledge";
     Unacknowledge ["A"] in EVENTS, OPERATE, 0 [LINES.several()]
-        "unack": "Take the acknowledgement back";
+        "unack": "Remove the acknowledgement";
     CloseEvent ["c"] in EVENTS, OPERATE, 14 [LINES.several()]
         "close": "Close";
     Suppress ["s"] in EVENTS, OPERATE, 16 [LINES.several()]
-        "suppress": "Suppress: goes on, notifies nobody";
+        "suppress": "Suppress: keep it open without notifications";
     Reopen ["u"] in EVENTS, OPERATE, 0 [LINES.several()]
-        "reopen": "Open again, or end suppression";
+        "reopen": "Reopen, or end suppression";
     Annotate ["w"] in EVENTS, OPERATE, 18 [LINES.several().text()]
         "note": "Write a note";
     Mine ["i"] in EVENTS, OPERATE, 19 [LINES.several()]
-        "mine": "I look after it, or no longer";
+        "mine": "Assign to me / unassign";
     Assign ["@"] in EVENTS, OPERATE, 0 [LINES.several().text()]
-        "assign": "Say who looks after it";
+        "assign": "Assign to a client";
     Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.all()]
-        "undo": "Take back what was acknowledged, assigned, suppressed, noted or enabled last";
+        "undo": "Undo the last acknowledge, assign, suppress, note or enable";
     Release ["r"] in PENDING, OPERATE, 12
-        "release": "Send it now, whatever holds it";
+        "release": "Send now, despite holds";
     AcknowledgeGroup ["a"] in GROUPS, OPERATE, 12
-        "ack": "Acknowledge all that is open of the group";
+        "ack": "Acknowledge all open members";
     CloseGroup ["c"] in GROUPS, OPERATE, 14
-        "close": "Close all that is open of the group";
+        "close": "Close all open members";
     SuppressGroup ["s"] in GROUPS, OPERATE, 16
-        "suppress": "Suppress all that is open of the group";
+        "suppress": "Suppress all open members";
     AcknowledgeAll ["<A-a>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-        "ack all": "Acknowledge all that the filter leaves, after a count";
+        "ack all": "Acknowledge all matches of the filter, after a count";
     CloseAll ["<A-c>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-        "close all": "Close all that the filter leaves, after a count";
+        "close all": "Close all matches of the filter, after a count";
     SuppressAll ["<A-s>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all()]
-        "suppress all": "Suppress all that the filter leaves, after a count";
+        "suppress all": "Suppress all matches of the filter, after a count";
     AnnotateAll ["<A-n>"] in &[ActionPlace::Events], OPERATE, 0 [LINES.all().text()]
-        "note all": "Write a note on all that the filter leaves, after a count";
+        "note all": "Write a note on all matches of the filter, after a count";
     Explain ["x"] in EVENTS, VIEW, 20
-        "explain": "Explain: which rules notified, and why or why not";
+        "explain": "Explain why each rule did or did not notify";
     Unfold ["o"] in &[ActionPlace::Event], Need::None, 0
-        "unfold": "Show in full, or fold, the rules that did not match";
+        "unfold": "Expand or collapse rules that did not match";
     Silence ["z"] in EVENTS, OPERATE, 0
         "silence": "Silence this event for two hours, after a count";
     TriggerFromEvent ["T"] in EVENTS, EDIT, 22
-        "trigger": "Make a trigger from this event";
+        "trigger": "Create a trigger from this event";
     Pause ["p"] in &[ActionPlace::Events], Need::None, 24 [LINES.all().silent()]
-        "pause": "Hold the list still, or follow again";
+        "pause": "Pause or resume live updates";
     GroupBy ["b"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 17 [LINES.screen()]
         "group by": "Count by host, name, severity, status or another field";
     ChooseView ["V"] in &[ActionPlace::Events, ActionPlace::EventGroups], VIEW, 0 [LINES.screen()]
         "view": "Choose a view of the events";
     NextView ["<Tab>"] in &[ActionPlace::Events], VIEW, 0 [LINES.screen()]
-        "next view": "All events, then each of the views";
+        "next view": "Next view";
     SaveView ["<A-v>"] in &[ActionPlace::Events, ActionPlace::EventGroups], OPERATE, 0
-        "save view": "Keep this list as a view that people share";
+        "save view": "Save this list as a shared view";
     OpenOnly ["o"] in &[ActionPlace::Events, ActionPlace::EventGroups], Need::None, 26 [LINES.all()]
-        "closed": "Show or leave out closed occurrences";
+        "closed": "Show or hide closed occurrences";
     New ["n"] in MAKING, EDIT, 12 [LINES.all()]
         "new": "Create a new one";
     Edit ["e"] in RESOURCES, EDIT, 14
@@ -162,43 +162,43 @@ actions! {
     EditText ["E"] in RESOURCES, EDIT, 30
         "as text": "Edit as text in $EDITOR";
     Duplicate ["D"] in RESOURCES, EDIT, 0
-        "duplicate": "Create a new one like this";
+        "duplicate": "Create a copy";
     Delete ["d"] in RESOURCES, EDIT, 28
         "delete": "Delete";
     TestDestination ["t"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination), ActionPlace::Report], OPERATE, 11
-        "test": "Send a test message and see what happens";
+        "test": "Send a test message and show the result";
     PauseDestination ["p"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination)], OPERATE, 26
-        "pause": "Pause the destination, or resume it and send what waits now";
+        "pause": "Pause or resume the destination";
     TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.text()]
         "with event": "Repeat with a stored event instead of the sample";
     TestTrigger ["t"] in &[ActionPlace::Many(Kind::Trigger), ActionPlace::One(Kind::Trigger)], OPERATE, 11
         "try": "Try on stored events of the last 24 h";
     TestMapping ["t"] in &[ActionPlace::Many(Kind::Mapping), ActionPlace::One(Kind::Mapping)], OPERATE, 11 [LINES.text()]
-        "test": "See what it makes of a document that is pasted; nothing is taken in";
+        "test": "Test on a pasted document, without creating events";
     TestWithDocument ["w"] in &[ActionPlace::Report], OPERATE, 12 [LINES.text()]
-        "with document": "Repeat with another document";
+        "with document": "Test another document";
     LongerTry ["+"] in &[ActionPlace::Report], OPERATE, 0
-        "longer": "Try a trigger on 7 days, 30 days, all that is stored, or 24 h again";
+        "longer": "Try on 7 days, 30 days, everything stored, or 24 h";
     PreviewRule ["p"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], VIEW, 16
         "preview": "Preview the message for each destination";
     Toggle ["o"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], EDIT, 11
         "on/off": "Enable or disable the rule";
     NextState ["<Tab>"] in &[ActionPlace::Deliveries], Need::None, 11 [LINES.all()]
-        "tab": "All deliveries, those that wait, dead ones, delivered ones";
+        "tab": "Next tab: all, waiting, dead, delivered";
     SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
-        "send again": "Send again, or make the next attempt now";
+        "send again": "Resend, or attempt now";
     CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
-        "cancel": "Cancel a delivery that has not ended";
+        "cancel": "Cancel a delivery in progress";
     SendAllAgain ["A"] in &[ActionPlace::Deliveries], OPERATE, 16 [LINES.all()]
-        "all again": "Send all again that the filter leaves, after a count";
+        "all again": "Resend all matches of the filter, after a count";
     CancelAll ["C"] in &[ActionPlace::Deliveries], OPERATE, 0 [LINES.all()]
-        "cancel all": "Cancel all that the filter leaves, after a count";
+        "cancel all": "Cancel all matches of the filter, after a count";
     Obligations ["O"] in ANYWHERE, VIEW, 0
-        "unresolved": "What is not yet resolved: who has yet to hear of the end";
+        "unresolved": "Outstanding resolutions: receivers not yet notified of the closing";
     History ["H"] in ANYWHERE, OPERATE, 0
-        "history": "Who changed this, when and how; where nothing is selected, everything";
+        "history": "Audit history of this resource, or of everything";
     Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Need::Write(Role::Admin), 14
-        "revoke": "Revoke the client's key at once";
+        "revoke": "Revoke the client's key";
     NextTab ["<Tab>"] in &[ActionPlace::Event], Need::None, 11
         "next tab": "Next tab: details, notes and history, explain";
     LongerCharts ["t"] in &[ActionPlace::Overview], Need::None, 12 [LINES.screen()]
@@ -208,23 +208,23 @@ actions! {
     Filter ["/"] in &[ActionPlace::List], Need::None, 13 [LINES.all().text()]
         "filter": "Filter the list";
     MapRight ["<Tab>"] in MAP, Need::None, 11 [LINES.screen()]
-        "across": "To what it feeds, round from the right to the left";
+        "across": "To the column on the right";
     MapLeft ["<S-Tab>"] in MAP, Need::None, 0 [LINES.screen()]
-        "back across": "To what feeds it, round from the left to the right";
+        "back across": "To the column on the left";
     MapAround ["f"] in MAP, Need::None, 12
-        "only around": "Show only what touches this";
+        "only around": "Show only related resources";
     Search ["/"] in &[ActionPlace::Document], Need::None, 34 [LINES.text()]
         "search": "Search the text";
     NextMatch ["n"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
-        "next match": "To the next line that holds what was searched";
+        "next match": "Next match";
     MatchBefore ["N"] in &[ActionPlace::Document], Need::None, 0 [LINES.screen()]
-        "match before": "To the line before that holds what was searched";
+        "match before": "To the match above";
     Mark ["<Space>"] in &[ActionPlace::Events, ActionPlace::Deliveries], Need::None, 36 [LINES.several().silent()]
-        "mark": "Mark, to act on several at once";
+        "mark": "Mark, to act on several";
     MarkAll ["*"] in &[ActionPlace::Events, ActionPlace::Deliveries], Need::None, 0 [LINES.all().silent()]
-        "mark all": "Mark all that are loaded, or none";
+        "mark all": "Mark all loaded rows, or none";
     Sort ["S"] in &[ActionPlace::List], Need::None, 38 [LINES.all()]
-        "sort": "Sort by the next column, or the other way";
+        "sort": "Sort by the next column, or reverse";
     Copy ["y"] in &[ActionPlace::List, ActionPlace::Document], Need::None, 50 [LINES.silent()]
         "copy": "Copy the id or name";
     CopyAs ["Y"] in &[ActionPlace::List, ActionPlace::Document], Need::None, 0 [LINES.screen()]
@@ -232,13 +232,13 @@ actions! {
     Palette [":"] in ANYWHERE, Need::None, 60 [LINES.screen()]
         "palette": "Find a screen, an object or an action";
     Help ["?", "<F1>"] in EVERYWHERE, Need::None, 61
-        "help": "Show what can be done here";
+        "help": "Show the actions of this screen";
     Back ["<Esc>", "h", "<Left>", "<Backspace>"] in ANYWHERE, Need::None, 58
-        "back": "Back: first out of marks and filter, then to where you came from";
+        "back": "Back: clear marks and filter first, then leave the screen";
     PageBefore ["["] in ANYWHERE, Need::None, 0
-        "page before": "To the page before, as it was left";
+        "page before": "To the page visited before";
     Forward ["]"] in ANYWHERE, Need::None, 0
-        "forward": "Forward again, as it was left";
+        "forward": "To the page visited after";
     GoOverview ["1"] in ANYWHERE, Need::None, 0
         "overview": "Go to Overview";
     GoEvents ["2"] in ANYWHERE, Need::None, 0
@@ -254,7 +254,7 @@ actions! {
     GoClients ["7"] in ANYWHERE, Need::None, 0
         "clients": "Go to Clients";
     GoMap ["8"] in ANYWHERE, Need::None, 0
-        "map": "Go to Map: who feeds whom, and what is unused";
+        "map": "Go to Map: triggers, rules and destinations, with unused ones";
     GoReference ["9"] in ANYWHERE, Need::None, 0
         "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
     GoSilences ["0"] in ANYWHERE, Need::None, 0
@@ -264,13 +264,13 @@ actions! {
     GoInhibitions ["<A-9>"] in ANYWHERE, Need::None, 0
         "inhibitions": "Go to Inhibitions";
     GoMappings ["<A-8>"] in ANYWHERE, Need::None, 0
-        "mappings": "Go to Mappings: what becomes of the webhooks of any service";
+        "mappings": "Go to Mappings: events from the webhooks of any service";
     GoGroups ["<A-7>"] in ANYWHERE, Need::None, 0
-        "groups": "Go to Groups: events that go out in one message";
+        "groups": "Go to Groups: events that share one message";
     GoPending ["<A-6>"] in ANYWHERE, Need::None, 0
-        "pending": "Go to Pending: who is notified next, and what holds it";
+        "pending": "Go to Pending: held notifications";
     GoViews ["<A-5>"] in ANYWHERE, Need::None, 0
-        "views": "Go to Views: ready ways to look at the events";
+        "views": "Go to Views: stored lists of events";
     GoCriticals ["!"] in ANYWHERE, Need::None, 0
         "criticals": "Go to the open critical events";
     Up ["k", "<Up>"] in MOVING, Need::None, 0 [LINES.screen()]
@@ -280,21 +280,21 @@ actions! {
     Top ["g", "<Home>"] in MOVING, Need::None, 0 [LINES.screen()]
         "top": "To the top";
     Bottom ["G", "<End>"] in MOVING, Need::None, 0 [LINES.screen()]
-        "bottom": "To the bottom; reads more when there is more";
+        "bottom": "To the bottom; loads more";
     PageUp ["<PageUp>", "<C-b>", "<C-u>"] in MOVING, Need::None, 0 [LINES.screen()]
         "page up": "A page up";
     PageDown ["<PageDown>", "<C-f>", "<C-d>"] in MOVING, Need::None, 0 [LINES.screen()]
         "page down": "A page down";
     RetryNow ["R"] in ANYWHERE, Need::None, 0
-        "refresh": "Connect now, or read this screen afresh";
+        "refresh": "Reconnect, or reload this screen";
     Suspend ["<C-z>"] in EVERYWHERE, Need::None, 0 [LINES.screen()]
         "suspend": "Back to the shell; `fg` returns";
     ToggleMouse ["M"] in ANYWHERE, Need::None, 0 [LINES.screen()]
-        "mouse": "Take the mouse, or leave it to the terminal to select text";
+        "mouse": "Capture or release the mouse";
     ToggleAges ["Z"] in ANYWHERE, Need::None, 0 [LINES.screen()]
-        "ages": "Show in lists how long ago moments are, or the time";
+        "ages": "Show ages or times in lists";
     ToggleSplit ["|"] in &[ActionPlace::List], Need::None, 0 [LINES.screen()]
-        "split": "Show what is selected beside the list, or the list alone";
+        "split": "Show or hide the selected item beside the list";
     Quit ["q", "<C-c>"] in EVERYWHERE, Need::None, 62 [LINES.silent()]
         "quit": "Quit";
     FormNext ["<Tab>"] in FORM, Need::None, 9 [LINES.screen()]
@@ -302,25 +302,25 @@ actions! {
     FormPrevious ["<S-Tab>"] in FORM, Need::None, 0 [LINES.screen()]
         "previous": "To the field before";
     FormLeave ["<Esc>"] in FORM, Need::None, 63
-        "leave": "Leave the form; asks first when something was typed";
+        "leave": "Leave the form; asks before discarding changes";
     FormSave ["<C-s>"] in FORM, EDIT, 10
         "save": "Save";
     FormTest ["<C-t>"] in FORM, VIEW, 11
-        "test": "Test, try or preview what stands here, unsaved";
+        "test": "Test, try or preview the unsaved form";
     FormText ["<C-e>"] in FORM, Need::None, 14
-        "as text": "Go on as text in $EDITOR";
+        "as text": "Edit as text in $EDITOR";
     FormAddClause ["<C-n>"] in FORM, Need::None, 16 [LINES.screen()]
-        "add part": "Add a part to the condition, after this one";
+        "add part": "Add a condition after this one";
     FormRemoveClause ["<C-x>"] in FORM, Need::None, 18 [LINES.screen()]
-        "remove part": "Remove this part of the condition";
+        "remove part": "Remove this condition";
     FormNegateClause ["<C-l>"] in FORM, Need::None, 0 [LINES.screen()]
-        "not": "Have the opposite hold of this part";
+        "not": "Negate this condition";
     FormNestClause ["<A-i>"] in FORM, Need::None, 0 [LINES.screen()]
-        "in": "Join this part with the one before, in a group";
+        "in": "Group with the previous condition";
     FormUnnestClause ["<A-o>"] in FORM, Need::None, 0 [LINES.screen()]
-        "out": "Take this part out of its group";
+        "out": "Move out of its group";
     FormReveal ["<C-r>"] in FORM, Need::None, 22
-        "reveal": "Show or hide what was typed as a secret";
+        "reveal": "Show or hide typed secrets";
     FormReference ["<C-o>"] in FORM, Need::None, 24
-        "reference": "Read the reference on this field";
+        "reference": "Open the reference for this field";
 }

@@ -133,20 +133,17 @@ fn keys_that_cannot_be_used_are_told_with_what_would_be_right() {
         ),
         (setting(None, "copy", &["ctrl-i"]), "send `ctrl-i` as `tab`"),
         (setting(None, "copy", &["q"]), "`q` is also `quit`"),
-        (
-            setting(None, "copy", &["g c"]),
-            "because `g` alone is `top`",
-        ),
+        (setting(None, "copy", &["g c"]), "because `g` is `top`"),
         (setting(None, "copy", &["ctrl-c"]), "always quits"),
         (setting(None, "form_save", &["s"]), "types or edits text"),
         (setting(None, "quit", &[]), "there must be a key"),
         (setting(None, "help", &["?"]), "there is none in form"),
     ];
     for (setting, says) in cases {
-        let told = problems(std::slice::from_ref(&setting));
+        let message = problems(std::slice::from_ref(&setting));
         let at = format!("line of {}: keys.", setting.action);
-        assert!(told.starts_with(&at), "{told}");
-        assert!(told.contains(says), "{setting:?}: {told}");
+        assert!(message.starts_with(&at), "{message}");
+        assert!(message.contains(says), "{setting:?}: {message}");
     }
 }
 
@@ -158,11 +155,11 @@ fn all_that_is_wrong_is_told_at_once_and_each_thing_once() {
         setting(None, "forward", &["W"]),
         setting(None, "retry_now", &["W"]),
     ];
-    let told = problems(&settings);
-    assert_eq!(told.lines().count(), 3, "{told}");
+    let message = problems(&settings);
+    assert_eq!(message.lines().count(), 3, "{message}");
     assert!(
-        told.contains("`W` is also `forward` (line of forward)"),
-        "{told}"
+        message.contains("`W` is also `forward` (line of forward)"),
+        "{message}"
     );
 }
 
@@ -173,9 +170,9 @@ fn the_table_of_keys_in_the_documentation_is_the_list() {
     if std::env::var_os("BELLWETHER_UPDATE_KEYS").is_some() {
         std::fs::write(path, &truth).unwrap();
     }
-    let told = std::fs::read_to_string(path).unwrap();
+    let message = std::fs::read_to_string(path).unwrap();
     assert!(
-        told == truth,
+        message == truth,
         "{path} is behind the list of actions; `just keys` writes it"
     );
 }
@@ -186,7 +183,13 @@ fn the_table_of_keys_tells_what_was_set() {
         setting(None, "top", &["g g"]),
         setting(Some("events"), "mark", &["m"]),
     ];
-    let told = Keymap::new(&settings).unwrap().reference();
-    assert!(told.contains("| `g g` | To the top | `top` |"), "{told}");
-    assert!(told.contains("| `space` `m` (events) | Mark"), "{told}");
+    let message = Keymap::new(&settings).unwrap().reference();
+    assert!(
+        message.contains("| `g g` | To the top | `top` |"),
+        "{message}"
+    );
+    assert!(
+        message.contains("| `space` `m` (events) | Mark"),
+        "{message}"
+    );
 }

@@ -104,7 +104,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(document),
     empty: "No calendars yet.\n\nA calendar names spans of local time, as office hours or the night of \
-        a patch.\n‹new› makes one; the topic «calendars» of the reference has examples.",
+        a patch.\n‹new› creates one; the topic «calendars» of the reference has examples.",
     beside: &[],
 };
 

@@ -35,7 +35,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             cell
         })
         .falling(|it| Key::Number(it.moment("lastUsedTime").unwrap_or_default())),
-        Column::new("Made", 16, 1, 1, |around, it: &Object| {
+        Column::new("Created", 16, 1, 1, |around, it: &Object| {
             Cell::moment(around, it.moment("createTime"))
         })
         .falling(|it| Key::Number(it.moment("createTime").unwrap_or_default())),
@@ -59,17 +59,17 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "requestsPerSecond",
             "Calls a second",
             FieldKind::Number(0, 1_000_000),
-            "More are refused with the time to wait. Empty means as many as it likes.",
+            "Requests above it are rejected with a retry time. Empty means no limit.",
         ),
         FieldSpec::new(
             "eventsPerSecond",
             "Events a second",
             FieldKind::Number(0, 10_000_000),
-            "More are refused with the time to wait. Empty means as many as it likes.",
+            "Requests above it are rejected with a retry time. Empty means no limit.",
         ),
     ],
     document: None,
-    empty: "No clients.\n\n‹new› makes one and shows its key once.\n\nFor example: name `prometheus`, role `ingest`, to send events and nothing else.",
+    empty: "No clients.\n\n‹new› creates one and shows its key once.\n\nFor example: name `prometheus`, role `ingest`, to send events and nothing else.",
     beside: &[],
 };
 

@@ -1,5 +1,6 @@
 //! Destinations: named places a message can be sent to.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
@@ -23,6 +24,12 @@ const TYPES: &[&str] = &[
     "event",
 ];
 const METHODS: &[&str] = &["POST", "PUT", "PATCH", "DELETE"];
+const PRIORITIES: &[(&str, &str)] = &[
+    ("normal", ""),
+    ("by severity", "SEVERITY"),
+    ("high", "HIGH"),
+    ("low", "LOW"),
+];
 const SEVERITIES: &[(&str, &str)] = &[
     ("info", "SEVERITY_INFO"),
     ("debug", "SEVERITY_DEBUG"),
@@ -98,12 +105,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.email.to",
             "To",
             FieldKind::Text,
-            "Addresses, parted by commas; at most 20 with the copies.").needed().only("email"),
+            "ops@example.com or Ops <ops@example.com>, separated by commas; up to 20 including copies.").needed().only("email"),
         FieldSpec::new(
             "type.email.cc",
             "Copies to",
             FieldKind::Text,
-            "Addresses that get a copy, parted by commas.").only("email"),
+            "Addresses that get a copy, separated by commas.").only("email"),
         FieldSpec::new(
             "type.email.subject",
             "Subject",
@@ -125,6 +132,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Secret,
             "A bot token.").needed().only("slack"),
         FieldSpec::new(
+            "type.slack.blocks",
+            "Blocks",
+            FieldKind::Lines,
+            "A template for a JSON list of Block Kit blocks. Empty means the default ones.").only("slack"),
+        FieldSpec::new(
+            "type.slack.updateFirst",
+            "Edit the first",
+            FieldKind::Toggle,
+            "Edit the first message as well when something changed.").only("slack"),
+        FieldSpec::new(
+            "type.slack.broadcastReplies",
+            "Broadcast",
+            FieldKind::Toggle,
+            "Show replies in the thread in the channel as well.").only("slack"),
+        FieldSpec::new(
             "type.msteams.url",
             "URL",
             FieldKind::Secret,
@@ -134,6 +156,36 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "Routing key",
             FieldKind::Secret,
             "The integration key of the service.").needed().only("pagerduty"),
+        FieldSpec::new(
+            "type.pagerduty.class",
+            "Class",
+            FieldKind::Text,
+            "A template. Empty means the event's type.").only("pagerduty"),
+        FieldSpec::new(
+            "type.pagerduty.component",
+            "Component",
+            FieldKind::Text,
+            "A template. Empty means the event's name.").only("pagerduty"),
+        FieldSpec::new(
+            "type.pagerduty.group",
+            "Group",
+            FieldKind::Text,
+            "A template. Empty means the tenant.").only("pagerduty"),
+        FieldSpec::new(
+            "type.pagerduty.customDetails",
+            "Details",
+            FieldKind::Lines,
+            "A template for a JSON object. Empty means all details of the event.").only("pagerduty"),
+        FieldSpec::new(
+            "type.pagerduty.links",
+            "Links",
+            FieldKind::Lines,
+            "A template for a JSON list of {\"href\", \"text\"}, after the link to the event.").only("pagerduty"),
+        FieldSpec::new(
+            "type.pagerduty.images",
+            "Images",
+            FieldKind::Lines,
+            "A template for a JSON list of {\"src\", \"href\", \"alt\"}.").only("pagerduty"),
         FieldSpec::new(
             "type.servicenow.instanceUrl",
             "Instance URL",
@@ -182,9 +234,40 @@ pub(super) const SPEC: KindSpec = KindSpec {
         DESCRIPTION,
         TAGS,
         FieldSpec::section(
+            "#mail",
+            "Sender and headers",
+            "Sender, reply address, blind copies, and headers for mail clients.",
+        )
+        .only("email"),
+        FieldSpec::new(
+            "type.email.from",
+            "From",
+            FieldKind::Text,
+            "The sender address. Empty: the one in the settings (smtp.from).").only("email"),
+        FieldSpec::new(
+            "type.email.replyTo",
+            "Reply to",
+            FieldKind::Text,
+            "Addresses for replies, separated by commas. Empty: the sender.").only("email"),
+        FieldSpec::new(
+            "type.email.bcc",
+            "Blind copies to",
+            FieldKind::Text,
+            "Addresses that get a blind copy, separated by commas.").only("email"),
+        FieldSpec::new(
+            "type.email.listId",
+            "List id",
+            FieldKind::Text,
+            "The header List-Id, for filters of mail clients: alerts.example.com.").only("email"),
+        FieldSpec::new(
+            "type.email.priority",
+            "Priority",
+            FieldKind::Word(PRIORITIES),
+            "By severity: high while an event of severity error or critical is open.").only("email"),
+        FieldSpec::section(
             "#sign",
-            "Who sends",
-            "How the receiver knows who sends: a signature, or one of basic, bearer and OAuth 2.",
+            "Authentication",
+            "A signature, or one of basic, bearer and OAuth 2.",
         )
         .only("webhook"),
         FieldSpec::new(
@@ -226,11 +309,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.auth.oauth2.scope",
             "OAuth2 scope",
             FieldKind::Text,
-            "OAuth 2: what the token is to be good for, words parted by spaces.").only("webhook"),
+            "OAuth 2 scopes, separated by spaces.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.oauth2.audience",
+            "OAuth2 API",
+            FieldKind::Text,
+            "OAuth 2: the API that the token is for, where the server asks for it.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.oauth2.params",
+            "OAuth2 params",
+            FieldKind::Pairs,
+            "OAuth 2: further parameters of the token request, a line `name: value` for each.").only("webhook"),
         FieldSpec::section(
             "#closings",
-            "Closings elsewhere",
-            "For receivers that hear of an end at another address, or in another way.",
+            "When the event closes",
+            "For receivers that expect closings at another address or in another form.",
         )
         .only("webhook"),
         FieldSpec::new(
@@ -250,8 +343,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "A template for the body of closings. Empty: the standard document.").only("webhook"),
         FieldSpec::section(
             "#answers",
-            "Values and answers",
-            "Variables of its own, compression, and which answers take the message.",
+            "Value maps and accepted responses",
+            "Template variables, compression, and which responses count as accepted.",
         )
         .only("webhook"),
         FieldSpec::new(
@@ -286,9 +379,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "How long an attempt may take, 1s to 30s. Empty means 15s."),
         FieldSpec::new(
         "delivery.maxInFlight",
-        "At once",
+        "Concurrency",
         FieldKind::Number(0, 64),
-        "Attempts under way at once, 1 to 64. Empty means 8."),
+        "Concurrent attempts, 1 to 64. Empty means 8."),
         FieldSpec::new(
         "delivery.maxPerMinute",
         "Per minute",
@@ -317,7 +410,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(document),
     empty: "No destinations yet.\n\nA destination is where messages go: a webhook, a mail address.\n\
-        ‹new› makes one, and in its form ‹form_test› tests it before it is saved.\n\n\
+        ‹new› creates one, and in its form ‹form_test› tests it before it is saved.\n\n\
         For example: name `on-call`, type webhook, URL `https://hooks.example.com/on-call`.",
     beside: &[Kind::Rule],
 };
@@ -339,6 +432,21 @@ fn target(destination: &Object) -> &str {
         "servicenow" => destination.text("type.servicenow.instanceUrl"),
         "event" => destination.text("type.event.nameTemplate"),
         _ => "",
+    }
+}
+
+/// The addresses that the mail server refuses.
+fn refused(into: &mut Document, around: &dyn Around, destination: &Object) {
+    let refused = destination.at("health.refusedRecipients");
+    let refused = refused.and_then(Value::as_array).into_iter().flatten();
+    for recipient in refused {
+        let text = |field: &str| recipient[field].as_str().unwrap_or_default();
+        let since: Option<Timestamp> = text("since").parse().ok();
+        let since = since.map_or_else(String::new, |since| {
+            format!(" (since {})", around.moment(since.as_millisecond()))
+        });
+        let words = format!("{}: {}{since}", text("address"), text("answer"));
+        into.field("refused", Token::Bad, &words);
     }
 }
 
@@ -406,6 +514,7 @@ fn document(into: &mut Document, around: &dyn Around, destination: &Object) {
     if !last_error.is_empty() {
         into.field("last error", Token::Bad, last_error);
     }
+    refused(into, around, destination);
     evidence(into, around, destination);
     if health != HealthState::Healthy || shared::recent_count(destination) == 0 {
         let words =

@@ -139,5 +139,5 @@ pub(super) const TAGS: FieldSpec = FieldSpec::new(
     "tags",
     "Tags",
     FieldKind::Words,
-    "Labels for finding it again, parted by commas.",
+    "Labels to find it by, separated by commas.",
 );

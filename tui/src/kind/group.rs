@@ -62,7 +62,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     },
     fields: &[],
     document: Some(document),
-    empty: "No groups yet.\n\nA rule with «Group by» tells of several events in one message: a thread for each \
+    empty: "No groups yet.\n\nA rule with «Group by» sends one message for several events: a thread for each \
         group of\nequal fields. They are here with what is open of them.\n\n\
         For example: in the form of a rule (‹go_rules›) «Group by» `host`.",
     beside: &[],
@@ -108,7 +108,7 @@ fn document(into: &mut Document, around: &dyn Around, group: &Object) {
     into.link("rule", rule, go);
     let (token, word) = state(group);
     let messages = count(group, "messageCount");
-    let told = format!(
+    let words = format!(
         "  {} open, {} joined, {messages} {}",
         count(group, "openCount"),
         count(group, "memberCount"),
@@ -117,7 +117,7 @@ fn document(into: &mut Document, around: &dyn Around, group: &Object) {
     into.line(vec![
         label("state"),
         span(token, word),
-        span(Token::Text, &told),
+        span(Token::Text, &words),
     ]);
     for (label, path) in [
         ("first message", "createTime"),
@@ -129,7 +129,7 @@ fn document(into: &mut Document, around: &dyn Around, group: &Object) {
             into.field(label, Token::Text, &around.moment_in_full(ms));
         }
     }
-    into.heading("Who hears of it");
+    into.heading("Notified");
     for name in group.texts("destinationNames") {
         let go = Link::Go(Route::Object(Kind::Destination, name.to_owned()));
         into.linked(vec![span(Token::Link, name)], go);

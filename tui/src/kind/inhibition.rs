@@ -95,7 +95,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(document),
     empty: "No inhibitions yet.\n\nAn inhibition holds messages about effects while their cause is \
-        open: of disks and\nservices while their host is down. ‹new› makes one.\n\n\
+        open: of disks and\nservices while their host is down. ‹new› creates one.\n\n\
         For example: while open `name=host-down`, holds `name!=host-down`, equal field `host`.",
     beside: &[],
 };

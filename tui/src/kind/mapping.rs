@@ -96,7 +96,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "event.severity.from",
             "Severity from",
             FieldKind::Text,
-            "The path of a word or number that says how bad it is, as data.level.",
+            "The path of the severity, a word or number, such as data.level.",
         ),
         FieldSpec::new(
             "event.severity.map",
@@ -120,7 +120,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "event.acknowledged",
             "Acknowledged",
             FieldKind::Clause,
-            "When somebody looks after it. Empty: that stays as it is.",
+            "When it is acknowledged. Empty: leave as it is.",
         ),
         FieldSpec::new(
             "each",
@@ -130,9 +130,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         ),
         FieldSpec::new(
             "drop",
-            "Passed over",
+            "Ignored",
             FieldKind::Clause,
-            "What nothing becomes of, as `item.test equals true`.",
+            "Items to ignore, such as `item.test equals true`.",
         ),
         FieldSpec::new(
             "signature.scheme",
@@ -151,7 +151,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(document),
     empty: "No mappings yet.\n\nA mapping makes events of the webhooks of any service: its templates say what \
-        the name,\nthe host and the line for people are. ‹new› makes one, and in its form ‹form_test› shows \
+        the name,\nthe host and the line for people are. ‹new› creates one, and in its form ‹form_test› shows \
         what\nit makes of a document before it is saved. The topic «mappings» of the reference has examples.",
     beside: &[],
 };
@@ -177,7 +177,7 @@ fn document(into: &mut Document, around: &dyn Around, mapping: &Object) {
         into.field("passed over", Token::Text, &dropped);
     }
     shared::times(into, around, mapping);
-    let words = "‹test_mapping› shows what it makes of a document; nothing is taken in";
+    let words = "‹test_mapping› shows the resulting events without creating them";
     into.text(Token::Dim, 0, &around.tell(words));
     into.heading("The event");
     let event = mapping.at("event").and_then(serde_json::Value::as_object);

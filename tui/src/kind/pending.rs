@@ -43,9 +43,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .falling(|it| Key::Number(severity(it) as i64)),
         Column::new("Event", 18, 3, 0, |_, it: &Object| {
-            Cell::new(Token::Text, told(it))
+            Cell::new(Token::Text, answer(it))
         })
-        .by(|it| Key::Text(told(it))),
+        .by(|it| Key::Text(answer(it))),
         Column::new("Rule", 12, 1, 1, |_, it: &Object| {
             Cell::new(Token::Text, it.text("ruleName"))
         })
@@ -67,7 +67,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     fields: &[],
     document: Some(document),
     empty: "Nothing waits.\n\nWhat a silence, an inhibition, a calendar, a delay, a group or a budget holds back is here, \
-        in the order\nin which it is decided anew: who is notified next.",
+        in the order\nin which it is evaluated next.",
     beside: &[],
 };
 
@@ -84,7 +84,7 @@ fn what(pending: &Object) -> &str {
 }
 
 /// The same; of a digest how many messages there are.
-fn told(pending: &Object) -> String {
+fn answer(pending: &Object) -> String {
     match pending.number("messageCount") {
         Some(count) if count > 1 => format!("{count} messages: {}", what(pending)),
         _ => what(pending).to_owned(),
@@ -145,7 +145,7 @@ fn document(into: &mut Document, around: &dyn Around, pending: &Object) {
     into.linked(
         vec![
             span(severity.into(), &format!("{} ", severity.word())),
-            span(Token::Link, &told(pending)),
+            span(Token::Link, &answer(pending)),
         ],
         occurrence,
     );
@@ -162,7 +162,7 @@ fn document(into: &mut Document, around: &dyn Around, pending: &Object) {
     };
     into.field("what waits", Token::Text, word);
     let due = match pending.text("deliveryId") {
-        "" => "decided anew",
+        "" => "evaluated",
         _ => "goes",
     };
     for (label, path) in [("since", "since"), (due, "dueTime")] {
@@ -173,9 +173,9 @@ fn document(into: &mut Document, around: &dyn Around, pending: &Object) {
     for hold in holds(pending) {
         into.field("held", Token::Warning, &held(around, &hold));
     }
-    let words = "‹release› sends it now, whatever holds it";
+    let words = "‹release› sends it now, despite holds";
     into.text(Token::Dim, 0, &around.tell(words));
-    into.heading("Who would hear of it");
+    into.heading("Would be notified");
     for name in pending.texts("destinationNames") {
         let go = Link::Go(Route::Object(Kind::Destination, name.to_owned()));
         into.linked(vec![span(Token::Link, name)], go);

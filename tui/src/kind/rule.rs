@@ -90,7 +90,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "shadow",
             "Shadow",
             FieldKind::Toggle,
-            "Only record what it would send: nobody hears of anything, and nobody is owed anything.",
+            "Dry run: records what would be sent, sends nothing.",
         ),
         DESCRIPTION,
         TAGS,
@@ -115,13 +115,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "delay",
             "Delay",
             FieldKind::Text,
-            "How long an event must go on matching before anybody hears of it, as 300s. Empty: not at all.",
+            "How long an event must match before its first notification, such as 300s. Empty: no delay.",
         ),
         FieldSpec::new(
             "autoPause",
             "Auto-pause",
             FieldKind::Text,
-            "How long it waits where the event mostly closes by itself, as 180s. Empty: not at all.",
+            "How long to wait where the event usually closes without action, such as 180s. Empty: no wait.",
         ),
         FieldSpec::new(
             "activeCalendarName",
@@ -199,7 +199,7 @@ fn document(into: &mut Document, around: &dyn Around, rule: &Object) {
         count => into.field(
             "recorded",
             Token::Text,
-            &format!("{count} in 24 h, sent to nobody"),
+            &format!("{count} in 24 h, none sent"),
         ),
     }
     if let Some(last) = rule.moment("lastNotificationTime") {
@@ -239,7 +239,7 @@ fn timing(rule: &Object) -> Option<String> {
     };
     let pause = match rule.text("autoPause") {
         "" => None,
-        pause => Some(format!("{pause} where it mostly closes by itself")),
+        pause => Some(format!("{pause} where it usually closes without action")),
     };
     let parts = calendar.into_iter().chain(delay).chain(pause);
     let parts: Vec<_> = parts.chain(grouping(rule)).chain(flapping(rule)).collect();
@@ -272,8 +272,8 @@ fn joined(into: &mut Document, around: &dyn Around, rule: &Object) {
     into.heading("When any of these triggers matches");
     let triggers = rule.texts("triggerNames");
     if triggers.len() == 0 {
-        let told = around.tell("none: it never notifies; ‹edit› adds one");
-        into.text(Token::Warning, 0, &told);
+        let words = around.tell("none: it never notifies; ‹edit› adds one");
+        into.text(Token::Warning, 0, &words);
     }
     for name in triggers {
         let query = around.object(Kind::Trigger, name).map(trigger::query);
@@ -287,8 +287,8 @@ fn joined(into: &mut Document, around: &dyn Around, rule: &Object) {
     into.heading("All of these destinations are notified");
     let destinations = rule.texts("destinationNames");
     if destinations.len() == 0 {
-        let told = around.tell("none: it notifies nobody; ‹edit› adds one");
-        into.text(Token::Warning, 0, &told);
+        let words = around.tell("none, so it notifies no one; ‹edit› adds one");
+        into.text(Token::Warning, 0, &words);
     }
     for name in destinations {
         let mut line = vec![span(Token::Link, name)];

@@ -34,7 +34,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "comments",
         "coveredCount",
         "pendingCount",
-        "sparedCount",
+        "skippedCount",
         "eventId",
         "createTime",
         "updateTime",
@@ -79,7 +79,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "reason",
             "Reason",
             FieldKind::Text,
-            "Why there is quiet. Whoever asks why nobody was notified reads it.",
+            "The reason, shown to anyone who asks why there was no notification.",
         )
         .needed(),
         FieldSpec::new(
@@ -116,19 +116,19 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "flexible.startTime",
             "Begins from",
             FieldKind::Moment,
-            "From when on it may begin by itself, when it first covers something. Empty: now.",
+            "From when it may start with the first event it covers. Empty: now.",
         ),
         FieldSpec::new(
             "flexible.endTime",
             "Begins until",
             FieldKind::Moment,
-            "Until when it may begin by itself, instead of from and until.",
+            "Until when it may start with an event, in place of from and until.",
         ),
         FieldSpec::new(
             "flexible.duration",
             "Lasts",
             FieldKind::Text,
-            "How long it lasts when it begins by itself, as 7200s.",
+            "How long it lasts once it has started with an event, such as 7200s.",
         ),
         FieldSpec::new(
             "expireWhenIdle",
@@ -147,7 +147,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(document),
     empty: "No silences yet.\n\nA silence holds back what rules would send of the events it covers, \
-        for a while.\n‹new› makes one; ‹silence› on an event makes one of it for two hours.\n\n\
+        for a while.\n‹new› creates one; ‹silence› on an event makes one of it for two hours.\n\n\
         For example: reason `patching`, filter `host=db-*`, until the end of the work.",
     beside: &[Kind::Rule],
 };
@@ -186,7 +186,7 @@ fn document(into: &mut Document, around: &dyn Around, silence: &Object) {
     for (name, path) in [
         ("open events", "coveredCount"),
         ("held", "pendingCount"),
-        ("spared", "sparedCount"),
+        ("skipped", "skippedCount"),
     ] {
         into.field(name, Token::Text, &count(silence, path).to_string());
     }
@@ -195,7 +195,7 @@ fn document(into: &mut Document, around: &dyn Around, silence: &Object) {
             around.moment_in_full(end),
             silence.text("flexible.duration"),
         );
-        let words = format!("by itself until {until}, for {lasts} from its first event");
+        let words = format!("starts with an event until {until}, for {lasts}");
         into.field("flexible", Token::Text, &words);
     }
     for (name, path) in [

@@ -50,7 +50,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(document),
     empty: "No triggers yet.\n\nA trigger says which events matter, as `severity >= error`.\n\
-        ‹new› makes one; ‹trigger_from_event› on an event makes one from it.\n\n\
+        ‹new› creates one; ‹trigger_from_event› on an event makes one from it.\n\n\
         For example: name `databases`, query `severity>=error host=db-*`.",
     beside: &[Kind::Rule],
 };

@@ -49,7 +49,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "filter",
             "Filter",
             FieldKind::Text,
-            "Which events, as host=db-* since=2h. Ages are counted from when somebody looks. Empty: all.",
+            "Which events, such as host=db-* since=2h. Ages count from when the view is opened. Empty: all.",
         ),
         FieldSpec::new(
             "sort",
@@ -79,13 +79,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "columns",
             "Columns",
             FieldKind::Words,
-            "Titles of the columns that are shown, parted by commas, as Seen, Severity, Summary. Empty: all.",
+            "Titles of the columns, separated by commas, such as Seen, Severity, Summary. Empty: all.",
         ),
         DESCRIPTION,
         TAGS,
     ],
     document: Some(document),
-    empty: "No views yet.\n\nA view is a ready way to look at the events: a filter, an order, columns, or counts.\n\
+    empty: "No views yet.\n\nA view is a stored list of events: a filter, an order, columns, or counts.\n\
         In Events (‹go_events›) ‹save_view› keeps the list as it is, ‹choose_view› and ‹next_view› go from one to\n\
         another. For example: name `night`, filter `severity>=error acked=no since=8h`.",
     beside: &[],

@@ -133,11 +133,11 @@ impl Bulk {
                 Work::Deliveries(Transition::Cancel, _) => ("will be cancelled", Token::Warning),
                 Work::Events(events) => (&*events.promise(counted.count), Token::Text),
             };
-            let told = match &self.work {
+            let message = match &self.work {
                 Work::Deliveries(..) => format!("{} {what}:", plural(counted.count, "delivery")),
                 Work::Events(_) => what.to_owned(),
             };
-            lines.push((token, told));
+            lines.push((token, message));
         } else {
             lines.push((Token::Info, format!("… counting: {}", counted.count)));
         }
@@ -159,8 +159,8 @@ impl Bulk {
             } else {
                 "destinations"
             };
-            let told = format!("{count:>9}  to {} more {more}", rest.len());
-            lines.push((Token::Text, told));
+            let message = format!("{count:>9}  to {} more {more}", rest.len());
+            lines.push((Token::Text, message));
         }
         for (reason, count) in &counted.skipped {
             lines.push((Token::Dim, format!("{count:>9}  not: {reason}")));
@@ -171,8 +171,8 @@ impl Bulk {
         if let Work::Deliveries(Transition::SendAgain, Chosen::Matching { filter, .. }) = &self.work
             && filter.states.is_empty()
         {
-            let told = "Without a state in the filter, only dead deliveries are meant.";
-            lines.push((Token::Dim, told.to_owned()));
+            let message = "Without a state in the filter, only dead deliveries are meant.";
+            lines.push((Token::Dim, message.to_owned()));
         }
         if let Stage::Failed(reason) = &self.stage {
             lines.push((Token::Bad, format!("✗ {reason}")));

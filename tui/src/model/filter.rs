@@ -39,32 +39,40 @@ pub(crate) struct Reader {
 /// with times of a day and dates in the zone of the console.
 ///
 /// # Errors
-/// The first thing that is wrong; a field that is not known is when one that is alike is known.
+/// The first thing that is wrong.
 pub(crate) fn events(text: &str, reader: &Reader) -> Result<Option<Clause>, Fault> {
     if text.trim().is_empty() {
         return Ok(None);
     }
     let parsed = filter::parse(text, Some(reader.clock.now()))?;
-    for (field, at) in parsed.fields() {
-        let checked = reader.check(field);
-        checked.map_err(|message| Fault { at, message })?;
-    }
     Ok(Some((&parsed.clause).into()))
 }
 
+/// What the author of a filter of events may not mean: the first field that no event here has, where another
+/// one may be meant. An event that is not shown may have it.
+pub(crate) fn hint(text: &str, reader: &Reader) -> Option<Fault> {
+    let parsed = filter::parse(text, Some(reader.clock.now())).ok()?;
+    let mut fields = parsed.fields().into_iter();
+    fields.find_map(|(field, at)| {
+        let message = reader.hint(field)?;
+        Some(Fault { at, message })
+    })
+}
+
 impl Reader {
-    /// Whether a field is known, or like none that is: an event may have it all the same.
-    fn check(&self, field: &str) -> Result<(), String> {
+    fn hint(&self, field: &str) -> Option<String> {
         let seen = self.seen.iter().map(String::as_str);
         let known = FIELDS.into_iter().chain(seen);
+        if known.clone().any(|known| known == field) {
+            return None;
+        }
+        let unknown = format!("no event here has a field `{field}`");
+        if let Some(here) = filter::called_here(field) {
+            return Some(format!("{unknown}; it is called `{here}` here"));
+        }
         // With its full name whatever is meant can be written.
-        if field.contains('.') || known.clone().any(|known| known == field) {
-            return Ok(());
-        }
-        match filter::nearest(field, known) {
-            Some((_, nearest)) => Err(format!("no event here has a field `{field}`: `{nearest}`?")),
-            None => Ok(()),
-        }
+        let (_, nearest) = filter::nearest(field, known).filter(|_| !field.contains('.'))?;
+        Some(format!("{unknown}: `{nearest}`?"))
     }
 }
 
@@ -223,13 +231,23 @@ mod tests {
     #[test]
     fn a_misspelt_field_is_told_with_the_nearest_and_a_time_is_read() {
         for (typed, nearest) in [("severty>=error", "`severity`"), ("hots=a", "`host`")] {
-            let told = events(typed, &reader()).unwrap_err().to_string();
-            assert!(told.contains(nearest), "{told}");
+            assert!(
+                events(typed, &reader()).is_ok(),
+                "an older event may have it"
+            );
+            let words = hint(typed, &reader()).unwrap().to_string();
+            assert!(words.contains(nearest), "{words}");
         }
         let since = events("since=1970-01-01", &reader()).unwrap().unwrap();
         assert_eq!(describe(&since), "lastSeen>=1970-01-01T00:00:00.000Z");
         assert!(events("since=soon", &reader()).is_err());
-        assert!(events("anything=1", &reader()).is_ok());
+        for typed in ["anything=1", "host=a", "dimensions.hots=a", "a=\""] {
+            assert_eq!(hint(typed, &reader()), None, "{typed}");
+        }
+        for (typed, here) in [("alertname=x", "`name`"), ("labels.host=a", "`host`")] {
+            let told = hint(typed, &reader()).unwrap().to_string();
+            assert!(told.contains(&format!("called {here} here")), "{told}");
+        }
     }
 
     #[test]

@@ -296,8 +296,8 @@ impl Form {
 
     /// How many errors are told of fields.
     pub(crate) fn error_count(&self) -> usize {
-        let told = (0..self.specs.len()).filter(|at| self.error(*at).is_some());
-        told.count() + usize::from(self.errors.contains_key(""))
+        let answer = (0..self.specs.len()).filter(|at| self.error(*at).is_some());
+        answer.count() + usize::from(self.errors.contains_key(""))
     }
 
     /// Puts the service's errors beside the fields; what fits no field stands over all.

@@ -99,8 +99,8 @@ impl Model {
         let steps = self.first_steps().into_iter().flatten();
         let mut open = steps.filter(|(step, is_done)| !is_done && *step != done);
         if let (Some((next, _)), Some(notice)) = (open.next(), &self.notice) {
-            let told = format!("{}; {}", notice.text, self.tell(next.next()));
-            self.say(notice.token, told);
+            let message = format!("{}; {}", notice.text, self.tell(next.next()));
+            self.say(notice.token, message);
         }
     }
 }

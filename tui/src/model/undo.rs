@@ -125,8 +125,8 @@ impl Model {
 
     /// Remembers what was done, and says so.
     pub(crate) fn remember(&mut self, what: String, back: Back) {
-        let told = self.tell(&format!("✓ {what} · ‹undo› undoes it"));
-        self.toast(told);
+        let message = self.tell(&format!("✓ {what} · ‹undo› undoes it"));
+        self.toast(message);
         let at_ms = self.now_ms;
         self.done.push(Undo { what, back, at_ms });
         if self.done.len() > limits::UNDO_STEPS {

@@ -130,15 +130,15 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
     ill.sort_by_key(|one| urgency(health(one)));
     let rows = ill.into_iter().map(|one| {
         let state = health(one);
-        let told = one.health.clone().unwrap_or_default();
-        let since = millis(told.since.as_ref()).map(|ms| format!(" since {}", model.moment(ms)));
+        let message = one.health.clone().unwrap_or_default();
+        let since = millis(message.since.as_ref()).map(|ms| format!(" since {}", model.moment(ms)));
         let since = since.filter(|_| matches!(state, HealthState::Failing | HealthState::Paused));
         let waiting = text::grouped(one.waiting_count.unwrap_or_default().into());
         let now = model.store.overview.received_ms;
-        let oldest = millis(told.oldest_waiting_time.as_ref()).zip(now);
+        let oldest = millis(message.oldest_waiting_time.as_ref()).zip(now);
         let oldest = oldest.map(|(ms, now)| format!(", oldest {}", duration((now - ms).max(0))));
-        let after = match &told.drain_time {
-            _ if state == HealthState::Failing => format!("  {}", told.last_error),
+        let after = match &message.drain_time {
+            _ if state == HealthState::Failing => format!("  {}", message.last_error),
             Some(drain) => format!("  about {} to drain", duration(span_ms(drain))),
             None => String::new(),
         };

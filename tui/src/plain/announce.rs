@@ -41,11 +41,11 @@ impl Heard {
             let at = numbered.iter().position(|other| other == id);
             at.map_or_else(String::new, |at| format!("{}. ", at + 1))
         };
-        let told = (0..rows.len().min(limits::TOLD_ROWS)).map(|index| rows.id(index));
+        let message = (0..rows.len().min(limits::TOLD_ROWS)).map(|index| rows.id(index));
         let others = numbered.iter().map(String::as_str);
         let mut lines = Vec::new();
         let mut seen = std::collections::HashSet::new();
-        for id in told
+        for id in message
             .chain(others)
             .filter(|id| seen.insert((*id).to_owned()))
         {

@@ -178,7 +178,7 @@ fn act(
                 rest: rest.to_owned(),
             });
         }
-        return Err(format!("{name}: say which row, as in `{name} 1`"));
+        return Err(format!("{name}: which row? For example `{name} 1`"));
     }
     if rows.len() > 1 && !entry.lines.several {
         return Err(format!("{name}: one row at a time"));
@@ -205,12 +205,12 @@ fn rows<'a>(
             break;
         };
         if first == 0 || last > numbered.len() || first > last {
-            let told = match numbered.len() {
-                0 => "no rows were told yet".to_owned(),
-                1 => "one row was told".to_owned(),
-                count => format!("rows 1 to {count} were told"),
+            let message = match numbered.len() {
+                0 => "no rows were printed yet".to_owned(),
+                1 => "one row was printed".to_owned(),
+                count => format!("rows 1 to {count} were printed"),
             };
-            return Err(format!("`{word}`: there is no such row; {told}"));
+            return Err(format!("`{word}`: there is no such row; {message}"));
         }
         ids.extend(numbered[first - 1..last].iter().cloned());
         rest = behind.trim_start_matches([' ', ',']);

@@ -43,25 +43,25 @@ pub(super) fn is_key_told(model: &Model) -> bool {
 }
 
 /// A question as lines and what is asked; the latter is empty while nothing is.
-pub(super) fn told(overlay: &Overlay) -> (Vec<String>, String) {
+pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
     match overlay {
         Overlay::Confirm(confirm) => question(confirm),
         Overlay::Bulk(bulk) => bulk_question(bulk),
         Overlay::Clash(clash) => clash_question(clash),
         Overlay::Prompt(prompt) => {
-            let told = format!("{}: type a line ({})", prompt.title, prompt.help);
-            (vec![], format!("{told}; an empty one leaves it"))
+            let output = format!("{}: type a line ({})", prompt.title, prompt.help);
+            (vec![], format!("{output}; an empty one leaves it"))
         }
         Overlay::Key { name, key } => {
-            let told = format!("The key of {name}: {key}");
-            (vec![told], "It is shown this once.".to_owned())
+            let output = format!("The key of {name}: {key}");
+            (vec![output], "It is shown this once.".to_owned())
         }
         Overlay::Pick(pick) if pick.events.is_some() => {
             let items = pick.items.iter().take(EVENTS);
             let mut lines = vec![pick.title.clone()];
             lines.extend(items.map(|item| say::marks(&format!("  {item}"))));
-            let told = "Type words of one, or its id; an empty line leaves it.";
-            (lines, told.to_owned())
+            let output = "Type words of one, or its id; an empty line leaves it.";
+            (lines, output.to_owned())
         }
         Overlay::Pick(_) | Overlay::Palette(_) | Overlay::Menu(_) => (vec![], String::new()),
     }
@@ -86,7 +86,7 @@ pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'stati
         Overlay::Bulk(bulk) => match (&bulk.stage, line) {
             (Stage::Asking { .. }, _) if is_yes => (key(YES), None),
             (Stage::Asking { .. }, _) => (key(ESC), Some("No. Nothing was changed.")),
-            (Stage::Failed(_), "go on") => (key(ENTER), None),
+            (Stage::Failed(_), "continue") => (key(ENTER), None),
             (Stage::Failed(_), _) | (_, "stop") => (key(ESC), None),
             _ => (vec![], Some("error: it is under way; `stop` ends it")),
         },
@@ -114,8 +114,8 @@ pub(super) fn reply(text: String) -> Vec<Msg> {
 fn question(confirm: &Confirm) -> (Vec<String>, String) {
     let mut lines = vec![confirm.title.clone()];
     lines.extend(confirm.lines.iter().map(|(_, line)| format!("  {line}")));
-    let told = format!("{}: type yes to do it; anything else is No.", confirm.verb);
-    (lines, told)
+    let output = format!("{}: type yes to do it; anything else is No.", confirm.verb);
+    (lines, output)
 }
 
 fn bulk_question(bulk: &Bulk) -> (Vec<String>, String) {
@@ -125,17 +125,17 @@ fn bulk_question(bulk: &Bulk) -> (Vec<String>, String) {
             .into_iter()
             .map(|(_, line)| say::marks(&format!("  {line}"))),
     );
-    let told = match &bulk.stage {
+    let output = match &bulk.stage {
         Stage::Asking { .. } => {
             format!("{}: type yes to do it; anything else is No.", bulk.verb())
         }
         Stage::Failed(_) => {
             let done = bulk.progress();
-            format!("{done} done. `go on` tries again; anything else leaves it.")
+            format!("{done} done. `continue` tries again; anything else stops.")
         }
         Stage::Counting | Stage::Running | Stage::Stopping => String::new(),
     };
-    (lines, told)
+    (lines, output)
 }
 
 fn clash_question(clash: &Clash) -> (Vec<String>, String) {

@@ -33,7 +33,7 @@ pub(super) fn row(model: &Model, id: &str) -> String {
         match text.trim() {
             "" => {}
             "✓" => parts.push("acknowledged".to_owned()),
-            text if labelled || title.contains(' ') || title == "Made" => {
+            text if labelled || title.contains(' ') || title == "Created" => {
                 parts.push(format!("{title} {text}"));
             }
             text => parts.push(text.to_owned()),
@@ -173,7 +173,7 @@ pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
         }
     }
     if !model.is_up() {
-        lines.push("Not connected: go on, nothing typed is lost.".to_owned());
+        lines.push("Not connected: keep typing, nothing is lost.".to_owned());
     }
     lines
 }

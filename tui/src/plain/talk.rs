@@ -30,7 +30,7 @@ pub(super) struct Talk {
     links: Vec<usize>,
     /// The lines of the document, and how many of them, or of the rows, were told.
     document: Vec<String>,
-    told: usize,
+    shown: usize,
     /// Which page was told.
     page: String,
     /// Whether the page, or what follows of it, is to be told though it is the same.
@@ -123,7 +123,7 @@ impl Talk {
     /// Nothing is under way: tells the question or the page that is there now.
     pub(super) fn settled(&mut self, model: &Model) {
         if let Some(overlay) = &model.overlay {
-            let (lines, asked) = question::told(overlay);
+            let (lines, asked) = question::output(overlay);
             if !asked.is_empty() && format!("{lines:?}{asked}") != self.asked {
                 self.asked = format!("{lines:?}{asked}");
                 self.lines.extend(lines);
@@ -148,14 +148,14 @@ impl Talk {
         self.numbered.clear();
         self.links.clear();
         self.document.clear();
-        self.told = 0;
+        self.shown = 0;
         self.change_announced = false;
         self.heard.forget();
         if let Some(form) = model.page.form() {
             self.lines.extend(say::form(model, form));
-            let told = "`LABEL = value` fills a field in, `LABEL` tells what it is for, an empty \
+            let shown = "`LABEL = value` fills a field in, `LABEL` tells what it is for, an empty \
                         line reads the form again.";
-            self.say(told);
+            self.say(shown);
             self.wrong.clear();
             return;
         }
@@ -171,10 +171,10 @@ impl Talk {
         if model.page.route.is_list() {
             self.read_rows(model);
         } else {
-            let end = self.document.len().min(self.told + limits::TOLD_LINES);
-            let lines = self.document[self.told..end].to_vec();
+            let end = self.document.len().min(self.shown + limits::TOLD_LINES);
+            let lines = self.document[self.shown..end].to_vec();
             self.lines.extend(lines);
-            self.told = end;
+            self.shown = end;
             let left = self.document.len() - end;
             if left > 0 {
                 self.say(format!("{left} more lines; an empty line reads on."));
@@ -186,10 +186,10 @@ impl Talk {
         let rows = model.rows();
         let first = self.numbered.len();
         // What has moved since then keeps its number, and is not told twice.
-        let told: std::collections::HashSet<&String> = self.numbered.iter().collect();
+        let shown: std::collections::HashSet<&String> = self.numbered.iter().collect();
         let fresh = (0..rows.len()).map(|index| rows.id(index).to_owned());
         let fresh: Vec<String> = fresh
-            .filter(|id| !told.contains(id))
+            .filter(|id| !shown.contains(id))
             .take(limits::TOLD_ROWS)
             .collect();
         let left = rows.len().saturating_sub(first + fresh.len());
@@ -209,7 +209,7 @@ impl Talk {
         heading.extend(say::state(model));
         self.say(format!("{}: {}.", say::title(model), heading.join(", ")));
         if model.page.list.count == 0 && !model.page.list.filter.is_empty() {
-            self.say("Nothing passes the filter; `filter` alone takes it away.");
+            self.say("No match; `filter` alone takes it away.");
         }
         for (at, id) in fresh.iter().enumerate() {
             let mark = if model.page.list.marks.contains(id) {
@@ -243,8 +243,8 @@ impl Talk {
             wrong.push(format!("not ok: {label}: {error}"));
         }
         if form.checked && wrong.is_empty() {
-            let told = "ok: the service finds nothing wrong; ‹form_save› saves";
-            wrong.push(model.tell(told));
+            let shown = "ok: Valid; ‹form_save› saves";
+            wrong.push(model.tell(shown));
         }
         let fresh: Vec<_> = wrong.iter().filter(|it| !self.wrong.contains(it)).collect();
         self.lines.extend(fresh.into_iter().cloned());
@@ -315,7 +315,7 @@ impl Talk {
         if is_list && self.numbered.len() >= model.rows().len() && model.has_more() {
             return vec![Msg::Act(Action::Bottom)];
         }
-        if !is_list && self.told >= self.document.len() {
+        if !is_list && self.shown >= self.document.len() {
             self.more = false;
             self.say("That was all of it.");
         }
@@ -345,10 +345,10 @@ impl Talk {
                 self.again = false;
                 self.say(format!("What can be typed here ({}):", say::title(model)));
                 self.lines.extend(command::help(model));
-                let told = "ROWS are numbers such as 3, 1 4 or 2-5, or a name. A number alone opens \
+                let shown = "ROWS are numbers such as 3, 1 4 or 2-5, or a name. A number alone opens \
                             a row or a link. An empty line reads on. Also: the words of the palette, \
                             such as `test NAME`, `edit NAME`, `event ID` or `sort COLUMN`.";
-                self.say(told);
+                self.say(shown);
                 return vec![];
             }
             Action::Filter => return vec![Msg::Find(PaletteTarget::Filter(rest))],

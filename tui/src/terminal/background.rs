@@ -143,7 +143,7 @@ mod tests {
             match question.hear(Event::Key(key)) {
                 Heard::Event(_) => left += 1,
                 Heard::Events(events) => left += events.len(),
-                Heard::Background(told) => background = Some(told),
+                Heard::Background(message) => background = Some(message),
                 Heard::Nothing => {}
             }
         }

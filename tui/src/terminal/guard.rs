@@ -30,10 +30,10 @@ impl Guard {
     /// Takes the terminal, and keeps panics of any task off the screen from now on.
     pub(super) fn take(mouse: bool) -> io::Result<Self> {
         let fault = Arc::new(Mutex::new(None));
-        let told = Arc::clone(&fault);
+        let message = Arc::clone(&fault);
         std::panic::set_hook(Box::new(move |panic| {
             tracing::error!("{panic}");
-            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
+            *message.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
         }));
         let mut guard = Self {
             entered: false,

@@ -127,8 +127,12 @@ mod tests {
             ("", None),
             ("0;99", None),
         ];
-        for (told, background) in variables {
-            assert_eq!(Background::from_environment(told), background, "{told}");
+        for (message, background) in variables {
+            assert_eq!(
+                Background::from_environment(message),
+                background,
+                "{message}"
+            );
         }
         let answers = [
             ("rgb:0000/0000/0000", Some(Dark)),

@@ -141,7 +141,7 @@ pub(super) fn bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
         Stage::Counting => "… counting · Esc leaves; nothing was changed".to_owned(),
         Stage::Running => format!("… {} done · Esc stops", bulk.progress()),
         Stage::Stopping => format!("… {} done · stopping", bulk.progress()),
-        Stage::Failed(_) => format!("{} done · Enter goes on · Esc leaves it", bulk.progress()),
+        Stage::Failed(_) => format!("{} done · Enter continues · Esc stops", bulk.progress()),
     };
     pen.put(inside.x, foot, space, Token::Info, &words);
 }
@@ -199,7 +199,7 @@ pub(super) fn pick(pick: &Pick, pen: &mut Pen<'_>, area: Rect) {
         } else if pick.events.is_some() {
             "none of those here; Enter takes it as an id"
         } else {
-            "nothing is called like that"
+            "nothing found"
         };
         pen.put(inside.x, inside.y + 1, cells, Token::Dim, words);
     }

@@ -236,8 +236,8 @@ fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: R
 fn clauses(clause: &ClauseInput, part: Option<usize>, pen: &mut Pen<'_>, area: Rect) {
     let line = Rect { height: 1, ..area };
     if clause.is_unknown() && part != Some(0) {
-        let told = "a condition that this console does not know; it stays as it is";
-        pen.put(line.x, line.y, usize::from(line.width), Token::Dim, told);
+        let answer = "a condition that this console does not know; it stays as it is";
+        pen.put(line.x, line.y, usize::from(line.width), Token::Dim, answer);
     } else {
         text_part(&clause.line, part == Some(0), "·", pen, line);
     }
@@ -307,14 +307,11 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         let word = if count == 1 { "error" } else { "errors" };
         (Token::Bad, format!("{count} {word}"))
     } else if form.checked {
-        (
-            Token::Good,
-            model.tell("✓ the service finds nothing wrong; ‹form_save› saves"),
-        )
+        (Token::Good, model.tell("✓ Valid; ‹form_save› saves"))
     } else if !model.is_up() {
         (
             Token::Warning,
-            "not connected: go on, nothing typed is lost".to_owned(),
+            "not connected: keep typing, nothing is lost".to_owned(),
         )
     } else {
         (Token::Dim, String::new())

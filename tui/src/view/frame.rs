@@ -206,7 +206,7 @@ fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
             plain(&[("Esc", "leave")]),
         ),
         Overlay::Prompt(_) | Overlay::Pick(_) => {
-            (plain(&[("Enter", "go on")]), plain(&[("Esc", "leave")]))
+            (plain(&[("Enter", "continue")]), plain(&[("Esc", "leave")]))
         }
     }
 }

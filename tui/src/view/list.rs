@@ -163,7 +163,8 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     pen.put(x, y, space, token, &words.join("  ·  "));
 }
 
-/// What is wrong with a filter of events while it is typed, or how many events it leaves.
+/// What is wrong with a filter of events while it is typed, what it may not mean, or how many events it
+/// leaves.
 fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
     if model.page.route != Route::Events || text.trim().is_empty() {
         return None;
@@ -173,6 +174,9 @@ fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
         let is_at_end = fault.at >= text.chars().count();
         let token = if is_at_end { Token::Dim } else { Token::Bad };
         return Some((token, fault.message));
+    }
+    if let Some(hint) = filter::hint(text, &model.reader()) {
+        return Some((Token::Warning, hint.message));
     }
     Some(match model.page.list.matching.found.as_ref()? {
         Ok(Some(1)) => (Token::Dim, "1 event".to_owned()),
@@ -287,7 +291,7 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             (
                 Token::Dim,
                 format!(
-                    "nothing passes the filter `{filter}`\n{}",
+                    "no match `{filter}`\n{}",
                     model.tell("‹filter› changes it, ‹back› takes it away")
                 ),
             )
@@ -317,14 +321,14 @@ fn first_steps(model: &Model) -> String {
     let how = match &model.sending {
         Some(command) => {
             let command = command.replace('\n', "\n  ");
-            let told = model.tell("Send one from a shell (‹copy› copies this):");
-            format!("{told}\n\n  {command}")
+            let answer = model.tell("Send one from a shell (‹copy› copies this):");
+            format!("{answer}\n\n  {command}")
         }
         None => SEND.to_owned(),
     };
     let [before, after] = [
         "No events here yet.\n\n",
-        "\n\nIt appears here at once. \
+        "\n\nIt appears here immediately. \
          ‹trigger_from_event› on it makes a trigger; ‹open_only› also shows closed ones.",
     ]
     .map(|words| model.tell(words));

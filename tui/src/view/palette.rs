@@ -57,7 +57,7 @@ pub(super) fn draw(model: &Model, palette: &Palette, pen: &mut Pen<'_>, area: Re
         ..inside
     };
     if items.is_empty() {
-        let nothing = "nothing is called like that";
+        let nothing = "nothing found";
         let space = usize::from(below.width);
         pen.put(below.x, below.y, space, Token::Dim, nothing);
     }

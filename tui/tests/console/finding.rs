@@ -71,7 +71,7 @@ async fn tab_completes_what_is_found_and_a_word_asks_for_its_argument() {
     let screen = press(&mut console, "<Tab>").await;
     line(&screen, ": preview rule night");
     let screen = press(&mut console, "<C-u>filter paus<Enter>").await;
-    line(&screen, "nothing passes the filter `paus`");
+    line(&screen, "no match `paus`");
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn the_help_is_searched_by_name_and_by_key_and_does_what_it_lists() {
     let service = stocked();
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "4?enable").await;
-    line(&screen, "nothing is called like that");
+    line(&screen, "nothing found");
     let screen = press(&mut console, "<C-u>/").await;
     line(&screen, "Filter the list");
     let screen = press(&mut console, "<C-u>edit form<Enter>").await;

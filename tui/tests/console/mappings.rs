@@ -48,7 +48,7 @@ mod against_the_service {
             {"id": 8, "title": "found", "state": "done"}]}"#;
         console.paste(document);
         press(&mut console, "<Enter>").await;
-        until(&mut console, "2 events; nothing was taken in").await;
+        until(&mut console, "2 events; no events were created").await;
         let screen = console.screen();
         assert_shows(&screen, "order late");
         assert_shows(&screen, "critical");
@@ -63,12 +63,12 @@ mod against_the_service {
         until(&mut console, "Test of shop").await;
         console.paste(document);
         press(&mut console, "<Enter>").await;
-        until(&mut console, "2 events; nothing was taken in").await;
+        until(&mut console, "2 events; no events were created").await;
         // With another one: what stood there is replaced.
         press(&mut console, "w<C-u>").await;
         console.paste(r#"{"orders": []}"#);
         press(&mut console, "<Enter>").await;
-        until(&mut console, "0 events; nothing was taken in").await;
+        until(&mut console, "0 events; no events were created").await;
         press(&mut console, "2").await;
         assert_eq!(console.listed(), Vec::<String>::new());
     }

@@ -97,11 +97,14 @@ mod against_the_service {
     }
 
     /// A key or a word of the document as it is pressed.
-    fn key(told: &str) -> String {
-        match told.strip_prefix('`').and_then(|it| it.strip_suffix('`')) {
+    fn key(message: &str) -> String {
+        match message
+            .strip_prefix('`')
+            .and_then(|it| it.strip_suffix('`'))
+        {
             Some(key) if key.chars().count() > 1 => format!("<{key}>"),
             Some(key) => key.to_owned(),
-            None => told.to_owned(),
+            None => message.to_owned(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A rule with a calendar notifies of openings inside its windows.
+//! A rule with a calendar notifies of openings, and repeats, inside its windows.
 
 use super::{super::condition::moment, HoldCondition};
 use crate::{
@@ -10,7 +10,8 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
     name: "active times",
     kind: HoldKind::ActiveTimes,
     held_by: |sending| {
-        let rule = sending.rule.filter(|_| sending.is_opening);
+        let is_held = sending.is_opening || sending.is_repeat;
+        let rule = sending.rule.filter(|_| is_held);
         let name = rule.and_then(|rule| rule.active_calendar.as_ref());
         let calendar = name.and_then(|name| sending.calendars.get(name));
         let held = calendar.and_then(|loaded| {

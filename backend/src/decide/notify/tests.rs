@@ -427,6 +427,34 @@ fn rules_are_asked_at_every_change_whoever_made_it() {
 }
 
 #[test]
+fn an_acknowledgement_repeats_nothing_and_after_the_closing_notifies_nobody() {
+    let acknowledge = |flag| StateChange {
+        acknowledged: Some(flag),
+        ..StateChange::default()
+    };
+    for interval in [0, 60] {
+        let repeating = Rule {
+            repeat: true,
+            repeat_interval_seconds: interval,
+            ..rule("page", &["everything", "closed"], &["hook"])
+        };
+        let mut late = rule("late", &["closed"], &["mail"]);
+        late.enabled = false;
+        let mut life = Life::under(vec![repeating, late]);
+        assert_eq!(life.event(|_| {}).len(), 1);
+        life.wait(100);
+        assert!(life.alter(&acknowledge(true)).is_empty(), "{interval}");
+        life.status(Status::Closed);
+        life.wait(100);
+        life.rules[1].enabled = true;
+        for flag in [false, true] {
+            assert!(life.alter(&acknowledge(flag)).is_empty(), "{interval}");
+        }
+        assert_eq!(life.status(Status::Open).len(), 0, "{interval}");
+    }
+}
+
+#[test]
 fn what_is_closed_is_matched_by_triggers_that_speak_of_the_status_only() {
     let all = rule("all", &["everything"], &["hook"]);
     let mut life = Life::under(vec![rule("closes", &["closed"], &["mail"]), all]);

@@ -5,6 +5,7 @@ mod clock;
 mod damage;
 mod kills;
 mod notices;
+mod order;
 mod probes;
 mod simulation;
 mod world;
@@ -120,8 +121,9 @@ async fn a_conflict_is_final_after_three_tries_and_a_receiver_may_ask_for_time()
 }
 
 #[tokio::test]
-async fn a_410_pauses_the_destination_until_somebody_edits_it() {
+async fn a_destination_that_is_gone_is_paused_in_the_end_until_it_is_edited() {
     let mut world = World::new();
+    world.config.delivery.pause_after = 10 * MINUTE;
     let (receiver, reply) = switch(Reply::status(410)).await;
     let settings = DeliverySettings {
         max_in_flight: Some(1),
@@ -131,24 +133,24 @@ async fn a_410_pauses_the_destination_until_somebody_edits_it() {
     let ids = world.notify(&destination, 3).await;
     world.start();
     world.live(60 * MINUTE).await;
-    assert_eq!(receiver.count(), 1, "one attempt was enough");
+    let count = receiver.count();
+    assert!(count > 1, "one refusal is not enough");
     assert_eq!(
         world.health(&destination).await.unwrap().state,
         HealthState::Paused
     );
-    assert_eq!(world.delivery(ids[1]).await.attempts, 0);
     // A pause outlives the process.
     world.stop().await;
     world.start();
     world.live(60 * MINUTE).await;
-    assert_eq!(receiver.count(), 1);
+    assert_eq!(receiver.count(), count);
     set(&reply, 200);
     world
         .edit("hook", |destination| {
             destination.description = "mended".into();
         })
         .await;
-    world.live(MINUTE).await;
+    world.live(10 * 60 * MINUTE).await;
     for id in ids {
         assert_eq!(world.delivery(id).await.state, DeliveryState::Delivered);
     }
@@ -376,7 +378,7 @@ async fn a_good_end_lets_attempts_under_way_end() {
     let id = world.start_with_one(&receiver, settings).await;
     world.stop().await;
     let [attempt] = world.attempts(id).await.try_into().unwrap();
-    assert_eq!(attempt.outcome, Some(Outcome::Unreachable), "{attempt:?}");
+    assert_eq!(attempt.outcome, Some(Outcome::Unknown), "{attempt:?}");
     assert!(matches!(
         world.delivery(id).await.state,
         DeliveryState::Retry { .. }
@@ -386,6 +388,7 @@ async fn a_good_end_lets_attempts_under_way_end() {
 #[tokio::test]
 async fn what_was_leased_ahead_and_cannot_begin_costs_no_attempt() {
     let mut world = World::new();
+    world.config.delivery.pause_after = Duration::ZERO;
     let (receiver, reply) = switch(Reply::status(200)).await;
     let destination = world
         .destination("hook", receiver.url("/"), DeliverySettings::default())

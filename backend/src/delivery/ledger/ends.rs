@@ -11,7 +11,8 @@ use crate::{
         health,
         queues::Queues,
     },
-    domain::{Destination, Health, HealthState, Outcome, RecordId},
+    destination::mail_addresses,
+    domain::{Delivery, Destination, Health, HealthState, Outcome, RecordId},
     ops::delivery::attempt,
     store::{EngineError, Stored},
 };
@@ -62,7 +63,14 @@ impl Ledger {
                 };
                 let old = current.as_ref();
                 let pause_after = self.config.pause_after;
-                let next = health::after(old, destination, report, now_ms, pause_after);
+                let mut next = health::after(old, destination, report, now_ms, pause_after);
+                if let (Some(next), Some(found)) = (&mut next, queues.destination(destination))
+                    && !next.refused.is_empty()
+                {
+                    // An attempt may have begun before an address was removed.
+                    let addresses = mail_addresses(&found.kind);
+                    next.refused.retain(|it| addresses.contains(&it.address));
+                }
                 *current = next.or(current.take());
             }
         }
@@ -105,6 +113,14 @@ impl Ledger {
                 plan.changes.insert(&current);
             }
         }
+        let refused = |health: &Health| {
+            let refused = health.refused.iter();
+            let refused = refused.map(|it| (it.address.clone(), it.is_permanent));
+            refused.collect::<Vec<_>>()
+        };
+        if old.map(|old| refused(&old.value)).unwrap_or_default() != refused(&current) {
+            plan.refused.push((id, current.refused.clone()));
+        }
         if current.state == HealthState::Paused {
             plan.paused.push(current);
         }
@@ -140,6 +156,10 @@ fn plan_end(
             }
             let advice = report.verdict.advice;
             let next = decide::after(&delivery.value, number, &ended, advice, around);
+            let next = next.map(|next| Delivery {
+                recipients: report.verdict.settled(&next.recipients),
+                ..next
+            });
             if next.is_none() {
                 // The log does not tell of attempts: that of their delivery does.
                 plan.changes.touch(delivery);

@@ -7,7 +7,7 @@ use rand::Rng;
 use super::{Ledger, Plan};
 use crate::{
     delivery::{
-        backoff::{Tried, timeout},
+        backoff::Tried,
         decide::{self, Circumstances},
         notices::Notices,
         queues::{Queues, Ready},
@@ -183,8 +183,8 @@ impl Ledger {
         if !plan.left[due.at].admits(&delivery.value) {
             return Ok(());
         }
-        let limit = timeout(&self.config, &due.destination);
-        let (mut begun, attempt) = attempt::begun(&delivery.value, limit, now_ms);
+        let longest = attempt::longest(&self.config, settings, &due.destination.kind);
+        let (mut begun, attempt) = attempt::begun(&delivery.value, longest, now_ms);
         if begun.folding == Folding::Open && settings.budget.is_some() {
             begun.folding = Folding::Alone;
             plan.spend(begun.destination);

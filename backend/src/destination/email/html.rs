@@ -1,23 +1,42 @@
 //! Between HTML and plain text, for the two parts of a mail.
 
-/// Plain text as HTML that keeps its line breaks.
+use std::borrow::Cow;
+
+/// Levels of lists and of quotations that plain text shows.
+const LEVELS_MAX: usize = 8;
+/// Spaces that stand for a tab.
+const TAB: &str = "\u{a0}\u{a0}\u{a0}\u{a0}";
+
+/// Plain text as HTML that keeps its line breaks and its indents.
 pub(super) fn from_text(text: &str) -> String {
-    crate::template::html(text)
-        .replace("\r\n", "\n")
-        .replace('\n', "<br>\n")
+    let lines = text.lines().map(|line| {
+        let rest = line.trim_start_matches([' ', '\t']);
+        let indent = line[..line.len() - rest.len()].replace('\t', TAB);
+        format!(
+            "{}{}",
+            indent.replace(' ', "\u{a0}"),
+            crate::template::html(rest)
+        )
+    });
+    lines.collect::<Vec<_>>().join("<br>\n")
 }
 
-/// HTML as readable plain text: tags go, blocks end lines, character references are read.
+/// HTML without a tag as the plain text that its author wrote.
+pub(super) fn untagged(html: &str) -> Cow<'_, str> {
+    html_escape::decode_html_entities(html)
+}
+
+/// HTML as readable plain text: tags go, blocks become lines and paragraphs, links keep their address.
 pub(super) fn to_text(html: &str) -> String {
     // Of the same length, so that offsets are good in both.
     let lower = html.to_ascii_lowercase();
-    let mut text = String::with_capacity(html.len());
+    let mut text = Text::default();
     let mut from = 0;
     while let Some(at) = html[from..].find('<').map(|at| from + at) {
-        text.push_str(&html[from..at]);
+        text.say(&html[from..at]);
         let Some(length) = tag_length(&html[at..]) else {
             // No tag begins here: it is text.
-            text.push('<');
+            text.say("<");
             from = at + 1;
             continue;
         };
@@ -26,20 +45,227 @@ pub(super) fn to_text(html: &str) -> String {
             name @ ("style" | "script" | "head" | "title") => {
                 from = element_end(&lower, from, name);
             }
-            "td" | "th" => text.push(' '),
-            "br" | "p" | "/p" | "div" | "/div" | "/tr" | "li" | "/table" | "/ul" | "/ol" | "hr"
-            | "/h1" | "/h2" | "/h3" | "/h4" => end_line(&mut text),
+            name => text.tag(name, &html[at..from], &lower[at..from]),
+        }
+    }
+    text.say(&html[from..]);
+    text.end()
+}
+
+/// Plain text while it is built from HTML.
+#[derive(Default)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the text is what it has built so far"
+)]
+struct Text {
+    text: String,
+    /// Line ends before what comes next: two make a paragraph.
+    line_ends: usize,
+    /// Whether a blank stands before what comes next.
+    is_apart: bool,
+    /// Levels of text that keeps its blanks.
+    preformatted: usize,
+    quotations: usize,
+    /// The numbers of the next items of lists; none of lists without numbers.
+    lists: Vec<Option<u32>>,
+    /// What the next line begins with, as the item of a list.
+    mark: Option<String>,
+    /// The links that are open: where they lead, and where their text begins.
+    links: Vec<(String, usize)>,
+}
+
+impl Text {
+    fn tag(&mut self, name: &str, tag: &str, lower: &str) {
+        match name {
+            "br" => self.line_ends = (self.line_ends + 1).min(2),
+            "td" | "th" => self.is_apart = true,
+            "div" | "/div" | "tr" | "/tr" | "/li" | "dt" | "dd" => self.ends_line(1),
+            "p" | "/p" | "h1" | "/h1" | "h2" | "/h2" | "h3" | "/h3" | "h4" | "/h4" | "h5"
+            | "/h5" | "h6" | "/h6" | "table" | "/table" => self.ends_line(2),
+            "hr" => {
+                self.ends_line(1);
+                self.put("----------");
+                self.ends_line(1);
+            }
+            "pre" => {
+                self.ends_line(2);
+                self.preformatted += 1;
+            }
+            "/pre" => {
+                self.ends_line(2);
+                self.preformatted = self.preformatted.saturating_sub(1);
+            }
+            "blockquote" => {
+                self.ends_line(2);
+                self.quotations += 1;
+            }
+            "/blockquote" => {
+                self.ends_line(2);
+                self.quotations = self.quotations.saturating_sub(1);
+            }
+            "ul" | "ol" => {
+                self.ends_line(if self.lists.is_empty() { 2 } else { 1 });
+                self.lists.push((name == "ol").then_some(1));
+            }
+            "/ul" | "/ol" => {
+                self.lists.pop();
+                self.ends_line(if self.lists.is_empty() { 2 } else { 1 });
+            }
+            "li" => {
+                self.ends_line(1);
+                self.mark = Some(match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        *number += 1;
+                        format!("{}. ", *number - 1)
+                    }
+                    _ => "- ".into(),
+                });
+            }
+            "a" => {
+                let to = attribute(tag, lower, "href").unwrap_or_default();
+                self.links.push((to, self.text.len()));
+            }
+            "/a" => self.ends_link(),
+            "img" => self.say(&attribute(tag, lower, "alt").unwrap_or_default()),
             _ => {}
         }
     }
-    text.push_str(&html[from..]);
-    tidy(&read_references(&text))
+
+    /// Takes text between tags.
+    fn say(&mut self, html: &str) {
+        let text = html_escape::decode_html_entities(html);
+        if self.preformatted > 0 {
+            // The line end after the tag itself is none.
+            let is_begun = self.line_ends == 0;
+            let text = text
+                .strip_prefix('\n')
+                .filter(|_| !is_begun)
+                .unwrap_or(&text);
+            let mut lines = text.split('\n');
+            self.put_as_is(lines.next().unwrap_or_default());
+            for line in lines {
+                self.flush_line_ends();
+                self.text.push('\n');
+                self.put_as_is(line);
+            }
+            return;
+        }
+        for (index, word) in text.split(|c: char| c.is_ascii_whitespace()).enumerate() {
+            self.is_apart |= index > 0;
+            if !word.is_empty() {
+                self.put(word);
+            }
+        }
+    }
+
+    fn ends_line(&mut self, line_ends: usize) {
+        self.line_ends = self.line_ends.max(line_ends);
+        self.is_apart = false;
+    }
+
+    /// Puts a word, apart from the one before it where blanks stood between them.
+    fn put(&mut self, word: &str) {
+        if !self.begins_line() && self.is_apart {
+            self.text.push(' ');
+        }
+        self.is_apart = false;
+        self.push(word);
+    }
+
+    fn put_as_is(&mut self, line: &str) {
+        if !line.is_empty() {
+            self.begins_line();
+            self.push(line);
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        let shown = |c: char| match c {
+            '\t' => '\t',
+            '\u{a0}' => ' ',
+            c if c.is_control() => ' ',
+            c => c,
+        };
+        self.text.extend(text.chars().map(shown));
+    }
+
+    /// Ends lines as is due, and begins the next one as an item of a list or a quotation; whether a line
+    /// begins.
+    fn begins_line(&mut self) -> bool {
+        self.flush_line_ends();
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            return false;
+        }
+        let quotations = self.quotations.min(LEVELS_MAX);
+        self.text.push_str(&"> ".repeat(quotations));
+        let mark = self.mark.take();
+        let levels = self.lists.len().min(LEVELS_MAX);
+        let levels = levels - usize::from(mark.is_some()).min(levels);
+        self.text.push_str(&"  ".repeat(levels));
+        self.text.push_str(&mark.unwrap_or_default());
+        true
+    }
+
+    fn flush_line_ends(&mut self) {
+        let due = std::mem::take(&mut self.line_ends);
+        if due > 0 && !self.text.is_empty() {
+            self.text
+                .truncate(self.text.trim_end_matches([' ', '\t']).len());
+            let there = self.text.len() - self.text.trim_end_matches('\n').len();
+            self.text.push_str(&"\n".repeat(due.saturating_sub(there)));
+        }
+    }
+
+    /// Puts the address of a link after its text, unless the text is that.
+    fn ends_link(&mut self) {
+        let Some((to, begin)) = self.links.pop() else {
+            return;
+        };
+        let to = to.trim();
+        let shown = self.text.get(begin..).unwrap_or_default().trim();
+        let address = match to.split_once(':') {
+            Some(("http" | "https", rest)) if shown == rest.trim_start_matches('/') => return,
+            Some(("http" | "https", _)) => to,
+            Some(("mailto", rest)) => rest.split('?').next().unwrap_or_default(),
+            _ => return,
+        };
+        if shown.is_empty() {
+            self.put(address);
+        } else if shown != address {
+            let after = format!("({address})");
+            self.is_apart = true;
+            self.put(&after);
+        }
+    }
+
+    fn end(mut self) -> String {
+        self.text.truncate(self.text.trim_end().len());
+        let begin = self.text.len() - self.text.trim_start_matches('\n').len();
+        self.text.split_off(begin)
+    }
 }
 
-fn end_line(text: &mut String) {
-    text.truncate(text.trim_end_matches([' ', '\t']).len());
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
+/// The value of an attribute of a tag; the tag is given in small letters too.
+fn attribute(tag: &str, lower: &str, name: &str) -> Option<String> {
+    let mut from = 0;
+    loop {
+        let at = from + lower[from..].find(name)?;
+        from = at + name.len();
+        let is_apart = lower[..at].ends_with(|c: char| c.is_ascii_whitespace());
+        let value = tag[from..].trim_start().strip_prefix('=');
+        let (true, Some(value)) = (is_apart, value) else {
+            continue;
+        };
+        let value = value.trim_start();
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let value = match quote {
+            Some(quote) => value[1..].split(quote).next(),
+            None => value
+                .split(|c: char| c.is_ascii_whitespace() || c == '>')
+                .next(),
+        };
+        return Some(html_escape::decode_html_entities(value?).into_owned());
     }
 }
 
@@ -70,39 +296,6 @@ fn element_end(lower: &str, from: usize, name: &str) -> usize {
     end.unwrap_or(lower.len())
 }
 
-fn read_references(text: &str) -> String {
-    let references = [
-        ("&nbsp;", " "),
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&#39;", "'"),
-        // The last one, so that nothing is read twice.
-        ("&amp;", "&"),
-    ];
-    references
-        .iter()
-        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
-}
-
-/// No blanks around lines, and never more than one empty line.
-fn tidy(text: &str) -> String {
-    let mut tidied = String::with_capacity(text.len());
-    let mut empty_lines = 0;
-    for line in text.lines().map(str::trim) {
-        if line.is_empty() {
-            empty_lines += 1;
-            continue;
-        }
-        if !tidied.is_empty() {
-            tidied.push_str(if empty_lines > 0 { "\n\n" } else { "\n" });
-        }
-        empty_lines = 0;
-        tidied.push_str(line);
-    }
-    tidied
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -114,26 +307,95 @@ mod tests {
         let cases = [
             (
                 "<p>Hi &amp;lt; <b>you</b></p><p>there</p>",
-                "Hi &lt; you\nthere",
+                "Hi &lt; you\n\nthere",
             ),
-            ("a<br>b<BR/>c", "a\nb\nc"),
+            ("a<br>b<BR/>c<br><br>d", "a\nb\nc\n\nd"),
+            ("one\n  line   of&nbsp;&nbsp;text", "one line of  text"),
             (
                 "<style>p { color: red }</style>x<script>1 < 2</script>y",
                 "xy",
             ),
             ("<tr><td>Host</td><td>db-1</td></tr>", "Host db-1"),
-            ("1 < 2 <!-- no --> 3", "1 < 2  3"),
+            ("1 < 2 <!-- no --> 3", "1 < 2 3"),
             ("<", "<"),
-            ("<a href=\"https://example.com\">more</a>", "more"),
+            // Links keep their address, also where it is all there is.
+            (
+                "See <a href=\"https://example.com/a?b=1&amp;c=2\">the  run</a>.",
+                "See the run (https://example.com/a?b=1&c=2).",
+            ),
+            (
+                "<A class=x HREF='https://x.example/'>x</A>",
+                "x (https://x.example/)",
+            ),
+            (
+                "<a href=https://x.example/a>https://x.example/a</a>",
+                "https://x.example/a",
+            ),
+            ("<a href=\"https://x.example\">x.example</a>", "x.example"),
+            (
+                "<a href=\"https://x.example\"><img src=l></a>",
+                "https://x.example",
+            ),
+            (
+                "<a href=\"mailto:ops@x.example?subject=a\">Ops</a>",
+                "Ops (ops@x.example)",
+            ),
+            (
+                "<a href=\"#top\">up</a> <a>no</a></a> <a data-href=\"https://x\">x</a>",
+                "up no x",
+            ),
+            // References.
+            (
+                "5 &euro; &ndash; 10&nbsp;&#8364; &uuml;ber &#x1F514; &hellip; &nosuch;",
+                "5 \u{20ac} \u{2013} 10 \u{20ac} \u{fc}ber \u{1f514} \u{2026} &nosuch;",
+            ),
+            // Paragraphs, lists, quotations and what is preformatted.
+            (
+                "<h1>Head</h1>text<div>a</div><div>b</div>",
+                "Head\n\ntext\na\nb",
+            ),
+            (
+                "<ul><li>one</li><li>two<ul><li>in<br>side</li></ul></li></ul>end",
+                "- one\n- two\n  - in\n    side\n\nend",
+            ),
+            ("<ol><li>a<li>b</ol>", "1. a\n2. b"),
+            ("a<blockquote>b<br>c</blockquote>d", "a\n\n> b\n> c\n\nd"),
+            (
+                "x<pre>\nroot:\n  a: 1\n\n\tb\n</pre>y",
+                "x\n\nroot:\n  a: 1\n\n\tb\n\ny",
+            ),
         ];
         for (html, text) in cases {
             assert_eq!(to_text(html), text, "{html}");
         }
     }
 
+    #[test]
+    fn plain_text_keeps_its_lines_and_indents() {
+        for text in ["a\n  b\n\n    c", "  first", "a\n\n\nb", "\u{fc} & <b>"] {
+            let html = from_text(text);
+            let shown: Vec<_> = html.split("<br>\n").map(untagged).collect();
+            assert_eq!(shown.join("\n").replace('\u{a0}', " "), text);
+        }
+    }
+
+    #[test]
+    fn deep_html_is_read_in_time() {
+        for tag in [
+            "<ul><li>",
+            "<blockquote>x",
+            "<a href='https://x.example'>",
+            "<pre>",
+            "<b",
+        ] {
+            let html = tag.repeat(50_000);
+            assert!(to_text(&html).len() < 40 * html.len(), "{tag}");
+        }
+    }
+
     proptest! {
         #[test]
-        fn every_text_survives_the_way_through_html(words in "[a-z<>&\"']{1,20}( [a-z<>&\"']{1,9}){0,3}") {
+        fn every_line_survives_the_way_through_html(words in "[a-z<>&\"']{1,20}( [a-z<>&\"']{1,9}){0,3}") {
             prop_assert_eq!(to_text(&from_text(&words)), words);
         }
 

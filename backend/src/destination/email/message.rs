@@ -25,10 +25,16 @@ pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
     let (text, html) = match (custom, &facts.message) {
         (Some(filled), _) if body.contains('<') => (html::to_text(&filled), filled),
         // Without a tag its author wrote plain text; its values are escaped.
-        (Some(filled), _) => (
-            html::to_text(&filled.replace('\n', "<br>")),
-            filled.replace('\n', "<br>\n"),
-        ),
+        // Values that are not escaped may be HTML.
+        (Some(filled), _) if filled.contains('<') => {
+            let html = filled.replace('\n', "<br>\n");
+            (html::to_text(&html), html)
+        }
+        (Some(filled), _) => {
+            let text = html::untagged(&filled).into_owned();
+            let html = html::from_text(&text);
+            (text, html)
+        }
         (None, Some(message)) => (message.clone(), html::from_text(message)),
         (None, None) => default_body(facts),
     };

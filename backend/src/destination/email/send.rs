@@ -1,234 +1,373 @@
 //! Sends a mail: one SMTP conversation, behind the egress guard.
 
-use std::{
-    collections::BTreeMap,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
-use lettre::{
-    Address, Message,
-    message::{
-        Mailbox, MessageBuilder, MultiPart,
-        header::{Header, HeaderName, HeaderValue},
-    },
-    transport::smtp::{
-        authentication::{Credentials, Mechanism},
-        client::AsyncSmtpConnection,
-        commands::{Data, Mail as MailFrom, Rcpt},
-        extension::{ClientId, Extension, MailParameter},
-        response::Response,
-    },
+use lettre::message::Mailbox;
+use tokio::{
+    net::TcpStream,
+    time::{Instant, timeout, timeout_at},
 };
 
 use super::{
-    Mail, addresses,
-    classify::{self, Broken, said},
+    Mail, classify,
+    compose::{Envelope, compose},
+    conversation::{Broken, Conversation, Login, Phase, Reply, secured},
 };
 use crate::{
-    config::{SmtpConfig, SmtpSecurity},
+    config::{SmtpConfig, SmtpLogin, SmtpSecurity},
     destination::{
-        Advice, AttemptContext, Ending, Verdict, dial::Dialer, mail_server::MailServer,
-        transcript::BODY_BYTES_MAX,
+        Advice, AttemptContext, Ending, Verdict,
+        dial::Dialer,
+        mail_server::MailServer,
+        oauth::{self, ClientShown, Grant},
+        verdict::RecipientAnswer,
     },
-    domain::{RecordId, Transcript, delivery, destination::Email},
+    domain::{Transcript, delivery, destination::Email},
+    message::cut,
 };
+
+/// What else a token is asked for with.
+static NO_PARAMS: BTreeMap<String, String> = BTreeMap::new();
+/// Bytes of a server's answer about one address that an explanation repeats.
+const ANSWER_BYTES_MAX: usize = 120;
 
 pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: Mail) -> Ending {
     let Some(server) = &attempt.outlets.mail_server else {
         let verdict = Verdict::unreachable("no mail server is configured: set `smtp.host`");
         return (verdict, Transcript::default());
     };
-    if let Some((_, password)) = &server.config.credentials {
-        attempt.masker.add(password.reveal());
-    }
-    let dialer = &attempt.outlets.dialer;
-    let (message, request) = match compose(attempt, &server.config, email, mail) {
+    let token;
+    let login = match &server.config.login {
+        None => None,
+        Some(SmtpLogin::Password { user, password }) => {
+            attempt.masker.add(password.reveal());
+            Some(Login::Password(user, password.reveal()))
+        }
+        Some(SmtpLogin::OAuth2 { user, .. }) => {
+            token = match token_of(attempt, &server.config).await {
+                Ok(token) => token,
+                Err(ending) => return *ending,
+            };
+            Some(Login::Token(user, &token))
+        }
+    };
+    let composed = match compose(attempt, &server.config, email, mail) {
         Ok(composed) => composed,
         Err(explanation) => {
             let verdict = Verdict::rejected(attempt.explain(&explanation), Advice::FewMore);
             return (verdict, Transcript::default());
         }
     };
-    let (met, sent) = (AtomicBool::new(false), AtomicBool::new(false));
-    let conversation = async {
-        let connection = connect(dialer, server).await?;
-        met.store(true, Ordering::SeqCst);
-        converse(connection, &server.config, &message, &sent).await
-    };
-    let result = tokio::time::timeout(attempt.timeout, conversation).await;
+    if composed.envelope.to.is_empty() {
+        let verdict = Verdict::delivered("every address has the mail already");
+        return (verdict, Transcript::default());
+    }
+    let mut course = Course::default();
+    let deadline = attempt.begun + attempt.timeout;
+    let answer_timeout = attempt.outlets.mail_answer_timeout;
+    let made = converse(
+        (&attempt.outlets.dialer, server, login),
+        &composed.envelope,
+        &mut course,
+        (deadline, answer_timeout),
+    );
+    let result = made.await;
+    if let (Err(Ended::Broken(Broken::Refused(Phase::Auth, _))), Some(grant)) =
+        (&result, grant(&server.config))
+    {
+        oauth::forget(attempt, grant);
+    }
+    let request = course.met.then_some(composed.request);
     let verdict = match &result {
-        Ok(Ok(_taken)) => Verdict::delivered("the mail server took the mail"),
-        Ok(Err(broken)) => classify::judge(attempt, broken, sent.load(Ordering::SeqCst)),
-        Err(_elapsed) => Verdict::unreachable(format!(
-            "the mail server did not end within {:?}",
-            attempt.timeout
-        )),
+        Ok(_) => course.judge(attempt),
+        Err(Ended::Broken(broken)) => classify::judge(attempt, broken, course.phase),
+        Err(Ended::Late) => late(course.phase, attempt.timeout, answer_timeout),
     };
     let transcript = Transcript {
-        request: met.load(Ordering::SeqCst).then_some(request),
-        response: result.ok().and_then(|ended| reply_of(attempt, &ended)),
+        request,
+        response: course.reply_of(attempt, &result),
     };
-    (verdict, transcript)
+    (verdict.with_recipients(course.answers(attempt)), transcript)
 }
 
-/// Tells mail programs that a machine wrote this, so that nobody's absence note answers.
-#[derive(Debug, Clone)]
-struct AutoSubmitted;
-
-impl Header for AutoSubmitted {
-    fn name() -> HeaderName {
-        HeaderName::new_from_ascii_str("Auto-Submitted")
-    }
-
-    fn parse(_: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        Ok(Self)
-    }
-
-    fn display(&self) -> HeaderValue {
-        HeaderValue::new(Self::name(), "auto-generated".into())
-    }
+/// What a token for the mail server is asked for with; none where a password is set.
+fn grant(smtp: &SmtpConfig) -> Option<Grant<'_>> {
+    let Some(SmtpLogin::OAuth2 {
+        token_url,
+        client_id,
+        client_secret,
+        refresh_token,
+        scope,
+        ..
+    }) = &smtp.login
+    else {
+        return None;
+    };
+    Some(Grant {
+        token_url,
+        client_id,
+        client_secret: client_secret.reveal(),
+        refresh_token: refresh_token.reveal(),
+        scope,
+        audience: "",
+        params: &NO_PARAMS,
+        client: ClientShown::Either,
+    })
 }
 
-fn compose(
-    attempt: &AttemptContext<'_>,
+/// A token for the mail server; the ending when there is none.
+async fn token_of(
+    attempt: &mut AttemptContext<'_>,
     smtp: &SmtpConfig,
-    email: &Email,
-    mail: Mail,
-) -> Result<(Message, delivery::Request), String> {
-    let from: Mailbox = smtp
-        .from
-        .parse()
-        .map_err(|error| format!("the sender `{}` is no mail address: {error}", smtp.from))?;
-    let mailboxes = |text: &str| {
-        let each = addresses(text).map(|it| {
-            it.parse::<Mailbox>()
-                .map_err(|error| format!("`{it}` is no mail address: {error}"))
-        });
-        each.collect::<Result<Vec<_>, _>>()
+) -> Result<String, Box<Ending>> {
+    let Some(grant) = grant(smtp) else {
+        return Ok(String::new());
     };
-    let (to, cc) = (mailboxes(&email.to)?, mailboxes(&email.cc)?);
-    let shown = |all: &[Mailbox]| {
-        let each: Vec<_> = all.iter().map(ToString::to_string).collect();
-        each.join(", ")
-    };
-    // The same over all attempts, so that a mail program shows one mail.
-    let id_of = |delivery: RecordId| format!("<{delivery}@{}>", from.email.domain());
-    let message_id = id_of(attempt.id);
-    let opening = attempt.opening.map(id_of);
-    let headers = [
-        ("from", from.to_string()),
-        ("to", shown(&to)),
-        ("cc", shown(&cc)),
-        ("subject", mail.subject.clone()),
-        ("message-id", message_id.clone()),
-    ];
-    let headers = headers.into_iter().filter(|(_, value)| !value.is_empty());
-    let headers = headers.map(|(name, value)| (name.to_owned(), attempt.masker.mask(&value, 1024)));
-    let request = delivery::Request {
-        method: "SMTP".into(),
-        url: format!("smtp://{}:{}", smtp.host, smtp.port),
-        headers: headers.collect(),
-        body: attempt.masker.mask(&mail.text, BODY_BYTES_MAX),
-    };
-    let mut message = Message::builder();
-    if let Some(opening) = opening {
-        // Mail programs show what belongs together as one conversation.
-        message = message.in_reply_to(opening.clone()).references(opening);
-    }
-    message = to.into_iter().fold(message, MessageBuilder::to);
-    message = cc.into_iter().fold(message, MessageBuilder::cc);
-    let message = message
-        .from(from)
-        .subject(mail.subject)
-        .message_id(Some(message_id))
-        .header(AutoSubmitted)
-        .multipart(MultiPart::alternative_plain_html(mail.text, mail.html))
-        .map_err(|error| format!("the mail cannot be made: {error}"))?;
-    Ok((message, request))
+    attempt.masker.add(grant.client_secret);
+    attempt.masker.add(grant.refresh_token);
+    oauth::bearer(attempt, grant).await
 }
 
+/// How far a conversation got.
+#[derive(Default)]
+struct Course {
+    /// Whether there was a connection to the server.
+    met: bool,
+    phase: Phase,
+    /// The addresses that the server accepted.
+    accepted: Vec<String>,
+    /// Those that it refused, with the answer.
+    refused: Vec<(String, Reply)>,
+    /// Whether it accepted the mail for the addresses that it accepted.
+    is_taken: bool,
+}
+
+/// Why a conversation ended without its last reply.
+enum Ended {
+    Broken(Broken),
+    /// The time was over.
+    Late,
+}
+
+impl From<Broken> for Ended {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+/// Speaks with the server up to the end of the text within the deadline, and then waits for the answer:
+/// servers scan mails before they answer, and a mail that is sent again meanwhile arrives twice. Answers
+/// the last reply; none when no address was accepted.
 async fn converse(
-    mut connection: AsyncSmtpConnection,
-    smtp: &SmtpConfig,
-    message: &Message,
-    sent: &AtomicBool,
-) -> Result<Response, Broken> {
-    if let Some((user, password)) = &smtp.credentials {
-        let credentials = Credentials::new(user.clone(), password.reveal().into());
-        connection
-            .auth(&[Mechanism::Plain, Mechanism::Login], &credentials)
-            .await?;
-    }
-    let envelope = message.envelope();
-    let mut options = Vec::new();
-    let mut addresses = envelope.from().into_iter().chain(envelope.to());
-    if !addresses.all(|address| AsRef::<str>::as_ref(address).is_ascii()) {
-        if !connection
-            .server_info()
-            .supports_feature(Extension::SmtpUtfEight)
-        {
+    (dialer, server, login): (&Dialer, &MailServer, Option<Login<'_>>),
+    envelope: &Envelope,
+    course: &mut Course,
+    (deadline, answer_timeout): (Instant, Duration),
+) -> Result<Option<Reply>, Ended> {
+    let Course {
+        met,
+        phase,
+        accepted,
+        refused,
+        is_taken,
+    } = course;
+    let sending = async {
+        let mut conversation = connect(dialer, server, met, phase).await?;
+        if let Some(login) = login {
+            conversation.authenticate(login).await?;
+        }
+        let is_international = conversation.offers("SMTPUTF8");
+        let from = envelope.from.email.to_string();
+        if !from.is_ascii() && !is_international {
             return Err(Broken::NoUnicode);
         }
-        options.push(MailParameter::SmtpUtfEight);
-    }
-    let from: Option<Address> = envelope.from().cloned();
-    connection.command(MailFrom::new(from, options)).await?;
-    for to in envelope.to() {
-        connection
-            .command(Rcpt::new(to.clone(), Vec::new()))
-            .await?;
-    }
-    connection.command(Data).await?;
-    sent.store(true, Ordering::SeqCst);
-    let taken = connection.message(&message.formatted()).await?;
-    // The mail is taken; how the farewell goes does not matter.
-    let _farewell = connection.quit().await;
-    Ok(taken)
-}
-
-/// Connects to the first checked address that answers; the name in the certificate is the host's.
-async fn connect(dialer: &Dialer, server: &MailServer) -> Result<AsyncSmtpConnection, Broken> {
-    let hello = ClientId::default();
-    let MailServer { config, tls } = server;
-    let (implicit, later) = match config.security {
-        SmtpSecurity::StartTls => (None, tls.clone()),
-        SmtpSecurity::Tls | SmtpSecurity::None => (tls.clone(), None),
-    };
-    let mut last = None;
-    for address in dialer.addresses(&config.host, config.port).await? {
-        let limit = Some(dialer.limit());
-        let connected =
-            AsyncSmtpConnection::connect_tokio1(address, limit, &hello, implicit.clone(), None);
-        match connected.await {
-            Ok(mut connection) => {
-                if let Some(tls) = later {
-                    if !connection.can_starttls() {
-                        return Err(Broken::NoStartTls);
-                    }
-                    let secured = connection.starttls(tls, &hello).await;
-                    secured.map_err(Broken::NoConversation)?;
+        let is_ascii = from.is_ascii() && envelope.to.iter().all(|it| it.is_ascii());
+        let option = if is_international && !is_ascii {
+            " SMTPUTF8"
+        } else {
+            ""
+        };
+        let line = format!("MAIL FROM:<{from}>{option}");
+        conversation.command(Phase::Sender, &line).await?;
+        for address in &envelope.to {
+            let reply = if address.is_ascii() || is_international {
+                conversation.recipient(address).await?
+            } else {
+                Reply {
+                    code: 553,
+                    text: "5.6.7 the mail server does not support letters beyond ASCII".into(),
                 }
-                return Ok(connection);
+            };
+            if reply.is_positive() {
+                accepted.push(address.clone());
+            } else {
+                refused.push((address.clone(), reply));
             }
-            Err(error) => last = Some(error),
         }
+        if accepted.is_empty() {
+            conversation.quit().await;
+            return Ok(None);
+        }
+        let is_shown = |it: &Mailbox| is_international || it.email.to_string().is_ascii();
+        conversation.text(&envelope.text(is_shown)).await?;
+        Ok(Some(conversation))
+    };
+    let conversation = match timeout_at(deadline, sending).await {
+        Ok(sent) => sent?,
+        Err(_elapsed) => return Err(Ended::Late),
+    };
+    let Some(mut conversation) = conversation else {
+        return Ok(None);
+    };
+    match timeout(answer_timeout, conversation.end()).await {
+        Ok(answer) => {
+            let answer = answer?;
+            *is_taken = true;
+            conversation.quit().await;
+            Ok(Some(answer))
+        }
+        Err(_elapsed) => Err(Ended::Late),
     }
-    let last = last.expect("the dialer gives at least one address");
-    Err(Broken::NoConversation(last))
 }
 
-fn reply_of(
-    attempt: &AttemptContext<'_>,
-    ended: &Result<Response, Broken>,
-) -> Option<delivery::Response> {
-    let (code, text) = match ended {
-        Ok(taken) => (taken.code(), taken.message().collect::<Vec<_>>().join("\n")),
-        Err(Broken::Smtp(error) | Broken::NoConversation(error)) => (error.status()?, said(error)),
-        Err(_) => return None,
+/// The verdict on a conversation that took longer than it may.
+fn late(phase: Phase, limit: Duration, answer_timeout: Duration) -> Verdict {
+    let command = phase.command();
+    match phase {
+        Phase::Answer => Verdict::unknown(format!(
+            "the mail was sent, and no answer came within {answer_timeout:?}"
+        )),
+        _ => Verdict::unreachable(format!(
+            "the mail server did not end within {limit:?} ({command})"
+        )),
+    }
+}
+
+/// Connects to the host, secures the conversation, and says EHLO.
+async fn connect<'a>(
+    dialer: &Dialer,
+    server: &MailServer,
+    met: &mut bool,
+    phase: &'a mut Phase,
+) -> Result<Conversation<'a>, Broken> {
+    let MailServer { config, tls } = server;
+    let host = config.host.trim_matches(['[', ']']);
+    let stream = dialer.connect(host, config.port).await?;
+    // Commands leave at once; where it cannot be set, they leave a little later.
+    let _set = stream.set_nodelay(true);
+    let name = hello_name(&config.hello, &stream);
+    let stream = Box::new(stream);
+    let conversation = match config.security {
+        SmtpSecurity::None => Conversation::begin(stream, &name, phase).await?,
+        SmtpSecurity::Tls => {
+            let stream = secured(stream, tls, host).await?;
+            Conversation::begin(stream, &name, phase).await?
+        }
+        SmtpSecurity::StartTls => {
+            let conversation = Conversation::begin(stream, &name, phase).await?;
+            conversation.start_tls(tls, host, &name).await?
+        }
     };
-    Some(delivery::Response {
-        status: code.into(),
-        headers: BTreeMap::new(),
-        body: attempt.masker.mask_body(text.as_bytes()),
-    })
+    *met = true;
+    Ok(conversation)
+}
+
+/// The name that EHLO gives: the one that is set, else the machine's when it has a domain, else its
+/// address.
+fn hello_name(set: &str, stream: &TcpStream) -> String {
+    if !set.is_empty() {
+        return set.to_owned();
+    }
+    let machine = hostname::get()
+        .ok()
+        .and_then(|name| name.into_string().ok());
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+    let is_full = |name: &String| name.contains('.') && name.chars().all(is_letter);
+    match (machine.filter(is_full), stream.local_addr()) {
+        (Some(name), _) => name,
+        (None, Ok(address)) => match address.ip().to_canonical() {
+            IpAddr::V4(address) => format!("[{address}]"),
+            IpAddr::V6(address) => format!("[IPv6:{address}]"),
+        },
+        (None, Err(_)) => "[127.0.0.1]".into(),
+    }
+}
+
+impl Course {
+    /// The verdict on a conversation that came to its end.
+    fn judge(&self, attempt: &AttemptContext<'_>) -> Verdict {
+        let all = self.accepted.len() + self.refused.len();
+        let taken = self.accepted.len();
+        let refusals: Vec<_> = self
+            .refused
+            .iter()
+            .map(|(address, reply)| {
+                let line = reply.line();
+                let line = cut::bytes(&line, ANSWER_BYTES_MAX);
+                format!("`{address}` ({}: {line})", reply.code)
+            })
+            .collect();
+        let refusals = refusals.join(", ");
+        let is_final = self.refused.iter().all(|(_, reply)| reply.is_permanent());
+        if self.refused.is_empty() {
+            return Verdict::delivered("the mail server took the mail");
+        }
+        if self.is_taken {
+            let said = format!(
+                "the mail server took the mail for {taken} of {all} addresses and refused {refusals}"
+            );
+            let said = attempt.explain(&said);
+            return if is_final {
+                Verdict::delivered(said)
+            } else {
+                Verdict::rejected(said, Advice::Later)
+            };
+        }
+        let said = attempt.explain(&format!("the mail server refused {refusals}"));
+        let advice = match (attempt.recipients.reached.is_empty(), is_final) {
+            // No address gets anything.
+            (true, true) => Advice::Mend,
+            (true, false) => Advice::Again,
+            (false, true) => Advice::GiveUp,
+            (false, false) => Advice::Later,
+        };
+        Verdict::rejected(said, advice)
+    }
+
+    /// What is known of each address now.
+    fn answers(&self, attempt: &AttemptContext<'_>) -> Vec<RecipientAnswer> {
+        let reached = self.accepted.iter().filter(|_| self.is_taken);
+        let reached = reached.cloned().map(RecipientAnswer::Reached);
+        let refused = self
+            .refused
+            .iter()
+            .map(|(address, reply)| RecipientAnswer::Refused {
+                address: address.clone(),
+                said: attempt.explain(&format!("{} {}", reply.code, reply.line())),
+                is_permanent: reply.is_permanent(),
+            });
+        reached.chain(refused).collect()
+    }
+
+    /// The last reply, and in the place of headers the refusals of addresses.
+    fn reply_of(
+        &self,
+        attempt: &AttemptContext<'_>,
+        ended: &Result<Option<Reply>, Ended>,
+    ) -> Option<delivery::Response> {
+        let last = match ended {
+            Ok(Some(reply)) | Err(Ended::Broken(Broken::Refused(_, reply))) => Some(reply),
+            _ => None,
+        };
+        let last = last.or(self.refused.last().map(|(_, reply)| reply))?;
+        let refused = self.refused.iter().map(|(address, reply)| {
+            let said = attempt.explain(&format!("{} {}", reply.code, reply.line()));
+            (address.clone(), said)
+        });
+        Some(delivery::Response {
+            status: last.code,
+            headers: refused.collect::<BTreeMap<_, _>>(),
+            body: attempt.masker.mask_body(last.text.as_bytes()),
+        })
+    }
 }

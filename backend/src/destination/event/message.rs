@@ -62,5 +62,6 @@ pub(super) fn event(facts: &mut Facts<'_>, templates: &EventTemplates) -> Incomi
         acknowledged: None,
         timestamp_ms: facts.timestamp_ms(),
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }

@@ -28,7 +28,7 @@ pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> 
         return (verdict, Transcript::default());
     }
     let Some(sink) = &attempt.outlets.sink else {
-        let verdict = Verdict::unreachable("this service takes in no events of its own");
+        let verdict = Verdict::unreachable("this service cannot create events");
         return (verdict, Transcript::default());
     };
     let mut transcript = Transcript {
@@ -44,7 +44,7 @@ pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> 
                 headers: BTreeMap::new(),
                 body: json!({"eventId": id.to_string()}).to_string(),
             });
-            Verdict::delivered(format!("taken in as event {id}"))
+            Verdict::delivered(format!("accepted as event {id}"))
         }
         Err(error) => {
             let text = attempt.explain(&error.to_string());

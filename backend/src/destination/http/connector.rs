@@ -7,32 +7,26 @@ use std::{
 };
 
 use http::Uri;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tower::Service;
 
-use super::tunnel;
-use crate::{
-    config::ProxyConfig,
-    destination::dial::{DialError, Dialer},
-};
+use super::{line::Line, route::Route, tunnel};
+use crate::destination::dial::{DialError, Dialer};
 
 /// Connects to the host and port of an address.
 #[derive(Debug, Clone)]
 pub(super) struct GuardedConnector {
     dialer: Dialer,
-    proxy: Option<Arc<ProxyConfig>>,
+    route: Arc<Route>,
 }
 
 impl GuardedConnector {
-    pub(super) fn new(dialer: Dialer, proxy: Option<ProxyConfig>) -> Self {
-        let proxy = proxy.map(Arc::new);
-        Self { dialer, proxy }
+    pub(super) fn new(dialer: Dialer, route: Arc<Route>) -> Self {
+        Self { dialer, route }
     }
 }
 
 impl Service<Uri> for GuardedConnector {
-    type Response = TokioIo<TcpStream>;
+    type Response = Line;
     type Error = DialError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
@@ -41,23 +35,21 @@ impl Service<Uri> for GuardedConnector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let Self { dialer, proxy } = self.clone();
+        let Self { dialer, route } = self.clone();
         Box::pin(async move {
             let host = uri.host().unwrap_or_default();
             let host = host.trim_start_matches('[').trim_end_matches(']');
-            let default_port = if uri.scheme_str() == Some("https") {
-                443
-            } else {
-                80
-            };
+            let is_https = uri.scheme_str() == Some("https");
+            let default_port = if is_https { 443 } else { 80 };
             let port = uri.port_u16().unwrap_or(default_port);
-            let stream = match &proxy {
+            let through = route.through(host, port, is_https);
+            let stream = match through {
                 None => dialer.connect(host, port).await?,
-                Some(proxy) => tunnel::connect(&dialer, proxy, host, port).await?,
+                Some(through) => tunnel::connect(&dialer, through, host, port).await?,
             };
             // Small requests leave at once; where it cannot be set, they leave a little later.
             let _set = stream.set_nodelay(true);
-            Ok(TokioIo::new(stream))
+            Ok(Line::new(stream, through.is_some_and(|it| it.forwards)))
         })
     }
 }

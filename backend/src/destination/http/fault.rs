@@ -8,31 +8,53 @@ use rustls::AlertDescription;
 
 use crate::destination::{
     dial::{self, DialError},
-    http::SendFailure,
+    http::{Progress, SendFailure},
 };
 
-/// What an error of the client means for the message.
-pub(super) fn classify(error: &legacy::Error) -> SendFailure {
+/// How a request was lost over one connection.
+#[derive(Debug)]
+pub(super) enum Lost {
+    /// The receiver did not process it.
+    Unprocessed,
+    /// The connection was kept from an earlier request, and closed. Nobody knows which came first.
+    Stale(SendFailure),
+    /// It was not sent: there is no connection.
+    Refused(SendFailure),
+    /// The connection broke, or did not answer.
+    Broken(SendFailure),
+}
+
+/// What an error of the client means for a request that got so far.
+pub(super) fn classify(error: &legacy::Error, progress: Progress) -> Lost {
     if let Some(dial) = find::<DialError>(error) {
-        return match dial {
+        return Lost::Refused(match dial {
             DialError::Blocked(refusal) => SendFailure::Blocked(refusal.clone()),
             other => SendFailure::Unreachable(other.to_string()),
-        };
+        });
     }
     if error.is_connect() {
-        return SendFailure::Unreachable(format!("no secure connection: {}", reason(error)));
+        let said = format!("no secure connection: {}", reason(error));
+        return Lost::Refused(SendFailure::Unreachable(said));
     }
     if let Some(refused) = refused_identity(error) {
         let told = cause::explain(&refused, "egress.ca_file");
-        return SendFailure::Unreachable(format!("no secure connection: {told}"));
+        let said = format!("no secure connection: {told}");
+        return Lost::Refused(SendFailure::Unreachable(said));
     }
-    match find::<hyper::Error>(error) {
-        Some(hyper) if hyper.is_canceled() => {
+    if find::<h2::Error>(error).is_some_and(is_unprocessed) {
+        return Lost::Unprocessed;
+    }
+    let hyper = find::<hyper::Error>(error);
+    let is_sent = progress.is_sent && !hyper.is_some_and(hyper::Error::is_canceled);
+    let failure = match hyper {
+        _ if !is_sent => {
             SendFailure::Unreachable("the connection was closed before the request was sent".into())
         }
-        Some(hyper) if hyper.is_parse() => SendFailure::Unknown(
-            "the request was sent, and what came back is not an HTTP answer".into(),
-        ),
+        Some(hyper) if hyper.is_parse() => {
+            return Lost::Broken(SendFailure::Unknown(
+                "the request was sent, and what came back is not an HTTP answer".into(),
+            ));
+        }
         Some(hyper) if hyper.is_incomplete_message() => SendFailure::Unknown(
             "the request was sent, and the connection closed without answer".into(),
         ),
@@ -40,7 +62,19 @@ pub(super) fn classify(error: &legacy::Error) -> SendFailure {
             "the request was sent, and the connection broke before the answer: {}",
             innermost(error)
         )),
+    };
+    match (progress.is_kept, is_sent) {
+        (true, true) => Lost::Stale(failure),
+        (true, false) => Lost::Unprocessed,
+        (false, _) => Lost::Broken(failure),
     }
+}
+
+/// Whether an HTTP/2 receiver says that it has not processed a request: it refuses the stream, or ends
+/// the connection and has not come to it.
+fn is_unprocessed(error: &h2::Error) -> bool {
+    let is_refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+    error.is_remote() && (is_refused || error.is_go_away())
 }
 
 /// What the receiver found wrong with the certificate that it was shown, or with there being none. By

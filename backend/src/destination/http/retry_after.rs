@@ -1,20 +1,42 @@
-//! Reads `Retry-After`.
+//! Reads how long a receiver asks to wait: `Retry-After`, or the body of a response 429.
 
 use std::time::Duration;
 
 use http::{HeaderMap, header};
 use jiff::{Timestamp, fmt::rfc2822};
+use serde_json::Value;
 
-/// How long the receiver asks to wait: seconds, or an HTTP date. What cannot be read is ignored; a
-/// date that has passed means no wait.
+/// How long `Retry-After` asks to wait: seconds, also with a fraction, or a date in one of the three forms
+/// that HTTP has. What cannot be read is ignored; a date that has passed means no wait.
 pub(crate) fn retry_after(headers: &HeaderMap, now_ms: i64) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let at = rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-    let now = Timestamp::from_millisecond(now_ms).ok()?;
-    Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
+    seconds(text).or_else(|| {
+        let now = Timestamp::from_millisecond(now_ms).ok()?;
+        let at = match httpdate::parse_http_date(text) {
+            Ok(at) => Timestamp::try_from(at).ok()?,
+            // With an offset other than GMT, as some write it.
+            Err(_other) => rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?,
+        };
+        Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
+    })
+}
+
+/// How long the body of a response asks to wait, as Telegram (`parameters.retry_after`) and Discord
+/// (`retry_after`) write it.
+pub(super) fn retry_after_in_body(body: &[u8]) -> Option<Duration> {
+    let said: Value = serde_json::from_slice(body).ok()?;
+    let asked = [&said["parameters"]["retry_after"], &said["retry_after"]];
+    asked.into_iter().find_map(|asked| match asked {
+        Value::Number(number) => seconds(&number.to_string()),
+        Value::String(text) => seconds(text.trim()),
+        _ => None,
+    })
+}
+
+fn seconds(text: &str) -> Option<Duration> {
+    let is_decimal = text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let seconds = text.parse().ok().filter(|_| is_decimal)?;
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 #[cfg(test)]
@@ -26,19 +48,53 @@ mod tests {
         // 1994-11-06T08:49:37Z
         let now_ms = 784_111_777_000;
         let cases = [
-            ("120", Some(120)),
+            ("120", Some(120_000)),
             (" 0 ", Some(0)),
-            ("Sun, 06 Nov 1994 08:50:37 GMT", Some(60)),
+            ("1.5", Some(1_500)),
+            ("0.25", Some(250)),
+            ("30.000", Some(30_000)),
+            ("7.", Some(7_000)),
+            ("Sun, 06 Nov 1994 08:50:37 GMT", Some(60_000)),
             ("Sun, 06 Nov 1994 08:40:37 GMT", Some(0)),
+            ("Sunday, 06-Nov-94 08:50:37 GMT", Some(60_000)),
+            ("Sun Nov  6 08:50:37 1994", Some(60_000)),
+            ("Sun, 06 Nov 1994 09:50:37 +0100", Some(60_000)),
             ("-5", None),
+            ("1e3", None),
+            ("inf", None),
+            (".", None),
+            ("1.2.3", None),
             ("soon", None),
             ("", None),
             ("99999999999999999999", None),
         ];
-        for (text, seconds) in cases {
+        for (text, milliseconds) in cases {
             let headers = HeaderMap::from_iter([(header::RETRY_AFTER, text.parse().unwrap())]);
-            let expected = seconds.map(Duration::from_secs);
+            let expected = milliseconds.map(Duration::from_millis);
             assert_eq!(retry_after(&headers, now_ms), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_telegram_and_discord_ask_for_stands_in_the_body() {
+        let cases = [
+            (
+                r#"{"ok":false,"error_code":429,"parameters":{"retry_after":35}}"#,
+                Some(35_000),
+            ),
+            (
+                r#"{"message":"You are being rate limited.","retry_after":0.65,"global":false}"#,
+                Some(650),
+            ),
+            (r#"{"parameters":{"retry_after":"12"}}"#, Some(12_000)),
+            (r#"{"parameters":{"retry_after":-1}}"#, None),
+            (r#"{"parameters":{"migrate_to_chat_id":5}}"#, None),
+            (r#"["retry_after"]"#, None),
+            ("Too Many Requests: retry after 35", None),
+        ];
+        for (body, milliseconds) in cases {
+            let expected = milliseconds.map(Duration::from_millis);
+            assert_eq!(retry_after_in_body(body.as_bytes()), expected, "{body}");
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{Answer, BodyEnd, HttpClient, HttpRequest, SendFailure};
+use super::{Answer, BodyEnd, HttpClient, HttpRequest, SendFailure, route::Route};
 use crate::{
     config::EgressConfig,
     destination::{
@@ -41,7 +41,7 @@ fn client_with(allow: &str, resolver: Arc<dyn Resolve>) -> HttpClient {
     };
     let guard = Arc::new(Guard::new(&config, Vec::new()));
     let dialer = Dialer::new(guard, resolver, Duration::from_secs(1));
-    HttpClient::new(dialer, Arc::new(tls::roots(&[])), None)
+    HttpClient::new(dialer, tls::Trust::new(&[]), Route::default())
 }
 
 async fn post(client: &HttpClient, url: &str, timeout: Duration) -> Result<Answer, SendFailure> {
@@ -66,8 +66,9 @@ async fn verdict_on(reply: Reply) -> Verdict {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of endings")]
 async fn every_ending_has_its_verdict() {
-    use Outcome::{Delivered, Rejected, Unknown, Unreachable};
+    use Outcome::{Delivered, Rejected, Unknown};
     let header = |name, value: &str| vec![(name, value.to_owned())];
     let cases = [
         (Reply::status(200), Delivered, "200 OK", Advice::Again),
@@ -79,14 +80,34 @@ async fn every_ending_has_its_verdict() {
             Advice::GiveUp,
         ),
         (Reply::status(401), Rejected, "401", Advice::Mend),
+        (Reply::status(402), Rejected, "402", Advice::Mend),
         (Reply::status(403), Rejected, "403", Advice::Mend),
+        (
+            Reply::Answer(403, header("retry-after", "0.5"), String::new()),
+            Rejected,
+            "403 Forbidden (it asks to wait 0.5 s)",
+            Advice::AgainAfter(Duration::from_millis(500)),
+        ),
         (Reply::status(404), Rejected, "404", Advice::Mend),
+        (Reply::status(405), Rejected, "405", Advice::Mend),
+        (Reply::status(407), Rejected, "407", Advice::Mend),
+        (Reply::status(421), Rejected, "421", Advice::Again),
+        (
+            Reply::Answer(
+                429,
+                Vec::new(),
+                r#"{"parameters":{"retry_after":35}}"#.into(),
+            ),
+            Rejected,
+            "(it asks to wait 35 s)",
+            Advice::AgainAfter(Duration::from_secs(35)),
+        ),
         (Reply::status(409), Rejected, "409", Advice::FewMore),
         (Reply::status(413), Rejected, "413", Advice::GiveUp),
         (Reply::status(415), Rejected, "415", Advice::GiveUp),
         (Reply::status(422), Rejected, "422", Advice::GiveUp),
         (Reply::status(408), Rejected, "408", Advice::Again),
-        (Reply::status(410), Rejected, "410", Advice::Pause),
+        (Reply::status(410), Rejected, "410", Advice::Mend),
         (
             Reply::Answer(429, header("retry-after", "7"), String::new()),
             Rejected,
@@ -108,7 +129,7 @@ async fn every_ending_has_its_verdict() {
         ),
         (
             Reply::Hang,
-            Unreachable,
+            Unknown,
             "no answer within 300ms",
             Advice::Again,
         ),
@@ -214,6 +235,49 @@ async fn what_is_no_http_answer_is_of_unknown_outcome() {
         .await
         .unwrap_err();
     assert!(matches!(failure, SendFailure::Unknown(_)), "{failure:?}");
+}
+
+/// Answers every request so, byte by byte.
+async fn raw(answer: Vec<u8>) -> (String, JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let mut server = JoinSet::new();
+    server.spawn(async move {
+        while let Ok((mut stream, _peer)) = listener.accept().await {
+            let mut request = Vec::with_capacity(1024);
+            stream.read_buf(&mut request).await.unwrap();
+            stream.write_all(&answer).await.unwrap();
+        }
+    });
+    (url, server)
+}
+
+#[tokio::test]
+async fn answers_that_are_clear_are_read_however_their_headers_are_written() {
+    let many: Vec<_> = (0..200).map(|n| format!("x-header-{n}: {n}\r\n")).collect();
+    let many = many.concat();
+    let cookies = "set-cookie: a=\"b,c\"; path=/; \u{e9}\r\nset-cookie: b=[1]{2}; HttpOnly\r\n";
+    let cases: [(&str, &str); 8] = [
+        ("plain", ""),
+        ("folded", "x-folded: one\r\n two\r\n\tthree\r\n"),
+        ("many", &many),
+        ("cookies", cookies),
+        ("a name with a blank", "x bad: v\r\n"),
+        ("a name with odd letters", "x@y[z]: v\r\n\u{fc}: v\r\n"),
+        ("a blank before the colon", "x-blank : v\r\n"),
+        ("no colon", "whatever\r\n"),
+    ];
+    for (what, headers) in cases {
+        let answer = format!("HTTP/1.1 200 OK\r\n{headers}content-length: 2\r\n\r\nok");
+        let (url, _server) = raw(answer.into_bytes()).await;
+        let answer = post(&client("127.0.0.0/8"), &url, TIMEOUT).await;
+        let answer = answer.unwrap_or_else(|failure| panic!("{what}: {failure}"));
+        assert_eq!(
+            (answer.status.as_u16(), &answer.body[..]),
+            (200, &b"ok"[..]),
+            "{what}"
+        );
+    }
 }
 
 #[tokio::test]

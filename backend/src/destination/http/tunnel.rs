@@ -1,13 +1,15 @@
-//! Connections through a proxy, with `CONNECT`. The guard judges the target all the same: the proxy is
-//! asked for an address that it let through, so that a name cannot lead elsewhere from there.
+//! Connections to a proxy: one that forwards requests, or one that `CONNECT` leads on. The guard judges the
+//! target all the same; where it judges an address and the proxy connects, that address is what the proxy
+//! is asked for, so that a name cannot lead elsewhere from there.
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
 
+use super::route::Through;
 use crate::{
     config::ProxyConfig,
     destination::dial::{DialError, Dialer, reason},
@@ -16,23 +18,29 @@ use crate::{
 /// Bytes of what a proxy answers.
 const ANSWER_BYTES_MAX: usize = 8 * 1024;
 
-/// Connects to a host by way of the proxy.
+/// Connects to a host by way of a proxy.
 pub(super) async fn connect(
     dialer: &Dialer,
-    proxy: &ProxyConfig,
+    through: Through<'_>,
     host: &str,
     port: u16,
 ) -> Result<TcpStream, DialError> {
     let limit = dialer.limit();
+    let proxy = through.proxy;
     let connecting = async {
-        let addresses = dialer.addresses(host, port).await?;
-        // What was judged and is not the first is as good; the proxy says why it is not reached.
-        let target = addresses.first().copied().ok_or_else(|| DialError::Name {
-            host: host.into(),
-            source: None,
-        })?;
+        let target = target(dialer, through, host, port).await?;
         let name = format!("{}:{}", proxy.host, proxy.port);
-        let opened = open(proxy, target).await;
+        let opened = async {
+            let stream = TcpStream::connect((proxy.host.as_str(), proxy.port)).await;
+            let stream =
+                stream.map_err(|error| format!("cannot be connected to: {}", reason(&error)))?;
+            if through.forwards {
+                Ok(stream)
+            } else {
+                open(stream, proxy, &target).await
+            }
+        };
+        let opened = opened.await;
         opened.map_err(|said| DialError::Proxy { proxy: name, said })
     };
     let elapsed = |_| DialError::Timeout {
@@ -44,11 +52,32 @@ pub(super) async fn connect(
         .map_err(elapsed)?
 }
 
-async fn open(proxy: &ProxyConfig, target: SocketAddr) -> Result<TcpStream, String> {
+/// What the proxy is asked for: the address that was judged, or the name where the proxy resolves it.
+async fn target(
+    dialer: &Dialer,
+    through: Through<'_>,
+    host: &str,
+    port: u16,
+) -> Result<String, DialError> {
+    let is_name = host.parse::<IpAddr>().is_err();
+    if through.by_name && is_name {
+        return Ok(format!("{host}:{port}"));
+    }
+    let addresses = dialer.addresses(host, port).await?;
+    // What was judged and is not the first is as good; the proxy says why it is not reached.
+    let first = addresses.first().ok_or_else(|| DialError::Name {
+        host: host.into(),
+        source: None,
+    })?;
+    Ok(first.to_string())
+}
+
+async fn open(
+    mut stream: TcpStream,
+    proxy: &ProxyConfig,
+    target: &str,
+) -> Result<TcpStream, String> {
     let broken = |error: std::io::Error| format!("cannot be talked to: {}", reason(&error));
-    let connected = TcpStream::connect((proxy.host.as_str(), proxy.port)).await;
-    let mut stream =
-        connected.map_err(|error| format!("cannot be connected to: {}", reason(&error)))?;
     let mut request = format!("CONNECT {target} HTTP/1.1\r\nhost: {target}\r\n");
     if !proxy.authorization.is_empty() {
         let shown = proxy.authorization.reveal();

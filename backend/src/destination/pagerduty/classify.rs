@@ -5,6 +5,21 @@ use serde_json::Value;
 
 use crate::destination::{Advice, AttemptContext, Verdict, http::Answer};
 
+/// What PagerDuty names when an event is refused for what it is. A 400 that names none of these is about
+/// the integration key, which PagerDuty words in several ways, also without a name.
+const PARTS: [&str; 10] = [
+    "payload",
+    "summary",
+    "source",
+    "severity",
+    "timestamp",
+    "custom_details",
+    "dedup_key",
+    "event_action",
+    "images",
+    "links",
+];
+
 /// The verdict on an answer.
 pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
@@ -16,7 +31,13 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
         return Verdict::delivered("PagerDuty took the event");
     }
     let Some(message) = said["message"].as_str() else {
-        return attempt.judge_foreign(answer, "PagerDuty");
+        return match answer.status {
+            StatusCode::BAD_REQUEST => Verdict {
+                advice: Advice::Mend,
+                ..attempt.judge_foreign(answer, "PagerDuty")
+            },
+            _ => attempt.judge_foreign(answer, "PagerDuty"),
+        };
     };
     let errors = said["errors"].as_array().into_iter().flatten();
     let errors = errors
@@ -30,10 +51,24 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
     );
     let advice = if answer.status.is_success() {
         Advice::FewMore
-    } else if errors.contains("routing_key") {
+    } else if answer.status == StatusCode::BAD_REQUEST && !is_about_the_event(&explanation) {
         Advice::Mend
     } else {
         answer.advice(attempt.start_ms)
     };
     Verdict::rejected(attempt.explain(&explanation), advice)
+}
+
+/// Whether a refusal names a part of the event, and not the integration key.
+fn is_about_the_event(said: &str) -> bool {
+    let said = said.to_lowercase();
+    let is_key = [
+        "routing_key",
+        "routing key",
+        "integration key",
+        "service_key",
+        "service key",
+    ];
+    let mut words = said.split(|c: char| !c.is_ascii_alphabetic() && c != '_');
+    words.any(|word| PARTS.contains(&word)) && !is_key.iter().any(|key| said.contains(key))
 }

@@ -2,20 +2,26 @@
 
 use serde_json::{Value, json};
 
+use url::Url;
+
 use crate::{
-    domain::Severity,
+    domain::{Severity, destination::PagerDuty},
     message::{Facts, cut, domain_json},
+    template::Escape,
 };
 
 /// PagerDuty refuses an event beyond 512 KB.
 pub(super) const BODY_BYTES_MAX: usize = 512 * 1024;
 /// PagerDuty refuses a longer summary, in characters.
 const SUMMARY_CHARACTERS_MAX: usize = 1_024;
+/// Links, and images, of one event.
+const ENTRIES_MAX: usize = 50;
 /// Bytes of one long value in the details, as JSON.
 const DETAIL_BYTES_MAX: usize = 64 * 1024;
 
 /// Opens an alert, acknowledges it or resolves it; the thread is what makes alerts one.
-pub(super) fn body(facts: &mut Facts<'_>) -> Value {
+#[expect(clippy::too_many_lines, reason = "a member after the other")]
+pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
     let occurrence = facts.occurrence();
     let summary = facts.message.as_deref().map(str::trim).unwrap_or_default();
     let summary = match summary {
@@ -29,30 +35,132 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
         "" => facts.context.tenant,
         entity => entity,
     };
+    let source = cut::characters(source, SUMMARY_CHARACTERS_MAX);
+    let class = line(facts, "the class", &pagerduty.class, &occurrence.kind);
+    let component = line(
+        facts,
+        "the component",
+        &pagerduty.component,
+        &occurrence.name,
+    );
+    let group = line(facts, "the group", &pagerduty.group, facts.context.tenant);
+    let own_details = made(
+        facts,
+        "the details",
+        &pagerduty.custom_details,
+        Value::is_object,
+    );
+    let custom_details = own_details.unwrap_or_else(|| details(facts));
     let mut body = json!({
         "event_action": action(facts),
         "dedup_key": facts.thread_id(),
         "client": "Bellwether",
         "payload": {
             "summary": summary,
-            "source": cut::characters(source, SUMMARY_CHARACTERS_MAX),
+            "source": source,
             "severity": severity(occurrence.severity),
             "timestamp": domain_json::time(occurrence.last_seen_ms),
-            "component": occurrence.name,
-            "class": occurrence.kind,
-            "group": facts.context.tenant,
-            "custom_details": details(facts),
+            "component": component,
+            "class": class,
+            "group": group,
+            "custom_details": custom_details,
         },
     });
     if !facts.link.is_empty() {
         body["client_url"] = facts.link.as_str().into();
         body["links"] = json!([{"href": facts.link, "text": "Open the event"}]);
     }
+    let links = entries(
+        facts,
+        "the links",
+        &pagerduty.links,
+        ("href", &["text"]),
+        "http",
+    );
+    if let (Some(list), false) = (
+        body.get_mut("links").and_then(Value::as_array_mut),
+        links.is_empty(),
+    ) {
+        list.extend(links);
+    } else if !links.is_empty() {
+        body["links"] = links.into();
+    }
+    let rest = ("src", &["href", "alt"][..]);
+    let images = entries(facts, "the images", &pagerduty.images, rest, "https");
+    if !images.is_empty() {
+        body["images"] = images.into();
+    }
     if body.to_string().len() > BODY_BYTES_MAX {
         let note = "the details are left out: with them the event is longer than PagerDuty takes";
         body["payload"]["custom_details"] = json!({"note": note});
     }
     body
+}
+
+/// A field of one line: what its template makes, or what it is by default.
+fn line(facts: &mut Facts<'_>, what: &str, template: &str, default: &str) -> String {
+    let filled = facts.fill(what, template, Escape::None);
+    let filled = filled.filter(|text| !text.trim().is_empty());
+    cut::one_line(filled.as_deref().unwrap_or(default), SUMMARY_CHARACTERS_MAX)
+}
+
+/// The JSON that a template makes, if it is of that form.
+fn made(
+    facts: &mut Facts<'_>,
+    what: &str,
+    template: &str,
+    is_form: impl Fn(&Value) -> bool,
+) -> Option<Value> {
+    let filled = facts.fill(what, template, Escape::Json)?;
+    let made: Result<Value, _> = serde_json::from_str(&filled);
+    match made {
+        Ok(value) if is_form(&value) => return Some(value),
+        Ok(_) => facts.warn(
+            what,
+            "what the template makes is of another form; it is left out",
+        ),
+        Err(error) => {
+            let wrong = format!("what the template makes is not JSON ({error}); it is left out");
+            facts.warn(what, &wrong);
+        }
+    }
+    None
+}
+
+/// The entries of a list that PagerDuty takes: each with an address, and with texts where it has them.
+fn entries(
+    facts: &mut Facts<'_>,
+    what: &str,
+    template: &str,
+    (address, texts): (&str, &[&str]),
+    scheme: &str,
+) -> Vec<Value> {
+    let Some(Value::Array(list)) = made(facts, what, template, Value::is_array) else {
+        return Vec::new();
+    };
+    let found = list.len();
+    let kept = list.into_iter().take(ENTRIES_MAX).filter_map(|entry| {
+        let url = Url::parse(entry[address].as_str()?).ok()?;
+        if !url.has_host() || !url.scheme().starts_with(scheme) {
+            return None;
+        }
+        let mut kept = json!({address: url.as_str()});
+        for name in texts {
+            if let Some(text) = entry[*name].as_str().filter(|text| !text.is_empty()) {
+                kept[*name] = cut::characters(text, SUMMARY_CHARACTERS_MAX).into();
+            }
+        }
+        Some(kept)
+    });
+    let kept: Vec<_> = kept.collect();
+    if kept.len() < found {
+        let wrong = format!(
+            "{} of {found} are left out: `{address}` is no `{scheme}` address, or they are more than {ENTRIES_MAX}",
+            found - kept.len()
+        );
+        facts.warn(what, &wrong);
+    }
+    kept
 }
 
 /// An alert is opened before it can be acknowledged, so only a change acknowledges.

@@ -18,11 +18,12 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     destination::{
-        Advice, Guard, Report,
+        Advice, ChatThread, Guard, Report,
         receiver::{Received, Receiver, RecordingSink, Reply},
     },
     domain::{
         Content, DestinationKind, Outcome, RecordId, Secret, Severity,
+        delivery::Recipients,
         destination::{
             EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack, Webhook,
             WebhookMethod,
@@ -32,6 +33,10 @@ use crate::{
 };
 
 const CANARY: &str = "canary-S3cret/+x";
+static NO_RECIPIENTS: Recipients = Recipients {
+    reached: Vec::new(),
+    refused: Vec::new(),
+};
 const NOW_MS: i64 = 1_700_000_000_123;
 const SIGNING: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
 
@@ -105,7 +110,9 @@ fn request<'a>(
         kind,
         opening: None,
         thread: None,
+        recipients: &NO_RECIPIENTS,
         timeout: Duration::from_millis(500),
+        is_fresh: false,
     }
 }
 
@@ -132,9 +139,14 @@ async fn a_message_in_slack_answers_the_one_that_told_first() {
     let kind = DestinationKind::Slack(Slack {
         channel: "#ops".into(),
         token: Secret::new(CANARY),
+        ..Slack::default()
     });
     let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
-    for thread in [None, Some("1503435956.000247")] {
+    let first = ChatThread {
+        channel: "C1".into(),
+        ts: "1503435956.000247".into(),
+    };
+    for thread in [None, Some(&first)] {
         let request = SendRequest {
             thread,
             ..request(&kind, &content, None)
@@ -142,7 +154,7 @@ async fn a_message_in_slack_answers_the_one_that_told_first() {
         let report = world.sender().send(request).await;
         assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
         let sent = receiver.received().pop().unwrap().json();
-        assert_eq!(sent["thread_ts"].as_str(), thread);
+        assert_eq!(sent["thread_ts"].as_str(), thread.map(|it| it.ts.as_str()));
     }
 }
 
@@ -222,12 +234,14 @@ async fn no_secret_comes_back_from_a_receiver_that_echoes() {
         DestinationKind::Slack(Slack {
             channel: "#ops".into(),
             token: secret(),
+            ..Slack::default()
         }),
         DestinationKind::MsTeams(MsTeams {
             url: Secret::new(receiver.url("/canary-hook?sig=canary-sig")),
         }),
         DestinationKind::PagerDuty(PagerDuty {
             routing_key: secret(),
+            ..PagerDuty::default()
         }),
         DestinationKind::ServiceNow(ServiceNow {
             instance_url: receiver.url(""),
@@ -295,6 +309,7 @@ async fn slack_is_judged_by_what_it_says() {
         let kind = DestinationKind::Slack(Slack {
             channel: "#ops".into(),
             token: Secret::new(CANARY),
+            ..Slack::default()
         });
         let report = world.send(&kind).await;
         assert_eq!(report.verdict.outcome, outcome, "{said}");
@@ -362,6 +377,7 @@ async fn pagerduty_gets_the_routing_key_and_says_what_is_wrong() {
         world.config.providers.pagerduty = receiver.url("");
         let kind = DestinationKind::PagerDuty(PagerDuty {
             routing_key: Secret::new(CANARY),
+            ..PagerDuty::default()
         });
         let report = world.send(&kind).await;
         assert_eq!(
@@ -413,6 +429,7 @@ async fn the_guard_stands_before_every_kind() {
         DestinationKind::Slack(Slack {
             channel: "#ops".into(),
             token: Secret::new(CANARY),
+            ..Slack::default()
         }),
     ];
     for kind in kinds {

@@ -1,5 +1,7 @@
 //! Writes a record, with a token that is renewed when it is refused.
 
+use std::collections::BTreeMap;
+
 use http::{Method, StatusCode};
 use serde_json::Value;
 
@@ -7,7 +9,7 @@ use crate::{
     destination::{
         AttemptContext, Ending, Verdict,
         http::{Answer, HttpRequest},
-        oauth::{Grant, with_token},
+        oauth::{ClientShown, Grant, with_token},
     },
     domain::destination::ServiceNow,
 };
@@ -28,6 +30,9 @@ pub(super) async fn send(
         client_secret: servicenow.client_secret.reveal(),
         refresh_token: servicenow.refresh_token.reveal(),
         scope: "",
+        audience: "",
+        params: &BTreeMap::new(),
+        client: ClientShown::InBody,
     };
     let request = HttpRequest {
         method: Method::POST,

@@ -3,17 +3,31 @@
 use serde_json::{Value, json};
 
 use crate::{
-    domain::Severity,
+    domain::{Severity, destination::Slack},
     message::{Facts, cut},
+    template::Escape,
 };
 
 /// Slack cuts a message's text beyond this, in characters.
 const TEXT_CHARACTERS_MAX: usize = 40_000;
 
-/// The rule's message as it is; else the summary with severity, status and acknowledged.
-pub(super) fn body(facts: &mut Facts<'_>) -> Value {
+/// Blocks in one message.
+const BLOCKS_MAX: usize = 50;
+const BLOCKS: &str = "the blocks";
+
+/// The author's blocks; else the rule's message as it is; else the summary with severity, status and
+/// acknowledged.
+pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
     // Links in events are for people to follow, not for Slack to fetch.
     let mut body = json!({"unfurl_links": false, "unfurl_media": false});
+    if let Some(blocks) = own_blocks(facts, &slack.blocks) {
+        body["blocks"] = blocks;
+        // What notifications and programs without blocks show.
+        let text = facts.message.as_deref().unwrap_or(&facts.headline);
+        let text = escaped(&cut::cut(text, TEXT_CHARACTERS_MAX, cost));
+        body["text"] = with_change(text, facts).into();
+        return body;
+    }
     if let Some(message) = facts.message.clone() {
         let start = cut::cut(&message, TEXT_CHARACTERS_MAX, cost);
         let limit = format!("{TEXT_CHARACTERS_MAX} characters");
@@ -32,10 +46,7 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
         let text = json!({"type": "mrkdwn", "text": link});
         blocks.push(json!({"type": "context", "elements": [text]}));
     }
-    let mut text = escaped(&facts.headline);
-    if let Some(change) = facts.change() {
-        text = format!("{text} ({change})");
-    }
+    let mut text = with_change(escaped(&facts.headline), facts);
     if let Some(members) = facts.members() {
         for line in members {
             text = format!("{text}\n\u{2022} {}", escaped(&line));
@@ -44,6 +55,37 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
     body["text"] = text.into();
     body["attachments"] = json!([{"color": color(facts), "blocks": blocks}]);
     body
+}
+
+fn with_change(text: String, facts: &Facts<'_>) -> String {
+    match facts.change() {
+        Some(change) => format!("{text} ({change})"),
+        None => text,
+    }
+}
+
+/// What the author's template makes, if Slack takes it.
+fn own_blocks(facts: &mut Facts<'_>, template: &str) -> Option<Value> {
+    let is_left_out = facts.content.digest.is_some() && !template.contains("digest");
+    let filled = facts
+        .fill(BLOCKS, template, Escape::SlackJson)
+        .filter(|_| !is_left_out)?;
+    let made: Result<Value, _> = serde_json::from_str(&filled);
+    let wrong = match made {
+        Ok(Value::Array(blocks)) if !(1..=BLOCKS_MAX).contains(&blocks.len()) => {
+            format!("are {}; Slack takes 1 to {BLOCKS_MAX}", blocks.len())
+        }
+        Ok(Value::Array(blocks)) if blocks.iter().all(Value::is_object) => {
+            return Some(Value::Array(blocks));
+        }
+        Ok(_) => "are not a JSON list of objects".into(),
+        Err(error) => format!("are not JSON ({error})"),
+    };
+    facts.warn(
+        BLOCKS,
+        &format!("{wrong}; the default ones are sent in their place"),
+    );
+    None
 }
 
 /// Characters that a letter takes in Slack's markup.

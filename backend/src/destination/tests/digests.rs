@@ -42,15 +42,16 @@ fn slack() -> DestinationKind {
     DestinationKind::Slack(Slack {
         channel: "#ops".into(),
         token: Secret::new("t"),
+        ..Slack::default()
     })
 }
 
 fn email(subject: &str, body: &str) -> DestinationKind {
     DestinationKind::Email(Email {
         to: "ops@example.com".into(),
-        cc: String::new(),
         subject: subject.into(),
         body: body.into(),
+        ..Email::default()
     })
 }
 
@@ -169,6 +170,7 @@ fn what_keeps_a_state_of_each_thread_takes_no_digest() {
     assert!(takes_digests(&email("", "")));
     assert!(!takes_digests(&DestinationKind::PagerDuty(PagerDuty {
         routing_key: Secret::new("R0"),
+        ..PagerDuty::default()
     })));
     assert!(!takes_digests(&DestinationKind::Event(EventTemplates {
         name_template: "a".into(),

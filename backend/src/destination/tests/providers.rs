@@ -3,7 +3,10 @@
 use serde_json::{Value as Json, json};
 
 use super::{content, document, event, pagerduty, rendered, servicenow, slack, teams};
-use crate::domain::Status;
+use crate::domain::{
+    DestinationKind, Status,
+    destination::{PagerDuty, Slack},
+};
 
 #[test]
 fn slack_shows_the_summary_and_calls_nobody() {
@@ -126,4 +129,97 @@ fn a_new_event_is_about_the_same_thing() {
     assert!(made["body"].as_str().unwrap().starts_with("see https://"));
     content.occurrence.status = Status::Closed;
     assert_eq!(document(&content)["status"], "STATUS_CLOSED");
+}
+
+#[test]
+fn slack_shows_the_authors_blocks_and_calls_nobody() {
+    let with = |blocks: &str| {
+        DestinationKind::Slack(Slack {
+            channel: "#ops".into(),
+            blocks: blocks.into(),
+            ..Slack::default()
+        })
+    };
+    let section = |text: &str| {
+        format!(r#"[{{"type":"section","text":{{"type":"mrkdwn","text":"{text}"}}}}]"#)
+    };
+    let own = section("<https://x.example|runbook> <!here> {{event.summary}}");
+    let mut content = content(with(&own), "");
+    content.occurrence.summary = "<!channel> \"&\" @here".into();
+    let sent = document(&content);
+    assert_eq!(
+        sent["blocks"][0]["text"]["text"],
+        "<https://x.example|runbook> <!here> &lt;!channel&gt; \"&amp;\" @here"
+    );
+    assert_eq!(sent["text"], "&lt;!channel&gt; \"&amp;\" @here");
+    assert_eq!(sent["attachments"], Json::Null);
+    let too_many = format!("[{}{{}}]", "{},".repeat(50));
+    for wrong in ["[", "{}", "[]", "[1]", "\"x\"", &too_many] {
+        content.destination_kind = with(wrong);
+        let rendered = rendered(&content);
+        assert!(rendered.shown["attachments"].is_array(), "{wrong}");
+        let warning = &rendered.warnings[0];
+        assert!(warning.starts_with("the blocks: "), "{warning}");
+    }
+}
+
+#[test]
+fn pagerduty_gets_what_the_author_words() {
+    let with = |change: fn(&mut PagerDuty)| {
+        let mut pagerduty = PagerDuty::default();
+        change(&mut pagerduty);
+        DestinationKind::PagerDuty(pagerduty)
+    };
+    let mut content = content(
+        with(|it| {
+            it.class = "{{event.severity}}".into();
+            it.component = "{{event.dimensions.host}}".into();
+            it.group = "{{event.dimensions.nothing}}".into();
+            it.custom_details = r#"{"text":"{{event.summary}}","tags":[1,{"a":true}]}"#.into();
+            it.links = r#"[{"href":"https://x.example/{{event.name}}","text":"Runbook"},
+                {"href":"javascript:alert(1)"},{"text":"no address"}]"#
+                .into();
+            it.images = r#"[{"src":"https://x.example/graph.png","alt":"{{event.name}}"},
+                {"src":"http://x.example/plain.png"}]"#
+                .into();
+        }),
+        "",
+    );
+    content.occurrence.summary = "a \"quote\"".into();
+    let made = rendered(&content);
+    let payload = &made.shown["payload"];
+    assert_eq!(
+        (&payload["class"], &payload["component"]),
+        (&json!("error"), &json!("db-1.example.com"))
+    );
+    assert!(
+        payload["group"].as_str().is_some_and(|it| !it.is_empty()),
+        "the default"
+    );
+    assert_eq!(
+        payload["custom_details"],
+        json!({"text": "a \"quote\"", "tags": [1, {"a": true}]})
+    );
+    let links = made.shown["links"].as_array().unwrap();
+    assert_eq!(
+        links.last().unwrap(),
+        &json!({"href": "https://x.example/disk-full", "text": "Runbook"})
+    );
+    assert!(links.len() <= 2, "{links:?}");
+    assert_eq!(
+        made.shown["images"],
+        json!([{"src": "https://x.example/graph.png", "alt": "disk-full"}])
+    );
+    let said = made.warnings.join("; ");
+    for part in ["the links: 2 of 3", "the images: 1 of 2"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    content.destination_kind = with(|it| {
+        it.custom_details = "[1]".into();
+        it.links = "nothing".into();
+    });
+    let made = rendered(&content);
+    let details = &made.shown["payload"]["custom_details"];
+    assert_eq!(details["dimensions"]["host"], "db-1.example.com");
+    assert!(made.warnings.len() >= 2, "{:?}", made.warnings);
 }

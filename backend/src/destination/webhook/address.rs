@@ -1,23 +1,31 @@
 //! Addresses with variables in their path and query.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
 
 use serde_json::Value;
 
+use super::is_template;
 use crate::{
-    destination::Checks,
+    destination::{Checks, whole_address},
+    domain::destination::ValueMap,
     limits::URL_CHARACTERS_MAX,
     message::Facts,
-    template::{Escape, Template},
+    template::{Budget, Escape, Template},
 };
 
 const WHAT: &str = "the webhook's url";
 /// Bytes of an address when it is filled in.
 const FILLED_BYTES_MAX: usize = 8 * 1024;
 
-/// Whether there are variables in an address.
-pub(super) fn is_template(url: &str) -> bool {
-    url.contains("{{")
+/// All that decides where an address leads: itself, and the author's own variables that it asks for.
+pub(super) fn leads_to(url: &str, values: &BTreeMap<String, ValueMap>) -> String {
+    let mut whole = whole_address(url);
+    if let (true, Ok(template)) = (is_template(url), Template::parse(url)) {
+        for name in template.own_values() {
+            let _infallible = write!(whole, " {name}={:?}", values.get(name));
+        }
+    }
+    whole
 }
 
 /// Checks an address: what stands before its path is the same for every message.
@@ -30,7 +38,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     if host.contains("{{") || !url.contains("://") {
         return checks.add(
             field,
-            "has variables before its path; they can stand in the path and the query",
+            "has variables before its path; they are allowed in the path and the query",
         );
     }
     if url.chars().count() > URL_CHARACTERS_MAX {
@@ -72,6 +80,6 @@ pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
 
 /// The address with every variable empty.
 fn blank(template: &Template) -> Cow<'static, str> {
-    let blank = template.render(&Value::Null, Escape::Percent, FILLED_BYTES_MAX);
+    let blank = template.render(&Value::Null, Escape::Percent, &mut Budget::of_message());
     blank.unwrap_or_default().into()
 }

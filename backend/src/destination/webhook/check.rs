@@ -1,6 +1,9 @@
 //! What a webhook must be set to.
 
-use std::{collections::HashSet, ops::RangeInclusive, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    ops::RangeInclusive,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{
@@ -8,21 +11,20 @@ use http::{
     header::{AUTHORIZATION, CONTENT_TYPE},
 };
 
-use rustls::RootCertStore;
-
 use crate::{
     destination::{
-        Checks, DestinationType as _,
+        Checks, DestinationType as _, oauth,
         tls::{self, BadIdentity, Identity},
-        webhook::address,
+        webhook::{address, header, is_template},
     },
     domain::{
         Secret,
         destination::{Auth, Expect, Header, HeaderValue, Webhook},
+        secret::MASK,
     },
     limits::{
-        HEADER_VALUE_BYTES_MAX, HEADERS_MAX, PEM_BYTES_MAX, SETTING_BYTES_MAX, STATUSES_MAX,
-        VALUE_MAP_MAX, VALUE_NAME_MAX, VALUES_MAX,
+        HEADER_VALUE_BYTES_MAX, HEADERS_MAX, OAUTH_PARAMS_MAX, PEM_BYTES_MAX, SETTING_BYTES_MAX,
+        STATUSES_MAX, VALUE_MAP_MAX, VALUE_NAME_MAX, VALUES_MAX,
     },
     matching::DocumentQuery,
     template::{OWN_VALUES, Template, is_variable},
@@ -55,7 +57,7 @@ const FORBIDDEN_PREFIX: &str = "webhook-";
 /// Checks a webhook's settings.
 pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
     match (webhook.url.is_empty(), webhook.secret_url.is_empty()) {
-        (true, false) => checks.url("secretUrl", webhook.secret_url.reveal()),
+        (true, false) => address::check("secretUrl", webhook.secret_url.reveal(), checks),
         (false, false) => checks.add("secretUrl", "is given beside `url`; one of them is enough"),
         (_, true) => address::check("url", &webhook.url, checks),
     }
@@ -71,7 +73,7 @@ pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
         check_header(header, checks);
         if !seen.insert(header.name.to_ascii_lowercase()) {
             checks.add(
-                &header_path(header),
+                &header::path(header),
                 "is given twice, in different letter case",
             );
         }
@@ -89,7 +91,7 @@ pub(super) fn check(webhook: &Webhook, checks: &mut Checks<'_>) {
     if !webhook.signing_secret.is_empty() && !is_signing_secret(&webhook.signing_secret) {
         checks.add(
             "signingSecret",
-            "is not `whsec_` and base64 of 24 to 64 bytes, or two of these parted by a space",
+            "is not `whsec_` and base64 of 24 to 64 bytes, or two of these separated by a space",
         );
     }
 }
@@ -116,7 +118,7 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
         Auth::Bearer { token } => {
             checks.secret("auth.bearer.token", token);
             if !token.is_empty() && WireValue::try_from(token.reveal()).is_err() {
-                checks.add("auth.bearer.token", "cannot stand in a header");
+                checks.add("auth.bearer.token", "is not allowed in a header");
             }
         }
         Auth::OAuth2 {
@@ -124,16 +126,41 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
             client_id,
             client_secret,
             scope,
+            audience,
+            params,
         } => {
             checks.url("auth.oauth2.tokenUrl", token_url);
             checks.setting("auth.oauth2.clientId", client_id);
             checks.secret("auth.oauth2.clientSecret", client_secret);
             checks.one_line("auth.oauth2.scope", scope);
+            checks.one_line("auth.oauth2.audience", audience);
+            check_params(params, checks);
         }
         Auth::Mtls {
             certificate,
             private_key,
         } => check_mtls(webhook, certificate, private_key, checks),
+    }
+}
+
+/// Checks the further parameters of a request for a token.
+fn check_params(params: &BTreeMap<String, String>, checks: &mut Checks<'_>) {
+    const FIELD: &str = "auth.oauth2.params";
+    if params.len() > OAUTH_PARAMS_MAX {
+        let count = params.len();
+        let fault = format!("holds {count}; at most {OAUTH_PARAMS_MAX} are kept");
+        checks.add(FIELD, fault);
+    }
+    for (name, value) in params.iter().take(OAUTH_PARAMS_MAX) {
+        let shown: String = name.chars().take(100).collect();
+        let path = format!("{FIELD}[{shown}]");
+        if name.trim().is_empty() {
+            checks.add(&path, "has no name");
+        } else if oauth::OWN_PARAMS.contains(&name.as_str()) {
+            checks.add(&path, "is sent by the service itself; leave it out");
+        }
+        checks.one_line(&path, name);
+        checks.one_line(&path, value);
     }
 }
 
@@ -164,9 +191,8 @@ fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks
         certificate: certificate.to_owned(),
         private_key: private_key.clone(),
     };
-    let roots = Arc::new(RootCertStore::empty());
-    match tls::client_config_of(roots, &identity) {
-        Ok(_) => {}
+    match tls::check_identity(&identity) {
+        Ok(()) => {}
         Err(BadIdentity::Certificate) => checks.add(CERTIFICATE, "holds no certificate in PEM"),
         Err(BadIdentity::Key) => {
             checks.add(
@@ -227,7 +253,7 @@ fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
         let asked = template.own_values();
         if let Some(missing) = asked.iter().find(|it| !webhook.values.contains_key(**it)) {
             checks.add(
-                field,
+                &field,
                 format!("asks for `values.{missing}`, which `values` does not hold"),
             );
         }
@@ -255,32 +281,33 @@ fn check_expect(expect: &Expect, checks: &mut Checks<'_>) {
     }
 }
 
-fn header_path(header: &Header) -> String {
-    let name: String = header.name.chars().take(100).collect();
-    format!("headers[{name}]")
-}
-
 fn check_header(header: &Header, checks: &mut Checks<'_>) {
-    let path = header_path(header);
+    let path = header::path(header);
     let Ok(name) = HeaderName::try_from(header.name.as_str()) else {
         return checks.add(&path, "is not the name of an HTTP header");
     };
     if FORBIDDEN_HEADERS.contains(&name.as_str()) || name.as_str().starts_with(FORBIDDEN_PREFIX) {
         return checks.add(&path, "is set by the service itself");
     }
-    let value = match &header.value {
-        HeaderValue::Plain(text) => text,
-        HeaderValue::Secret(secret) if secret.reveal().is_empty() => {
-            return checks.add(&path, "has no value, and none is stored that could be kept");
-        }
-        HeaderValue::Secret(secret) => secret.reveal(),
-    };
+    if matches!(&header.value, HeaderValue::Plain(text) if text == MASK) {
+        return checks.add(&path, "is the mask; give the value that anybody may read");
+    }
+    let value = header::text(header);
+    if matches!(header.value, HeaderValue::Secret(_)) && value.is_empty() {
+        return checks.add(&path, "has no value, and none is stored that could be kept");
+    }
+    if name == CONTENT_TYPE && is_template(value) {
+        return checks.add(
+            &path,
+            "holds variables; the type of the body is the same for all",
+        );
+    }
     if header.name.len() + value.len() > HEADER_VALUE_BYTES_MAX {
         checks.add(
             &path,
             format!("is larger than {HEADER_VALUE_BYTES_MAX} bytes"),
         );
-    } else if WireValue::try_from(value).is_err() || value.trim() != value {
+    } else if WireValue::try_from(header::blank(value)).is_err() || value.trim() != value {
         checks.add(
             &path,
             "has a value with control characters, or white space around it",
@@ -309,6 +336,44 @@ pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_key = |word: &str| matches!(word, "key" | "apikey" | "auth");
     PARTS.iter().any(|part| name.contains(part)) || name.split(['-', '_', '.']).any(is_key)
+}
+
+/// Whether the value of a header looks like a credential, whatever its name: a scheme of HTTP
+/// authentication and what follows it, a JSON web token, or a token that says whose it is.
+pub fn is_credential(value: &str) -> bool {
+    const SCHEMES: [&str; 11] = [
+        "apikey",
+        "aws4-hmac-sha256",
+        "basic",
+        "bearer",
+        "digest",
+        "geniekey",
+        "negotiate",
+        "oauth",
+        "splunk",
+        "ssws",
+        "token",
+    ];
+    const PREFIXES: [&str; 13] = [
+        "AKIA",
+        "dop_v1_",
+        "ghp_",
+        "ghs_",
+        "github_pat_",
+        "glpat-",
+        "hvs.",
+        "rk_live_",
+        "sk-",
+        "sk_live_",
+        "whsec_",
+        "xapp-",
+        "xox",
+    ];
+    let value = value.trim();
+    let scheme = value.split_once(char::is_whitespace).map(|(word, _)| word);
+    let is_scheme = scheme.is_some_and(|it| SCHEMES.contains(&it.to_ascii_lowercase().as_str()));
+    let is_web_token = value.starts_with("eyJ") && value.matches('.').count() == 2;
+    is_scheme || is_web_token || PREFIXES.iter().any(|prefix| value.starts_with(prefix))
 }
 
 fn is_signing_secret(secrets: &Secret) -> bool {

@@ -69,6 +69,7 @@ fn event(occurrence: &Occurrence) -> Value {
         "severity": occurrence.severity as i32,
         "status": occurrence.status as i32,
         "acknowledged": occurrence.acknowledged,
+        "flapping": occurrence.is_notified_flapping(),
         "count": occurrence.count,
         "dimensions": occurrence.dimensions,
         "fields": domain_json::object(&occurrence.metadata),

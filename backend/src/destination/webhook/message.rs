@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Body, address, document::document};
+use super::{Body, address, document::document, header};
 use crate::{
     domain::destination::{HeaderValue, Webhook},
     message::Facts,
@@ -20,20 +20,32 @@ pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook) -> Body {
         Some(on_clear) => (&on_clear.url, &on_clear.payload),
     };
     let url = address::fill(url, facts);
+    let headers = webhook.headers.iter();
+    let headers = headers.filter_map(|it| Some((it, header::fill(it, facts)?)));
+    let headers = headers.filter(|(it, _)| matches!(it.value, HeaderValue::Plain(_)));
+    let headers = headers
+        .map(|(it, filled)| (it.name.clone(), filled))
+        .collect();
+    let (content_type, text) = content(facts, webhook, payload);
+    Body {
+        url,
+        content_type,
+        headers,
+        text,
+    }
+}
+
+/// The body and its type.
+fn content(facts: &mut Facts<'_>, webhook: &Webhook, payload: &str) -> (String, String) {
+    let standard = |document: Value| (JSON.to_owned(), document.to_string());
     if payload.is_empty() {
-        return standard(&document(facts), url);
+        return standard(document(facts));
     }
     let content_type = content_type(webhook);
     let warned = facts.warnings.len();
     match facts.fill(WHAT, payload, escape(&content_type)) {
         Some(text) => match fault(&content_type, &text) {
-            None => {
-                return Body {
-                    url,
-                    content_type,
-                    text,
-                };
-            }
+            None => return (content_type, text),
             Some(fault) => facts.warn(WHAT, &fault),
         },
         None => debug_assert!(facts.warnings.len() > warned, "a failed template warns"),
@@ -41,15 +53,7 @@ pub(super) fn body(facts: &mut Facts<'_>, webhook: &Webhook) -> Body {
     let mut safe = document(facts);
     // So that a reader knows why this is not what the author asked for.
     safe["fallback"] = facts.warnings.last().cloned().into();
-    standard(&safe, url)
-}
-
-fn standard(document: &Value, url: Option<String>) -> Body {
-    Body {
-        url,
-        content_type: JSON.into(),
-        text: document.to_string(),
-    }
+    standard(safe)
 }
 
 /// The type that the author's headers give the body; JSON when they give none.

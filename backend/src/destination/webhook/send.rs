@@ -1,15 +1,17 @@
 //! Sends a webhook's request with its headers and its signature.
 
+use std::collections::BTreeMap;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, header};
 
-use super::{Body, address, expect};
+use super::{Body, address, expect, header as own_header, is_template};
 use crate::{
     destination::{
-        AttemptContext, Ending, Verdict,
+        AttemptContext, Ending, Verdict, aside,
         http::{Answer, HttpRequest, SendFailure},
-        oauth::{Grant, with_token},
+        oauth::{ClientShown, Grant, with_token},
         signature,
         tls::Identity,
     },
@@ -17,6 +19,8 @@ use crate::{
         Transcript,
         destination::{Auth, HeaderValue as Kept, Webhook, WebhookMethod},
     },
+    error::Error,
+    message::Facts,
 };
 
 /// What became of a request, and what is kept of it.
@@ -28,7 +32,10 @@ pub(super) async fn send(
     body: Body,
 ) -> Ending {
     let mut headers = attempt.headers(&body.content_type);
-    let (url, method) = target(webhook, attempt);
+    let target = match target(webhook, attempt).await {
+        Ok(target) => target,
+        Err(error) => return unsendable(error.to_string()),
+    };
     let body = Bytes::from(body.text);
     // What the body is, the message knows: it may not be the author's.
     let is_content_type = |name: &str| name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str());
@@ -37,13 +44,15 @@ pub(super) async fn send(
         .iter()
         .filter(|kept| !is_content_type(&kept.name))
     {
-        let value = match &kept.value {
-            Kept::Plain(text) => text,
-            Kept::Secret(secret) => secret.reveal(),
-        };
+        let filled = target.headers.get(&kept.name).map(String::as_str);
+        let text = own_header::text(kept);
+        if let (Some(filled), Kept::Secret(_)) = (filled, &kept.value) {
+            attempt.masker.add_filled(text, filled);
+        }
+        let value = filled.unwrap_or(text);
         let (Ok(name), Ok(value)) = (
             HeaderName::try_from(kept.name.as_str()),
-            HeaderValue::try_from(value),
+            HeaderValue::from_bytes(value.as_bytes()),
         ) else {
             return unsendable(format!("the header `{}` cannot be sent", kept.name));
         };
@@ -59,8 +68,8 @@ pub(super) async fn send(
         };
     }
     let request = HttpRequest {
-        method,
-        url,
+        method: target.method,
+        url: target.url,
         headers,
         body,
         compress: webhook.compress,
@@ -77,11 +86,18 @@ pub(super) async fn send(
     (verdict, transcript)
 }
 
+/// What of a request the destination decides as it is now.
+struct Target {
+    url: String,
+    method: Method,
+    /// The headers that are made of templates.
+    headers: BTreeMap<String, String>,
+}
+
 /// Where the message goes and how: a closing may go elsewhere.
-fn target(webhook: &Webhook, attempt: &AttemptContext<'_>) -> (String, Method) {
-    let mut facts = attempt.facts();
-    facts.define(&webhook.values);
-    let on_clear = webhook.on_clear.as_ref().filter(|_| facts.is_closing());
+async fn target(webhook: &Webhook, attempt: &mut AttemptContext<'_>) -> Result<Target, Error> {
+    let on_clear = webhook.on_clear.as_ref();
+    let on_clear = on_clear.filter(|_| attempt.content.is_closing());
     let method = match on_clear.map_or(webhook.method, |it| it.method) {
         WebhookMethod::Post => Method::POST,
         WebhookMethod::Put => Method::PUT,
@@ -90,9 +106,40 @@ fn target(webhook: &Webhook, attempt: &AttemptContext<'_>) -> (String, Method) {
     };
     let own = on_clear.map(|it| it.url.as_str());
     let own = own.filter(|url| !url.is_empty());
-    let filled = address::fill(own.unwrap_or(&webhook.url), &mut facts);
-    let fixed = own.unwrap_or_else(|| webhook.address());
-    (filled.unwrap_or_else(|| fixed.to_owned()), method)
+    let address = own.unwrap_or_else(|| webhook.address()).to_owned();
+    let mut headers = webhook.headers.iter();
+    if !is_template(&address) && !headers.any(|it| is_template(own_header::text(it))) {
+        return Ok(Target {
+            url: address,
+            method,
+            headers: BTreeMap::new(),
+        });
+    }
+    let template = address.clone();
+    let content = (attempt.content, &attempt.around);
+    let filled = aside(
+        &attempt.outlets.renderers,
+        webhook,
+        content,
+        move |webhook, content, around| {
+            let mut facts = Facts::new(content, around);
+            facts.define(&webhook.values);
+            let headers = webhook.headers.iter();
+            let headers =
+                headers.filter_map(|it| Some((it.name.clone(), own_header::fill(it, &mut facts)?)));
+            let headers = headers.collect();
+            (address::fill(&template, &mut facts), headers)
+        },
+    );
+    let (filled, headers) = filled.await?;
+    if let (Some(filled), None, false) = (&filled, own, webhook.secret_url.is_empty()) {
+        attempt.masker.add_filled(&address, filled);
+    }
+    Ok(Target {
+        url: filled.unwrap_or(address),
+        method,
+        headers,
+    })
 }
 
 /// Sends the request with what shows who sends it.
@@ -108,6 +155,8 @@ async fn with_auth(
             client_id,
             client_secret,
             scope,
+            audience,
+            params,
         }) => {
             let grant = Grant {
                 token_url,
@@ -115,6 +164,9 @@ async fn with_auth(
                 client_secret: client_secret.reveal(),
                 refresh_token: "",
                 scope,
+                audience,
+                params,
+                client: ClientShown::Either,
             };
             return with_token(attempt, grant, &request).await;
         }

@@ -193,7 +193,7 @@ fn length(text: &WindowText) -> Result<Length, (&'static str, String)> {
         }
         _ => Err((
             "endTimeOfDay",
-            "stands beside `duration`; send one of the two".into(),
+            "conflicts with `duration`; send one of the two".into(),
         )),
     }
 }

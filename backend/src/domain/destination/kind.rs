@@ -101,6 +101,11 @@ impl SecretPlace<'_> {
         }
     }
 
+    /// Its field, such as `auth.basic.password`; that of all headers is `headers`.
+    pub fn field(&self) -> &'static str {
+        self.field
+    }
+
     /// Its path in the JSON interface, such as `type.webhook.headers[authorization]`.
     pub fn path(&self) -> String {
         let mut words = self.field.split('_');
@@ -175,25 +180,55 @@ pub enum HeaderValue {
 }
 
 /// Sends a mail.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Email {
-    /// The addresses, parted by commas.
+    /// The addresses, separated by commas.
     pub to: String,
-    /// Those that get a copy, parted by commas; may be empty.
+    /// Those that get a copy, separated by commas; may be empty.
     pub cc: String,
+    /// Those that get a copy and that no header names, separated by commas; may be empty.
+    pub bcc: String,
+    /// The sender; empty means that of the settings.
+    pub from: String,
+    /// Where answers go, separated by commas; may be empty.
+    pub reply_to: String,
+    /// The name of the list, for filters of mail programs; may be empty.
+    pub list_id: String,
+    /// How urgent mails are marked.
+    pub priority: MailPriority,
     /// A template; empty means the default subject.
     pub subject: String,
     /// A template for HTML; empty means the default body.
     pub body: String,
 }
 
+/// How urgent mails are marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MailPriority {
+    /// Not at all.
+    #[default]
+    Normal,
+    /// Always high.
+    High,
+    /// Always low.
+    Low,
+    /// High while an event of the severity error or critical is open.
+    BySeverity,
+}
+
 /// Posts to a Slack channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Slack {
     /// A channel's name or id.
     pub channel: String,
     /// A bot token.
     pub token: Secret,
+    /// A template for a JSON list of blocks; empty means the default ones.
+    pub blocks: String,
+    /// Whether the first message is edited when something changed.
+    pub update_first: bool,
+    /// Whether replies in a thread are shown in the channel as well.
+    pub broadcast_replies: bool,
 }
 
 /// Posts a card to a Teams incoming webhook.
@@ -204,10 +239,22 @@ pub struct MsTeams {
 }
 
 /// Sends to PagerDuty's Events API v2.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PagerDuty {
     /// The integration key.
     pub routing_key: Secret,
+    /// A template for the class; empty means the event's type.
+    pub class: String,
+    /// A template for the component; empty means the event's name.
+    pub component: String,
+    /// A template for the group; empty means the tenant.
+    pub group: String,
+    /// A template for a JSON object of details; empty means all there is to tell.
+    pub custom_details: String,
+    /// A template for a JSON list of links.
+    pub links: String,
+    /// A template for a JSON list of images.
+    pub images: String,
 }
 
 /// Writes `em_event` records in ServiceNow.

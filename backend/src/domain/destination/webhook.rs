@@ -43,6 +43,10 @@ pub enum Auth {
         client_secret: Secret,
         /// What the token is to be good for; may be empty.
         scope: String,
+        /// Whom the token is to be shown to; may be empty.
+        audience: String,
+        /// Further parameters of the request for a token.
+        params: BTreeMap<String, String>,
     },
     /// A certificate, shown when the connection is made.
     Mtls {

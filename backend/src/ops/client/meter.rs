@@ -177,7 +177,7 @@ fn beyond(client: &Name, rate: Option<u32>, what: &str, wait: Duration) -> Error
     let rate = rate.unwrap_or_default();
     Error::Exhausted {
         message: format!(
-            "`{client}` may send {rate} {what} a second; nothing of this was taken in"
+            "`{client}` may send {rate} {what} a second; nothing of this was accepted"
         ),
         retry_after: Some(wait),
     }
@@ -233,7 +233,7 @@ mod tests {
         ];
         assert_eq!(meter.limits(0), expected);
         let Err(Error::Exhausted { message, .. }) = meter.take_events(&client, 1, 0) else {
-            panic!("it was let in");
+            panic!("it was allowed");
         };
         assert!(message.starts_with("`sender` may send 100 events a second"));
         assert_eq!(Meter::new(Rates::default(), 0).limits(0), []);

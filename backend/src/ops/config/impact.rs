@@ -44,11 +44,11 @@ pub struct Impact {
     /// The same by destination.
     pub destinations: Vec<Counted>,
     /// Occurrences that somebody is told of now, and nobody would be.
-    pub untold_count: usize,
+    pub no_longer_notified_count: usize,
     /// The most severe of them.
-    pub untold: Vec<Occurrence>,
+    pub no_longer_notified: Vec<Occurrence>,
     /// Occurrences that nobody is told of now, and somebody would be.
-    pub newly_told_count: usize,
+    pub newly_notified_count: usize,
     /// Occurrences that were looked at.
     pub occurrence_count: usize,
     /// What happened from then on was looked at, in milliseconds since 1970,
@@ -160,16 +160,16 @@ fn compared(timeline: Timeline, before: &Replayed, after: &Replayed, now_ms: i64
             continue;
         };
         match told {
-            (true, false) => impact.untold.push(occurrence),
-            (false, true) => impact.newly_told_count += 1,
+            (true, false) => impact.no_longer_notified.push(occurrence),
+            (false, true) => impact.newly_notified_count += 1,
             _ => {}
         }
     }
-    impact.untold_count = impact.untold.len();
+    impact.no_longer_notified_count = impact.no_longer_notified.len();
     impact
-        .untold
+        .no_longer_notified
         .sort_by_key(|it| (Reverse(it.severity), Reverse(it.start_ms), it.key));
-    impact.untold.truncate(IMPACT_SHOWN_MAX);
+    impact.no_longer_notified.truncate(IMPACT_SHOWN_MAX);
     let messages = |all: &'_ Replayed| {
         all.messages
             .iter()

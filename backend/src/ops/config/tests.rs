@@ -47,6 +47,7 @@ fn slack(name: &str, token: &str) -> Document {
         kind: Some(DestinationKind::Slack(Slack {
             channel: "#ops".into(),
             token: Secret::new(token),
+            ..Slack::default()
         })),
         ..DestinationDraft::default()
     }))

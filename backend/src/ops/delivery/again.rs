@@ -4,7 +4,10 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use crate::{
     decide::rule_content,
-    domain::{Content, Delivery, DeliveryState, Destination, Folding, RecordId, Rule},
+    domain::{
+        Content, Delivery, DeliveryState, Destination, Folding, RecordId, Rule,
+        delivery::Recipients,
+    },
     error::Error,
     store::{Changes, Record, Store, Stored},
 };
@@ -56,8 +59,17 @@ impl<'a> Templates<'a> {
             create_ms: now_ms,
             end_ms: None,
             retry_of: Some(old.value.id),
+            origin: Some(old.value.place().0),
             retried_as: None,
             folding: Folding::Open,
+            // What was delivered is sent to all again, what was given up to those that do not have it.
+            recipients: Recipients {
+                reached: match old.value.state {
+                    DeliveryState::Delivered => Vec::new(),
+                    _ => old.value.recipients.reached.clone(),
+                },
+                refused: Vec::new(),
+            },
             content: Content {
                 rule: rule.unwrap_or_else(|| old.value.content.rule.clone()),
                 destination_kind: destination.value.kind.clone(),

@@ -4,17 +4,33 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
+    config::DeliveryConfig,
     destination::Report,
-    domain::{Attempt, Delivery, DeliveryState, RecordId, Transcript},
+    domain::{
+        Attempt, Delivery, DeliverySettings, DeliveryState, DestinationKind, RecordId, Transcript,
+    },
     store::record::bytes::Key,
 };
 
 /// How much longer than an attempt a lease is, so that the end can still be recorded.
 pub(crate) const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
-/// A delivery whose next attempt begins, and that attempt.
-pub(crate) fn begun(delivery: &Delivery, timeout: Duration, now_ms: i64) -> (Delivery, Attempt) {
-    let until_ms = now_ms.saturating_add(millis(timeout + LEASE_MARGIN));
+/// How long an attempt may take in all. A mail server may answer the text of a mail late.
+pub(crate) fn longest(
+    config: &DeliveryConfig,
+    settings: DeliverySettings,
+    kind: &DestinationKind,
+) -> Duration {
+    let timeout = settings.timeout.unwrap_or(config.timeout);
+    match kind {
+        DestinationKind::Email(_) => timeout + config.mail_answer_timeout,
+        _ => timeout,
+    }
+}
+
+/// A delivery whose next attempt begins, and that attempt, which takes at most so long.
+pub(crate) fn begun(delivery: &Delivery, longest: Duration, now_ms: i64) -> (Delivery, Attempt) {
+    let until_ms = now_ms.saturating_add(millis(longest + LEASE_MARGIN));
     let begun = Delivery {
         state: DeliveryState::Leased { until_ms },
         attempts: delivery.attempts + 1,

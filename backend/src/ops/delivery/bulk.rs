@@ -1,14 +1,15 @@
 //! Many deliveries at once: counted first, then sent again or cancelled, some in each commit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Deliveries, Filter, again::Templates, cancelled};
+use super::{Deliveries, Filter, again::Templates, cancelled, sequencing};
 use crate::{
     domain::{Delivery, DeliveryState, RecordId},
     error::Error,
     limits::{BULK_COUNTED_MAX, BULK_STEP, DELIVERIES_SCANNED_MAX},
     ops::{commit::commit, deciding::new_id, page::Scope},
-    store::{Changes, Lane, Stored},
+    scan,
+    store::{Changes, Lane, Store, Stored},
 };
 
 /// What to do with many deliveries.
@@ -114,7 +115,8 @@ impl Deliveries {
     /// has handled the steps before; calling again handles none of these a second time.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a token of another selection, and those of the store.
+    /// [`Error::Invalid`] for a token of another selection, [`Error::PermissionDenied`] where one of them
+    /// is not the caller's to act on, and those of the store.
     pub async fn bulk(
         &self,
         action: BulkAction,
@@ -172,7 +174,7 @@ impl Deliveries {
         let mut looked_at = 0;
         loop {
             let ids = self.newest(&walk, reach, BULK_STEP).await?;
-            let left = limit - tally.count;
+            let left = limit.saturating_sub(tally.count);
             let step = self.step(action, &ids, Some(filter), left, dry_run).await?;
             tally.add(step.tally);
             looked_at += ids.len();
@@ -203,6 +205,8 @@ impl Deliveries {
         let decide = || async {
             let found = self.store.get_many::<Delivery>(keys.clone()).await?;
             let mut batch = Batch {
+                store: self.store.clone(),
+                again: BTreeSet::new(),
                 templates: Templates::new(&self.store),
                 changes: self.store.changes(),
                 now_ms: self.clock.now_ms(),
@@ -210,7 +214,8 @@ impl Deliveries {
                 step: BulkStep::default(),
             };
             for (id, old) in ids.iter().zip(found) {
-                if batch.step.tally.count == limit {
+                scan::turn().await;
+                if batch.step.tally.count >= limit {
                     break;
                 }
                 batch.step.last = Some(*id);
@@ -219,7 +224,10 @@ impl Deliveries {
                     (None, Some(_)) => {}
                     (None, None) => batch.step.skip(Skip::NotFound),
                     (Some(old), Some(filter)) if !filter.passes(&old.value) => {}
-                    (Some(old), _) => batch.handle(action, &old).await?,
+                    (Some(old), _) => {
+                        self.check_bounds(&old.value).await?;
+                        batch.handle(action, &old).await?;
+                    }
                 }
             }
             Ok((batch.changes, batch.step))
@@ -231,6 +239,9 @@ impl Deliveries {
 
 /// One commit while it is decided.
 struct Batch<'a> {
+    store: Store,
+    /// What was sent again so far.
+    again: BTreeSet<RecordId>,
     templates: Templates<'a>,
     changes: Changes,
     now_ms: i64,
@@ -266,11 +277,30 @@ impl Batch<'_> {
             if !self.dry_run {
                 self.changes.update(old, &hastened);
             }
-        } else if old.value.retried_as.is_some() {
+        } else if old.value.retried_as.is_some() || self.again.contains(&id) {
             self.step.skip(Skip::RetriedAlready);
         } else if !self.templates.has_destination(&old.value).await? {
             self.step.skip(Skip::DestinationGone);
         } else {
+            return self.again(old).await;
+        }
+        Ok(())
+    }
+
+    /// Sends an ended delivery again, and after it what was delivered later in its thread and says
+    /// otherwise of whether that is over.
+    async fn again(&mut self, old: &Stored<Delivery>) -> Result<(), Error> {
+        let last = sequencing::last_word(&self.store, &old.value).await?;
+        let state = last.as_ref().map(|it| it.value.state);
+        if let Some(DeliveryState::Leased { .. }) = state {
+            self.step.skip(Skip::UnderWay);
+            return Ok(());
+        }
+        let last = last.filter(|_| state == Some(DeliveryState::Delivered));
+        for old in [Some(old), last.as_ref()].into_iter().flatten() {
+            if !self.again.insert(old.value.id) {
+                continue;
+            }
             let new = new_id(self.now_ms);
             self.step.handle(&old.value, new);
             if !self.dry_run {

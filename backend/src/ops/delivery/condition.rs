@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 
 use super::Deliveries;
 use crate::{
-    domain::{Clause, Delivery, DeliveryState, EventId, Literal, Occurrence, Query, RecordId},
+    domain::{
+        Clause, Delivery, DeliveryState, EventId, Literal, NO_EVENT_ID, Occurrence, Query, RecordId,
+    },
     error::{Error, Violation},
     limits::CLAUSES_MAX,
-    matching::{CompiledQuery, Document, DocumentQuery, compile, time_bounds},
+    matching::{CompiledQuery, Document, DocumentQuery, Subject, compile, time_bounds},
     message::sample,
 };
 
@@ -128,18 +130,19 @@ impl Condition {
 
     /// Whether it holds for a delivery; what it says of when that was decided is asked elsewhere.
     pub(super) fn holds(&self, delivery: &Delivery) -> bool {
-        self.root.holds(delivery, &document(delivery))
+        let events: Vec<_> = events(delivery).map(Subject::new).collect();
+        self.root.holds(&document(delivery), &events)
     }
 }
 
 impl Node {
-    fn holds(&self, delivery: &Delivery, own: &Document) -> bool {
+    fn holds(&self, own: &Document, events: &[Subject<'_>]) -> bool {
         match self {
-            Self::And(nodes) => nodes.iter().all(|it| it.holds(delivery, own)),
-            Self::Or(nodes) => nodes.iter().any(|it| it.holds(delivery, own)),
-            Self::Not(node) => !node.holds(delivery, own),
+            Self::And(nodes) => nodes.iter().all(|it| it.holds(own, events)),
+            Self::Or(nodes) => nodes.iter().any(|it| it.holds(own, events)),
+            Self::Not(node) => !node.holds(own, events),
             Self::Own(query) => query.matches(own),
-            Self::Event(query) => events(delivery).any(|it| query.matches(it)),
+            Self::Event(query) => events.iter().any(|it| query.is_true_of(it)),
         }
     }
 }
@@ -299,7 +302,7 @@ impl Reader {
         }
         if let Clause::Equals(_, Literal::Text(id)) = clause {
             if field == "event" && EventId::parse(id).is_none() {
-                self.fault(path, format!("`{id}` is no event id: it has 28 characters"));
+                self.fault(path, format!("`{id}` {NO_EVENT_ID}"));
             }
             if field == "digest" && RecordId::parse(id).is_none() {
                 self.fault(
@@ -356,16 +359,16 @@ fn numbers(word: &str) -> Vec<u8> {
 }
 
 impl Deliveries {
-    /// Reads a condition that stands in a field of a request; none for no text.
+    /// Reads a condition that stands in a field of a request, with what its author may not mean; none
+    /// for no text.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong with it, also a field that no delivery and no event
-    /// has and that is near one of theirs.
+    /// [`Error::Invalid`] with everything that is wrong with it.
     pub async fn condition(
         &self,
         field: &str,
         text: &str,
-    ) -> Result<Option<Arc<Condition>>, Error> {
+    ) -> Result<(Option<Arc<Condition>>, Vec<String>), Error> {
         let invalid = |faults: Vec<Fault>| {
             let faults = faults.into_iter();
             Error::Invalid(
@@ -376,25 +379,15 @@ impl Deliveries {
         };
         let read = Condition::read(text, self.clock.now_ms()).map_err(invalid)?;
         let Some((condition, parsed)) = read else {
-            return Ok(None);
+            return Ok((None, Vec::new()));
         };
         let mut named = parsed.fields();
         named.retain(|(name, _)| !OWN.contains(name));
-        let names: Vec<_> = named.iter().map(|(name, _)| *name).collect();
-        let unknown = self.fields.unknown(&names, &OWN).await?;
-        let faults = named
+        let named: Vec<_> = named
             .into_iter()
-            .zip(unknown)
-            .filter_map(|((name, at), unknown)| {
-                let nearest = unknown?.nearest?;
-                let message = format!("no delivery has a field `{name}`: `{nearest}`?");
-                Some(Fault { at, message })
-            });
-        let faults: Vec<_> = faults.collect();
-        if faults.is_empty() {
-            Ok(Some(Arc::new(condition)))
-        } else {
-            Err(invalid(faults))
-        }
+            .map(|(name, at)| (name, Some(at)))
+            .collect();
+        let hints = self.fields.hints(&named, &OWN).await?;
+        Ok((Some(Arc::new(condition)), hints))
     }
 }

@@ -25,7 +25,7 @@ impl Deliveries {
         };
         if delivery.value.state != DeliveryState::Dead {
             return Err(Error::FailedPrecondition(format!(
-                "the digest `{digest}` tells of it, and it is not sent by itself; send that again"
+                "it is in the digest `{digest}` and is not sent separately; resend the digest"
             )));
         }
         let mut carrier = self.find(digest).await?;

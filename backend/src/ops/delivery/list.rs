@@ -6,8 +6,9 @@ use super::{Deliveries, condition::Condition};
 use crate::{
     domain::{Delivery, Destination, EventId, RecordId, Rule},
     error::Error,
-    limits::DELIVERIES_SCANNED_MAX,
+    limits::PAGE_TIME_MAX,
     ops::page::{PageRequest, Scope},
+    scan,
     store::{
         Direction, Index, Record,
         engine::Range,
@@ -117,8 +118,8 @@ impl Filter {
 
 impl Deliveries {
     /// Lists deliveries, newest first; answers them with the token of the next page, which is
-    /// empty at the end. A page may hold fewer than asked for before the end: it stops after
-    /// having looked at many deliveries that do not pass.
+    /// empty at the end. A page may hold fewer than asked for before the end: it is filled as long as
+    /// [`PAGE_TIME_MAX`] allows.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a bad page size or token.
@@ -132,24 +133,27 @@ impl Deliveries {
         let mut reach = filter.reach(scope.last_key(&page.token)?.as_deref());
         let walk = self.walk(filter).await?;
         let batch = (limit + 1).max(BATCH_MIN);
-        let mut scanned = 0;
+        let end = self.clock.passed() + PAGE_TIME_MAX;
         let mut items = Vec::new();
         loop {
             let ids = self.newest(&walk, reach, batch).await?;
             let is_end = ids.len() < batch;
-            scanned += ids.len();
             reach.below = ids.last().copied().or(reach.below);
             let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
             let found = self.store.get_many::<Delivery>(keys).await?;
-            let found = found.into_iter().flatten().map(|delivery| delivery.value);
-            items.extend(found.filter(|delivery| filter.passes(delivery)));
+            for delivery in found.into_iter().flatten().map(|it| it.value) {
+                if filter.passes(&delivery) {
+                    items.push(delivery);
+                }
+                scan::turn().await;
+            }
             if items.len() > limit {
                 items.truncate(limit);
                 let last = items.last().map(Record::key);
                 return Ok((items, scope.token(&last.unwrap_or_default())));
             }
             match reach.below {
-                Some(last) if !is_end && scanned >= DELIVERIES_SCANNED_MAX => {
+                Some(last) if !is_end && self.clock.passed() >= end => {
                     return Ok((items, scope.token(&last.to_bytes())));
                 }
                 Some(_) if !is_end => {}

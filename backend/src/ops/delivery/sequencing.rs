@@ -1,17 +1,22 @@
-//! The order of messages about one occurrence, or one group: what tells that it changed or ended does not overtake
-//! the first message about it while that is still being tried.
+//! The order of the messages of a thread, which is about one occurrence or one group: what tells of a
+//! change or an end does not overtake an earlier message that is still to be tried, and the last word
+//! is the newest one, also when an earlier message is sent again.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use crate::{
+    clock::millis,
     domain::{Delivery, DeliveryState, RecordId},
-    store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
+    limits::THREAD_LOOKED_AT_MAX,
+    store::{Direction, EngineError, Index, Store, Stored, engine::Range, record::bytes::Key},
 };
 
-/// Deliveries of an event, newest first, that are looked at.
-const LOOKED_AT_MAX: usize = 64;
+/// Deliveries that are read at once.
+const PAGE: usize = 64;
 /// How long a message waits at least for the one before it, in milliseconds.
 const WAIT_MS: i64 = 250;
+/// How far a clock may have been set back since a thread began.
+const SET_BACK_MAX: Duration = Duration::from_secs(24 * 3_600);
 
 /// What went before a delivery: those of the same rule, destination and thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,21 +36,11 @@ pub(crate) async fn before(
     delivery: &Delivery,
     now_ms: i64,
 ) -> Result<Before, EngineError> {
-    let (index, prefix) = match (&delivery.content.group, delivery.event) {
-        (Some(group), _) if !group.is_first => (Index::DeliveryByGroup, Key::new().id(group.id)),
-        (None, Some(event)) if delivery.content.clear => {
-            (Index::DeliveryByEvent, Key::new().event(event))
-        }
-        _ => return Ok(Before::default()),
-    };
-    let range = Range::under(&prefix.build());
-    let entries = store
-        .engine()
-        .entries(index, range, Direction::Descending, LOOKED_AT_MAX);
-    let keys = entries.await?.into_iter().map(|(_, key)| key).collect();
-    // What cannot be read stands before nobody.
-    let (others, _) = store.get_readable::<Delivery>(keys).await?;
-    let before = others.iter().flatten().map(|other| &other.value);
+    if is_first(delivery) {
+        return Ok(Before::default());
+    }
+    let thread = thread(store, delivery).await?;
+    let before = thread.iter().map(|other| &other.value);
     let before: Vec<_> = before
         .filter(|other| stands_before(other, delivery))
         .collect();
@@ -64,14 +59,68 @@ pub(crate) async fn before(
     let until = standing.iter().map(|(until_ms, _)| *until_ms);
     let digest = standing.first().and_then(|(_, digest)| *digest);
     let digest = digest.filter(|_| standing.iter().all(|(_, other)| *other == digest));
-    let openings = before
-        .iter()
-        .filter(|other| other.state == DeliveryState::Delivered && !other.content.clear);
+    let tells_of_change = delivery.content.clear || delivery.content.group.is_some();
+    let openings = before.iter().filter(|other| {
+        tells_of_change && other.state == DeliveryState::Delivered && !other.content.clear
+    });
     Ok(Before {
         held_until_ms: until.max().map(|until_ms| until_ms.max(now_ms) + WAIT_MS),
         digest,
         opening: openings.map(|other| other.id).min(),
     })
+}
+
+/// The newest message of the thread of a delivery, where that came after it and tells otherwise of
+/// whether the thread is over: it has to be the last word when the delivery is sent again.
+pub(super) async fn last_word(
+    store: &Store,
+    delivery: &Delivery,
+) -> Result<Option<Stored<Delivery>>, EngineError> {
+    let mut all = thread(store, delivery).await?;
+    all.retain(|it| it.value.place() > delivery.place());
+    let last = all.into_iter().max_by_key(|it| it.value.place());
+    Ok(last.filter(|it| it.value.is_closing() != delivery.is_closing()))
+}
+
+/// Whether nothing can have gone before a message in its thread.
+fn is_first(delivery: &Delivery) -> bool {
+    if let Some(group) = &delivery.content.group {
+        return group.is_first;
+    }
+    // A first decision finds no earlier one.
+    let is_opening = !delivery.content.clear && delivery.content.thread.is_none();
+    is_opening && delivery.content.occurrence.evaluation.is_none()
+}
+
+/// The messages of the thread of a delivery that went by the same rule to the same destination, newest
+/// first. What cannot be read stands before nothing.
+async fn thread(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Delivery>>, EngineError> {
+    let (index, prefix) = match (&delivery.content.group, delivery.event) {
+        (Some(group), _) => (Index::DeliveryByGroup, Key::new().id(group.id).build()),
+        (None, Some(event)) => (Index::DeliveryByEvent, Key::new().event(event).build()),
+        (None, None) => return Ok(Vec::new()),
+    };
+    let mut range = Range::under(&prefix);
+    let set_back_ms = u64::try_from(millis(SET_BACK_MAX)).unwrap_or_default();
+    let since = delivery.thread().time_ms().saturating_sub(set_back_ms);
+    range.start = [&prefix[..], &RecordId::first_at(since).to_bytes()].concat();
+    let about = |it: &Delivery| (it.rule, it.destination, it.thread());
+    let mut found = Vec::new();
+    for _ in 0..THREAD_LOOKED_AT_MAX.div_ceil(PAGE) {
+        let (engine, descending) = (store.engine(), Direction::Descending);
+        let entries = engine.entries(index, range.clone(), descending, PAGE);
+        let entries = entries.await?;
+        let is_end = entries.len() < PAGE;
+        range.end = entries.last().map(|(entry, _)| entry.clone());
+        let keys = entries.into_iter().map(|(_, key)| key).collect();
+        let (others, _) = store.get_readable::<Delivery>(keys).await?;
+        let others = others.into_iter().flatten();
+        found.extend(others.filter(|it| !it.value.test && about(&it.value) == about(delivery)));
+        if is_end {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// The digests that tell of some of these, by identity.
@@ -91,16 +140,9 @@ async fn digests(
     Ok(found.map(|it| (it.id, it)).collect())
 }
 
-/// Whether a delivery has to end before another one begins. A first message waits for nobody, so
-/// no two wait for each other.
+/// Whether a delivery has to end before another one of its thread begins. What opens or repeats waits
+/// for an earlier closing alone: it says the same as an earlier opening.
 fn stands_before(other: &Delivery, delivery: &Delivery) -> bool {
-    let thread = |it: &Delivery| {
-        let group = it.content.group.as_ref();
-        let own = it.content.occurrence.key;
-        let known_as = it.content.thread.map_or(own, |thread| thread.key);
-        group.map_or(known_as, |group| group.id)
-    };
-    let about = |it: &Delivery| (it.rule, it.destination, thread(it));
-    let place = |it: &Delivery| (it.create_ms, it.content.clear, it.id);
-    !other.test && about(other) == about(delivery) && place(other) < place(delivery)
+    let waits_for_all = delivery.content.clear || delivery.content.group.is_some();
+    other.place() < delivery.place() && (waits_for_all || other.is_closing())
 }

@@ -5,23 +5,37 @@ use serde_json::Value;
 use crate::{
     destination,
     domain::{Delivery, DeliveryState},
+    error::Error,
     message::Context,
     ops::rule::Installation,
 };
 
 /// The message that a shadow rule recorded, that a digest tells of, or that a digest is to be, without
 /// secrets; none for any other delivery.
-pub fn would_send(delivery: &Delivery, installation: &Installation) -> Option<Value> {
-    let around = Context {
-        delivery_id: delivery.id,
-        destination_name: &delivery.destination_name,
-        tenant: &installation.tenant,
-        links: &installation.links,
-    };
+///
+/// # Errors
+/// Those of [`crate::destination::Renderers::run`].
+pub async fn would_send(
+    delivery: &Delivery,
+    installation: &Installation,
+) -> Result<Option<Value>, Error> {
     let is_shown = match delivery.state {
         DeliveryState::Shadowed | DeliveryState::Folded => true,
         DeliveryState::Pending { .. } => delivery.content.digest.is_some(),
         _ => false,
     };
-    is_shown.then(|| destination::render(&delivery.content, &around).shown)
+    if !is_shown {
+        return Ok(None);
+    }
+    let (delivery, ours) = (delivery.clone(), installation.clone());
+    let rendered = installation.renderers.run(move || {
+        let around = Context {
+            delivery_id: delivery.id,
+            destination_name: &delivery.destination_name,
+            tenant: &ours.tenant,
+            links: &ours.links,
+        };
+        destination::render(&delivery.content, &around).shown
+    });
+    rendered.await.map(Some)
 }

@@ -25,9 +25,8 @@ struct World {
 fn kind(subject: &str) -> DestinationKind {
     DestinationKind::Email(Email {
         to: "ops@example.com".into(),
-        cc: String::new(),
         subject: subject.into(),
-        body: String::new(),
+        ..Email::default()
     })
 }
 

@@ -16,6 +16,9 @@ use crate::{
 /// Deliveries that are counted before one that waits; more are told as this many.
 const COUNTED_MAX: usize = 10_000;
 
+/// Why a delivery waits for the time that the receiver stated.
+const ASKED: &str = "the receiver asks to wait until then (`Retry-After`)";
+
 /// What keeps all deliveries to a destination waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
@@ -25,6 +28,11 @@ pub enum Hold {
     Breaker {
         /// When.
         probe_ms: i64,
+    },
+    /// The receiver asks to be sent nothing until then.
+    Asked {
+        /// When, in milliseconds since 1970.
+        until_ms: i64,
     },
     /// As many attempts began within a minute as may.
     Rate {
@@ -98,7 +106,7 @@ impl Deliveries {
         let now_ms = self.clock.now_ms();
         if delivery.attempts == 0 && delivery.folding == Folding::Alone && due_ms > now_ms {
             let reason = if delivery.content.digest.is_some() {
-                "a digest: it takes in what is beyond the budget of its destination until then"
+                "a digest: it collects messages above the budget of its destination until then"
             } else {
                 "beyond the budget of its destination: it goes at that time, with what else is by then"
             };
@@ -111,7 +119,7 @@ impl Deliveries {
         };
         let hold = self.holds.of(delivery.destination);
         if let (Some(until_ms), false) = (before.held_until_ms, hold == Some(Hold::Paused)) {
-            let reason = "behind the first message about what this one updates";
+            let reason = "behind an earlier message of its thread";
             return waiting(reason.into(), Some(until_ms.max(due_ms)));
         }
         match hold {
@@ -128,6 +136,7 @@ impl Deliveries {
                     .into(),
                 Some(probe_ms.max(due_ms)),
             ),
+            Some(Hold::Asked { until_ms }) => waiting(ASKED.into(), Some(until_ms.max(due_ms))),
             // What is due later than all of these is not behind them.
             Some(_) if due_ms > now_ms => waiting(String::new(), Some(due_ms)),
             Some(Hold::Rate {

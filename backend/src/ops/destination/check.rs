@@ -47,7 +47,10 @@ pub(super) fn settings(
 
 fn budget(budget: Budget, kind: Option<&DestinationKind>, faults: &mut Faults) {
     if let Some(kind) = kind.filter(|kind| !takes_digests(kind)) {
-        let word = kind.word();
+        let word = match kind {
+            DestinationKind::Webhook(_) => "a webhook with `onClear`",
+            other => other.word(),
+        };
         let fault =
             format!("is not for {word}: it keeps a state of each thread, and takes no digest");
         faults.add("delivery.budget", fault);

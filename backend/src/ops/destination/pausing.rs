@@ -4,7 +4,7 @@ use super::{DestinationView, Destinations};
 use crate::{
     domain::{Delivery, Destination, Health, HealthState, Name, RecordId},
     error::Error,
-    ops::{commit::commit, delivery::hastened},
+    ops::{bounds::Bounds, commit::commit, delivery::hastened},
     store::{Direction, Index, Lane, Range, Stored, record::bytes::moment_at},
 };
 
@@ -97,6 +97,9 @@ impl Destinations {
         let found = self.store.get::<Destination>(name.into()).await?;
         let found =
             found.ok_or_else(|| Error::NotFound(format!("there is no destination `{name}`")))?;
+        if let Some(bounds) = Bounds::of_caller() {
+            bounds.check("name", &found.value)?;
+        }
         let health = found.value.id.to_bytes().into();
         Ok((found, self.store.get::<Health>(health).await?))
     }

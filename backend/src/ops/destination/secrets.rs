@@ -1,13 +1,11 @@
 //! Secrets that an edit leaves out, taken from what is stored.
 
-use std::collections::BTreeMap;
-
-use url::{Position, Url};
+use std::collections::{BTreeMap, HashSet};
 
 use crate::{
     destination::receivers,
     domain::{
-        DestinationKind,
+        DestinationKind, Secret,
         destination::{Header, HeaderValue, Webhook},
         secret::MASK,
     },
@@ -15,8 +13,8 @@ use crate::{
 };
 
 /// The draft with the stored secrets where it leaves them out or repeats the mask. What is not
-/// stored either becomes empty; for a mask that is a fault, and so is leading stored secrets to
-/// another address.
+/// stored either becomes empty; for a mask that is a fault. A stored secret that would be sent to
+/// another address than until now is a fault as well, and stays out of the draft.
 pub(super) fn keep(
     mut draft: DestinationKind,
     stored: Option<&DestinationKind>,
@@ -25,7 +23,7 @@ pub(super) fn keep(
     if let (DestinationKind::Webhook(draft), Some(DestinationKind::Webhook(stored))) =
         (&mut draft, stored)
     {
-        keep_headers(draft, stored);
+        name_headers(draft, stored);
     }
     // Names of headers are the same in any letter case.
     let mut kept = BTreeMap::new();
@@ -42,75 +40,72 @@ pub(super) fn keep(
         // An address that everybody may read takes the place of a secret one.
         kept.remove("webhook.secret_url");
     }
-    let mut holds_stored = false;
+    let mut taken = Vec::new();
     draft.each_secret(|place, secret| {
         let is_mask = secret.reveal() == MASK;
         if !is_mask && !secret.is_empty() {
             return;
         }
         let stored = kept.remove(&place.name().to_ascii_lowercase());
-        holds_stored |= stored.is_some();
-        if is_mask && stored.is_none() {
-            faults.add(place.path(), "is the mask, and no secret is stored for it");
+        match &stored {
+            Some(_) => taken.push((place.path(), place.field())),
+            None if is_mask => {
+                faults.add(place.path(), "is the mask, and no secret is stored for it");
+            }
+            None => {}
         }
         *secret = stored.unwrap_or_default();
     });
-    if let (true, Some(stored)) = (holds_stored, stored) {
-        hold_to_address(&draft, stored, faults);
+    if let Some(stored) = stored {
+        leave_at_address(&mut draft, stored, taken, faults);
     }
     draft
 }
 
-/// Refuses to lead stored secrets elsewhere than to the whole address that they are stored for: on
-/// the same host, another path can belong to somebody else.
-fn hold_to_address(draft: &DestinationKind, stored: &DestinationKind, faults: &mut Faults) {
-    let stored = receivers(stored);
-    for (field, to) in receivers(draft) {
-        let same = stored.iter().find(|(stored, _)| *stored == field);
-        // What led nowhere of its own went to the one address; a way to tokens had no secret.
-        let before = same.or(stored.first().filter(|_| field.ends_with(".onClear.url")));
-        let Some((_, from)) = before else {
-            continue;
-        };
-        // What is no address is refused as such.
-        if let (Some(to), Some(from)) = (address(to), address(from))
-            && to != from
-        {
+/// Takes out the secrets that would be sent elsewhere than to the whole address that they are stored
+/// for: on the same host, another path can belong to somebody else.
+fn leave_at_address(
+    draft: &mut DestinationKind,
+    stored: &DestinationKind,
+    taken: Vec<(String, &'static str)>,
+    faults: &mut Faults,
+) {
+    let mut moved = HashSet::new();
+    for (path, field) in taken {
+        let from = receivers(stored, field);
+        let elsewhere = receivers(draft, field).into_iter().find(|(receiver, to)| {
+            // What has no address of its own is sent to the first one.
+            let same = from.iter().find(|(other, _)| other == receiver);
+            same.or(from.first()).is_none_or(|(_, from)| from != to)
+        });
+        if let Some((receiver, _)) = elsewhere {
             faults.add(
-                field,
-                "is another address than the one that secrets are stored for, and they are left \
-                 out; give the secrets too, or keep the address",
+                &path,
+                format!(
+                    "is stored for another address than `{receiver}` is now; give it again for the \
+                     new address"
+                ),
             );
+            moved.insert(path);
         }
     }
+    draft.each_secret(|place, secret| {
+        if moved.contains(&place.path()) {
+            *secret = Secret::default();
+        }
+    });
 }
 
-/// Scheme, host, port, path and query.
-fn address(text: &str) -> Option<String> {
-    let url = Url::parse(text).ok()?;
-    Some(url[..Position::AfterQuery].to_owned())
-}
-
-/// A draft without any headers keeps the secret ones; one that names other headers drops those it
-/// does not name. A header that everybody could read stays so as long as its value does.
-fn keep_headers(draft: &mut Webhook, stored: &Webhook) {
+/// Has a draft without any headers name the secret ones that are stored; one that names other headers
+/// drops those that it does not name.
+fn name_headers(draft: &mut Webhook, stored: &Webhook) {
     if draft.headers.is_empty() {
         let is_secret = |header: &&Header| matches!(header.value, HeaderValue::Secret(_));
         let secret = stored.headers.iter().filter(is_secret);
-        draft.headers = secret.cloned().collect();
-    }
-    for header in &mut draft.headers {
-        let was_plain = stored.headers.iter().find_map(|stored| {
-            let is_same = stored.name.eq_ignore_ascii_case(&header.name);
-            match (&stored.value, &header.value) {
-                (HeaderValue::Plain(text), HeaderValue::Secret(given))
-                    if is_same && given.reveal() == text =>
-                {
-                    Some(stored.value.clone())
-                }
-                _ => None,
-            }
+        let named = secret.map(|header| Header {
+            name: header.name.clone(),
+            value: HeaderValue::Secret(Secret::default()),
         });
-        header.value = was_plain.unwrap_or_else(|| header.value.clone());
+        draft.headers = named.collect();
     }
 }

@@ -19,6 +19,7 @@ use crate::{
     limits::{TESTS_MAX, TESTS_RETRY_AFTER},
     message::sample,
     ops::{
+        bounds::Bounds,
         commit::commit,
         delivery::attempt,
         find,
@@ -143,6 +144,7 @@ impl Works {
         let (event, occurrence) = self.occurrence(test.about, now_ms).await?;
         let destination = self.destination(test.target, now_ms).await?;
         let timeout = destination.settings.timeout.unwrap_or(self.config.timeout);
+        let longest = attempt::longest(&self.config, destination.settings, &destination.kind);
         let planned = Delivery {
             event,
             test: true,
@@ -153,21 +155,29 @@ impl Works {
                 now_ms,
             )
         };
-        let (begun, attempt) = attempt::begun(&planned, timeout, now_ms);
+        let mut request = SendRequest {
+            delivery: planned.id,
+            rule: None,
+            destination_name: &planned.destination_name,
+            content: &planned.content,
+            kind: &destination.kind,
+            opening: None,
+            thread: None,
+            recipients: &planned.recipients,
+            timeout,
+            is_fresh: true,
+        };
+        // A message falls back to what is sent by default; the author of a draft needs to know.
+        if let Some(exceeded) = self.sender.render(request).await?.exceeded {
+            let field = if exceeded.of_rule { "message" } else { "type" };
+            return Err(Error::invalid(field, exceeded.fault));
+        }
+        let (begun, attempt) = attempt::begun(&planned, longest, now_ms);
         let mut changes = self.store.changes();
         changes.insert(&begun);
         changes.insert(&attempt);
         self.store.apply(Lane::Admin, changes).await?;
-        let request = SendRequest {
-            delivery: begun.id,
-            rule: None,
-            destination_name: &begun.destination_name,
-            content: &begun.content,
-            kind: &destination.kind,
-            opening: None,
-            thread: None,
-            timeout,
-        };
+        (request.content, request.destination_name) = (&begun.content, &begun.destination_name);
         let report = self.sender.send(request).await;
         let attempt = attempt::ended(&attempt, &report);
         let ended = self.ended(&begun, &attempt);
@@ -280,6 +290,9 @@ impl Works {
                     .await?;
                 let found = found
                     .ok_or_else(|| Error::NotFound(format!("there is no destination `{name}`")))?;
+                if let Some(bounds) = Bounds::of_caller() {
+                    bounds.check("name", &found.value)?;
+                }
                 Ok(Tested {
                     id: found.value.id,
                     name,

@@ -36,7 +36,7 @@ pub(super) fn suppressed(
         until_ms: None,
         author: change.author.clone(),
         shared: Vec::new(),
-        detail: "the event is suppressed, until somebody opens it again".into(),
+        detail: "the event is suppressed, until it is reopened".into(),
     })
 }
 
@@ -91,20 +91,20 @@ pub(super) fn why_it_waits(pending: &Pending, next: &NextStep) -> Option<String>
     };
     let condition = next.condition;
     Some(if pending.is_opening {
-        format!("nobody was notified: {held}; then {whom}, {condition}")
+        format!("no one was notified: {held}; then {whom}, {condition}")
     } else {
-        format!("they were notified, and news of it waits: {held}; then {whom}, {condition}")
+        format!("they were notified, and an update waits: {held}; then {whom}, {condition}")
     })
 }
 
 /// Why what waited last of a rule was never sent; none when it was, or nothing ever waited.
-pub(super) fn spared(occurrence: &Occurrence, rule: RecordId) -> Option<String> {
+pub(super) fn skipped(occurrence: &Occurrence, rule: RecordId) -> Option<String> {
     let last: &HoldChange = occurrence
         .hold_changes
         .iter()
         .rev()
         .find(|it| it.rule == rule)?;
-    let why = last.what.spared_reason()?;
+    let why = last.what.skipped_reason()?;
     let held = sentence(&last.held_by, Tense::Then)?;
     Some(format!("{why}, while {held}"))
 }

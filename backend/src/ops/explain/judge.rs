@@ -236,6 +236,7 @@ impl Judge<'_> {
             }),
             group: waits.and_then(|it| it.group_hold()),
             is_opening: subject.told.is_none(),
+            is_repeat: subject.told.is_some() && rule.repeat,
             first_ms: waits.map_or(point.at_ms, |it| it.since_ms),
             now_ms: point.at_ms,
         };

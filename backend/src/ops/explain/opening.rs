@@ -67,7 +67,7 @@ impl Judge<'_> {
         let thread = subject.told.and_then(|it| it.thread);
         let thread = thread.map_or(String::new(), |it| {
             let number = it.number;
-            format!("; that was occurrence {number}, and the event flaps: this one goes on with it")
+            format!("; that was occurrence {number}, and the event flaps: this one continues it")
         });
         let unkept = match found {
             None => "; the rule as it was then is no longer kept",

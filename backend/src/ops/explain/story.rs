@@ -66,7 +66,7 @@ fn changes(occurrence: &Occurrence) -> Vec<Moment> {
                 let why = match last.map(|it| it.reason) {
                     Some(CloseReason::Sender) => ": its sender closed it",
                     Some(CloseReason::Operator) => ": an operator closed it",
-                    Some(CloseReason::Aged) => ": no news came of it",
+                    Some(CloseReason::Aged) => ": it was only counted",
                     Some(CloseReason::Expired) => ": its time was over",
                     None => "",
                 };
@@ -77,7 +77,7 @@ fn changes(occurrence: &Occurrence) -> Vec<Moment> {
                 let text = "the acknowledgement was taken back";
                 ("unacknowledged", text.to_owned())
             }
-            (Field::Assignee, "") => ("assigned", "nobody looks after it any more".to_owned()),
+            (Field::Assignee, "") => ("assigned", "unassigned".to_owned()),
             (Field::Assignee, to) => ("assigned", format!("{to} is to look after it")),
             (field, to) if entry.from.is_empty() => continue_with(field, to),
             (field, to) => {
@@ -112,7 +112,7 @@ fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
             Held::Waits => "held",
             Held::Released | Held::ReleasedByHand => "released",
             Held::HandedOver => "handed over",
-            _ => "spared",
+            _ => "skipped",
         };
         Moment {
             rule_name: Some(rule.rule_name.clone()),

@@ -6,6 +6,7 @@ use crate::{
     limits::{GROUP_JOINING_MAX, GROUPS_SCANNED_MAX},
     ops::{
         asked::group::standing,
+        bounds::Bounds,
         deciding::Deciding,
         edit::OccurrenceTarget,
         intake::Intake,
@@ -176,7 +177,11 @@ pub async fn set(
     author: &Name,
 ) -> Result<usize, Error> {
     let store = &deciding.store;
-    find(store, id).await?;
+    let group = find(store, id).await?;
+    if let Some(bounds) = Bounds::of_caller() {
+        let rule = (group.rule, &group.rule_name);
+        bounds.check_rule(store, rule).await?;
+    }
     let mut keys = Vec::new();
     let mut range = standing(Membership::Open, id);
     loop {

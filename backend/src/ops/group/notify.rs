@@ -349,6 +349,8 @@ impl Making<'_> {
         if notices.told.is_some() {
             outcome.told.push(next.key);
         }
+        // The message tells of what ends with it.
+        next.flapping.clone_from(&stored.value.flapping);
         self.told.extend(notices.told.map(|it| (it.change, next)));
     }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::{
     clock::Clock as _,
     domain::{
-        Delivery, Group, Grouping, IncomingEvent, MemberChange, Occurrence, Rule, Severity, Status,
+        Delivery, FlappingLimits, Group, Grouping, IncomingEvent, MemberChange, Occurrence, Rule,
+        Severity, Status,
     },
     ops::{
         review::Reviewer,
@@ -119,7 +120,8 @@ async fn one_member_is_told_of_after_the_wait_and_its_close_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_closed_within_the_wait_is_spared_and_a_group_of_which_nothing_is_left_is_silent() {
+async fn what_is_closed_within_the_wait_is_skipped_and_a_group_of_which_nothing_is_left_is_silent()
+{
     let world = World::under(&[gathering()]).await;
     world.open(&["a", "b"]).await;
     world.close("a").await;
@@ -344,4 +346,63 @@ async fn a_repeat_is_one_for_the_group() {
     world.open(&["b"]).await;
     world.wait(400).await;
     assert_eq!(world.messages().await.len(), 2, "the message stood for all");
+}
+
+#[tokio::test]
+async fn a_member_that_flapped_and_settled_open_is_reported_as_settled_once() {
+    let world = World::under(&[Rule {
+        flapping: Some(FlappingLimits {
+            open_count: 3,
+            window_ms: 3_600_000,
+            settle_ms: 600_000,
+        }),
+        ..gathering()
+    }])
+    .await;
+    world.open(&["steady", "a"]).await;
+    world.wait(30).await;
+    for _ in 0..3 {
+        world.close("a").await;
+        world.wait(10).await;
+        world.open(&["a"]).await;
+        world.wait(10).await;
+    }
+    world.wait(400).await;
+    let before = world.messages().await.len();
+    // It settles, and the next message of the group says so.
+    world.wait(200).await;
+    world.wait(300).await;
+    let told = world.messages().await.split_off(before);
+    assert_eq!(told, [message(&["steady", "~a"], 2, true)]);
+    let last = world.deliveries().await.pop().unwrap();
+    let members = last.content.group.unwrap().members;
+    let member = |it: &&(Option<MemberChange>, Occurrence)| it.1.dimensions["host"] == "a";
+    let (_, member) = members.iter().find(member).unwrap();
+    assert!(member.is_notified_settled(), "{member:?}");
+    world.wait(900).await;
+    assert_eq!(world.messages().await.len(), before + 1, "once");
+}
+
+#[tokio::test]
+async fn a_request_is_one_message_of_its_group() {
+    let now = Grouping {
+        wait_ms: 0,
+        ..grouping(&["name"])
+    };
+    let world = World::under(&[Rule {
+        group: Some(now),
+        ..gathering()
+    }])
+    .await;
+    let events = (0..40).map(|number| {
+        let mut event = samples::event(&format!("host-{number}"));
+        event.timestamp_ms = world.clock.now_ms();
+        event
+    });
+    let events: Vec<_> = events.collect();
+    world.node().intake.submit(events, None).await.unwrap();
+    world.wait(0).await;
+    let messages = world.messages().await;
+    assert_eq!(messages.len(), 1);
+    assert_eq!(messages[0].1, 40);
 }

@@ -17,6 +17,7 @@ use crate::{
         search::{Filter, NEWEST_FIRST, Walk},
         sent_lately::{Deadline, HeldMessages, held_messages, since_ms},
     },
+    scan,
 };
 
 /// Occurrences read at once.
@@ -108,6 +109,7 @@ impl Previews {
                 break;
             }
             for (_, found) in batch {
+                scan::turn().await;
                 let occurrence = Arc::new(found.value);
                 seen += 1;
                 if let Some(values) = loaded.of_source(&occurrence) {
@@ -175,7 +177,7 @@ impl Previews {
         }
         let warning = |Pair { source, target }: &Pair| {
             format!(
-                "`{}` {} is held by `{}` {} already: of such a ring, the one opened first is told",
+                "`{}` {} is held by `{}` {} already: of such a ring, the one opened first notifies",
                 source.name, source.event, target.name, target.event
             )
         };
@@ -204,6 +206,7 @@ impl Previews {
                 return Ok((causes, missing, true));
             }
             for (_, found) in batch {
+                scan::turn().await;
                 seen += 1;
                 let occurrence = found.value;
                 missing.note(loaded, &occurrence);

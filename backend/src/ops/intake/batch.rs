@@ -9,10 +9,11 @@ use super::job::{Accepted, Job, Outcome};
 use crate::{
     decide::{Causes, Past, Snapshot, Step, StepKind, Transition, hand_over, notify},
     domain::{
-        Delivery, EventId, Occurrence, OccurrenceId, Receipt, Severity, Status, counter::Subject,
+        Delivery, EventId, Occurrence, OccurrenceId, Receipt, RecordId, Severity, Status,
+        counter::Subject,
     },
     ops::{
-        asked::settle,
+        asked::{Recent, settle},
         deciding::{Deciding, new_id},
         find,
         loop_guard::Reports,
@@ -23,7 +24,7 @@ use crate::{
 };
 
 /// The occurrences of one event identity while a batch is decided.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Line {
     stored: Option<Stored<Occurrence>>,
     /// The stored occurrence as it will be, if there is one, then those that follow it.
@@ -45,6 +46,48 @@ impl Line {
 }
 
 impl Line {
+    /// The occurrence that takes events in, where that is the one that was reopened or not; none
+    /// before the first.
+    fn occurrence(&mut self, is_reopened: bool) -> Option<&mut Occurrence> {
+        match &mut self.reopened {
+            Some((_, reopened)) if is_reopened => Some(reopened),
+            _ => self.occurrences.last_mut(),
+        }
+    }
+
+    /// Takes an event in; `key` is used when that opens another occurrence.
+    fn receive(
+        &mut self,
+        arrival: &Arrival<'_>,
+        key: RecordId,
+        (deciding, snapshot): (&Deciding, &Snapshot),
+    ) -> Reception {
+        let is_reopened = self.is_reopened();
+        let received = receive(
+            self.occurrence(is_reopened),
+            arrival,
+            &deciding.lifetime,
+            key,
+        );
+        let is_opened = matches!(received, Received::Opened(_));
+        let transition = match received {
+            Received::Opened(opened) => {
+                self.open(*opened, snapshot, arrival.now_ms);
+                Some(Transition::default())
+            }
+            Received::Repeated(transition) => Some(transition),
+            Received::Counted => None,
+        };
+        if is_reopened && let Some(newest) = self.occurrences.last_mut() {
+            newest.prior_count = newest.prior_count.saturating_add(1);
+        }
+        Reception {
+            transition,
+            is_opened,
+            is_reopened,
+        }
+    }
+
     /// Adds an occurrence that follows the newest one.
     fn open(&mut self, mut next: Occurrence, snapshot: &Snapshot, now_ms: i64) {
         let is_stored = self.stored.is_some() && self.occurrences.len() == 1;
@@ -53,6 +96,17 @@ impl Line {
         }
         self.occurrences.push(next);
     }
+}
+
+/// How an occurrence took an event in.
+#[derive(Debug, Clone, Copy)]
+struct Reception {
+    /// What that changed; none when it came too late for anything but being counted.
+    transition: Option<Transition>,
+    /// Whether it opened the occurrence.
+    is_opened: bool,
+    /// Whether the occurrence is an earlier one that was reopened.
+    is_reopened: bool,
 }
 
 /// Why a batch was not committed.
@@ -77,12 +131,14 @@ impl From<EngineError> for Failed {
 /// before; answers what became of each job, and what the service has to say of it.
 pub(super) async fn commit(
     deciding: &Deciding,
-    jobs: &[Job],
+    jobs: &[&Job],
+    recent: &Recent,
 ) -> Result<(Vec<Outcome>, Reports), Failed> {
-    let causes = Causes::default();
+    let causes = recent.causes(&deciding.store).await?;
     loop {
         let decided = decide(deciding, jobs, &causes).await?;
         if settle(&deciding.store, &causes).await? {
+            recent.note(&causes);
             return store(deciding, jobs, decided).await;
         }
     }
@@ -101,7 +157,7 @@ struct Decided {
     now_ms: i64,
 }
 
-async fn decide(deciding: &Deciding, jobs: &[Job], causes: &Causes) -> Result<Decided, Failed> {
+async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<Decided, Failed> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let mut lines = read(deciding, jobs).await?;
     let past = revision::past(&deciding.store, &snapshot, updated(&lines, jobs)).await?;
@@ -115,7 +171,6 @@ async fn decide(deciding: &Deciding, jobs: &[Job], causes: &Causes) -> Result<De
         deliveries: Vec::new(),
         taken: BTreeMap::new(),
         reports: Reports::default(),
-        opened: 0,
     };
     let mut receipts = Receipts::read(deciding, jobs).await?;
     let mut outcomes = Vec::with_capacity(jobs.len());
@@ -124,15 +179,7 @@ async fn decide(deciding: &Deciding, jobs: &[Job], causes: &Causes) -> Result<De
             outcomes.push(earlier);
             continue;
         }
-        let mut number = 0;
-        let opened_before = decision.opened;
-        for accepted in &job.events {
-            let line = lines.get_mut(&accepted.id);
-            let line = line.expect("every identity of the jobs was read");
-            number = decision.decide(line, accepted, job);
-        }
-        let opened = decision.opened - opened_before;
-        outcomes.push(Outcome::Taken { number, opened });
+        outcomes.push(decision.decide(job, &mut lines));
     }
     let (deliveries, reports, taken) = (decision.deliveries, decision.reports, decision.taken);
     Ok(Decided {
@@ -150,7 +197,7 @@ async fn decide(deciding: &Deciding, jobs: &[Job], causes: &Causes) -> Result<De
 /// Stores what was decided.
 async fn store(
     deciding: &Deciding,
-    jobs: &[Job],
+    jobs: &[&Job],
     decided: Decided,
 ) -> Result<(Vec<Outcome>, Reports), Failed> {
     let Decided {
@@ -185,7 +232,7 @@ fn contested(
     error: &EngineError,
     lines: &HashMap<EventId, Line>,
     deliveries: &[Delivery],
-    jobs: &[Job],
+    jobs: &[&Job],
 ) -> HashSet<EventId> {
     let EngineError::Conflict(records) = error else {
         return HashSet::new();
@@ -208,7 +255,7 @@ fn contested(
                 contested.extend(found.map(|it| it.content.occurrence.event));
             }
             Kind::Receipt => {
-                let is_claimed = |job: &&Job| {
+                let is_claimed = |job: &&&Job| {
                     let claim = job.claim.as_ref();
                     claim.is_some_and(|claim| claim.receipt(0).key() == *key)
                 };
@@ -234,7 +281,7 @@ struct Receipts {
 }
 
 impl Receipts {
-    async fn read(deciding: &Deciding, jobs: &[Job]) -> Result<Self, EngineError> {
+    async fn read(deciding: &Deciding, jobs: &[&Job]) -> Result<Self, EngineError> {
         let claims = jobs.iter().filter_map(|job| job.claim.as_ref());
         let mut keys: Vec<_> = claims.map(|claim| claim.receipt(0).key()).collect();
         if keys.is_empty() {
@@ -270,7 +317,7 @@ impl Receipts {
 }
 
 /// Reads the newest occurrence of every event.
-async fn read(deciding: &Deciding, jobs: &[Job]) -> Result<HashMap<EventId, Line>, EngineError> {
+async fn read(deciding: &Deciding, jobs: &[&Job]) -> Result<HashMap<EventId, Line>, EngineError> {
     let events = jobs.iter().flat_map(|job| &job.events);
     let mut ids: Vec<_> = events.map(|accepted| accepted.id).collect();
     ids.sort_unstable();
@@ -325,7 +372,7 @@ async fn read_reopened(
 /// those who were told are to hear of.
 fn updated<'a>(
     lines: &'a HashMap<EventId, Line>,
-    jobs: &'a [Job],
+    jobs: &'a [&'a Job],
 ) -> impl Iterator<Item = &'a Occurrence> {
     let events = jobs.iter().flat_map(|job| &job.events);
     events.filter_map(|accepted| {
@@ -355,49 +402,101 @@ struct Decision<'a> {
     taken: BTreeMap<Severity, i64>,
     /// What the service has to say itself, after the commit.
     reports: Reports,
-    /// Events so far that opened an occurrence.
-    opened: usize,
 }
 
 impl Decision<'_> {
-    /// Answers the number of the occurrence that took the event in.
-    fn decide(&mut self, line: &mut Line, accepted: &Accepted, job: &Job) -> u32 {
-        let now_ms = self.now_ms;
-        let arrival = Arrival {
+    /// Decides a request as a whole: what is a cause after all of its events holds the effects among
+    /// them, whatever their order.
+    fn decide(&mut self, job: &Job, lines: &mut HashMap<EventId, Line>) -> Outcome {
+        let keys = job.events.iter().map(|_| new_id(self.now_ms));
+        let keys: Vec<_> = keys.collect();
+        let has_others = job.events.len() > 1;
+        self.past.causes().begin_request();
+        let mut foreseen = if has_others && self.snapshot.inhibitions().is_any() {
+            self.foresee(job, &keys, lines)
+        } else {
+            Vec::new()
+        };
+        let (mut number, mut opened) = (0, 0);
+        for (at, (accepted, key)) in job.events.iter().zip(keys).enumerate() {
+            let line = line_of(lines, accepted.id);
+            let known = foreseen.get_mut(at).and_then(Option::take);
+            let reception = known.unwrap_or_else(|| {
+                let arrival = self.arrival(accepted, job);
+                line.receive(&arrival, key, (self.deciding, self.snapshot))
+            });
+            opened += usize::from(reception.is_opened);
+            number = self.notify(line, reception);
+        }
+        Outcome::Taken {
+            number,
+            opened,
+            failed: Vec::new(),
+        }
+    }
+
+    /// Finds out what the events of a request that may be causes are after all of them. Answers how
+    /// those were taken in that are the only ones of their identity; the others are taken in one after
+    /// the other.
+    fn foresee(
+        &self,
+        job: &Job,
+        keys: &[RecordId],
+        lines: &mut HashMap<EventId, Line>,
+    ) -> Vec<Option<Reception>> {
+        let mut counts: HashMap<EventId, usize> = HashMap::with_capacity(job.events.len());
+        for accepted in &job.events {
+            *counts.entry(accepted.id).or_default() += 1;
+        }
+        let (inhibitions, causes) = (self.snapshot.inhibitions(), self.past.causes());
+        let mut copies: HashMap<EventId, Line> = HashMap::new();
+        let mut foreseen = Vec::with_capacity(job.events.len());
+        for (accepted, key) in job.events.iter().zip(keys) {
+            let line = line_of(lines, accepted.id);
+            let is_alone = counts.get(&accepted.id) == Some(&1);
+            let line = if is_alone {
+                line
+            } else {
+                copies.entry(accepted.id).or_insert_with(|| line.clone())
+            };
+            let arrival = self.arrival(accepted, job);
+            let reception = line.receive(&arrival, *key, (self.deciding, self.snapshot));
+            if reception.transition.is_some()
+                && let Some(occurrence) = line.occurrence(reception.is_reopened)
+            {
+                let marks = inhibitions.marks(occurrence, false, self.now_ms);
+                if !marks.is_empty() || !occurrence.causes.is_empty() {
+                    let mut after = occurrence.clone();
+                    after.causes = marks;
+                    if !is_alone {
+                        occurrence.causes.clone_from(&after.causes);
+                    }
+                    causes.foresee(after);
+                }
+            }
+            foreseen.push(is_alone.then_some(reception));
+        }
+        foreseen
+    }
+
+    fn arrival<'b>(&self, accepted: &'b Accepted, job: &'b Job) -> Arrival<'b> {
+        Arrival {
             trace: job.trace,
             event: &accepted.event,
             author: job.author.as_ref(),
             chain: &job.chain,
-            now_ms,
-        };
-        let is_reopened = line.is_reopened();
-        let key = new_id(now_ms);
-        let current = match &mut line.reopened {
-            Some((_, reopened)) if is_reopened => Some(reopened),
-            _ => line.occurrences.last_mut(),
-        };
-        let received = receive(current, &arrival, &self.deciding.lifetime, key);
-        let transition = match received {
-            Received::Opened(opened) => {
-                self.opened += 1;
-                line.open(*opened, self.snapshot, now_ms);
-                Some(Transition::default())
-            }
-            Received::Repeated(transition) => Some(transition),
-            Received::Counted => None,
-        };
-        let newest = line.occurrences.last_mut();
-        let newest = newest.expect("an event is taken in by an occurrence");
-        let occurrence = match &mut line.reopened {
-            Some((_, reopened)) if is_reopened => {
-                newest.prior_count = newest.prior_count.saturating_add(1);
-                reopened
-            }
-            _ => newest,
-        };
+            now_ms: self.now_ms,
+        }
+    }
+
+    /// Decides who is notified of an event that was taken in; answers the number of its occurrence.
+    fn notify(&mut self, line: &mut Line, reception: Reception) -> u32 {
+        let now_ms = self.now_ms;
+        let occurrence = line.occurrence(reception.is_reopened);
+        let occurrence = occurrence.expect("an event belongs to an occurrence");
         let number = occurrence.number;
         *self.taken.entry(occurrence.severity).or_default() += 1;
-        if let Some(transition) = transition {
+        if let Some(transition) = reception.transition {
             let matches = self.snapshot.matches(occurrence);
             self.deciding.store.metrics().evaluated(matches.len());
             let step = Step {
@@ -411,13 +510,15 @@ impl Decision<'_> {
             self.reports.note(&notices, occurrence, now_ms);
             self.deliveries.extend(notices.deliveries);
         }
-        line.is_changed |= line
-            .stored
-            .as_ref()
-            .is_some_and(|it| it.value.number == number)
-            || is_reopened;
+        let is_stored = |it: &Stored<Occurrence>| it.value.number == number;
+        line.is_changed |= line.stored.as_ref().is_some_and(is_stored) || reception.is_reopened;
         number
     }
+}
+
+fn line_of(lines: &mut HashMap<EventId, Line>, id: EventId) -> &mut Line {
+    let line = lines.get_mut(&id);
+    line.expect("every identity of the requests was read")
 }
 
 fn changes_of(

@@ -13,20 +13,32 @@ use crate::{
 /// Told what became of a job.
 pub(super) type Reply = oneshot::Sender<Result<Outcome, Error>>;
 
-/// Events of one request that belong to one worker.
+/// The events of one request.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) events: Vec<Accepted>,
     pub(super) author: Option<Name>,
     pub(super) chain: Arc<[RecordId]>,
-    /// What to remember it under; its events may be those of other workers.
+    /// What to remember it under.
     pub(super) claim: Option<Claim>,
     /// Told once the events are on disk; nobody waits for events of the service's own.
     pub(super) reply: Option<Reply>,
     pub(super) queued: Instant,
     /// What its events follow from.
     pub(super) trace: Option<TraceContext>,
-    pub(super) _capacity: OwnedSemaphorePermit,
+    /// What it takes of the queue's capacity, for as long as it is there.
+    pub(super) capacity: Option<OwnedSemaphorePermit>,
+}
+
+impl Job {
+    pub(super) fn answer(mut self, outcome: Result<Outcome, Error>) {
+        // The capacity is free before the sender learns of it.
+        drop(self.capacity.take());
+        if let Some(reply) = self.reply.take() {
+            // The caller may have stopped waiting.
+            drop(reply.send(outcome));
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -44,6 +56,8 @@ pub(super) enum Outcome {
         number: u32,
         /// How many of its events opened an occurrence.
         opened: usize,
+        /// The places of its events that were not, and why.
+        failed: Vec<(usize, Error)>,
     },
     /// It was carried out before, and these events of it were refused.
     Earlier(Vec<Refusal>),

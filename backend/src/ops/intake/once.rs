@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Instant};
 use tokio::sync::oneshot;
 
 use super::{
-    Intake,
-    job::{Accepted, Job, Outcome},
-    stopping, weight_kib, worker_of,
+    Intake, accepted,
+    job::{Job, Outcome},
+    stopping, weight_kib,
 };
 use crate::{
     domain::{IncomingEvent, Name, Refusal},
@@ -42,18 +42,12 @@ impl Intake {
         author: Option<Name>,
         claim: Claim,
     ) -> Result<Once, Error> {
-        let accept = |event: IncomingEvent| Accepted {
-            id: event.id(),
-            event,
-        };
-        let events: Vec<_> = events.into_iter().map(accept).collect();
-        let first = events.first().map(|accepted| accepted.id);
-        let worker = first.map_or(0, worker_of);
+        let events = accepted(events);
         let reasons = claim.refused.iter().map(|refusal| refusal.reason.len());
         let kib = 1 + weight_kib(&events) + reasons.sum::<usize>() / 1024;
         let (reply, answer) = oneshot::channel();
         let job = Job {
-            _capacity: self.capacity(kib)?,
+            capacity: Some(self.capacity(kib)?),
             events,
             author,
             chain: Arc::default(),
@@ -62,8 +56,9 @@ impl Intake {
             queued: Instant::now(),
             trace: trace::current(),
         };
-        // A refused job drops its reply, which is seen below.
-        drop(self.queues[worker].try_send(job));
+        if !self.queue.push(job) {
+            return Err(stopping());
+        }
         match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
             Outcome::Taken { opened, .. } => Ok(Once::Now(opened)),
             Outcome::Earlier(refused) => Ok(Once::Earlier(refused)),
@@ -127,7 +122,7 @@ mod tests {
         let store = samples::store();
         let (deciding, _) = samples::deciding(store.clone()).await;
         let (intake, _guard) = samples::intake(&deciding);
-        // Another body under the same key leads to another worker.
+        // Another body under the same key is another request.
         let calls = (0..40_usize).map(|at| {
             let mut list = hosts();
             list.rotate_left(at % 8);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tokio_util::sync::CancellationToken;
+
 use super::*;
 use crate::{
     domain::{Delivery, Occurrence, Severity, Status},

@@ -2,20 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_proto::cloud::{Event, Status as WireStatus};
+use bellwether_proto::{
+    cloud::{Event, Status as WireStatus},
+    json::isolate::{List, isolate},
+    severity,
+};
 use prost_types::{ListValue, Struct, Value as WireValue, value::Kind};
 use serde_json::{Value, json};
 
 use crate::{
+    destination::Renderers,
     domain::{Clause, IntakeMapping, Severity},
     error::Error,
     limits::{
-        EVENT_SUMMARY_BYTES_MAX, EVENTS_PER_REQUEST_MAX, MAPPED_BYTES_MAX, MAPPED_DATA_BYTES_MAX,
-        MAPPED_DATA_DEPTH_MAX, RENDERED_BYTES_MAX,
+        DIALECT_EVENTS_MAX, EVENT_SUMMARY_BYTES_MAX, MAPPED_BYTES_MAX, MAPPED_DATA_DEPTH_MAX,
+        MAPPING_STEPS_MAX, RENDERED_BYTES_MAX, TEMPLATE_STEPS_MAX,
     },
     matching::{Document, DocumentQuery},
     message::sample,
-    template::{Escape, Template},
+    template::{Budget, Escape, RenderError, Template},
 };
 
 /// Where templates and clauses see an entry of the list, and the request.
@@ -31,6 +36,34 @@ pub struct Incoming<'a> {
     pub headers: &'a BTreeMap<String, String>,
 }
 
+/// Makes events of what services send, beside the runtime.
+#[derive(Debug)]
+pub struct Evaluator(Renderers);
+
+impl Evaluator {
+    /// One that works there.
+    pub fn new(renderers: Renderers) -> Self {
+        Self(renderers)
+    }
+
+    /// Makes events of a body with these headers.
+    ///
+    /// # Errors
+    /// Those of [`evaluate`] and of [`Renderers::run`].
+    pub async fn run(
+        &self,
+        mapping: IntakeMapping,
+        body: impl AsRef<[u8]> + Send + 'static,
+        headers: BTreeMap<String, String>,
+    ) -> Result<Mapped, Error> {
+        let evaluated = self.0.run(move || {
+            let (body, headers) = (body.as_ref(), &headers);
+            evaluate(&mapping, Incoming { body, headers })
+        });
+        evaluated.await?
+    }
+}
+
 /// What became of a document.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Mapped {
@@ -38,6 +71,23 @@ pub struct Mapped {
     pub events: Vec<Event>,
     /// How many entries were passed over.
     pub dropped: usize,
+    /// The entries that no event can be made of, by their place, and why.
+    pub refused: Vec<(usize, String)>,
+}
+
+/// What is made of a document so far, and what may be done still.
+struct Work {
+    budget: Budget,
+    mapped: Mapped,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self {
+            budget: Budget::new(MAPPING_STEPS_MAX, TEMPLATE_STEPS_MAX, RENDERED_BYTES_MAX),
+            mapped: Mapped::default(),
+        }
+    }
 }
 
 /// A mapping, ready to be used.
@@ -60,25 +110,36 @@ struct Ready<'a> {
 pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mapped, Error> {
     let ready = Ready::new(mapping)?;
     let wrong = |what: String| Error::invalid("body", what);
-    let document: Value = serde_json::from_slice(incoming.body)
-        .map_err(|error| wrong(format!("is not JSON: {error}")))?;
+    let (document, broken) = match serde_json::from_slice::<Value>(incoming.body) {
+        Ok(document) => (document, Vec::new()),
+        Err(error) => {
+            let refuse = || wrong(format!("is not JSON: {error}"));
+            let list = match mapping.each.rsplit('.').next() {
+                None | Some("") => List::Root,
+                Some(name) => List::Any(name),
+            };
+            let isolated = isolate(incoming.body, list).ok_or_else(refuse)?;
+            let document = serde_json::from_slice(&isolated.body).map_err(|_still| refuse())?;
+            (document, isolated.broken)
+        }
+    };
     let Value::Object(mut members) = document else {
         return match document {
             // A list alone is what `each` leads through when it names nothing.
-            Value::Array(list) => ready.all(json!({REQUEST: request(incoming)}), list),
+            Value::Array(list) => ready.all(json!({REQUEST: request(incoming)}), list, broken),
             _ => Err(wrong("is no JSON object or list".into())),
         };
     };
     members.insert(REQUEST.into(), request(incoming));
     let mut document = Value::Object(members);
     if mapping.each.is_empty() {
-        let mut mapped = Mapped::default();
-        let asked = Document::new(&document, sample::occurrence(0));
-        ready.one(&document, &asked, &mut mapped)?;
-        return Ok(mapped);
+        let mut work = Work::default();
+        let asked = ready.asked(&document);
+        ready.one(&document, asked.as_ref(), &mut work)?;
+        return Ok(work.mapped);
     }
     match at_path(&mut document, &mapping.each).map(Value::take) {
-        Some(Value::Array(list)) => ready.all(document, list),
+        Some(Value::Array(list)) => ready.all(document, list, broken),
         Some(_) => Err(wrong(format!(
             "has no list at `{}`, which is something else",
             mapping.each
@@ -127,49 +188,94 @@ impl<'a> Ready<'a> {
     }
 
     /// Each entry of a list, as `item` of the document around it.
-    fn all(&self, mut document: Value, list: Vec<Value>) -> Result<Mapped, Error> {
-        if list.len() > EVENTS_PER_REQUEST_MAX {
-            let fault = format!(
-                "has {} entries; at most {EVENTS_PER_REQUEST_MAX} are taken",
-                list.len()
-            );
-            return Err(Error::invalid("body", fault));
-        }
-        let mut mapped = Mapped::default();
-        let mut asked = Document::new(&document, sample::occurrence(0));
+    /// One that is no JSON is refused.
+    fn all(
+        &self,
+        mut document: Value,
+        list: Vec<Value>,
+        broken: Vec<(usize, String)>,
+    ) -> Result<Mapped, Error> {
+        let mut work = Work::default();
+        let mut broken = broken.into_iter().peekable();
+        let mut asked = self.asked(&document);
         let mut bytes = 0;
-        for item in list {
-            asked.put(ITEM, &item);
-            if let Value::Object(members) = &mut document {
-                members.insert(ITEM.into(), item);
+        let total = list.len();
+        for (at, item) in list.into_iter().enumerate() {
+            if let Some((_, why)) = broken.next_if(|(place, _)| *place == at) {
+                work.mapped
+                    .refused
+                    .push((at, format!("is not JSON: {why}")));
+                continue;
             }
-            bytes += self.one(&document, &asked, &mut mapped)?;
-            if bytes > MAPPED_BYTES_MAX {
-                let fault = format!("becomes more than {MAPPED_BYTES_MAX} bytes of events");
-                return Err(Error::invalid("body", fault));
-            }
+            let beyond = if at >= DIALECT_EVENTS_MAX {
+                format!("has {total} entries; at most {DIALECT_EVENTS_MAX} are taken")
+            } else if bytes > MAPPED_BYTES_MAX {
+                format!("becomes more than {MAPPED_BYTES_MAX} bytes of events")
+            } else {
+                if let Some(asked) = &mut asked {
+                    asked.put(ITEM, &item);
+                }
+                if let Value::Object(members) = &mut document {
+                    members.insert(ITEM.into(), item);
+                }
+                match self.one(&document, asked.as_ref(), &mut work) {
+                    Ok(added) => bytes += added,
+                    Err(Error::Invalid(violations)) => {
+                        let texts = violations.into_iter().map(|it| it.description);
+                        work.mapped
+                            .refused
+                            .push((at, texts.collect::<Vec<_>>().join("; ")));
+                    }
+                    Err(other) => return Err(other),
+                }
+                continue;
+            };
+            // The others are not looked at.
+            work.mapped
+                .refused
+                .extend((at..total).map(|at| (at, beyond.clone())));
+            break;
         }
-        Ok(mapped)
+        Ok(work.mapped)
+    }
+
+    /// The document as conditions see it; none when there is no condition.
+    fn asked(&self, document: &Value) -> Option<Document> {
+        let mut queries = [&self.drop, &self.closed, &self.acknowledged].into_iter();
+        let is_asked = queries.any(Option::is_some);
+        is_asked.then(|| Document::new(document, sample::occurrence(0)))
     }
 
     /// One event, unless it is passed over; answers how many bytes it has.
-    fn one(&self, data: &Value, asked: &Document, mapped: &mut Mapped) -> Result<usize, Error> {
-        if self.drop.as_ref().is_some_and(|it| it.matches(asked)) {
+    fn one(&self, data: &Value, asked: Option<&Document>, work: &mut Work) -> Result<usize, Error> {
+        let Work { budget, mapped } = work;
+        let over =
+            |what: &str, error: RenderError| Error::invalid("body", format!("{what}: {error}"));
+        let mut is = |what: &str, query: &Option<DocumentQuery>| -> Result<Option<bool>, Error> {
+            let Some((query, asked)) = query.as_ref().zip(asked) else {
+                return Ok(None);
+            };
+            let spent = budget.spend(query.steps(asked));
+            spent.map_err(|error| over(what, error))?;
+            Ok(Some(query.matches(asked)))
+        };
+        if is("drop", &self.drop)? == Some(true) {
             mapped.dropped += 1;
             return Ok(0);
         }
-        let fill = |what: &str, template: &Template| {
-            let filled = template.render(data, Escape::None, RENDERED_BYTES_MAX);
-            filled.map_err(|error| Error::invalid("body", format!("{what}: {error}")))
+        let closed = is("event.closed", &self.closed)?;
+        let acknowledged = is("event.acknowledged", &self.acknowledged)?;
+        let mut fill = |what: &str, template: &Template| {
+            let filled = template.render(data, Escape::None, budget);
+            filled.map_err(|error| over(what, error))
         };
         let mut dimensions = BTreeMap::new();
         for (key, template) in &self.dimensions {
-            let value = fill(key, template)?;
+            let value = fill(&format!("event.dimensions[{key}]"), template)?;
             if !value.trim().is_empty() {
                 dimensions.insert((*key).to_owned(), value);
             }
         }
-        let is = |query: &Option<DocumentQuery>| query.as_ref().map(|it| it.matches(asked));
         let kept = data.get(ITEM).filter(|_| !self.mapping.each.is_empty());
         let event = Event {
             name: one_line(&fill("event.name", &self.name)?),
@@ -178,13 +284,13 @@ impl<'a> Ready<'a> {
             summary: cut(&one_line(&fill("event.summary", &self.summary)?)),
             body: fill("event.body", &self.body)?,
             severity: self.severity(data).map_or(0, |it| it as i32),
-            status: match is(&self.closed) {
+            status: match closed {
                 Some(true) => WireStatus::Closed.into(),
                 _ => WireStatus::Default.into(),
             },
             // What is not true says nothing: an operator may have acknowledged it here.
-            acknowledged: is(&self.acknowledged).filter(|it| *it),
-            metadata_fields: metadata(kept.unwrap_or(data)),
+            acknowledged: acknowledged.filter(|it| *it),
+            metadata_fields: Some(metadata(kept.unwrap_or(data))),
             ..Event::default()
         };
         let texts = event.summary.len() + event.body.len() + event.name.len();
@@ -212,13 +318,13 @@ impl<'a> Ready<'a> {
         };
         let mut mapped = severity.map.iter();
         let mapped = mapped.find(|(value, _)| value.to_lowercase() == said);
-        let own = || Severity::from_word(&said);
+        let own = || severity::of_word(&said).and_then(|it| Severity::from_number(it.into()));
         mapped.map(|(_, it)| *it).or_else(own).or(severity.default)
     }
 }
 
-/// What of a document is kept with its event: all of it but the request, unless it is too large.
-fn metadata(data: &Value) -> Option<Struct> {
+/// What of a document is kept with its event: all of it but the request.
+fn metadata(data: &Value) -> Struct {
     let kept = match data {
         Value::Object(members) => {
             let members = members.iter().filter(|(name, _)| *name != REQUEST);
@@ -228,9 +334,8 @@ fn metadata(data: &Value) -> Option<Struct> {
         }
         other => other.clone(),
     };
-    let is_fitting = kept.to_string().len() <= MAPPED_DATA_BYTES_MAX;
     let fields = BTreeMap::from([("data".to_owned(), wire(&kept, 0))]);
-    is_fitting.then_some(Struct { fields })
+    Struct { fields }
 }
 
 /// A value on the wire; what lies too deep becomes text.

@@ -34,11 +34,9 @@ pub fn verify(
             "the signature in `{name}` is not that of this body with the mapping's secret"
         ))
     };
-    let key = key(signature).unwrap_or_default();
-    // HMAC takes keys of any length.
-    let mac = Hmac::<Sha256>::new_from_slice(&key);
-    let mut mac =
-        mac.map_err(|_length| Error::PermissionDenied("the secret cannot be used".into()))?;
+    let mac = key(signature).and_then(|key| Hmac::<Sha256>::new_from_slice(&key).ok());
+    let unusable = "the mapping's secret does not fit its scheme; give it again";
+    let mut mac = mac.ok_or_else(|| Error::PermissionDenied(unusable.into()))?;
     match signature.scheme {
         SignatureScheme::HubSha256 | SignatureScheme::Sentry => {
             let (name, prefix) = match signature.scheme {
@@ -77,16 +75,16 @@ pub fn verify(
     }
 }
 
-/// The bytes that are signed with; none when the secret is not of its scheme's form.
+/// The bytes that are signed with; none when the secret is empty or not of its scheme's form.
 pub(super) fn key(signature: &WebhookSignature) -> Option<Vec<u8>> {
     let secret = signature.secret.reveal();
-    match signature.scheme {
-        SignatureScheme::HubSha256 | SignatureScheme::Sentry => Some(secret.into()),
-        SignatureScheme::StandardWebhooks => {
-            let key = secret.strip_prefix(STANDARD_PREFIX)?;
-            STANDARD.decode(key).ok().filter(|key| !key.is_empty())
-        }
-    }
+    let key = match signature.scheme {
+        SignatureScheme::HubSha256 | SignatureScheme::Sentry => secret.into(),
+        SignatureScheme::StandardWebhooks => STANDARD
+            .decode(secret.strip_prefix(STANDARD_PREFIX)?)
+            .ok()?,
+    };
+    (!key.is_empty()).then_some(key)
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

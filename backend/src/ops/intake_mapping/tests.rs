@@ -2,10 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, Mac as _};
 use serde_json::{Value, json};
+use sha2::Sha256;
 
 use super::*;
-use crate::{domain::Secret, store::samples};
+use crate::{
+    domain::{Secret, SignatureScheme},
+    limits::DIALECT_EVENTS_MAX,
+    store::samples,
+};
 
 fn no_headers() -> BTreeMap<String, String> {
     BTreeMap::new()
@@ -46,17 +53,53 @@ fn a_document_that_cannot_be_mapped_is_told_of() {
         let error = mapped(&mapping, &wrong).unwrap_err();
         assert!(matches!(error, Error::Invalid(_)), "{wrong}: {error:?}");
     }
-    let many: Vec<_> = (0..1_001).map(|at| json!({"title": at})).collect();
-    assert!(mapped(&mapping, &json!({"alerts": many})).is_err());
+}
+
+#[test]
+fn entries_beyond_a_limit_are_refused_and_the_others_mapped() {
+    let mapping = samples::mapping("page");
+    let many: Vec<_> = (0..DIALECT_EVENTS_MAX + 2)
+        .map(|at| json!({"title": at}))
+        .collect();
+    let found = mapped(&mapping, &json!({"alerts": many})).unwrap();
+    assert_eq!(
+        (found.events.len(), found.refused.len()),
+        (DIALECT_EVENTS_MAX, 2)
+    );
     let huge = "x".repeat(60_000);
     let mut greedy = mapping;
     greedy.event.body = "{{huge}}".into();
     let many: Vec<_> = (0..1_000).map(|at| json!({"title": at})).collect();
-    assert!(mapped(&greedy, &json!({"alerts": many, "huge": huge})).is_err());
+    let found = mapped(&greedy, &json!({"alerts": many, "huge": huge})).unwrap();
+    assert_eq!(found.events.len() + found.refused.len(), 1_000);
+    assert!(
+        (250..400).contains(&found.events.len()),
+        "{}",
+        found.events.len()
+    );
 }
 
 #[test]
-fn what_is_kept_of_a_document_is_bounded_in_size_and_depth() {
+fn an_entry_that_is_no_json_leaves_the_others() {
+    let mapping = samples::mapping("page");
+    let headers = BTreeMap::new();
+    let body = br#"{"alerts": [{"title": "a"}, {"title": 1e400}, {"title": "b"}]}"#;
+    let incoming = Incoming {
+        body,
+        headers: &headers,
+    };
+    let found = evaluate(&mapping, incoming).unwrap();
+    assert_eq!(found.events.len(), 2);
+    assert_eq!(found.refused[0].0, 1);
+    assert!(
+        found.refused[0]
+            .1
+            .starts_with("is not JSON: number out of range")
+    );
+}
+
+#[test]
+fn what_is_kept_of_a_document_is_bounded_in_depth() {
     let mut mapping = samples::mapping("page");
     mapping.each = String::new();
     let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
@@ -65,9 +108,6 @@ fn what_is_kept_of_a_document_is_bounded_in_size_and_depth() {
         .events
         .remove(0);
     assert!(event.metadata_fields.is_some());
-    let large = json!({"large": "x".repeat(40_000)});
-    let event = mapped(&mapping, &large).unwrap().events.remove(0);
-    assert_eq!(event.metadata_fields, None);
 }
 
 #[test]
@@ -111,4 +151,46 @@ fn signatures_of_the_services_own_examples_are_taken() {
     assert!(verify(&standard, body, &signed, sent_ms + 299_000).is_ok());
     assert!(verify(&standard, body, &signed, sent_ms + 301_000).is_err());
     assert!(verify(&standard, body, &signed, sent_ms - 301_000).is_err());
+}
+
+#[test]
+fn a_body_that_is_signed_with_no_key_is_refused_in_every_scheme() {
+    use SignatureScheme::{HubSha256, Sentry, StandardWebhooks};
+    let mac = |text: &[u8]| {
+        let mut mac = Hmac::<Sha256>::new_from_slice(b"").unwrap();
+        mac.update(text);
+        mac.finalize().into_bytes()
+    };
+    let hex: Vec<_> = mac(b"body").iter().map(|it| format!("{it:02x}")).collect();
+    let hex = hex.concat();
+    let standard = STANDARD.encode(mac(b"msg_1.1000.body"));
+    let headers = [
+        ("x-hub-signature-256", format!("sha256={hex}")),
+        ("sentry-hook-signature", hex),
+        ("webhook-id", "msg_1".into()),
+        ("webhook-timestamp", "1000".into()),
+        ("webhook-signature", format!("v1,{standard}")),
+    ];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value));
+    let headers = BTreeMap::from(headers);
+    for (scheme, secret) in [
+        (HubSha256, ""),
+        (Sentry, ""),
+        (StandardWebhooks, ""),
+        (StandardWebhooks, "whsec_"),
+        (StandardWebhooks, "of another scheme"),
+        (StandardWebhooks, "whsec_?"),
+    ] {
+        let secret = Secret::new(secret);
+        let refused = verify(
+            &WebhookSignature { scheme, secret },
+            b"body",
+            &headers,
+            1_000_000,
+        );
+        assert!(
+            matches!(refused, Err(Error::PermissionDenied(_))),
+            "{scheme:?}"
+        );
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::domain::{
+    Report,
     Severity::{Critical, Error, Info},
     Status::{Closed, Open, Suppressed},
 };
@@ -23,6 +24,7 @@ fn event(severity: Option<Severity>, status: Option<Status>, timestamp_ms: i64) 
         acknowledged: None,
         timestamp_ms,
         expire_ms: None,
+        report: Report::default(),
     }
 }
 
@@ -332,4 +334,163 @@ fn a_zero_duration_is_never_reviewed() {
         panic!("nothing was there before");
     };
     assert_eq!(opened.review_ms, REVIEW_NEVER_MS);
+}
+
+/// What a replica says of an alert that began then: firing, or over since then.
+type Said = (&'static str, i64, Option<i64>);
+
+/// Takes in what replicas say at each second; answers the statuses of all occurrences and how often one
+/// was opened or closed.
+fn replicas(said: &[(i64, Said)]) -> (Vec<Status>, usize) {
+    const LEASE_MS: i64 = 240_000;
+    let (mut all, mut changes): (Vec<Occurrence>, _) = (Vec::new(), 0);
+    for (at, (replica, began, end)) in said {
+        let now_ms = START_MS + at * 1_000;
+        let mut event = event(None, end.map(|_| Closed), now_ms);
+        event.report = Report::new(Some(START_MS + began * 1_000), replica);
+        match end {
+            Some(end) => event.timestamp_ms = START_MS + end * 1_000,
+            None => event.expire_ms = Some(now_ms + LEASE_MS),
+        }
+        let arrival = Arrival {
+            trace: None,
+            event: &event,
+            author: None,
+            chain: &[],
+            now_ms,
+        };
+        let key = RecordId::from_parts(all.len() as u64, 0);
+        match receive(all.last_mut(), &arrival, &LifetimeConfig::default(), key) {
+            Received::Opened(opened) => {
+                changes += 1;
+                all.push(*opened);
+            }
+            Received::Repeated(transition) => changes += usize::from(transition.closed),
+            Received::Counted => {}
+        }
+    }
+    (all.iter().map(|it| it.status).collect(), changes)
+}
+
+/// What is said, the reports, the states they lead to, and the occurrences.
+type Row<'a> = (&'a str, Vec<(i64, Said)>, &'a [Status], usize);
+
+#[test]
+fn an_alert_of_several_replicas_ends_with_the_last_of_them() {
+    let fires = |replica, began| (replica, began, None);
+    let ends = |replica, began, end| (replica, began, Some(end));
+    let minute = 60;
+    let both = [(0, fires("a", 0)), (1, fires("b", 1))];
+    let table: &[Row<'_>] = &[
+        (
+            "one ends, and repeats that; the other still fires",
+            (1..=15)
+                .flat_map(|it| {
+                    [
+                        (it * minute, ends("a", 0, 59)),
+                        (it * minute + 1, fires("b", 1)),
+                    ]
+                })
+                .collect(),
+            &[Open],
+            1,
+        ),
+        (
+            "both end, and repeat that",
+            vec![
+                (60, ends("a", 0, 60)),
+                (75, ends("b", 1, 75)),
+                (120, ends("a", 0, 60)),
+                (135, ends("b", 1, 75)),
+            ],
+            &[Closed],
+            2,
+        ),
+        (
+            "one is gone, the other ends after what it said of the first has passed",
+            vec![(250, fires("a", 0)), (300, ends("a", 0, 300))],
+            &[Closed],
+            2,
+        ),
+        (
+            "it fires again after both ended",
+            vec![
+                (60, ends("a", 0, 60)),
+                (61, ends("b", 1, 61)),
+                (62, fires("b", 1)),
+                (90, fires("a", 90)),
+                (91, ends("b", 1, 61)),
+            ],
+            &[Closed, Open],
+            3,
+        ),
+        (
+            "what was ended is still reported after a while",
+            vec![
+                (60, ends("a", 0, 60)),
+                (61, ends("b", 1, 61)),
+                (61 + 15 * minute, fires("b", 1)),
+            ],
+            &[Closed, Open],
+            3,
+        ),
+    ];
+    for (what, said, statuses, changes) in table {
+        let said = [&both[..], &said[..]].concat();
+        assert_eq!(replicas(&said), (statuses.to_vec(), *changes), "{what}");
+    }
+}
+
+#[test]
+fn replicas_without_names_are_told_apart_by_their_times() {
+    let fires = |at| (at, ("", 0, None));
+    let ends = |at, end| (at, ("", 0, Some(end)));
+    // The rounds of one that repeats an old end while the other one still fires.
+    let rounds: Vec<_> = (0..5)
+        .flat_map(|it| [fires(60 * it), ends(60 * it + 1, -30)])
+        .collect();
+    assert_eq!(replicas(&rounds), (vec![Open], 1));
+    let late = [fires(0), ends(60, 60), fires(61), ends(62, 60)];
+    assert_eq!(replicas(&late), (vec![Closed], 2));
+    let (before, after) = (("", -90, Some(-10)), ("", 0, None));
+    assert_eq!(replicas(&[(0, after), (1, before)]), (vec![Open], 1));
+}
+
+#[test]
+fn an_operator_or_a_lapse_that_closes_is_not_the_end_of_a_report() {
+    for reason in [
+        CloseReason::Operator,
+        CloseReason::Expired,
+        CloseReason::Aged,
+    ] {
+        let mut first = event(None, None, START_MS);
+        first.report = Report::new(Some(START_MS - 5), "a");
+        let mut all = feed(&[first.clone()]);
+        let change = StateChange {
+            status: Some(Closed),
+            ..StateChange::default()
+        };
+        let cause = Cause {
+            author: None,
+            reason,
+            now_ms: START_MS + 1,
+        };
+        let lifetime = LifetimeConfig::default();
+        alter(&mut all[0], &change, cause, &lifetime);
+        first.timestamp_ms += 2;
+        let arrival = Arrival {
+            trace: None,
+            event: &first,
+            author: None,
+            chain: &[],
+            now_ms: START_MS + 2,
+        };
+        let received = receive(
+            all.last_mut(),
+            &arrival,
+            &lifetime,
+            RecordId::from_parts(1, 0),
+        );
+        assert!(matches!(received, Received::Opened(_)), "{reason:?}");
+    }
 }

@@ -16,6 +16,7 @@ use crate::{
         occurrence::{Assignment, StateChange},
         search::{Filter, NEWEST_FIRST, Walk},
     },
+    scan,
     store::Store,
 };
 
@@ -98,6 +99,7 @@ impl Timeline {
                 }
                 for (_, found) in batch {
                     timeline.add(found.value, from_ms, repeat);
+                    scan::turn().await;
                 }
                 tokio::task::yield_now().await;
             }
@@ -170,6 +172,7 @@ fn event(occurrence: &Occurrence, at_ms: i64) -> IncomingEvent {
         acknowledged: None,
         timestamp_ms: at_ms,
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }
 

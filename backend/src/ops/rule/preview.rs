@@ -4,12 +4,13 @@ use serde_json::Value;
 
 use super::{RuleDraft, Rules, grouping, repeat_interval};
 use crate::{
-    destination,
+    destination::{self, Rendered, Renderers},
     domain::{
-        Content, Destination, EventId, Name, Occurrence, RecordId, Trigger, delivery::RuleContent,
+        Content, Destination, EventId, NO_EVENT_ID, Name, Occurrence, RecordId, Trigger,
+        delivery::RuleContent,
     },
     error::Error,
-    message::{self, Context, Links},
+    message::{self, Context, Exceeded, Links},
     ops::{find, validate::Faults},
     store::Stored,
 };
@@ -48,6 +49,8 @@ pub struct Installation {
     pub tenant: String,
     /// Where links lead.
     pub links: Links,
+    /// Where they are rendered.
+    pub renderers: Renderers,
 }
 
 impl Rules {
@@ -56,6 +59,10 @@ impl Rules {
     ///
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong, [`Error::NotFound`] for the event.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one preview, from its definitions to its warnings"
+    )]
     pub async fn preview(
         &self,
         draft: RuleDraft,
@@ -78,7 +85,7 @@ impl Rules {
             .await?;
         let event = (!event_id.is_empty()).then(|| EventId::parse(event_id));
         if event == Some(None) {
-            faults.add("eventId", "is no event id: it has 28 characters");
+            faults.add("eventId", NO_EVENT_ID);
         }
         faults.or(Some(()))?;
 
@@ -101,7 +108,14 @@ impl Rules {
         let trigger = triggers.into_iter().next().map(|stored| stored.value);
         let group = group.map(|it| message::sample::group(&it, &occurrence));
         let mut left_bytes = SHOWN_BYTES_MAX;
-        let mut preview = |destination: Destination| {
+        let mut previews = Vec::with_capacity(destinations.len());
+        for (
+            at,
+            Stored {
+                value: destination, ..
+            },
+        ) in destinations.into_iter().enumerate()
+        {
             let content = Content {
                 clear: false,
                 occurrence: occurrence.clone(),
@@ -112,13 +126,30 @@ impl Rules {
                 thread: None,
                 digest: None,
             };
-            self.render(&content, destination.name, installation, &mut left_bytes)
-        };
-        let destinations = destinations.into_iter().map(|stored| stored.value);
-        Ok(Previews {
-            previews: destinations.map(&mut preview).collect(),
-            warnings,
-        })
+            let (name, ours) = (destination.name, installation.clone());
+            let delivery_id =
+                RecordId::from_parts(self.clock.now_ms().unsigned_abs(), rand::random());
+            let rendered = installation.renderers.run(move || {
+                let around = Context {
+                    delivery_id,
+                    destination_name: name.as_str(),
+                    tenant: &ours.tenant,
+                    links: &ours.links,
+                };
+                (destination::render(&content, &around), name)
+            });
+            let (rendered, name) = rendered.await?;
+            if let Some(Exceeded { of_rule, fault }) = rendered.exceeded {
+                return Err(if of_rule {
+                    Error::invalid("message", fault)
+                } else {
+                    let place = format!("destinationNames[{at}]");
+                    Error::invalid(place, format!("`{name}`: {fault}"))
+                });
+            }
+            previews.push(shown(rendered, name, &mut left_bytes));
+        }
+        Ok(Previews { previews, warnings })
     }
 
     async fn occurrence(&self, event: Option<EventId>) -> Result<Occurrence, Error> {
@@ -129,36 +160,23 @@ impl Rules {
                 .ok_or_else(|| Error::NotFound(format!("there is no event `{event}`"))),
         }
     }
+}
 
-    fn render(
-        &self,
-        content: &Content,
-        destination_name: Name,
-        installation: &Installation,
-        left_bytes: &mut usize,
-    ) -> Preview {
-        let now_ms = self.clock.now_ms();
-        let around = Context {
-            delivery_id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
-            destination_name: destination_name.as_str(),
-            tenant: &installation.tenant,
-            links: &installation.links,
-        };
-        let mut message = destination::render(content, &around);
-        let size_bytes = message.size_bytes;
-        let fits = size_bytes <= *left_bytes;
-        if fits {
-            *left_bytes -= size_bytes;
-        } else {
-            let reason = "the message is not shown: those before it fill the answer";
-            message.warnings.push(reason.into());
-        }
-        Preview {
-            destination_name,
-            rendered: fits.then_some(message.shown),
-            size_bytes,
-            limit_bytes: message.limit_bytes,
-            warnings: message.warnings,
-        }
+/// What is shown of a message, as long as there is room in the answer.
+fn shown(mut message: Rendered, destination_name: Name, left_bytes: &mut usize) -> Preview {
+    let size_bytes = message.size_bytes;
+    let fits = size_bytes <= *left_bytes;
+    if fits {
+        *left_bytes -= size_bytes;
+    } else {
+        let reason = "the message is not shown: those before it fill the answer";
+        message.warnings.push(reason.into());
+    }
+    Preview {
+        destination_name,
+        rendered: fits.then_some(message.shown),
+        size_bytes,
+        limit_bytes: message.limit_bytes,
+        warnings: message.warnings,
     }
 }

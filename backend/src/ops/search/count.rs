@@ -54,10 +54,7 @@ pub async fn count(store: &Store, filter: &Filter) -> Result<usize, Error> {
         if batch.is_empty() {
             return Ok(total);
         }
-        total += batch
-            .iter()
-            .filter(|(_, found)| filter.admits(&found.value))
-            .count();
+        total += filter.meant(batch).await.len();
         tokio::task::yield_now().await;
     }
 }
@@ -101,10 +98,9 @@ pub async fn frequency(
         if is_past {
             return Ok(buckets);
         }
-        for (_, found) in batch {
-            let occurrence = found.value;
+        for occurrence in filter.meant(batch).await {
             let last_seen_ms = occurrence.last_seen_ms;
-            if !filter.admits(&occurrence) || last_seen_ms >= end_ms {
+            if last_seen_ms >= end_ms {
                 continue;
             }
             let at = buckets.partition_point(|bucket| bucket.end_ms <= last_seen_ms);

@@ -4,6 +4,8 @@ use crate::{
     domain::{Occurrence, Severity, Status},
     matching::CompiledQuery,
     ops::search::SortField,
+    scan,
+    store::Stored,
 };
 
 /// Which occurrences are meant; the default means all.
@@ -36,6 +38,18 @@ impl Filter {
                 .query
                 .as_ref()
                 .is_none_or(|query| query.matches(occurrence))
+    }
+
+    /// Those of some occurrences that are meant; others get their turn in between.
+    pub async fn meant<P>(&self, batch: Vec<(P, Stored<Occurrence>)>) -> Vec<Occurrence> {
+        let mut meant = Vec::new();
+        for (_, found) in batch {
+            if self.admits(&found.value) {
+                meant.push(found.value);
+            }
+            scan::turn().await;
+        }
+        meant
     }
 
     /// Whether what the index of that sort walks is exactly what is meant.

@@ -55,19 +55,16 @@ pub async fn group(store: &Store, filter: &Filter, field: &Field) -> Result<Grou
     let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
     let (mut read, mut counted) = (0, 0);
     let is_complete = loop {
-        let batch = walk.next(BATCH.min(GROUPED_MAX + 1 - read)).await?;
+        let mut batch = walk.next(BATCH.min(GROUPED_MAX + 1 - read)).await?;
         if batch.is_empty() {
             break true;
         }
         let left = GROUPED_MAX - read;
         read += batch.len();
-        for (_, found) in batch.iter().take(left) {
-            let occurrence = &found.value;
-            if !filter.admits(occurrence) {
-                continue;
-            }
+        batch.truncate(left);
+        for occurrence in filter.meant(batch).await {
             counted += 1;
-            let value = value(field, occurrence);
+            let value = value(field, &occurrence);
             let group = groups.entry(value.clone()).or_default();
             group.value = value;
             *group.by_severity.entry(occurrence.severity).or_default() += 1;

@@ -1,16 +1,21 @@
 //! One page of a walk: first in the order that was asked for, then what moved meanwhile.
 
-use std::collections::{BTreeSet, HashSet};
+use std::{
+    collections::{BTreeSet, HashSet},
+    time::Duration,
+};
 
 use super::{
-    BATCH_FIRST, BATCH_MAX, PAGE_BYTES, SCANNED_MAX, SearchRequest, SortField,
+    BATCH_FIRST, BATCH_MAX, PAGE_BYTES, SearchRequest, SortField,
     cursor::{Cursor, Position},
     walk::{Sort, Walk},
 };
 use crate::{
+    clock::Clock,
     domain::{Occurrence, RecordId},
     error::Error,
     limits::WALK_LOG_NAMES_MAX,
+    scan,
     store::{Direction, Kind, Store},
 };
 
@@ -18,10 +23,11 @@ use crate::{
 const LOG_STEPS: usize = 256;
 
 /// A page while it is filled.
-#[derive(Debug)]
 pub(super) struct Filling<'a> {
     store: &'a Store,
     request: &'a SearchRequest,
+    /// Until when it is filled.
+    end: (&'a dyn Clock, Duration),
     /// What was found, each with where a page after it begins.
     pub(super) found: Vec<(Position, Occurrence)>,
     seen: HashSet<RecordId>,
@@ -41,10 +47,15 @@ pub(super) enum Filled {
 }
 
 impl<'a> Filling<'a> {
-    pub(super) fn new(store: &'a Store, request: &'a SearchRequest) -> Self {
+    pub(super) fn new(
+        store: &'a Store,
+        request: &'a SearchRequest,
+        end: (&'a dyn Clock, Duration),
+    ) -> Self {
         Self {
             store,
             request,
+            end,
             found: Vec::new(),
             seen: HashSet::new(),
             bytes: 0,
@@ -76,7 +87,7 @@ impl<'a> Filling<'a> {
                     from,
                     through,
                     after,
-                } => match named(store, *from, *through).await? {
+                } => match changed(store, *from, *through).await? {
                     None => {
                         at = Position::Everything(Vec::new());
                         continue;
@@ -131,8 +142,9 @@ impl<'a> Filling<'a> {
                 if !self.take(|| position(place), found.value) {
                     return Ok(Filled::Full);
                 }
+                scan::turn().await;
             }
-            if self.scanned >= SCANNED_MAX {
+            if self.is_over() {
                 return Ok(Filled::Until(last));
             }
             tokio::task::yield_now().await;
@@ -163,8 +175,9 @@ impl<'a> Filling<'a> {
                 if !self.take(|| position(key), found.value) {
                     return Ok(Filled::Full);
                 }
+                scan::turn().await;
             }
-            if self.scanned >= SCANNED_MAX {
+            if self.is_over() {
                 return Ok(Filled::Until(position(last)));
             }
             tokio::task::yield_now().await;
@@ -185,6 +198,11 @@ impl<'a> Filling<'a> {
         self.seen.insert(occurrence.key);
         self.found.push((position(), occurrence));
         true
+    }
+
+    fn is_over(&self) -> bool {
+        let (clock, end) = self.end;
+        clock.passed() >= end
     }
 
     /// How many occurrences to read at once, so that large ones do not fill the memory before they
@@ -208,15 +226,19 @@ const BY_START: Sort = Sort {
 };
 
 /// Occurrences that a stretch of the change log names.
-struct Names {
-    keys: BTreeSet<Vec<u8>>,
+pub(crate) struct Names {
+    pub(crate) keys: BTreeSet<Vec<u8>>,
     /// The end of the stretch.
-    reached: u64,
+    pub(crate) reached: u64,
 }
 
 /// The occurrences that the log names after one place up to another, or up to where they are too
 /// many; none when the log has forgotten them.
-async fn named(store: &Store, from: u64, through: u64) -> Result<Option<Names>, Error> {
+pub(crate) async fn changed(
+    store: &Store,
+    from: u64,
+    through: u64,
+) -> Result<Option<Names>, Error> {
     let mut names = Names {
         keys: BTreeSet::new(),
         reached: from,

@@ -6,15 +6,22 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::task::JoinSet;
 
 use super::*;
 use crate::{
-    domain::{EventId, RecordId, Severity, Status},
+    clock::ManualClock,
+    domain::{Clause, EventId, Literal, Query, RecordId, Severity, Status},
+    matching::compile,
     store::Lane,
 };
+
+async fn search(store: &Store, request: &SearchRequest) -> Result<SearchPage, Error> {
+    super::search(store, &ManualClock::at(0), request).await
+}
 
 fn occurrence(number: u32) -> Occurrence {
     let dimensions = BTreeMap::from([("host".to_owned(), number.to_string())]);
@@ -53,6 +60,7 @@ fn occurrence(number: u32) -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
+        reports: crate::domain::Reports::default(),
         flapping: Vec::new(),
         assignee: None,
         trace: None,
@@ -413,4 +421,72 @@ async fn groups_count_what_a_plain_count_does_and_say_when_they_are_not_all() {
         .await
         .unwrap();
     assert_eq!((severity.counted, severity.is_complete), (20_001, true));
+}
+
+/// A clock of which a second passes with every look at it.
+#[derive(Debug, Default)]
+struct Hurried(AtomicI64);
+
+#[async_trait::async_trait]
+impl Clock for Hurried {
+    fn now_ms(&self) -> i64 {
+        0
+    }
+
+    fn passed(&self) -> Duration {
+        let looks = self.0.fetch_add(1, Ordering::Relaxed);
+        Duration::from_secs(looks.try_into().unwrap())
+    }
+
+    async fn wait_until(&self, _at_ms: i64) {}
+}
+
+#[tokio::test]
+async fn a_page_is_filled_whatever_lies_before_and_ends_early_only_when_its_time_is_over() {
+    let store = Store::in_memory();
+    let numbers: Vec<u32> = (0..21_001).collect();
+    for some in numbers.chunks(1_000) {
+        let mut changes = store.changes();
+        for number in some {
+            let mut occurrence = occurrence(*number);
+            occurrence.last_seen_ms = i64::from(*number);
+            let key = if *number == 0 { "pod" } else { "pods" };
+            occurrence.dimensions.insert(key.into(), "p-1".into());
+            changes.insert(&occurrence);
+        }
+        store.apply(Lane::Bulk, changes).await.unwrap();
+    }
+    let clause = Clause::Equals("pod".into(), Literal::Text("p-1".into()));
+    let request = SearchRequest {
+        filter: Filter {
+            query: Some(compile(&Query { clause }).unwrap()),
+            ..Filter::default()
+        },
+        limit: 10,
+        ..SearchRequest::default()
+    };
+    let found = search(&store, &request).await.unwrap();
+    assert_eq!((found.occurrences.len(), found.has_next), (1, false));
+    let hurried = super::search(&store, &Hurried::default(), &request)
+        .await
+        .unwrap();
+    assert!(hurried.occurrences.is_empty() && hurried.has_next);
+    let mut next = SearchRequest {
+        cursor: hurried.end_cursor,
+        ..request
+    };
+    loop {
+        let page = super::search(&store, &Hurried::default(), &next)
+            .await
+            .unwrap();
+        assert!(
+            !page.has_next || page.end_cursor != next.cursor,
+            "it gets on"
+        );
+        if !page.occurrences.is_empty() {
+            break;
+        }
+        assert!(page.has_next, "it is found before the end");
+        next.cursor = page.end_cursor;
+    }
 }

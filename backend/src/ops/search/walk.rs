@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use crate::{
     domain::Occurrence,
+    limits::SCAN_BATCH_BYTES,
     ops::search::{Filter, SortField},
     store::{
         Direction, EngineError, Index, Store, Stored,
@@ -19,6 +20,9 @@ use crate::{
 /// Entries of a stream read the first time; doubled each time up to [`READ_MAX`].
 const READ_FIRST: usize = 32;
 const READ_MAX: usize = 1_024;
+/// Occurrences read the first time, and at most.
+const BATCH_FIRST: usize = 64;
+const BATCH_MAX: usize = 256;
 /// Occurrences that are put in order in memory.
 const SORTED_MAX: usize = 20_000;
 /// Where the tie begins in an entry by state: after status, severity and the time last seen.
@@ -38,6 +42,8 @@ pub(crate) struct Walk<'a> {
     index: Index,
     direction: Direction,
     streams: Vec<Stream>,
+    /// Occurrences to read at once, by the size of those before.
+    batch: usize,
 }
 
 /// The place of an occurrence in the order, and its key.
@@ -96,6 +102,7 @@ impl<'a> Walk<'a> {
             index,
             direction: sort.direction,
             streams: streams.collect(),
+            batch: BATCH_FIRST,
         }
     }
 
@@ -171,24 +178,30 @@ impl<'a> Walk<'a> {
         Ok(moments.max())
     }
 
-    /// The next occurrences with their places; fewer than `count` only when some are gone, none
+    /// The next occurrences with their places, at most `count`, and fewer where they are large; none
     /// only at the end.
     pub(crate) async fn next(
         &mut self,
         count: usize,
     ) -> Result<Vec<(Vec<u8>, Stored<Occurrence>)>, EngineError> {
         loop {
-            let (places, keys): (Vec<_>, Vec<_>) =
-                self.next_places(count).await?.into_iter().unzip();
+            let (places, keys): (Vec<_>, Vec<_>) = self
+                .next_places(count.min(self.batch))
+                .await?
+                .into_iter()
+                .unzip();
             if places.is_empty() {
                 return Ok(Vec::new());
             }
-            let records = self.store.get_many(keys).await?;
+            let records = self.store.get_many::<Occurrence>(keys).await?;
             let found = places.into_iter().zip(records);
             let found: Vec<_> = found
                 .filter_map(|(place, found)| Some((place, found?)))
                 .collect();
             if !found.is_empty() {
+                let weights = found.iter().map(|(_, it)| it.value.weight_bytes());
+                let each = weights.sum::<usize>() / found.len();
+                self.batch = (SCAN_BATCH_BYTES / each.max(1)).clamp(1, BATCH_MAX);
                 return Ok(found);
             }
         }

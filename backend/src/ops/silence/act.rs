@@ -14,7 +14,10 @@ use crate::{
         Silence, SilenceState,
     },
     error::Error,
-    limits::{SILENCE_COMMENTS_MAX, SILENCE_LENGTH_MAX, SILENCE_TEXT_CHARACTERS_MAX, SILENCES_MAX},
+    limits::{
+        SILENCE_COMMENTS_MAX, SILENCE_LENGTH_MAX, SILENCE_TEXT_CHARACTERS_MAX, SILENCES_MAX,
+        SILENCES_RECOUNTED_MAX,
+    },
     ops::{
         commit::commit,
         deciding::Deciding,
@@ -98,9 +101,10 @@ impl Silencing {
         let checked = self.all.create(draft.clone(), true).await?;
         self.check_breadth(&checked.silence, allow_broad).await?;
         if validate_only {
-            return Ok(checked);
+            return self.counted_now(checked).await;
         }
-        self.all.create(draft, false).await
+        let created = self.all.create(draft, false).await?;
+        self.counted_now(created).await
     }
 
     /// Replaces a silence; with `validate_only`, only checks that it could.
@@ -117,9 +121,10 @@ impl Silencing {
         let checked = self.all.update(draft.clone(), true).await?;
         self.check_breadth(&checked.silence, allow_broad).await?;
         if validate_only {
-            return Ok(checked);
+            return self.counted_now(checked).await;
         }
-        self.all.update(draft, false).await
+        let updated = self.all.update(draft, false).await?;
+        self.counted_now(updated).await
     }
 
     /// Reads a silence.
@@ -127,10 +132,11 @@ impl Silencing {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn get(&self, name: &str) -> Result<SilenceView, Error> {
-        self.all.get(name).await
+        let view = self.all.get(name).await?;
+        self.counted_now(view).await
     }
 
-    /// Lists silences by name.
+    /// Lists silences by name. Of those that were edited in this moment, only the first are counted anew.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a filter, page size or token that is not accepted.
@@ -161,7 +167,12 @@ impl Silencing {
             };
             state && (filter.event.is_none() || covers())
         };
-        self.all.list_where(&filter.named, page, &passes).await
+        let mut page = self.all.list_where(&filter.named, page, &passes).await?;
+        let uncounted = page.items.iter_mut().filter(|it| !it.is_counted);
+        for view in uncounted.take(SILENCES_RECOUNTED_MAX) {
+            *view = self.counted_now(view.clone()).await?;
+        }
+        Ok(page)
     }
 
     /// Ends a silence and removes it.
@@ -306,7 +317,8 @@ impl Silencing {
             Ok((changes, next))
         };
         let (next, _) = commit(store, Lane::Admin, decide).await?;
-        Ok(Silence::view(&self.all, next).await?.0)
+        self.counted_now(Silence::view(&self.all, next).await?.0)
+            .await
     }
 
     /// Makes the query of a draft that names an event and nothing else: its name and all dimensions.
@@ -326,6 +338,27 @@ impl Silencing {
             draft.query = Some(query_of(&newest));
         }
         Ok(())
+    }
+
+    /// The same with the numbers of now, where what is stored of them is of before the last edit.
+    async fn counted_now(&self, view: SilenceView) -> Result<SilenceView, Error> {
+        if view.is_counted {
+            return Ok(view);
+        }
+        let preview = self.counted(&view.silence).await?;
+        let mut warnings = view.warnings;
+        if preview.stopped_early {
+            warnings.push(format!(
+                "not every open event was looked at in time: it covers at least {}",
+                preview.covered_count
+            ));
+        }
+        Ok(SilenceView {
+            covered: preview.covered_count,
+            pending: preview.pending_count,
+            warnings,
+            ..view
+        })
     }
 
     async fn check_breadth(&self, silence: &Silence, allow_broad: bool) -> Result<(), Error> {

@@ -31,10 +31,7 @@ pub(super) fn span(
     let before = stored.and_then(|it| it.flexible);
     let begun = stored.filter(|it| !it.is_armed() && it.start_ms <= now_ms);
     if begun.is_some() && before.is_none() {
-        faults.add(
-            "flexible",
-            "the silence has begun, and begins no more by itself",
-        );
+        faults.add("flexible", "the silence has already started");
         return None;
     }
     let known = before.filter(|it| it.start_ms <= now_ms);
@@ -125,7 +122,7 @@ async fn first_ms(deciding: &Deciding, silence: &Silence) -> Result<Option<i64>,
     for standing in [
         SilenceStanding::Covered,
         SilenceStanding::Pending,
-        SilenceStanding::Spared,
+        SilenceStanding::Skipped,
     ] {
         let prefix = Key::new().byte(standing as u8).id(silence.id).build();
         let (index, ascending) = (Index::OccurrenceBySilence, Direction::Ascending);

@@ -226,10 +226,10 @@ pub(super) async fn say_over(
     let count = async |standing| counted(&deciding.store, standing, silence).await;
     let covered = count(SilenceStanding::Covered).await?;
     let pending = count(SilenceStanding::Pending).await?;
-    let spared = count(SilenceStanding::Spared).await?;
+    let skipped = count(SilenceStanding::Skipped).await?;
     let summary = format!(
         "silence `{}` is over, {why}: it covers {covered} open events, of {pending} something \
-         waits and is decided now, of {spared} something was spared",
+         waits and is decided now, of {skipped} something was skipped",
         silence.name
     );
     let now_ms = deciding.clock.now_ms();
@@ -261,5 +261,6 @@ fn event(
         acknowledged: None,
         timestamp_ms: now_ms,
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }

@@ -10,6 +10,7 @@ use crate::{
         search::{Filter, NEWEST_FIRST, Walk},
         sent_lately::{Deadline, HeldMessages, held_messages},
     },
+    scan,
     store::Store,
 };
 
@@ -59,6 +60,7 @@ pub(super) async fn open(
             return Ok(preview);
         }
         for (_, found) in batch {
+            scan::turn().await;
             let occurrence = found.value;
             if occurrence.status != Status::Open {
                 continue;

@@ -18,7 +18,10 @@ use http_body::{Frame, SizeHint};
 use tonic::{Code, Status, body::Body};
 use tonic_types::{ErrorDetails, StatusExt};
 
-use super::entries::Entries;
+use super::{
+    entries::{Entries, PREFIX_BYTES},
+    inflate::{Inflate, too_large},
+};
 use crate::{
     domain::RecordId,
     limits::{
@@ -49,6 +52,15 @@ impl Holder {
         match caller {
             Some(caller) => Self::Client(caller.id),
             None => Self::Address(peer.map(network_of)),
+        }
+    }
+
+    /// The name of its share of what others count by name.
+    pub(super) fn share(&self) -> Arc<str> {
+        match self {
+            Self::Client(id) => id.to_string().into(),
+            Self::Address(Some(address)) => address.to_string().into(),
+            Self::Address(None) => "unknown".into(),
         }
     }
 }
@@ -178,14 +190,17 @@ impl Share {
         is_there(&self.taken)
     }
 
-    /// Takes the memory for a message while it arrives in a body, and counts its entries; takes the
-    /// permit when it is there.
-    pub(super) fn measure(&self, body: Body) -> Body {
+    /// Takes the memory for a message of at most that many bytes while it arrives in a body, and counts
+    /// its entries; takes the permit when it is there. One that is compressed is inflated.
+    pub(super) fn measure(&self, body: Body, bytes_max: usize, is_packed: bool) -> Body {
         Body::new(Measured {
             body,
             unfold: self.unfold,
             taken: Arc::clone(&self.taken),
             entries: Entries::default(),
+            bytes: 0,
+            bytes_max,
+            inflate: is_packed.then(|| Inflate::new(bytes_max)),
             ended: false,
         })
     }
@@ -203,19 +218,21 @@ fn look_at(
     taken: &Mutex<Taken>,
     entries: &mut Entries,
 ) -> Result<(), Status> {
-    let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
-    taken
-        .memory(data.len().saturating_mul(unfold))
-        .map_err(|full| {
-            busy(match full {
-                Full::All => "requests take up all memory there is for them; try again",
-                Full::Share => {
-                    "the requests of this client take up its quarter of the memory for requests; \
-                     try again"
-                }
-            })
-        })?;
+    take_memory(data.len().saturating_mul(unfold), taken)?;
     Ok(entries.look_at(data)?)
+}
+
+fn take_memory(bytes: usize, taken: &Mutex<Taken>) -> Result<(), Status> {
+    let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+    taken.memory(bytes).map_err(|full| {
+        busy(match full {
+            Full::All => "requests take up all memory there is for them; try again",
+            Full::Share => {
+                "the requests of this client take up its quarter of the memory for requests; try \
+                 again"
+            }
+        })
+    })
 }
 
 /// The message is there: its call takes its permit.
@@ -255,7 +272,30 @@ struct Measured {
     unfold: usize,
     taken: Arc<Mutex<Taken>>,
     entries: Entries,
+    /// How much of it is there.
+    bytes: usize,
+    bytes_max: usize,
+    inflate: Option<Inflate>,
     ended: bool,
+}
+
+impl Measured {
+    /// Looks at the next bytes; answers those of a message that is not compressed.
+    fn look_at(&mut self, data: Bytes) -> Result<Bytes, Status> {
+        let (unfold, taken) = (self.unfold, &self.taken);
+        let Some(inflate) = &mut self.inflate else {
+            self.bytes += data.len();
+            if self.bytes > self.bytes_max + PREFIX_BYTES {
+                return Err(too_large(self.bytes_max));
+            }
+            look_at(&data, unfold, taken, &mut self.entries)?;
+            return Ok(data);
+        };
+        let grow = |bytes: usize| take_memory(bytes.saturating_mul(unfold), taken);
+        let data = inflate.feed(&data, grow)?;
+        self.entries.look_at(&data)?;
+        Ok(data.into())
+    }
 }
 
 impl http_body::Body for Measured {
@@ -266,24 +306,29 @@ impl http_body::Body for Measured {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if self.ended {
-            return Poll::Ready(None);
-        }
-        let polled = Pin::new(&mut self.body).poll_frame(context);
-        let looked = match &polled {
-            Poll::Ready(Some(Ok(frame))) => {
-                let this = &mut *self;
-                let data = frame.data_ref().map_or(&[][..], |data| data);
-                look_at(data, this.unfold, &this.taken, &mut this.entries)
+        loop {
+            if self.ended {
+                return Poll::Ready(None);
             }
-            Poll::Ready(None) => is_there(&self.taken),
-            _ => Ok(()),
-        };
-        match looked {
-            Ok(()) => polled,
-            Err(status) => {
-                self.ended = true;
-                Poll::Ready(Some(Err(status)))
+            let looked = match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                    Ok(data) => self.look_at(data),
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+                Poll::Ready(None) => match is_there(&self.taken) {
+                    Ok(()) => return Poll::Ready(None),
+                    Err(status) => Err(status),
+                },
+                other => return other,
+            };
+            match looked {
+                // A part of a compressed message is none yet.
+                Ok(data) if data.is_empty() && self.inflate.is_some() => {}
+                Ok(data) => return Poll::Ready(Some(Ok(Frame::data(data)))),
+                Err(status) => {
+                    self.ended = true;
+                    return Poll::Ready(Some(Err(status)));
+                }
             }
         }
     }

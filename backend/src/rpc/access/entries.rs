@@ -7,7 +7,7 @@
 use crate::{error::Error, limits::MESSAGE_ENTRIES_MAX};
 
 /// Bytes before a message: whether it is compressed, and its length.
-const PREFIX_BYTES: usize = 5;
+pub(super) const PREFIX_BYTES: usize = 5;
 /// Bits that a number on the wire may have.
 const NUMBER_BITS: u32 = 64;
 

@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use bellwether_proto::listen::{Activity, Proxies};
+use bellwether_proto::listen::{Activity, Proxies, REQUEST_ID};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, header::AUTHORIZATION};
 use tokio::time::Instant;
@@ -16,18 +16,20 @@ use tonic::{Code, Status, body::Body, metadata::MetadataMap, service::Routes};
 use tower::{Layer, Service};
 
 use super::{
-    People, Refusals,
+    CallAddress, People, Refusals,
     body::{Ends, Small, UntilEnded, Way},
     capacity::{Capacities, Holder, Share},
     deadline::{late, timeout_asked},
+    inflate::{self, Inflated},
     line::Line,
     origin::Origin,
     rate_limit,
     refusals::Why,
+    scanning::answered,
 };
 use crate::{
     error::Error,
-    limits::STRANGER_REQUEST_BYTES_MAX,
+    limits::{DIALECT_BYTES_MAX, REQUEST_BYTES_MAX, STRANGER_REQUEST_BYTES_MAX},
     oidc::SignIns,
     ops::{
         audit::AuditLog,
@@ -35,13 +37,17 @@ use crate::{
     },
     rpc::{
         audit as audit_line,
-        methods::{Method, Need, method},
+        methods::{EXPORT_LOGS, Method, Need, PUT_EVENTS, method},
     },
+    scan::{Scanner, Scans},
     store::audit::{self, By},
 };
 
 /// The header of the published interface; gRPC metadata of the same name.
 const API_KEY_HEADER: &str = "zenoss-api-key";
+
+/// Names the dialect that a request was translated from.
+pub const DIALECT_HEADER: &str = "bellwether-dialect";
 
 /// The methods by which a caller may end its own key; their answers still arrive.
 const ENDING: [&str; 2] = [
@@ -57,6 +63,7 @@ pub struct Guard {
     refusals: Arc<Refusals>,
     audit: Arc<AuditLog>,
     capacities: Capacities,
+    scans: Scans,
     proxies: Arc<Proxies>,
     /// Who signs in; none where only keys are taken.
     people: Option<Arc<People>>,
@@ -68,6 +75,8 @@ pub struct Admitted {
     method: &'static Method,
     caller: Option<Caller>,
     share: Option<Share>,
+    /// Where it is carried out, and for whom, when it may look at many records.
+    scan: Option<(Scans, Scanner)>,
 }
 
 /// A call that may not be made.
@@ -78,13 +87,20 @@ pub struct Denied {
 }
 
 impl Guard {
-    /// A guard that knows these keys, counts whom it refuses and has it written down.
-    pub fn new(keys: Arc<Keys>, refusals: Arc<Refusals>, audit: Arc<AuditLog>) -> Self {
+    /// A guard that knows these keys, counts whom it refuses and has it written down; what may look at
+    /// many records is done by `scans`.
+    pub fn new(
+        keys: Arc<Keys>,
+        refusals: Arc<Refusals>,
+        audit: Arc<AuditLog>,
+        scans: Scans,
+    ) -> Self {
         Self {
             keys,
             refusals,
             audit,
             capacities: Capacities::new(),
+            scans,
             proxies: Arc::default(),
             people: None,
         }
@@ -153,13 +169,21 @@ impl Guard {
         let found = checked.and_then(|()| {
             let method = method.ok_or_else(|| Status::from(unknown_method()))?;
             let holder = Holder::of(caller.as_ref(), origin.connected);
-            Ok((method, self.capacities.share(method.class, holder)?))
+            let scan = method.scans.then(|| {
+                let scanner = Scanner {
+                    client: holder.share(),
+                    reads: method.audit.is_none(),
+                };
+                (self.scans.clone(), scanner)
+            });
+            Ok((method, self.capacities.share(method.class, holder)?, scan))
         });
         match found {
-            Ok((method, share)) => Ok(Admitted {
+            Ok((method, share, scan)) => Ok(Admitted {
                 method,
                 caller,
                 share,
+                scan,
             }),
             Err(status) => Err(Denied { status, caller }),
         }
@@ -327,6 +351,24 @@ impl Guard {
     }
 }
 
+/// Bytes of a message of `PutEvents` with these headers.
+pub fn intake_bytes_max(headers: &HeaderMap) -> usize {
+    if headers.contains_key(DIALECT_HEADER) {
+        DIALECT_BYTES_MAX
+    } else {
+        REQUEST_BYTES_MAX
+    }
+}
+
+/// Bytes of a message of a call.
+fn bytes_max(method: &Method, headers: &HeaderMap) -> usize {
+    match method.path {
+        EXPORT_LOGS => DIALECT_BYTES_MAX,
+        PUT_EVENTS => intake_bytes_max(headers),
+        _ => REQUEST_BYTES_MAX,
+    }
+}
+
 fn unknown_method() -> Error {
     Error::Unimplemented("this service does not have the method that was called".into())
 }
@@ -375,7 +417,8 @@ type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 impl<S, In, Out> Service<Request<In>> for Guarded<S>
 where
     S: Service<Request<Body>, Response = Response<Out>> + Clone + Send + 'static,
-    S::Future: Send,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
     In: hyper::body::Body<Data = Bytes> + Send + 'static,
     In::Error: Into<Box<dyn StdError + Send + Sync>>,
     Out: hyper::body::Body<Data = Bytes> + Send + 'static,
@@ -395,7 +438,7 @@ where
         let mut inner = std::mem::replace(&mut self.inner, clone);
         let guard = self.guard.clone();
         Box::pin(async move {
-            let request = request.map(Body::new);
+            let mut request = request.map(Body::new);
             let (path, headers) = (request.uri().path(), request.headers());
             let origin = Origin::of(headers, request.extensions().get(), &guard.proxies);
             let mut line = Line::begin(method(path), headers, origin.address);
@@ -403,6 +446,7 @@ where
                 Ok(admitted) => {
                     let caller = admitted.caller.clone();
                     admitted.show(request.extensions().get());
+                    request.extensions_mut().insert(CallAddress(origin.address));
                     line.of(caller.as_ref().map(|it| &it.name));
                     let answer = match guard.answerable(&admitted, origin.address).await {
                         Ok(None) => admitted.call(&mut inner, request).await?,
@@ -448,6 +492,8 @@ impl Admitted {
     ) -> Result<Response<Body>, S::Error>
     where
         S: Service<Request<Body>, Response = Response<Out>>,
+        S::Future: Send + 'static,
+        S::Error: Send + 'static,
         Out: hyper::body::Body<Data = Bytes> + Send + 'static,
         Out::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
@@ -455,6 +501,7 @@ impl Admitted {
             method,
             caller,
             share,
+            scan,
         } = self;
         let asked = timeout_asked(request.headers()).filter(|_| method.class.is_streaming());
         let ends = Ends {
@@ -468,33 +515,36 @@ impl Admitted {
             } => body,
             ends => Body::new(UntilEnded::new(body, way, ends.clone())),
         };
+        let request_id = request.headers().get(REQUEST_ID).cloned();
+        let is_packed = inflate::takes(request.headers_mut());
+        let bytes_max = bytes_max(method, request.headers());
         let may_end_its_key = ENDING.contains(&request.uri().path());
         if let Some(caller) = &caller {
             request.extensions_mut().insert(caller.clone());
         }
         let request = request.map(|body| {
             let body = until_ended(body, Way::In);
-            if caller.is_none() {
-                return Body::new(Small::new(body, STRANGER_REQUEST_BYTES_MAX));
-            }
-            match &share {
-                Some(share) if !method.class.is_streaming() => share.measure(body),
-                _ => body,
-            }
+            let share = share.as_ref().filter(|_| !method.class.is_streaming());
+            limited(body, caller.is_none(), share, (bytes_max, is_packed))
         });
-        let answering = inner.call(request);
-        let response = match ends.deadline {
+        let answering = answered(inner, request, scan, method.class.is_streaming());
+        let mut response = match ends.deadline {
             None => answering.await?,
             Some(at) => match tokio::time::timeout_at(at, answering).await {
                 Ok(response) => response?,
                 Err(_elapsed) => return Ok(late().into_http()),
             },
         };
-        let response = response.map(Body::new);
+        inflate::offer(response.headers_mut());
         if let (Some(audit), Some(caller)) = (method.audit, &caller)
             && !response.headers().contains_key(Status::GRPC_STATUS)
         {
-            audit_line::note(audit, &caller.name, response.extensions());
+            audit_line::note(
+                audit,
+                &caller.name,
+                request_id.as_ref(),
+                response.extensions(),
+            );
         }
         let response = if may_end_its_key {
             response
@@ -505,5 +555,29 @@ impl Admitted {
             Some(share) => response.map(|body| share.hold(body)),
             None => response,
         })
+    }
+}
+
+/// The body of a request, kept to what its call may bring.
+fn limited(
+    body: Body,
+    needs_no_key: bool,
+    share: Option<&Share>,
+    (bytes_max, is_packed): (usize, bool),
+) -> Body {
+    let unpacked = |body, bytes_max| {
+        if is_packed {
+            Body::new(Inflated::new(body, bytes_max))
+        } else {
+            body
+        }
+    };
+    if needs_no_key {
+        let body = Body::new(Small::new(body, STRANGER_REQUEST_BYTES_MAX));
+        return unpacked(body, STRANGER_REQUEST_BYTES_MAX);
+    }
+    match share {
+        Some(share) => share.measure(body, bytes_max, is_packed),
+        None => unpacked(body, bytes_max),
     }
 }

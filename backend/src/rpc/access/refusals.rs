@@ -237,6 +237,7 @@ fn event(why: Why, subject: &str, count: u64, since_ms: i64, now_ms: i64) -> Inc
         acknowledged: None,
         timestamp_ms: now_ms,
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }
 

@@ -23,6 +23,7 @@ use crate::{
         client::{ClientDraft, Clients, Keys},
         page::PageRequest,
     },
+    scan::Scans,
     store::{Sealer, Store, engine::memory::MemoryEngine},
 };
 
@@ -62,6 +63,7 @@ impl World {
             Arc::clone(&self.keys),
             Arc::new(Refusals::new(drop)),
             Arc::clone(&self.audit),
+            Scans::start().unwrap(),
         )
     }
 

@@ -76,7 +76,7 @@ pub fn selection(
 }
 
 /// What was sent again, or would be.
-pub fn retried(tally: BulkTally) -> v1::RetryDeliveriesResponse {
+pub fn retried(tally: BulkTally, warnings: Vec<String>) -> v1::RetryDeliveriesResponse {
     let retried = |(id, new): &(RecordId, RecordId)| v1::RetriedDelivery {
         id: id.to_string(),
         retried_as: new.to_string(),
@@ -87,16 +87,18 @@ pub fn retried(tally: BulkTally) -> v1::RetryDeliveriesResponse {
         skipped: skipped(&tally),
         deliveries: tally.handled.iter().map(retried).collect(),
         next_page_token: tally.next_token,
+        warnings,
     }
 }
 
 /// What was cancelled, or would be.
-pub fn cancelled(tally: BulkTally) -> v1::CancelDeliveriesResponse {
+pub fn cancelled(tally: BulkTally, warnings: Vec<String>) -> v1::CancelDeliveriesResponse {
     v1::CancelDeliveriesResponse {
         count: Some(count(tally.count)),
         destinations: destinations(&tally),
         skipped: skipped(&tally),
         next_page_token: tally.next_token,
+        warnings,
     }
 }
 

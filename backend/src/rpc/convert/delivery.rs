@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-pub(super) const NO_EVENT_ID: &str = "is no event id: it has 28 characters";
+pub(super) use crate::domain::NO_EVENT_ID;
 
 pub(super) const NO_DELIVERY_ID: &str = "is no delivery id: it has 26 letters and digits";
 

@@ -6,10 +6,13 @@ use bellwether_proto::v1;
 
 use super::{health::health, hold, list::number};
 use crate::{
-    domain::{Annotation, CloseReason, HistoryEntry, Occurrence, Severity, Value, value::Fields},
+    domain::{
+        Annotation, CloseReason, HistoryEntry, Name, Occurrence, Severity, Value, value::Fields,
+    },
     ops::{
         footprint::Footprint,
         overview::{DestinationOverview, Overview},
+        route::Route,
         search::{Bucket, Group, Groups, SearchPage},
         watch::News,
     },
@@ -129,6 +132,18 @@ pub fn page(found: SearchPage) -> v1::SearchEventsResponse {
             start_cursor: found.start_cursor,
             end_cursor: found.end_cursor,
         }),
+        warnings: Vec::new(),
+    }
+}
+
+/// Where an occurrence would be sent.
+pub fn route(route: &Route) -> v1::EventRoute {
+    let texts = |names: &[Name]| names.iter().map(ToString::to_string).collect();
+    v1::EventRoute {
+        occurrence_id: route.occurrence.to_string(),
+        rule_names: texts(&route.rules),
+        destination_names: texts(&route.destinations),
+        silence_names: texts(&route.silences),
     }
 }
 
@@ -161,6 +176,7 @@ pub fn groups(found: Groups, limit: usize) -> v1::GroupEventsResponse {
         occurrence_count: Some(small(found.counted)),
         complete: Some(found.is_complete),
         groups: found.all.into_iter().take(limit).map(group).collect(),
+        warnings: Vec::new(),
     }
 }
 
@@ -171,6 +187,7 @@ pub fn news(news: News) -> v1::WatchEventsResponse {
         left_occurrence_ids: news.left.into_iter().map(|id| id.to_string()).collect(),
         resume_token: news.resume_token,
         gap: news.gap,
+        warnings: Vec::new(),
     }
 }
 

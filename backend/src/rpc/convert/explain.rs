@@ -34,7 +34,7 @@ pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
         others: rule.others.into_iter().map(judgement).collect(),
         notifications: rule.notifications.into_iter().map(notification).collect(),
         holds: holds(&rule.held_by),
-        spared_reason: rule.spared_reason.unwrap_or_default(),
+        skipped_reason: rule.skipped_reason.unwrap_or_default(),
         next: rule.next.iter().map(next).collect(),
         hold_steps: rule.hold_changes.iter().map(hold_step).collect(),
     }
@@ -59,7 +59,7 @@ pub fn timeline(moments: Vec<Moment>) -> Vec<v1::TimelineEntry> {
 fn next(next: &NextStep) -> v1::NextStep {
     v1::NextStep {
         time: next.at_ms,
-        what: "decided anew".into(),
+        what: "evaluated".into(),
         destination_names: next.destinations.iter().map(ToString::to_string).collect(),
         condition: next.condition.into(),
     }
@@ -71,7 +71,7 @@ fn hold_step(change: &HoldChange) -> v1::HoldStep {
         Held::Released => "released",
         Held::ReleasedByHand => "released by hand",
         Held::HandedOver => "handed over",
-        _ => "spared",
+        _ => "skipped",
     };
     v1::HoldStep {
         time: change.at_ms,

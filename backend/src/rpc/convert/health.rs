@@ -1,12 +1,15 @@
 //! How a destination's deliveries fare, on its way out.
 
-use bellwether_proto::v1::{DestinationHealth, destination_health::State};
+use bellwether_proto::v1::{DestinationHealth, RefusedRecipient, destination_health::State};
 
 use super::{
     list::{count, number},
     time::{duration, timestamp},
 };
-use crate::ops::destination::{Fare, Verdict};
+use crate::{
+    domain::destination as domain,
+    ops::destination::{Fare, Verdict},
+};
 
 /// The health of a destination; of one that is not stored, that nothing was sent yet.
 pub fn health(fare: Option<&Fare>) -> DestinationHealth {
@@ -39,5 +42,17 @@ pub fn health(fare: Option<&Fare>) -> DestinationHealth {
         waiting_count: Some(number(fare.waiting)),
         oldest_waiting_time: fare.oldest_ms.map(timestamp),
         drain_time: fare.drain.map(duration),
+        refused_recipients: health.map_or_else(Vec::new, |health| {
+            health.refused.iter().map(refused).collect()
+        }),
+    }
+}
+
+fn refused(recipient: &domain::RefusedRecipient) -> RefusedRecipient {
+    RefusedRecipient {
+        address: recipient.address.clone(),
+        answer: recipient.said.clone(),
+        permanent: Some(recipient.is_permanent),
+        since: Some(timestamp(recipient.since_ms)),
     }
 }

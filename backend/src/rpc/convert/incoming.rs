@@ -3,9 +3,11 @@
 use bellwether_proto::cloud;
 use prost_types::value::Kind;
 
+use super::fit::fit;
 use crate::{
-    domain::{IncomingEvent, Severity, Status, Value, claims_own, is_own, value::Fields},
+    domain::{IncomingEvent, Report, Severity, Status, Value, claims_own, is_own, value::Fields},
     error::Violation,
+    limits::REPORTER_BYTES_MAX,
     ops::intake::check::check,
 };
 
@@ -14,6 +16,24 @@ use crate::{
 /// # Errors
 /// All that is wrong with it.
 pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
+    checked(event, now_ms, |_| {})
+}
+
+/// As [`incoming`], of an event of another dialect: what is too long is cut instead of refused.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn fitted(mut event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<Violation>> {
+    event.metadata_fields.iter_mut().for_each(make_finite);
+    checked(event, now_ms, fit)
+}
+
+#[expect(clippy::too_many_lines, reason = "a field after the other")]
+fn checked(
+    event: cloud::Event,
+    now_ms: i64,
+    adjust: impl FnOnce(&mut IncomingEvent),
+) -> Result<IncomingEvent, Vec<Violation>> {
     let mut violations = Vec::new();
     let (severity, status) = (
         Severity::from_number(event.severity),
@@ -33,6 +53,11 @@ pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<V
         let description = "has to be after 1970; it counts milliseconds since then";
         violations.push(Violation::new("expireTime", description));
     }
+    if event.reporter.len() > REPORTER_BYTES_MAX {
+        let bytes = event.reporter.len();
+        let description = format!("has {bytes} bytes; at most {REPORTER_BYTES_MAX} are taken");
+        violations.push(Violation::new("reporter", description));
+    }
     let metadata = match event.metadata_fields.map(fields) {
         None => Fields::new(),
         Some(Some(metadata)) => metadata,
@@ -46,7 +71,7 @@ pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<V
         (name, kind) if name.is_empty() => (kind.clone(), kind),
         both => both,
     };
-    let incoming = IncomingEvent {
+    let mut incoming = IncomingEvent {
         name,
         kind,
         dimensions: event.dimensions,
@@ -62,7 +87,9 @@ pub fn incoming(event: cloud::Event, now_ms: i64) -> Result<IncomingEvent, Vec<V
             event.timestamp
         },
         expire_ms: event.expire_time,
+        report: Report::new(event.start_time, &event.reporter),
     };
+    adjust(&mut incoming);
     violations.extend(check(&incoming, now_ms));
     let claims = [
         ("dimensions", is_own(&incoming.dimensions)),
@@ -99,6 +126,22 @@ fn value(wire: prost_types::Value) -> Option<Value> {
         }
         Some(Kind::StructValue(object)) => Value::Object(fields(object)?),
     })
+}
+
+/// Writes numbers as text that JSON does not have.
+fn make_finite(fields: &mut prost_types::Struct) {
+    fields.fields.values_mut().for_each(make_value_finite);
+}
+
+fn make_value_finite(value: &mut prost_types::Value) {
+    match &mut value.kind {
+        Some(Kind::NumberValue(number)) if !number.is_finite() => {
+            value.kind = Some(Kind::StringValue(number.to_string()));
+        }
+        Some(Kind::ListValue(list)) => list.values.iter_mut().for_each(make_value_finite),
+        Some(Kind::StructValue(fields)) => make_finite(fields),
+        _ => {}
+    }
 }
 
 /// What is wrong with one event, in one sentence.

@@ -1,9 +1,6 @@
 //! What searches, counts and watches are about, on its way in.
 
-use bellwether_proto::{
-    filter::Parsed,
-    v1::{self, page_input::Direction, sort_by::Sort},
-};
+use bellwether_proto::v1::{self, page_input::Direction, sort_by::Sort};
 use prost::Message;
 
 use super::query::{self, clause};
@@ -13,7 +10,10 @@ use crate::{
     error::{Error, Violation},
     limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX},
     matching::{self, CompiledQuery, compile, field::Field},
-    ops::search::{Filter, SearchRequest},
+    ops::{
+        fields::named,
+        search::{Filter, SearchRequest},
+    },
 };
 
 /// Spans of time of a frequency.
@@ -24,15 +24,15 @@ const GROUPS_MAX: i32 = 1_000;
 const GROUPS_DEFAULT: usize = 50;
 
 /// Where the text of a condition stands in a request.
-pub const FILTER_PATH: &str = "query.filter";
+const FILTER_PATH: &str = "query.filter";
 
 /// What a request is about.
 #[derive(Debug)]
 pub struct Asked<T> {
     /// That.
     pub what: T,
-    /// Where a filter, if there is one, was read from.
-    pub text: Option<Parsed>,
+    /// The fields that its condition looks at, each with its place in the text, if there is one.
+    pub named: Vec<(String, Option<usize>)>,
 }
 
 /// Takes which occurrences are meant from the wire; ages in a filter are counted from now.
@@ -41,9 +41,9 @@ pub struct Asked<T> {
 /// Everything that is wrong, with paths from the request.
 pub fn filter(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<Asked<Filter>, Error> {
     let mut faults = Vec::new();
-    let (what, text) = read_filter(wire.unwrap_or_default(), now_ms, &mut faults);
+    let (what, named) = read_filter(wire.unwrap_or_default(), now_ms, &mut faults);
     if faults.is_empty() {
-        Ok(Asked { what, text })
+        Ok(Asked { what, named })
     } else {
         Err(Error::Invalid(faults))
     }
@@ -77,7 +77,7 @@ pub fn search(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<Asked<SearchR
             false
         }
     };
-    let (filter, text) = read_filter(wire, now_ms, &mut faults);
+    let (filter, named) = read_filter(wire, now_ms, &mut faults);
     if !faults.is_empty() {
         return Err(Error::Invalid(faults));
     }
@@ -91,7 +91,7 @@ pub fn search(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<Asked<SearchR
         backward,
         fingerprint,
     };
-    Ok(Asked { what, text })
+    Ok(Asked { what, named })
 }
 
 /// Takes the number of spans of a frequency from the wire.
@@ -136,7 +136,7 @@ fn read_filter(
     wire: v1::EventQuery,
     now_ms: i64,
     faults: &mut Vec<Violation>,
-) -> (Filter, Option<Parsed>) {
+) -> (Filter, Vec<(String, Option<usize>)>) {
     let range = wire.time_range.unwrap_or_default();
     if let (Some(start), Some(end)) = (range.start, range.end)
         && start > end
@@ -146,7 +146,7 @@ fn read_filter(
     if wire.clause.is_some() && !wire.filter.is_empty() {
         faults.push(Violation::new(
             FILTER_PATH,
-            "stands beside `clause`; send one of the two",
+            "conflicts with `clause`; send one of the two",
         ));
     }
     let text = if wire.filter.is_empty() {
@@ -154,9 +154,19 @@ fn read_filter(
     } else {
         query::text(&wire.filter, Some(now_ms), FILTER_PATH, faults)
     };
+    let mut looked_at = Vec::new();
     let compiled = match (&text, wire.clause) {
-        (Some((_, compiled)), _) => Some(compiled.clone()),
-        (None, clause) => clause.and_then(|wire| read_query(wire, faults)),
+        (Some((parsed, compiled)), _) => {
+            let fields = parsed.fields().into_iter();
+            looked_at.extend(fields.map(|(name, at)| (name.to_owned(), Some(at))));
+            Some(compiled.clone())
+        }
+        (None, clause) => clause.and_then(|wire| {
+            let (query, compiled) = read_query(wire, faults)?;
+            let names = named(&query.clause).into_iter();
+            looked_at.extend(names.map(|name| (name.to_owned(), None)));
+            Some(compiled)
+        }),
     };
     let severities = wire
         .severities
@@ -183,11 +193,8 @@ fn read_filter(
         }
         status
     });
-    let text = text.map(|(parsed, _)| parsed);
     // What the text says of time leads to the right part of an index.
-    let bounds = text
-        .as_ref()
-        .map(|parsed| matching::time_bounds(&parsed.clause));
+    let bounds = text.map(|(parsed, _)| matching::time_bounds(&parsed.clause));
     let (since_ms, until_ms) = bounds.unwrap_or_default();
     let filter = Filter {
         start_ms: range.start.max(since_ms),
@@ -196,10 +203,10 @@ fn read_filter(
         severities,
         statuses: statuses.collect(),
     };
-    (filter, text)
+    (filter, looked_at)
 }
 
-fn read_query(wire: v1::Clause, faults: &mut Vec<Violation>) -> Option<CompiledQuery> {
+fn read_query(wire: v1::Clause, faults: &mut Vec<Violation>) -> Option<(Query, CompiledQuery)> {
     let known = faults.len();
     let query = Query {
         clause: clause(wire, "query.clause", faults),
@@ -211,9 +218,13 @@ fn read_query(wire: v1::Clause, faults: &mut Vec<Violation>) -> Option<CompiledQ
         fault.field.insert_str(0, "query.");
         fault
     };
-    compile(&query)
-        .map_err(|found| faults.extend(found.into_iter().map(prefix)))
-        .ok()
+    match compile(&query) {
+        Ok(compiled) => Some((query, compiled)),
+        Err(found) => {
+            faults.extend(found.into_iter().map(prefix));
+            None
+        }
+    }
 }
 
 fn read_sort(wire: &[v1::SortBy], faults: &mut Vec<Violation>) -> (SortField, bool) {

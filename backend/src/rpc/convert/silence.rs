@@ -37,12 +37,13 @@ pub fn draft(wire: v1::Silence, editor: Name) -> SilenceDraft {
     let mut flexible_ms = None;
     let (start, end, calendar) = match (wire.span, wire.calendar, wire.flexible) {
         (Some(_), Some(_), _) | (_, Some(_), Some(_)) => {
-            let fault = "stands beside another time; send one of `span`, `calendar` and `flexible`";
+            let fault =
+                "conflicts with another time; send one of `span`, `calendar` and `flexible`";
             faults.push(Violation::new("calendar", fault));
             (None, None, String::new())
         }
         (Some(_), None, Some(_)) => {
-            let fault = "stands beside `span`; send one of the two";
+            let fault = "conflicts with `span`; send one of the two";
             faults.push(Violation::new("flexible", fault));
             (None, None, String::new())
         }
@@ -139,7 +140,7 @@ pub fn extension(wire: &v1::ExtendSilenceRequest) -> Result<Extension, Error> {
         )),
         (Some(_), Some(_)) => Err(Error::invalid(
             "endTime",
-            "stands beside `duration`; send one of the two",
+            "conflicts with `duration`; send one of the two",
         )),
     }
 }
@@ -195,7 +196,7 @@ impl From<SilenceView> for v1::Silence {
             comments: silence.comments.into_iter().map(comment).collect(),
             covered_count: Some(count(view.covered)),
             pending_count: Some(count(view.pending)),
-            spared_count: Some(count(view.spared)),
+            skipped_count: Some(count(view.skipped)),
             event_id: event_of(&silence.name).to_string(),
             create_time: Some(timestamp(silence.create_ms)),
             update_time: Some(timestamp(silence.update_ms)),

@@ -33,7 +33,7 @@ impl From<v1::Trigger> for TriggerDraft {
 /// Takes what a trigger looks at; none together with a fault.
 pub fn trigger_type(wire: Option<v1::TriggerType>, faults: &mut Vec<Violation>) -> Option<Query> {
     let refused =
-        |kind| format!("this service takes in events; trigger type `{kind}` is not supported");
+        |kind| format!("this service ingests events; trigger type `{kind}` is not supported");
     match wire.and_then(|wire| wire.r#type) {
         Some(Type::Event(event)) => return condition(event, faults),
         Some(Type::MetricThreshold(_)) => faults.push(Violation::new(
@@ -59,7 +59,7 @@ fn condition(event: v1::EventTrigger, faults: &mut Vec<Violation>) -> Option<Que
         return query::query(event.query, QUERY_PATH, faults);
     }
     if event.query.is_some() {
-        let fault = "stands beside `query`; send one of the two";
+        let fault = "conflicts with `query`; send one of the two";
         faults.push(Violation::new(FILTER_PATH, fault));
     }
     let (parsed, _) = query::text(&event.filter, None, FILTER_PATH, faults)?;

@@ -6,10 +6,9 @@ use crate::{
     domain::{Dialect, Role},
     error::Error,
     ops::client::Caller,
+    rpc::access::DIALECT_HEADER as DIALECT,
 };
 
-/// Names the dialect that a request was translated from.
-const DIALECT: &str = "bellwether-dialect";
 /// Says that the key came in the path of a request, where others may have written it down.
 const KEY_IN_PATH: &str = "bellwether-key-in-path";
 

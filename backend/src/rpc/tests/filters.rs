@@ -88,15 +88,6 @@ async fn what_is_wrong_with_a_filter_is_told_with_its_place() {
     put(&world, "db-1", 4, "the disk is full").await;
     let cases = [
         (
-            "host=db-1 severty>=error",
-            "at character 11: no event has a field `severty`: `severity`?",
-        ),
-        (
-            "hots=db-1",
-            "at character 1: no event has a field `hots`: `host`?",
-        ),
-        ("quite=else", "at character 1: no event has a field `quite`"),
-        (
             "host=db-1 (severity>=eror)",
             "at character 12: \"eror\" is not one of debug",
         ),
@@ -127,8 +118,113 @@ async fn what_is_wrong_with_a_filter_is_told_with_its_place() {
         .unwrap_err();
     assert_eq!(
         faults(&status)[0].1,
-        "stands beside `clause`; send one of the two"
+        "conflicts with `clause`; send one of the two"
     );
+}
+
+#[tokio::test]
+async fn a_field_that_no_event_has_is_a_hint_and_one_that_any_has_is_none() {
+    let world = World::start().await;
+    let nothing = answer(&world, "quite=else").await;
+    assert!(
+        nothing.warnings.is_empty(),
+        "there is no event that could have it"
+    );
+    put(&world, "db-1", 4, "the disk is full").await;
+    let cases: [(&str, i32, &[&str]); 9] = [
+        (
+            "host=db-1 severty>=error",
+            0,
+            &["at character 11: no event has a field `severty`: `severity`?"],
+        ),
+        (
+            "hots=db-1",
+            0,
+            &["at character 1: no event has a field `hots`: `host`?"],
+        ),
+        (
+            "quite=else",
+            0,
+            &["at character 1: no event has a field `quite`"],
+        ),
+        (
+            "alertname=x || labels.host=db-1",
+            0,
+            &[
+                "at character 1: no event has a field `alertname`; it is called `name` here",
+                "at character 16: no event has a field `labels.host`; it is called `host` here",
+            ],
+        ),
+        (
+            "status.phase=open",
+            0,
+            &["at character 1: no event has a field `status.phase`; it is called `status` here"],
+        ),
+        ("host=db-1 && env=~\"lab|test\"", 1, &[]),
+        ("host=~\"db\"", 0, &[]),
+        ("!(host=db-2) && env!=test", 1, &[]),
+        ("severity>=error host!~web", 1, &[]),
+    ];
+    for (filter, count, warnings) in cases {
+        let told = answer(&world, filter).await;
+        assert_eq!(told.count, Some(count), "{filter}");
+        assert_eq!(told.warnings, warnings, "{filter}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_known_with_the_event_that_brings_it_and_clauses_are_hinted_at_as_well() {
+    let world = World::start().await;
+    put(&world, "db-1", 4, "the disk is full").await;
+    let by_clause = v1::CountEventsRequest {
+        query: Some(v1::EventQuery {
+            clause: Some(contains("hots", "db")),
+            ..v1::EventQuery::default()
+        }),
+    };
+    let told = world.events(&world.key).count_events(by_clause).await;
+    let told = inner(told.unwrap()).warnings;
+    assert_eq!(told, ["no event has a field `hots`: `host`?"]);
+    let event = Event {
+        name: "new".into(),
+        dimensions: BTreeMap::from([("hots".into(), "db-9".into())]),
+        ..Event::default()
+    };
+    let request = Events {
+        detailed_response: true,
+        events: vec![event],
+    };
+    world
+        .receiver(&world.key)
+        .put_events(request)
+        .await
+        .unwrap();
+    let told = answer(&world, "hots=db-9").await;
+    assert_eq!((told.count, told.warnings), (Some(1), Vec::new()));
+    let search = v1::SearchEventsRequest {
+        query: Some(query("hst=db-1")),
+    };
+    let found = inner(
+        world
+            .events(&world.key)
+            .search_events(search)
+            .await
+            .unwrap(),
+    );
+    assert!(found.results.is_empty() && found.warnings.len() == 1);
+}
+
+async fn answer(world: &World, filter: &str) -> v1::CountEventsResponse {
+    let request = v1::CountEventsRequest {
+        query: Some(query(filter)),
+    };
+    inner(
+        world
+            .events(&world.key)
+            .count_events(request)
+            .await
+            .unwrap(),
+    )
 }
 
 fn filtered(name: &str, filter: &str) -> v1::Trigger {

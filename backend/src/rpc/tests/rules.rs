@@ -119,6 +119,7 @@ async fn a_preview_shows_what_each_destination_would_get_and_stores_nothing() {
     let slack = v1::Slack {
         channel: "#ops".into(),
         token: "xoxb-canary".into(),
+        ..v1::Slack::default()
     };
     let slack = destination_of("chat", v1::destination_type::Type::Slack(slack));
     world.create_destination(slack).await.unwrap();

@@ -124,7 +124,7 @@ async fn types_that_look_at_something_else_are_refused_by_name() {
         draft.r#type = Some(v1::TriggerType { r#type: Some(kind) });
         let status = world.create_trigger(draft).await.unwrap_err();
         let sentence =
-            format!("this service takes in events; trigger type `{word}` is not supported");
+            format!("this service ingests events; trigger type `{word}` is not supported");
         assert!(status.message().contains(&sentence), "{status:?}");
         assert_eq!(fields::<()>(Err(status)), [format!("type.{word}")]);
     }

@@ -16,7 +16,9 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     domain::{Rates, Role},
-    limits::{EVENTS_PER_REQUEST_MAX, INTAKE_UNDER_WAY_MAX, MESSAGE_ENTRIES_MAX},
+    limits::{
+        EVENTS_PER_REQUEST_MAX, INTAKE_UNDER_WAY_MAX, MESSAGE_ENTRIES_MAX, REQUEST_BYTES_MAX,
+    },
     ops::client::{ClientDraft, Clients},
     server::{
         assemble::{Assembled, assemble},

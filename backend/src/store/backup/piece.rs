@@ -2,13 +2,11 @@
 
 use std::{io, path::Path};
 
+use bellwether_proto::plain_file;
 use sha2::{Digest, Sha256};
 
 use super::step::Step;
-use crate::{
-    limits::{BACKUP_MESSAGE_BYTES_MAX, BACKUP_PIECE_BYTES},
-    store::open::read_plain,
-};
+use crate::limits::{BACKUP_MESSAGE_BYTES_MAX, BACKUP_PIECE_BYTES};
 
 /// What every piece begins with: the name, and the layout's version.
 pub(super) const HEAD: [u8; 12] = *b"BWBACKUP\0\0\0\x01";
@@ -59,7 +57,7 @@ impl Content {
     /// # Errors
     /// Those of the file. Steps after the first that is not whole are not told.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
-        let bytes = read_plain(path, BYTES_MAX)?;
+        let bytes = plain_file::read_no_link(path, BYTES_MAX)?;
         let mut content = Self {
             bytes,
             steps: Vec::new(),

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bellwether_proto::plain_file;
+
 use super::{
     BackupError, Manifest, manifest,
     piece::Content,
@@ -13,7 +15,7 @@ use super::{
 };
 use crate::store::{
     Sealer,
-    open::{KEY_FILE_BYTES_MAX, OpenError, read_plain, ring},
+    open::{KEY_FILE_BYTES_MAX, OpenError, ring},
 };
 
 /// Bytes of a manifest: more pieces than a disk holds.
@@ -45,8 +47,8 @@ impl Source {
     /// [`BackupError::Damaged`]; those of the system.
     pub fn open(folder: &Path) -> Result<Self, BackupError> {
         let path = folder.join(manifest::NAME);
-        let read = read_plain(&path, MANIFEST_BYTES_MAX);
-        let text = match read.and_then(|text| String::from_utf8(text).map_err(io::Error::other)) {
+        let read = plain_file::read_no_link(&path, MANIFEST_BYTES_MAX);
+        let text = match read.and_then(plain_file::text) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let is_begun = folder.join(UNFINISHED).exists();
@@ -82,11 +84,15 @@ impl Source {
     /// # Errors
     /// [`OpenError`] when the file cannot be read or holds something else.
     pub fn keys(&self, named: Option<&Path>) -> Result<Option<(Vec<u8>, Sealer)>, OpenError> {
-        let named = named.map(Path::to_owned);
-        let Some(path) = named.or_else(|| self.key_file(KEY_FILES[0])) else {
-            return Ok(None);
+        // A named file may be a link, as platforms make them; one beside the pieces may not.
+        let (path, content) = match (named, self.key_file(KEY_FILES[0])) {
+            (Some(path), _) => (path.to_owned(), plain_file::read(path, KEY_FILE_BYTES_MAX)),
+            (None, Some(path)) => {
+                let content = plain_file::read_no_link(&path, KEY_FILE_BYTES_MAX);
+                (path, content)
+            }
+            (None, None) => return Ok(None),
         };
-        let content = read_plain(&path, KEY_FILE_BYTES_MAX);
         let content = content.map_err(|error| OpenError::io("read", &path, error))?;
         let sealer = ring(&content, &path)?;
         Ok(Some((content, sealer)))

@@ -7,13 +7,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bellwether_proto::plain_file;
+
 use super::{
     BackupError, Manifest, NEWEST,
     manifest::{self, Piece},
     piece::{self, Content},
     step::{BackupEnd, Step},
 };
-use crate::{limits::BACKUP_PIECE_BYTES, store::open::private_file};
+use crate::{
+    limits::BACKUP_PIECE_BYTES,
+    store::open::{KEY_FILE_BYTES_MAX, private_file},
+};
 
 /// Held and locked while a backup is made; gone when it is finished.
 pub(super) const UNFINISHED: &str = "unfinished";
@@ -297,7 +302,7 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, BackupError> {
 }
 
 fn copy_key(from: &Path, to: &Path) -> Result<(), BackupError> {
-    let key = match fs::read(from) {
+    let key = match plain_file::read(from, KEY_FILE_BYTES_MAX) {
         Ok(key) => key,
         // An operator may have taken the first client's key away; the store cannot do without its.
         Err(error) if error.kind() == io::ErrorKind::NotFound && from.ends_with(KEY_FILES[1]) => {

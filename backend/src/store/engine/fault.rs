@@ -12,7 +12,7 @@ pub enum EngineError {
     /// An expectation did not hold; nothing was written. Read again and decide anew. Names the
     /// records of the set that are not as it expected, or whose entries are taken; none where that
     /// is not known, or where what the set rests on was changed.
-    #[error("a record was changed by somebody else")]
+    #[error("a record was changed concurrently")]
     Conflict(Vec<RecordName>),
     /// Nothing was written. The queue is full or the engine is closed.
     #[error("the store cannot write now: {0}")]
@@ -65,7 +65,7 @@ impl From<EngineError> for Error {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::Conflict(_) => {
-                Self::Aborted("it was changed by somebody else meanwhile; try again".into())
+                Self::Aborted("it was changed concurrently; try again".into())
             }
             EngineError::Unavailable(_) => Self::Unavailable(error.to_string()),
             EngineError::Full(_) => Self::Exhausted {

@@ -75,8 +75,8 @@ pub enum SilenceStanding {
     Covered = 1,
     /// Something of it is held by the silence.
     Pending = 2,
-    /// Something of it was spared while the silence held it.
-    Spared = 3,
+    /// Something of it was skipped while the silence held it.
+    Skipped = 3,
     /// Something of it is held while that other occurrence, its cause, is open.
     Inhibited = 4,
 }

@@ -185,7 +185,7 @@ fn bytes(row: &DatabaseRow, column: usize) -> Result<Vec<u8>, EngineError> {
 fn at(row: &DatabaseRow, count: usize) -> Result<usize, EngineError> {
     let number: i64 = get(row, 0)?;
     let at = usize::try_from(number - 1).ok().filter(|at| *at < count);
-    at.ok_or_else(|| EngineError::Corrupt("the database answers what nobody asked".into()))
+    at.ok_or_else(|| EngineError::Corrupt("the database sent an unexpected response".into()))
 }
 
 /// A record in two columns of a row.

@@ -11,10 +11,12 @@ use std::{
     sync::Arc,
 };
 
+use bellwether_proto::plain_file;
+
 use super::{
     OpenError, Whereabouts, folder, format, key_check,
     key_file::{Change, first_key, ring, text},
-    trust::{KEY_FILE_BYTES_MAX, check_key_file, read_plain},
+    trust::{KEY_FILE_BYTES_MAX, check_key_file},
 };
 use crate::{
     config::DatabaseConfig,
@@ -73,7 +75,7 @@ impl DatabaseLocation {
 
     fn key(&self) -> Result<Option<Sealer>, OpenError> {
         check_key_file(&self.key_file)?;
-        match read_plain(&self.key_file, KEY_FILE_BYTES_MAX) {
+        match plain_file::read(&self.key_file, KEY_FILE_BYTES_MAX) {
             Ok(text) => ring(&text, &self.key_file).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(OpenError::io("read", &self.key_file, error)),
@@ -131,9 +133,9 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
 
 async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
     draft::check(store, location).await?;
-    let format = format::in_store(store).await;
-    match format.map_err(|source| location.fault(source))? {
-        Some(format::NEWEST) => {}
+    let fault = |source| location.fault(source);
+    let format = format::in_store(store).await.map_err(fault)?;
+    let format = match format {
         Some(found) if found > format::NEWEST => {
             return Err(location.refuse(format!(
                 "a later version wrote its records (format {found}, this version reads up to {}); \
@@ -141,26 +143,29 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
                 format::NEWEST
             )));
         }
+        Some(found) if found >= format::IN_DATABASE => found,
         _ => return Err(location.refuse(UNFINISHED)),
-    }
+    };
     let checks = key_check::judge(store, store.sealer(), location).await?;
     if checks.is_empty() {
         return Err(location.refuse(UNFINISHED));
     }
-    if !checks.are_settled(store.sealer()) {
-        // What is sealed with a new key, a node without it cannot open.
-        let nodes = store.engine().nodes().await;
-        let nodes = nodes.map_err(|source| location.fault(source))?;
-        if nodes.len() > 1 {
-            let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
-            return Err(location.key_fault(format!(
-                "another key was added to it, with which everything is sealed anew; that has to be done \
-                 by one node alone, and these use the store: {}",
-                names.join(", ")
-            )));
-        }
+    if checks.are_settled(store.sealer()) && format == format::NEWEST {
+        return Ok(());
     }
-    key_check::check(store, store.sealer(), location).await
+    // What is sealed with a new key, a node without it cannot open; nor does an earlier version read
+    // what is proven since.
+    let nodes = store.engine().nodes().await.map_err(fault)?;
+    if nodes.len() > 1 {
+        let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
+        return Err(location.key_fault(format!(
+            "another key was added to it, or an earlier version wrote the store: everything is sealed \
+             again, which has to be done by one node alone, and these use the store: {}",
+            names.join(", ")
+        )));
+    }
+    key_check::check(store, store.sealer(), location).await?;
+    format::settle(store).await.map_err(fault)
 }
 
 /// Makes the tables of a store and the key that seals its secrets; one that was begun is finished.
@@ -188,10 +193,12 @@ pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenEr
     let made = async {
         let fault = |source| location.fault(source);
         draft::check(&store, &location).await?;
+        // Before there is a text of the keys: a store without one says that all of it is proven.
         if format::in_store(&store).await.map_err(fault)?.is_none() {
             format::write(&store).await.map_err(fault)?;
         }
-        key_check::check(&store, store.sealer(), &location).await
+        key_check::check(&store, store.sealer(), &location).await?;
+        format::settle(&store).await.map_err(fault)
     };
     if let Err(error) = made.await {
         store.engine().close().await;
@@ -258,7 +265,7 @@ pub(super) async fn change_keys(
     let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
     if !names.is_empty() {
         return Err(location.refuse(format!(
-            "its secrets can be sealed anew once no node uses it; stop these: {}",
+            "its secrets can be sealed again once no node uses it; stop these: {}",
             names.join(", ")
         )));
     }

@@ -10,13 +10,17 @@ use std::{
     },
 };
 
+use bellwether_proto::plain_file;
 use redb::{StorageBackend, backends::FileBackend};
 
 use super::{
     disk_space::DiskSpace,
     folder::{Folder, LOGS, new_file, private_file},
 };
-use crate::store::engine::{FreeSpace, redb::Medium};
+use crate::{
+    limits::STORE_CHECKSUM_BYTES_MAX,
+    store::engine::{FreeSpace, redb::Medium},
+};
 
 /// The checksums of the store's blocks.
 pub(super) const CHECKSUMS: &str = "store.sums";
@@ -152,7 +156,7 @@ impl Medium for Disk {
     }
 
     fn checksums(&self) -> Option<Vec<u8>> {
-        fs::read(self.checksums_path()).ok()
+        plain_file::read(&self.checksums_path(), STORE_CHECKSUM_BYTES_MAX).ok()
     }
 
     fn keep_checksums(&self, checksums: &[u8]) -> io::Result<()> {
@@ -166,7 +170,8 @@ impl Medium for Disk {
     }
 
     fn journal(&self) -> Option<Vec<u8>> {
-        let mut journal = fs::read(self.journal_path()).ok()?;
+        let journal = plain_file::read(&self.journal_path(), STORE_CHECKSUM_BYTES_MAX);
+        let mut journal = journal.ok()?;
         let run = fs::read(RUN).ok()?;
         journal
             .starts_with(&run)

@@ -4,7 +4,8 @@
 use std::{fs, io, path::Path, sync::Arc};
 
 use super::{
-    OpenError, disk::Disk, folder::Folder, format, key_check, key_file::KeyFile, open_engine,
+    Checks, OpenError, disk::Disk, folder::Folder, format, key_check, key_file::KeyFile,
+    open_engine,
 };
 use crate::store::{Sealer, Store, engine::redb::Settings};
 
@@ -105,10 +106,9 @@ impl Draft {
         &self.store
     }
 
-    /// Whether the keys fit what was filled in.
-    pub(in crate::store) async fn judge(&self) -> Result<(), OpenError> {
-        let judged = key_check::judge(&self.store, &self.sealer, self.folder.as_ref()).await;
-        judged.map(drop)
+    /// What the keys say of what was filled in; an error where they do not fit it.
+    pub(in crate::store) async fn judge(&self) -> Result<Checks, OpenError> {
+        key_check::judge(&self.store, &self.sealer, self.folder.as_ref()).await
     }
 
     /// Gives the store its name. Nobody else may hold it any more.

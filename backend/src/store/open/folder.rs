@@ -7,12 +7,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bellwether_proto::plain_file;
+
 use super::{error::OpenError, trust};
 use crate::store::EngineError;
 
 const STORE: &str = "store.redb";
 const UNFINISHED: &str = "store.redb.new";
 const LOCK: &str = "lock";
+/// The folder that a disk of its own comes with.
+const FOUND: &str = "lost+found";
 /// The two files of the log.
 pub(super) const LOGS: [&str; 2] = ["store.log.0", "store.log.1"];
 /// What every file of redb begins with.
@@ -31,7 +35,7 @@ const OWN: [&str; 12] = [
     "admin.key",
     "ballast",
     "bellwether.toml",
-    "lost+found",
+    FOUND,
 ];
 
 /// A data folder that is ours as long as this lives.
@@ -79,7 +83,7 @@ impl Folder {
             return Err(OpenError::NoStore(path.into()));
         }
         let lock_path = path.join(LOCK);
-        let lock = match File::open(&lock_path) {
+        let lock = match plain_file::open(&lock_path) {
             Ok(lock) => lock,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Self {
@@ -218,13 +222,16 @@ fn inspect(path: &Path) -> Result<(), OpenError> {
         }
         Err(error) => return Err(OpenError::io("read the data folder", path, error)),
     };
+    let plain = OWN.iter().filter(|name| **name != FOUND);
+    for name in plain.chain(&[STORE, "addresses.json"]) {
+        if fs::metadata(path.join(name)).is_ok_and(|found| !found.is_file()) {
+            return Err(not_ours(format!("`{name}` in it is not a plain file")));
+        }
+    }
     let store = path.join(STORE);
     if store.exists() {
         let mut start = [0; MAGIC.len()];
-        if !fs::metadata(&store).is_ok_and(|found| found.is_file()) {
-            return Err(not_ours(format!("`{STORE}` in it is not a plain file")));
-        }
-        let read = File::open(&store).and_then(|mut file| file.read_exact(&mut start));
+        let read = plain_file::open(&store).and_then(|mut file| file.read_exact(&mut start));
         return match read {
             Ok(()) if start == MAGIC => Ok(()),
             Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {

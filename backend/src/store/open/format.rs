@@ -1,6 +1,8 @@
 //! The version of the layout, written into the store when it is made.
 
-use std::{fs, path::Path};
+use std::path::Path;
+
+use bellwether_proto::plain_file;
 
 use super::{error::OpenError, folder::Folder, reorder};
 use crate::store::{
@@ -10,22 +12,29 @@ use crate::store::{
 
 /// Says it beside the store too, so that an older version need not open a newer store to know.
 const FILE: &str = "format";
+const FILE_BYTES_MAX: u64 = 64;
 
 const KEY: &[u8] = b"format";
 /// The layout of this version: 2 has a log in front of the store's file, and runs of index entries
 /// in it; in 3 occurrences that are alike in an order follow by start and id; in 4 clients and
-/// destinations are proven by the keys beside the store. A store of an older layout becomes one of the
-/// newest when it is opened.
-pub(super) const NEWEST: u32 = 4;
+/// destinations are proven by the keys beside the store, in 5 everything that people define. A store of
+/// an older layout becomes one of the newest when it is opened.
+pub(super) const NEWEST: u32 = 5;
+/// The first layout of stores in a database.
+pub(super) const IN_DATABASE: u32 = 4;
 /// The first layout whose entries are in order.
 const ORDERED: u32 = 3;
 
 /// Writes the version into a new store.
 pub(super) async fn write(store: &Store) -> Result<(), EngineError> {
+    put_newest(store, Expect::Absent).await
+}
+
+async fn put_newest(store: &Store, expect: Expect) -> Result<(), EngineError> {
     let put = Action::Put(NEWEST.to_be_bytes().into());
     let change = Change {
         is_logged: false,
-        ..Change::new(Kind::Meta, KEY, Expect::Absent, put)
+        ..Change::new(Kind::Meta, KEY, expect, put)
     };
     store
         .engine()
@@ -34,14 +43,29 @@ pub(super) async fn write(store: &Store) -> Result<(), EngineError> {
     Ok(())
 }
 
+/// Says the newest layout in a store in a database, where it says none or an older one.
+pub(super) async fn settle(store: &Store) -> Result<(), EngineError> {
+    let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await?;
+    match rows.into_iter().flatten().next() {
+        None => put_newest(store, Expect::Absent).await,
+        Some(row) if row.value == NEWEST.to_be_bytes() => Ok(()),
+        Some(row) => put_newest(store, Expect::Version(row.version)).await,
+    }
+}
+
 /// Writes the version beside a new store.
 pub(super) fn write_file(folder: &Folder) -> Result<(), OpenError> {
     folder.write_private(FILE, format!("{NEWEST}\n").as_bytes())
 }
 
+/// What is said beside the store, if anything is.
+fn said(folder: &Path) -> Option<String> {
+    plain_file::read_text(&folder.join(FILE), FILE_BYTES_MAX).ok()
+}
+
 /// Checks the version beside the store without touching anything.
 pub(super) fn check_file(folder: &Path) -> Result<(), OpenError> {
-    let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
+    let text = said(folder).unwrap_or_default();
     match text.trim().parse() {
         Ok(found) if found > NEWEST => Err(newer(folder, found)),
         _ => Ok(()),
@@ -50,13 +74,13 @@ pub(super) fn check_file(folder: &Path) -> Result<(), OpenError> {
 
 /// The older layout that is said beside the store, if it is one.
 pub(super) fn older(folder: &Path) -> Option<u32> {
-    let text = fs::read_to_string(folder.join(FILE)).ok()?;
+    let text = said(folder)?;
     text.trim().parse().ok().filter(|found| *found < NEWEST)
 }
 
 /// Says the version of this program beside a store, where another is said.
 pub(super) fn raise_file(folder: &Folder) -> Result<(), OpenError> {
-    let text = fs::read_to_string(folder.path().join(FILE)).unwrap_or_default();
+    let text = said(folder.path()).unwrap_or_default();
     if text.trim().parse() == Ok(NEWEST) {
         return Ok(());
     }
@@ -74,12 +98,7 @@ pub(super) async fn raise(store: &Store, folder: &Folder) -> Result<(), OpenErro
         let reordered = reorder::reorder(store).await;
         reordered.map_err(|source| folder.fault(source))?;
     }
-    let put = Action::Put(NEWEST.to_be_bytes().into());
-    let change = Change {
-        is_logged: false,
-        ..Change::new(Kind::Meta, KEY, Expect::Version(version), put)
-    };
-    let raised = store.engine().apply(Lane::Admin, vec![change].into()).await;
+    let raised = put_newest(store, Expect::Version(version)).await;
     raised.map_err(|source| folder.fault(source))?;
     tracing::info!(from = found, to = NEWEST, "the store has the newest layout");
     Ok(())

@@ -10,10 +10,12 @@ use std::{
     path::Path,
 };
 
+use bellwether_proto::plain_file;
+
 use super::{
     disk::CHECKSUMS,
     error::OpenError,
-    folder::{Folder, LOGS},
+    folder::{Folder, LOGS, new_file},
 };
 
 /// What a store is made of.
@@ -62,14 +64,14 @@ fn discard(unfinished: &Path) -> io::Result<()> {
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(to)?;
     for name in FILES {
-        match fs::copy(from.join(name), to.join(name)) {
+        let mut file = match plain_file::open(&from.join(name)) {
             // A store that was closed has no log, and one that was killed no checksums.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            copied => {
-                copied?;
-                File::open(to.join(name))?.sync_all()?;
-            }
-        }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            file => file?,
+        };
+        let mut copy = new_file(&to.join(name))?;
+        io::copy(&mut file, &mut copy)?;
+        copy.sync_all()?;
     }
     File::open(to)?.sync_all()
 }

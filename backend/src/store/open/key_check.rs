@@ -4,20 +4,24 @@
 
 use super::{Whereabouts, error::OpenError};
 use crate::{
-    domain::{AuditEntry, Client, Destination, RecordId, Secret},
+    domain::{AuditEntry, RecordId, Secret},
     store::{
         Direction, EngineError, Kind, Lane, Range, Record, Sealer, Store,
         engine::{Action, Change, Expect, Row},
-        record::proven_since,
+        record::{Proven, proven_since, with_record},
         seal::SealContext,
     },
 };
 
 const PREFIX: &[u8] = b"seal/";
-/// What is sealed since records are proven: only who has the key can say that they were not yet.
-const TEXT: &str = "bellwether, proven";
-/// What was sealed before.
-const UNPROVEN: &str = "bellwether";
+/// What is sealed now. Only who has the key can say that less was proven.
+const TEXT: &str = "bellwether, definitions proven";
+/// What is and was sealed, and what of a store is proven that holds it.
+const TEXTS: [(&str, Proven); 3] = [
+    ("bellwether", Proven::Nothing),
+    ("bellwether, proven", Proven::Access),
+    (TEXT, Proven::Definitions),
+];
 const CONTEXT: SealContext<'_> = SealContext {
     record: RecordId::from_bytes([0; 16]),
     field: "check",
@@ -36,12 +40,14 @@ pub(super) async fn check(
     if checks.are_settled(sealer) {
         return Ok(());
     }
-    let Checks { texts, is_proven } = checks;
+    let Checks { texts, proven } = checks;
     let newest = key_of(sealer.newest());
     let adopted = async {
-        if !is_proven {
-            prove::<Client>(store, sealer).await?;
-            prove::<Destination>(store, sealer).await?;
+        for kind in Kind::ALL {
+            // What was to be proven before and is not was written by somebody else.
+            if Proven::first_of(kind).is_some_and(|first| first > proven) {
+                prove(store, kind, sealer).await?;
+            }
         }
         adopt(store, sealer, &newest, &texts).await
     };
@@ -50,17 +56,23 @@ pub(super) async fn check(
 
 /// What a store holds to check its keys with.
 #[derive(Debug)]
-pub(super) struct Checks {
+pub(in crate::store) struct Checks {
     texts: Vec<(Vec<u8>, Row)>,
-    /// Whether clients and destinations were written with a proof.
-    is_proven: bool,
+    /// What of the store was written with a proof.
+    proven: Proven,
 }
 
 impl Checks {
     /// Whether everything is sealed and proven with the newest key alone.
     pub(super) fn are_settled(&self, sealer: &Sealer) -> bool {
         let newest = key_of(sealer.newest());
-        self.is_proven && self.texts.len() == 1 && self.texts.iter().all(|(key, _)| *key == newest)
+        let is_newest = |(key, _): &(Vec<u8>, Row)| *key == newest;
+        self.proves_definitions() && self.texts.len() == 1 && self.texts.iter().all(is_newest)
+    }
+
+    /// Whether everything that people define was written with a proof.
+    pub(in crate::store) fn proves_definitions(&self) -> bool {
+        self.proven == Proven::Definitions
     }
 
     /// Whether the store holds nothing that was sealed with any key.
@@ -81,40 +93,45 @@ pub(super) async fn judge(
         .page(Kind::Meta, range, Direction::Ascending, usize::MAX)
         .await
         .map_err(|source| location.fault(source))?;
-    let mut is_proven = true;
+    // A store that holds none was made by this version. What the newest key says counts: an older
+    // text that somebody puts back beside it changes nothing.
+    let mut proven = Proven::Definitions;
     for (key, row) in &checks {
-        match sealer.open(CONTEXT, &row.value) {
-            Ok(text) if text.reveal() == TEXT => {}
-            Ok(text) if text.reveal() == UNPROVEN => is_proven = false,
-            _ => {
-                let number = number_of(key);
-                return Err(location.key_fault(format!(
-                    "the store is sealed with key {number}, which is not in it or is another one"
-                )));
-            }
-        }
+        let number = number_of(key);
+        let is_of_key = Sealer::number_in(&row.value) == Some(number);
+        let text = sealer.open(CONTEXT, &row.value).ok().filter(|_| is_of_key);
+        let found = text.and_then(|text| {
+            let mut known = TEXTS.into_iter();
+            known.find(|(known, _)| *known == text.reveal())
+        });
+        let Some((_, found)) = found else {
+            return Err(location.key_fault(format!(
+                "the store is sealed with key {number}, which is not in it or is another one"
+            )));
+        };
+        proven = found;
     }
     Ok(Checks {
         texts: checks,
-        is_proven,
+        proven,
     })
 }
 
 /// Proves the records of a kind that an earlier version wrote.
-async fn prove<T: Record>(store: &Store, sealer: &Sealer) -> Result<(), EngineError> {
+async fn prove(store: &Store, kind: Kind, sealer: &Sealer) -> Result<(), EngineError> {
     let mut range = Range::under(&[]);
     loop {
         let engine = store.engine();
         let page = engine
-            .page(T::KIND, range.clone(), Direction::Ascending, STEP)
+            .page(kind, range.clone(), Direction::Ascending, STEP)
             .await?;
         let Some((last, _)) = page.last() else {
             return Ok(());
         };
         range.go_on_after(last);
         let changes = page.iter().filter_map(|(key, row)| {
-            let put = Action::Put(proven_since(T::KIND, &row.value, sealer)?);
-            Some(change(T::KIND, key, Expect::Version(row.version), put))
+            let put = Action::Put(proven_since(kind, &row.value, sealer)?);
+            Some(change(kind, key, Expect::Version(row.version), put))
         });
         let changes: Vec<_> = changes.collect();
         if !changes.is_empty() {
@@ -144,8 +161,11 @@ async fn adopt(
     if forget.is_empty() {
         return Ok(());
     }
-    rewrite::<Client>(store).await?;
-    rewrite::<Destination>(store).await?;
+    for kind in Kind::ALL {
+        if Proven::first_of(kind).is_some() {
+            with_record!(kind, Of => rewrite::<Of>(store).await?, else {});
+        }
+    }
     prove_end_of_audit_log(store).await?;
     store.engine().apply(Lane::Admin, forget.into()).await?;
     Ok(())

@@ -6,11 +6,12 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bellwether_proto::plain_file;
 
 use super::{
     error::OpenError,
     folder::Folder,
-    trust::{KEY_FILE_BYTES_MAX, check_key_file, read_plain},
+    trust::{KEY_FILE_BYTES_MAX, check_key_file},
 };
 use crate::store::seal::{KEY_BYTES, Sealer, random_key};
 
@@ -76,7 +77,7 @@ pub(super) type Change = fn(&str, &Path) -> Result<(u32, String), OpenError>;
 /// The bytes of a key file, if there is one.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
     check_key_file(path)?;
-    match read_plain(path, KEY_FILE_BYTES_MAX) {
+    match plain_file::read(path, KEY_FILE_BYTES_MAX) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(OpenError::io("read", path, error)),

@@ -4,19 +4,20 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File},
+    fs::File,
     io,
     os::unix::fs::FileExt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use bellwether_proto::plain_file;
 use redb::StorageBackend;
 
 use super::{
     disk::CHECKSUMS,
     folder::{Folder, LOGS},
 };
-use crate::store::engine::redb::Medium;
+use crate::{limits::STORE_CHECKSUM_BYTES_MAX, store::engine::redb::Medium};
 
 const BLOCK_BYTES: usize = 4096;
 
@@ -34,12 +35,12 @@ impl Overlay {
 
 impl Medium for Overlay {
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
-        let file = File::open(self.folder.store_path())?;
+        let file = plain_file::open(&self.folder.store_path())?;
         Ok(Box::new(Layered::over(Some(file))?))
     }
 
     fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
-        let file = match File::open(self.folder.path().join(LOGS[number])) {
+        let file = match plain_file::open(&self.folder.path().join(LOGS[number])) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -48,7 +49,11 @@ impl Medium for Overlay {
     }
 
     fn checksums(&self) -> Option<Vec<u8>> {
-        fs::read(self.folder.path().join(CHECKSUMS)).ok()
+        plain_file::read(
+            &self.folder.path().join(CHECKSUMS),
+            STORE_CHECKSUM_BYTES_MAX,
+        )
+        .ok()
     }
 }
 

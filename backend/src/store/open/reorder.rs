@@ -25,7 +25,7 @@ pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
     while step(store, STEP).await? {
         steps += 1;
         if steps.is_multiple_of(STEPS_TOLD) {
-            tracing::info!(done = steps * STEP, "putting occurrences in order anew");
+            tracing::info!(done = steps * STEP, "reordering occurrences");
         }
     }
     let Some(mark) = mark(store).await? else {

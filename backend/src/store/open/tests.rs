@@ -10,16 +10,17 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tempfile::TempDir;
 
-use super::{OpenError, open};
+use super::{OpenError, open, open_to_read};
 use crate::{
     config::Config,
     domain::{
-        DeliverySettings, Destination, DestinationKind, Name, RecordId, Secret,
+        DeliverySettings, Destination, DestinationKind, IntakeMapping, Name, RecordId, Secret,
         destination::{Header, HeaderValue, Webhook, WebhookMethod},
     },
     store::{
         EngineError, Kind, Lane, Record, Store,
         engine::{Action, Change, Expect},
+        samples,
     },
 };
 
@@ -160,11 +161,11 @@ async fn a_store_cut_short_is_called_damaged() {
 async fn a_folder_of_a_newer_version_is_left_as_it_is() {
     let (_parent, config) = folder();
     drop(open(&config).await.unwrap());
-    fs::write(config.data_dir.join("format"), "5\n").unwrap();
+    fs::write(config.data_dir.join("format"), "6\n").unwrap();
     let before = content(&config.data_dir);
     let error = refusal(&config).await;
     assert!(
-        matches!(error, OpenError::Newer { found: 5, .. }),
+        matches!(error, OpenError::Newer { found: 6, .. }),
         "{error}"
     );
     assert_eq!(content(&config.data_dir), before);
@@ -232,6 +233,8 @@ async fn after_a_rotation_the_older_key_can_go() {
     let destination = webhook("token", "whsec_1");
     let store = open(&config).await.unwrap();
     insert(&store, &destination).await;
+    let mapping = samples::mapping("page");
+    insert(&store, &mapping).await;
     drop(store);
     let key_path = config.data_dir.join("secret.key");
     let second = format!("2 {}\n", STANDARD.encode([9; 32]));
@@ -242,6 +245,8 @@ async fn after_a_rotation_the_older_key_can_go() {
     let store = open(&config).await.unwrap();
     let found = store.get::<Destination>(destination.key()).await.unwrap();
     assert_eq!(found.unwrap().value, destination);
+    let found = store.get::<IntakeMapping>(mapping.key()).await.unwrap();
+    assert_eq!(found.unwrap().value, mapping);
 }
 
 #[tokio::test]
@@ -349,23 +354,40 @@ async fn a_planted_link_leads_nothing_out_of_the_folder() {
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "untouched");
 }
 
-#[test]
-fn a_pipe_and_a_file_without_end_are_not_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let pipe = folder.path().join("pipe");
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
-    let refused = super::read_plain(&pipe, 10).unwrap_err();
-    assert_eq!(refused.to_string(), "it is not a plain file");
-    assert!(super::read_plain(Path::new("/dev/zero"), 10).is_err());
-    let long = folder.path().join("long");
-    fs::write(&long, "12345678901").unwrap();
-    let refused = super::read_plain(&long, 10).unwrap_err();
-    assert_eq!(refused.to_string(), "it has more than 10 bytes");
-    assert_eq!(super::read_plain(&long, 11).unwrap().len(), 11);
+#[tokio::test]
+async fn a_folder_in_which_a_file_is_a_pipe_is_refused_and_not_waited_for() {
+    let (_keep, config) = folder();
+    drop(open(&config).await.unwrap());
+    let names = [
+        "lock",
+        "format",
+        "store.redb",
+        "store.log.0",
+        "store.sums",
+        "store.journal",
+        "secret.key",
+        "admin.key",
+        "ballast",
+        "addresses.json",
+        "bellwether.toml",
+    ];
+    for name in names {
+        let path = config.data_dir.join(name);
+        let kept = fs::read(&path).ok();
+        if kept.is_some() {
+            fs::remove_file(&path).unwrap();
+        }
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let refused = refusal(&config).await.to_string();
+        let expected = format!("`{name}` in it is not a plain file");
+        assert!(refused.contains(&expected), "{name}: {refused}");
+        let read = open_to_read(&config.data_dir, 1024 * 1024).await;
+        assert!(read.is_err(), "{name}");
+        fs::remove_file(&path).unwrap();
+        if let Some(kept) = kept {
+            fs::write(&path, kept).unwrap();
+        }
+    }
+    drop(open(&config).await.unwrap());
 }

@@ -1,10 +1,10 @@
 //! Whether a data folder and its files can be relied on: whoever else may write to them decides who
-//! gets in, and what is read from elsewhere is a file with an end.
+//! gets in.
 
 use std::{
-    fs::{File, Metadata, OpenOptions},
-    io::{self, Read},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    fs::{File, Metadata},
+    io,
+    os::unix::fs::MetadataExt,
     path::Path,
 };
 
@@ -23,37 +23,9 @@ const ALL_WRITE: u32 = 0o002;
 /// The group may: platforms make volumes so, and what is in it is then as safe as the group.
 const GROUP_WRITES: u32 = 0o020;
 
-/// Reads a file that may be anything: one that is no plain file, or has more bytes, is refused
-/// without waiting for it.
-///
-/// # Errors
-/// Those of the system, and what it is instead.
-pub(in crate::store) fn read_plain(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    let mut options = OpenOptions::new();
-    // Opening a pipe would wait for who writes to it.
-    options.read(true).custom_flags(flags(OFlags::NONBLOCK));
-    let file = options.open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(io::Error::other("it is not a plain file"));
-    }
-    let mut content = Vec::new();
-    file.take(bytes_max.saturating_add(1))
-        .read_to_end(&mut content)?;
-    if u64::try_from(content.len()).unwrap_or(u64::MAX) > bytes_max {
-        let message = format!("it has more than {bytes_max} bytes");
-        return Err(io::Error::other(message));
-    }
-    Ok(content)
-}
-
 /// The flag by which a name that is a link to elsewhere is not opened.
 pub(super) fn no_link() -> i32 {
-    flags(OFlags::NOFOLLOW)
-}
-
-fn flags(flags: OFlags) -> i32 {
-    i32::try_from(flags.bits()).unwrap_or_default()
+    i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default()
 }
 
 /// Looks whether not everybody may change a data folder, and its owner is who runs this, or root.

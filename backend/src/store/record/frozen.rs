@@ -4,7 +4,7 @@
 
 use std::{fmt::Write, sync::LazyLock};
 
-use super::{Record, kinds::is_proven, proven_since};
+use super::{Proven, Record, proven_since};
 use crate::{
     domain::{DeliveryState, Revised, Revision},
     store::{Index, Sealer, samples},
@@ -65,17 +65,18 @@ impl Differences {
             self.compare(&name, &entry.key);
         }
         let unproven = frozen(&format!("{name} value"));
-        let name = if is_proven(T::KIND) {
-            // What is newer than that layout has no such line.
-            if let Some(unproven) = unproven {
-                let proven = proven_since(T::KIND, &unproven, &SEALER);
-                let read = proven.and_then(|bytes| T::decode(&bytes, &SEALER).ok());
-                assert!(read.as_ref() == Some(value), "{name} of before layout 4");
-            }
-            format!("{name} value since layout 4")
-        } else {
-            format!("{name} value")
+        let since = match Proven::first_of(T::KIND) {
+            Some(Proven::Nothing) | None => "",
+            Some(Proven::Access) => " since layout 4",
+            Some(Proven::Definitions) => " since layout 5",
         };
+        // What is newer than that layout has no line without a proof.
+        if let (false, Some(unproven)) = (since.is_empty(), unproven) {
+            let proven = proven_since(T::KIND, &unproven, &SEALER);
+            let read = proven.and_then(|bytes| T::decode(&bytes, &SEALER).ok());
+            assert!(read.as_ref() == Some(value), "{name} of before{since}");
+        }
+        let name = format!("{name} value{since}");
         let written = value.encode(&SEALER);
         let is_read = frozen(&name)
             .and_then(|frozen| T::decode(&frozen, &SEALER).ok())
@@ -128,6 +129,8 @@ fn occurrences(differences: &mut Differences) {
     differences.record("assigned occurrence", &assigned, false);
     let traced = samples::traced_occurrence();
     differences.record("traced occurrence", &traced, false);
+    let reported = samples::reported_occurrence();
+    differences.record("reported occurrence", &reported, false);
 }
 
 /// Silences of every kind.
@@ -185,6 +188,9 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     differences.record("attempt", &samples::attempt(1, 2), false);
     differences.record("health", &samples::health(), false);
     differences.record("tried health", &samples::tried_health(), false);
+    differences.record("mail destination", &samples::mail_destination(), false);
+    differences.record("refusing health", &samples::refusing_health(), false);
+    differences.record("partial delivery", &samples::partial_delivery(), false);
     occurrences(&mut differences);
     silences(&mut differences);
     shadows(&mut differences);

@@ -93,10 +93,43 @@ fn corrupt(kind: Kind, what: &str) -> EngineError {
     EngineError::Corrupt(format!("a {kind:?} record {what}"))
 }
 
-/// Whether records of a kind are proven by the keys of the service: who changes one without them, or
-/// puts one in another's place, is found out. Those that decide who may, and where to.
-pub(in crate::store) const fn is_proven(kind: Kind) -> bool {
-    matches!(kind, Kind::Client | Kind::Destination)
+/// Which records of a store are proven by the keys of the service, so that a change of one without
+/// them, or one that was put in another's place, is found out. Each level holds those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::store) enum Proven {
+    /// None.
+    Nothing,
+    /// Clients and destinations, which decide who may and where to: since layout 4.
+    Access,
+    /// Everything that people define, and what it was before: since layout 5.
+    Definitions,
+}
+
+impl Proven {
+    /// The first level at which records of a kind are proven; none for those that never are.
+    pub(in crate::store) const fn first_of(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Client | Kind::Destination => Some(Self::Access),
+            Kind::Trigger
+            | Kind::Rule
+            | Kind::Revision
+            | Kind::Silence
+            | Kind::Calendar
+            | Kind::Inhibition
+            | Kind::Mapping
+            | Kind::View => Some(Self::Definitions),
+            Kind::Meta
+            | Kind::Occurrence
+            | Kind::Delivery
+            | Kind::Attempt
+            | Kind::Health
+            | Kind::Receipt
+            | Kind::Counter
+            | Kind::Audit
+            | Kind::Group
+            | Kind::Budget => None,
+        }
+    }
 }
 
 fn proven(message: &impl Message, kind: Kind, sealer: &Sealer) -> Vec<u8> {
@@ -108,11 +141,12 @@ fn with_proof(kind: Kind, message: &[u8], sealer: &Sealer) -> Vec<u8> {
     [&[PROVEN][..], &proof, message].concat()
 }
 
-/// The bytes of a record with the proof that those of its kind have since layout 4. Only where
-/// something else says that what has none was written by the service.
+/// The bytes of a record with the proof that those of its kind have by now; none where it has one, or
+/// its kind never does. Only where something else says that what has none was written by the service.
 pub(in crate::store) fn proven_since(kind: Kind, value: &[u8], sealer: &Sealer) -> Option<Vec<u8>> {
+    Proven::first_of(kind)?;
     match value.split_first() {
-        Some((&VERSION, message)) if is_proven(kind) => Some(with_proof(kind, message, sealer)),
+        Some((&VERSION, message)) => Some(with_proof(kind, message, sealer)),
         _ => None,
     }
 }

@@ -68,10 +68,10 @@ fn hold_change(change: &HoldChange, due_ms: Option<i64>, to: &mut Vec<CommitStep
         }
         Held::ReleasedByHand => to.push(CommitStep::Released(None)),
         Held::HandedOver => {}
-        spared => {
-            debug_assert!(spared.spared_reason().is_some(), "{spared:?}");
+        skipped => {
+            debug_assert!(skipped.skipped_reason().is_some(), "{skipped:?}");
             let first = change.held_by.first();
-            to.extend(first.map(|it| CommitStep::Spared(it.kind.word())));
+            to.extend(first.map(|it| CommitStep::Skipped(it.kind.word())));
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
         backup::{Kept, Source},
         engine::{Action, Change, Expect},
         open::is_of_keys,
-        record::{counters, proven_since, with_record},
+        record::{Proven, counters, proven_since, with_record},
     },
 };
 
@@ -31,6 +31,8 @@ const HELD: &str = "held because the store was restored from a backup made befor
 pub(super) struct Filled {
     pub(super) waiting: u64,
     pub(super) held: u64,
+    /// Definitions without a proof: those of a service that did not prove them yet.
+    pub(super) unproven: u64,
 }
 
 /// Puts the records of a backup into an empty store; `progress` is told the bytes read.
@@ -129,10 +131,13 @@ impl Filling<'_> {
     }
 
     /// Reads a record; of a backup of an earlier version also one that has no proof.
-    fn decode<T: Record>(&self, value: &[u8]) -> Result<T, EngineError> {
-        let is_lacking = !self.is_proven;
-        let proven = is_lacking.then(|| proven_since(T::KIND, value, self.store.sealer()));
+    fn decode<T: Record>(&mut self, value: &[u8]) -> Result<T, EngineError> {
+        // Whether its service proved definitions is told by what it holds of its keys, read later.
+        let is_definition = Proven::first_of(T::KIND) == Some(Proven::Definitions);
+        let may_lack = !self.is_proven || is_definition;
+        let proven = may_lack.then(|| proven_since(T::KIND, value, self.store.sealer()));
         let proven = proven.flatten();
+        self.filled.unproven += u64::from(self.is_proven && proven.is_some());
         self.store.decode(proven.as_deref().unwrap_or(value))
     }
 
@@ -158,10 +163,8 @@ impl Filling<'_> {
         value: &[u8],
     ) -> Result<(), EngineError> {
         let mut delivery = self.decode::<Delivery>(value)?;
-        let attempts = kept
-            .attempts
-            .iter()
-            .map(|value| self.decode::<Attempt>(value));
+        let attempts = kept.attempts.iter();
+        let attempts = attempts.map(|value| self.decode::<Attempt>(value));
         let mut attempts = attempts.collect::<Result<Vec<_>, _>>()?;
         let due_ms = delivery.state.due_ms().filter(|_| !delivery.test);
         let is_held = due_ms

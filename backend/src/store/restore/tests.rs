@@ -242,6 +242,7 @@ async fn another_store_does_not_go_on_with_a_backup() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table of damages")]
 async fn a_backup_that_is_not_whole_leaves_no_store() {
     let change = |name: &'static str, change: fn(&mut Vec<u8>)| {
         move |folder: &Path| {
@@ -254,7 +255,43 @@ async fn a_backup_that_is_not_whole_leaves_no_store() {
     let remove =
         |name: &'static str| move |folder: &Path| fs::remove_file(folder.join(name)).unwrap();
     let foreign = format!("1 {}\n", STANDARD.encode([8; 32]));
-    let cases: [(Damage, &str); 8] = [
+    // The same bytes, lying elsewhere: whoever made the link may change them at any time.
+    let link = |name: &'static str| {
+        move |folder: &Path| {
+            let elsewhere = folder.with_file_name(format!("elsewhere-{name}"));
+            fs::rename(folder.join(name), &elsewhere).unwrap();
+            std::os::unix::fs::symlink(elsewhere, folder.join(name)).unwrap();
+        }
+    };
+    let pipe = |name: &'static str| {
+        move |folder: &Path| {
+            fs::remove_file(folder.join(name)).unwrap();
+            let mut make = std::process::Command::new("mkfifo");
+            assert!(make.arg(folder.join(name)).status().unwrap().success());
+        }
+    };
+    let named = |other: &'static str| {
+        move |folder: &Path| {
+            let path = folder.join("manifest.json");
+            let text = fs::read_to_string(&path).unwrap();
+            let mut manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+            manifest["backup"]["pieces"][0]["name"] = other.into();
+            let sum = crc32c::crc32c(manifest["backup"].to_string().as_bytes());
+            manifest["crc32c"] = sum.into();
+            fs::write(path, manifest.to_string()).unwrap();
+        }
+    };
+    let elsewhere = "it is a link to elsewhere";
+    let cases: [(Damage, &str); 17] = [
+        (Box::new(link("piece-000001")), elsewhere),
+        (Box::new(link("manifest.json")), elsewhere),
+        (Box::new(link("secret.key")), elsewhere),
+        (Box::new(link("admin.key")), elsewhere),
+        (Box::new(pipe("piece-000001")), "not a plain file"),
+        (Box::new(pipe("manifest.json")), "not a plain file"),
+        (Box::new(pipe("secret.key")), "not a plain file"),
+        (Box::new(named("../piece-000001")), "cannot be read"),
+        (Box::new(named("/etc/piece-000001")), "cannot be read"),
         (
             Box::new(change("piece-000001", |bytes| bytes[300] ^= 1)),
             "is not as it was written",

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// An occurrence of which something waits under a silence, and something else was spared.
+/// An occurrence of which something waits under a silence, and something else was skipped.
 pub(crate) fn held_occurrence() -> Occurrence {
     let held_by = vec![HeldBy {
         kind: HoldKind::Silence,

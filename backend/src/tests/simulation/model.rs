@@ -160,7 +160,9 @@ impl Model {
         let last = line.last_mut().expect("it has an occurrence");
         let before = (last.status, last.acknowledged);
         let changed = alter(last, None, status, acknowledged);
-        if (last.status, last.acknowledged) != before {
+        // An acknowledgement after the closing notifies nobody.
+        let is_over = before.0 == Status::Closed && last.status == Status::Closed;
+        if (last.status, last.acknowledged) != before && !is_over {
             self.tell(host, &changed, now_ms);
         }
     }

@@ -579,6 +579,7 @@ pub(super) fn event_of(host: usize) -> IncomingEvent {
         acknowledged: None,
         timestamp_ms: START_MS,
         expire_ms: None,
+        report: crate::domain::Report::default(),
     }
 }
 

@@ -1,24 +1,35 @@
 //! Reads logs in OpenTelemetry's form of JSON: ids in hexadecimal, long integers as text.
 
-use super::wire::{
-    AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList, LogRecord, LogsRequest,
-    Resource, ResourceLogs, ScopeLogs, any_value::Kind,
-};
+use std::cell::RefCell;
+
 use crate::dialect::{
     Fault,
     json::{Object, Value},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bellwether_proto::otlp::wire::{
+    AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList, LogRecord, LogsRequest,
+    Resource, ResourceLogs, ScopeLogs, any_value::Kind,
+};
 
-/// Reads a request. Members that are not known are passed over, as OpenTelemetry asks.
-pub(super) fn read(body: &Value<'_>) -> Result<LogsRequest, Fault> {
+/// Reads a request, with what is wrong with those of its records that are left out. Members that are not
+/// known are passed over, as OpenTelemetry asks.
+pub(super) fn read(body: &Value<'_>) -> Result<(LogsRequest, Vec<String>), Fault> {
     let request = Object::of(body, "")?;
     if request.get("resourceLogs").is_none() && !request.members.is_empty() {
         return Err(Fault::invalid("`resourceLogs` is required"));
     }
-    Ok(LogsRequest {
-        resource_logs: each(&request, "resourceLogs", resource_logs)?,
-    })
+    let wrong = RefCell::default();
+    let read = LogsRequest {
+        resource_logs: each(&request, "resourceLogs", |it| resource_logs(it, &wrong))?,
+    };
+    let wrong: Vec<String> = wrong.into_inner();
+    let mut scopes = read.resource_logs.iter().flat_map(|it| &it.scope_logs);
+    let is_empty = scopes.all(|it| it.log_records.is_empty());
+    match wrong.first() {
+        Some(first) if is_empty => Err(Fault::invalid(first.clone())),
+        _ => Ok((read, wrong)),
+    }
 }
 
 /// Reads every element of a list of objects.
@@ -35,22 +46,29 @@ fn each<T>(
     elements.collect()
 }
 
-fn resource_logs(object: &Object<'_>) -> Result<ResourceLogs, Fault> {
+fn resource_logs(object: &Object<'_>, wrong: &RefCell<Vec<String>>) -> Result<ResourceLogs, Fault> {
     let attributes = object.object("resource")?;
     let attributes = attributes.map(|it| each(&it, "attributes", pair));
     Ok(ResourceLogs {
         resource: attributes
             .transpose()?
             .map(|attributes| Resource { attributes }),
-        scope_logs: each(object, "scopeLogs", scope_logs)?,
+        scope_logs: each(object, "scopeLogs", |it| scope_logs(it, wrong))?,
     })
 }
 
-fn scope_logs(object: &Object<'_>) -> Result<ScopeLogs, Fault> {
+fn scope_logs(object: &Object<'_>, wrong: &RefCell<Vec<String>>) -> Result<ScopeLogs, Fault> {
     let name = object.object("scope")?.map(|it| text(&it, "name"));
+    let list = object.list("logRecords")?.unwrap_or_default();
+    let records = list.iter().enumerate().filter_map(|(at, element)| {
+        let path = format!("{}[{at}]", object.path("logRecords"));
+        let read = Object::of(element, path).and_then(|it| record(&it));
+        read.map_err(|fault| wrong.borrow_mut().push(fault.message))
+            .ok()
+    });
     Ok(ScopeLogs {
+        log_records: records.collect(),
         scope: name.transpose()?.map(|name| InstrumentationScope { name }),
-        log_records: each(object, "logRecords", record)?,
     })
 }
 

@@ -40,7 +40,11 @@ fn the_same_alert_is_the_same_event_by_both_ways() {
     assert_eq!(by_webhook.summary, "disk is full");
     assert_eq!(by_webhook.body, "97 %");
     assert_eq!(by_webhook.timestamp, 0, "the moment of receipt");
+    assert_eq!(by_webhook.start_time, by_prometheus.start_time);
+    assert_eq!(by_webhook.start_time, Some(1_768_896_000_000));
+    assert_eq!(by_webhook.reporter, "http://p/graph");
     let expected = json!({
+        "alertname": "DiskFull",
         "annotations": {"runbook_url": "http://r"},
         "fingerprint": "f",
         "generatorURL": "http://p/graph",
@@ -65,6 +69,11 @@ fn labels_that_are_something_else_are_no_dimensions() {
         (json!({"alertname": "A", "host": "a"}), "A", vec!["host=a"]),
         (
             json!({"alertname": "A", "host": "a", "prometheus_replica": "r1"}),
+            "A",
+            vec!["host=a"],
+        ),
+        (
+            json!({"alertname": "A", "host": "a", "replica": "r1", "rule_replica": "r2"}),
             "A",
             vec!["host=a"],
         ),
@@ -115,7 +124,16 @@ fn the_label_severity_says_how_bad_it_is() {
         ("info", 2),
         ("debug", 1),
         ("none", 1),
-        ("page", 3),
+        ("page", 5),
+        ("P1", 5),
+        ("p4", 2),
+        ("Fatal", 5),
+        ("emergency", 5),
+        ("informational", 2),
+        ("notice", 2),
+        ("warn", 3),
+        ("ok", 1),
+        ("colour", 3),
         ("", 3),
     ];
     for (label, number) in table {
@@ -284,8 +302,8 @@ fn what_is_wrong_is_named() {
         ),
         (
             ALERTS,
-            json!([{"labels": {"a": "b"}}, {"labels": {"a": "b"}, "endsAt": "soon"}]),
-            "`[1].endsAt` has to be a time",
+            json!([{"labels": {"a": "b"}, "endsAt": "soon"}]),
+            "`[0].endsAt` has to be a time",
         ),
         (
             ALERTS,
@@ -305,6 +323,117 @@ fn what_is_wrong_is_named() {
     for body in ["", "{", "\u{0}"] {
         assert_eq!(Ask::body(body).read(WEBHOOK).unwrap_err().status, 400);
     }
+}
+
+#[test]
+fn an_alert_that_is_wrong_leaves_the_others() {
+    let good = |host: &str| json!({"labels": {"alertname": "A", "host": host}});
+    for wrong in [
+        json!({"labels": {"a": 1}}),
+        json!({"labels": {}}),
+        json!({"labels": {"a": "b"}, "annotations": {"summary": 7}}),
+        json!({"labels": {"a": "b"}, "annotations": []}),
+        json!({"labels": {"a": "b"}, "startsAt": "soon"}),
+        json!({"labels": {"a": "b"}, "endsAt": 7}),
+        json!({"labels": {"a": "b"}, "status": "broken"}),
+        json!(null),
+        json!("a"),
+    ] {
+        let alerts = json!([good("a"), wrong, good("b")]);
+        for (path, body) in [
+            (ALERTS, alerts.clone()),
+            (WEBHOOK, json!({"alerts": alerts, "receiver": "r"})),
+        ] {
+            let reading = Ask::body(body.to_string()).read(path).unwrap();
+            assert_eq!(reading.events.len(), 2, "{body}");
+            let fault = Fault::refused(&reading.refused, &Outcome::default()).unwrap();
+            assert_eq!(fault.status, 400);
+            assert!(fault.message.contains("[1]"), "{}", fault.message);
+        }
+    }
+}
+
+#[test]
+fn an_alert_that_is_no_json_leaves_the_others() {
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    for broken in ["1e400", r#""\ud800""#, &deep] {
+        let alerts = format!(
+            r#"[{{"labels": {{"alertname": "A", "host": "a"}}}},
+                {{"labels": {{"alertname": "A", "host": "b"}}, "values": {broken}}}]"#
+        );
+        let message = format!(r#"{{"alerts": {alerts}, "receiver": "r"}}"#);
+        for (path, body) in [(ALERTS, &alerts), (WEBHOOK, &message)] {
+            let reading = Ask::body(body).read(path).unwrap();
+            assert_eq!(reading.events.len(), 1, "{body}");
+            let fault = Fault::refused(&reading.refused, &Outcome::default()).unwrap();
+            assert!(
+                fault.message.contains("[1]` is not JSON"),
+                "{}",
+                fault.message
+            );
+        }
+    }
+}
+
+#[test]
+fn a_storm_of_alerts_is_taken_in_and_what_is_beyond_is_an_event() {
+    let alerts = |count: usize| -> Value {
+        let alert = |at| json!({"labels": {"alertname": "A", "host": format!("h{at}")}});
+        (0..count).map(alert).collect()
+    };
+    let storm = json!({"alerts": alerts(1_000), "receiver": "r", "truncatedAlerts": 1});
+    let events = Ask::body(storm.to_string()).read(WEBHOOK).unwrap().events;
+    assert_eq!(events.len(), 1_001);
+    let most = bulk::EVENTS_MAX;
+    let storm = json!({"alerts": alerts(most + 5), "receiver": "r", "truncatedAlerts": 2});
+    let reading = Ask::body(storm.to_string()).read(WEBHOOK).unwrap();
+    assert_eq!(reading.events.len(), most + 1);
+    assert_eq!(Fault::refused(&reading.refused, &Outcome::default()), None);
+    let note = reading.events.last().unwrap();
+    assert_eq!(note.name, "alertmanager-truncated");
+    assert!(note.summary.starts_with("7 alerts"), "{}", note.summary);
+    let reading = Ask::body(alerts(most + 5).to_string())
+        .read(ALERTS)
+        .unwrap();
+    assert_eq!(reading.events.len(), most);
+    let fault = Fault::refused(&reading.refused, &Outcome::default()).unwrap();
+    assert_eq!(fault.status, 413);
+}
+
+#[test]
+fn an_end_of_prometheus_is_of_the_time_that_it_states() {
+    let hour = 3_600_000;
+    let start = "2026-01-20T08:00:00Z";
+    let table = [
+        (json!({"endsAt": "2026-01-31T07:00:00Z"}), NOW_MS - hour),
+        // An event may be a day old at most.
+        (
+            json!({"endsAt": "2026-01-21T07:00:00Z"}),
+            NOW_MS - 23 * hour,
+        ),
+        (
+            json!({"endsAt": "2026-01-31T08:04:00Z", "status": "resolved"}),
+            NOW_MS,
+        ),
+        (json!({"endsAt": "2026-01-31T08:04:00Z"}), 0),
+        (
+            json!({"endsAt": "2026-01-31T07:00:00Z", "startsAt": null}),
+            0,
+        ),
+        (json!({"status": "resolved"}), 0),
+    ];
+    for (change, timestamp) in table {
+        assert_eq!(one(&change).timestamp, timestamp, "{change}");
+        let message = json!({"alerts": [alert(&change)]});
+        let by_webhook = Ask::body(message.to_string()).event(WEBHOOK);
+        assert_eq!(by_webhook.timestamp, 0, "{change}");
+    }
+    let replica = |name: &str| {
+        let labels = json!({"alertname": "A", "host": "a", "replica": name});
+        one(&json!({"labels": labels, "startsAt": start})).reporter
+    };
+    assert_ne!(replica("a"), replica("b"));
+    assert_eq!(replica("a"), "a http://p/graph");
 }
 
 #[test]
@@ -376,7 +505,7 @@ fn the_reference_has_the_severities_of_labels() {
     assert_eq!(rows.len(), 5);
     for row in rows {
         for label in row[0].split(", ") {
-            let severity = Severity::of_label(label.trim_matches('`')).unwrap();
+            let severity = Severity::of_any_word(label.trim_matches('`')).unwrap();
             assert_eq!(severity.word(), row[1], "{label}");
         }
     }

@@ -189,10 +189,30 @@ fn data_is_kept_whole_whatever_it_is() {
             .event(PATH)
     };
     assert_eq!(metadata(&bytes(b"hello", "text/plain"))["data"], "hello");
+    let untyped = |body: &str| {
+        let ask = Ask::body(body).header("ce-specversion", "1.0");
+        let ask = ask.header("ce-id", "1").header("ce-source", "s");
+        metadata(&ask.header("ce-type", "t").event(PATH))["data"].clone()
+    };
+    assert_eq!(untyped("hello"), "hello");
+    assert_eq!(untyped("{\"a\": 1}"), json!({"a": 1.0}));
     assert_eq!(
         metadata(&bytes(b"\xff", "image/png"))["data_base64"],
         "/w=="
     );
+}
+
+#[test]
+fn an_event_is_read_without_its_content_type() {
+    let one = document(&json!({})).to_string();
+    let many = json!([document(&json!({})), document(&json!({"id": "2"}))]).to_string();
+    for (body, count) in [(&one, 1), (&many, 2)] {
+        for kind in ["", "application/json", "text/plain; charset=utf-8"] {
+            let ask = Ask::body(body).header("content-type", kind);
+            assert_eq!(ask.read(PATH).unwrap().events.len(), count, "{kind}");
+        }
+        assert_eq!(Ask::body(body).read(PATH).unwrap().events.len(), count);
+    }
 }
 
 #[test]
@@ -258,9 +278,9 @@ fn what_is_wrong_is_named() {
         assert_eq!(fault.status, status, "{expected}");
     }
     let second = json!([document(&json!({})), {"specversion": "1.0"}]).to_string();
-    let fault = Ask::body(second)
-        .header("content-type", BATCH)
-        .read(PATH)
-        .unwrap_err();
+    let reading = Ask::body(second).header("content-type", BATCH).read(PATH);
+    let reading = reading.unwrap();
+    assert_eq!(reading.events.len(), 1);
+    let fault = Fault::refused(&reading.refused, &Outcome::default()).unwrap();
     assert_eq!(fault.message, "`[1].id` is required");
 }

@@ -72,9 +72,9 @@ fn a_severity_number_is_a_severity_and_those_below_the_floor_stay_out() {
     ];
     for (number, severity) in table {
         let mut ask = request(&json!([{"severityNumber": number}]));
-        ask.settings.log_floor = Severity::Debug;
+        ask.settings.logs.floor = Severity::Debug.into();
         assert_eq!(ask.event(PATH).severity, severity, "{number}");
-        ask.settings.log_floor = Severity::Error;
+        ask.settings.logs.floor = Severity::Error.into();
         let taken = ask.read(PATH).unwrap().events.len();
         assert_eq!(taken, usize::from(severity >= 4), "{number}");
     }
@@ -85,7 +85,7 @@ fn a_severity_number_is_a_severity_and_those_below_the_floor_stay_out() {
         (json!({"severityNumber": 99}), 2),
     ] {
         let mut ask = request(&json!([record]));
-        ask.settings.log_floor = Severity::Debug;
+        ask.settings.logs.floor = Severity::Debug.into();
         assert_eq!(ask.event(PATH).severity, severity, "{record}");
     }
 }
@@ -149,11 +149,45 @@ fn what_is_left_out_is_told_in_partial_success() {
         .unwrap();
     assert_eq!(body_json(&answer(whole, &Outcome::default())), json!({}));
 
-    let many: Vec<_> = (0..1_003).map(|_| json!({"severityNumber": 17})).collect();
-    let reading = request(&many.into()).read(PATH).unwrap();
-    assert_eq!(reading.events.len(), 1_000);
+    let many = (0..bulk::EVENTS_MAX + 3).map(|_| json!({"severityNumber": 17}));
+    let reading = request(&many.collect()).read(PATH).unwrap();
+    assert_eq!(reading.events.len(), bulk::EVENTS_MAX);
     let told = body_json(&answer(reading, &Outcome::default()));
     assert_eq!(told["partialSuccess"]["rejectedLogRecords"], "3");
+}
+
+#[test]
+fn a_record_that_is_wrong_leaves_the_others() {
+    for wrong in [
+        json!({"severityNumber": 17, "traceId": "xyz"}),
+        json!({"severityNumber": "high"}),
+        json!(7),
+    ] {
+        let records = json!([{"severityNumber": 17}, wrong, {"severityNumber": 17}]);
+        let reading = request(&records).read(PATH).unwrap();
+        assert_eq!(reading.events.len(), 2, "{wrong}");
+        let told = body_json(&answer(reading, &Outcome::default()));
+        assert_eq!(told["partialSuccess"]["rejectedLogRecords"], "1", "{wrong}");
+        let why = told["partialSuccess"]["errorMessage"].to_string();
+        assert!(why.contains("logRecords[1]"), "{why}");
+    }
+    let records = json!([{"severityNumber": 17}, "BROKEN"]);
+    let mut ask = request(&records);
+    let body = String::from_utf8(ask.body).unwrap();
+    ask.body = body
+        .replace("\"BROKEN\"", "{\"severityNumber\": 1e400}")
+        .into();
+    assert_eq!(ask.read(PATH).unwrap().events.len(), 1);
+}
+
+#[test]
+fn a_request_that_would_take_too_much_memory_is_refused() {
+    let bomb = [0x0a, 0].repeat(1_000_001);
+    let ask = Ask::body(bomb).header("content-type", "application/x-protobuf");
+    assert_eq!(ask.read(PATH).unwrap_err().status, 413);
+    let bomb = format!("[{}1]", "1,".repeat(1_000_001));
+    let ask = Ask::body(bomb).header("content-type", "application/json");
+    assert_eq!(ask.read(PATH).unwrap_err().status, 413);
 }
 
 #[test]

@@ -199,7 +199,7 @@ impl Slot<'_, '_> {
             (Expected::List | Expected::Message(_, Shape::ListValue), _) => "a list",
             (Expected::Message(_, Shape::Timestamp), _) => "a time such as `2026-01-31T12:00:00Z`",
             (Expected::Message(_, Shape::Duration), _) => "a duration such as `1.5s`",
-            (Expected::Message(_, Shape::FieldMask), _) => "field paths parted by commas",
+            (Expected::Message(_, Shape::FieldMask), _) => "field paths separated by commas",
             (Expected::Message(_, Shape::Wrapper), _) => "a single value",
             (Expected::Map | Expected::Message(..), _) => "an object",
             (_, Kind::Bool) => "true or false",

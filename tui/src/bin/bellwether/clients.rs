@@ -20,7 +20,7 @@ use crate::{
     cli::{ClientChange, ClientCommand, NewClient, Role},
     config::Settings,
     failure::Failure,
-    key, ready, tls,
+    key, output, ready, tls,
 };
 
 /// How long connecting may take, and how long a call may take.
@@ -39,7 +39,7 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let mut service = connect(&address, settings).await?;
-    let told = match command {
+    let text = match command {
         ClientCommand::Create(new) => {
             let request = CreateClientRequest::from(new);
             let answer = service.create_client(request).await.map_err(refused)?;
@@ -49,13 +49,13 @@ pub(crate) async fn run(
             let request = UpdateClientRequest::from(change);
             let answer = service.update_client(request).await.map_err(refused)?;
             let client = answer.into_inner().client.unwrap_or_default();
-            writeln!(out, "{}", line(&client))
+            writeln!(out, "{}", output::escaped(&line(&client)))
         }
         ClientCommand::List => {
             let clients = list(&mut service).await?;
             clients
                 .iter()
-                .try_for_each(|client| writeln!(out, "{}", line(client)))
+                .try_for_each(|client| writeln!(out, "{}", output::escaped(&line(client))))
         }
         ClientCommand::Rotate { name, overlap } => {
             let request = RotateClientKeyRequest {
@@ -71,7 +71,7 @@ pub(crate) async fn run(
             Ok(())
         }
     };
-    told.map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+    text.map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
 }
 
 impl From<NewClient> for CreateClientRequest {

@@ -17,12 +17,11 @@ mod views;
 use std::{
     collections::BTreeMap,
     fmt,
-    fs::File,
-    io::Read as _,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
 
+use bellwether_proto::plain_file;
 use bellwether_tui::{Background, Depth, Keymap, Theme, View};
 use directories::ProjectDirs;
 use toml::Value;
@@ -31,6 +30,9 @@ use tracing_subscriber::filter::Targets;
 pub(crate) use self::contexts::Context;
 use self::entry::Setting;
 use crate::{cli::Flags, mode::Mode};
+
+/// Bytes of a file of settings.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A configuration file with every setting, its default and its meaning.
 pub(crate) const DEFAULT_FILE: &str = include_str!("../../../bellwether.default.toml");
@@ -186,21 +188,21 @@ impl TlsSettings {
                 "tls_client_ca: missing, and tls_client_crl is given".into(),
             ));
         }
-        let told = match (&self.client_cert, &self.client_key) {
+        let message = match (&self.client_cert, &self.client_key) {
             (Some(_), None) => Some("tls_client_key: missing, and tls_client_cert is given"),
             (None, Some(_)) => Some("tls_client_cert: missing, and tls_client_key is given"),
             _ => None,
         };
-        if let Some(told) = told {
-            return Err(ConfigError(told.into()));
+        if let Some(message) = message {
+            return Err(ConfigError(message.into()));
         }
-        let told = match (&self.cert, &self.key, &self.client_ca) {
+        let message = match (&self.cert, &self.key, &self.client_ca) {
             (Some(_), None, _) => "tls_key: missing, and tls_cert is given",
             (None, Some(_), _) => "tls_cert: missing, and tls_key is given",
             (None, None, Some(_)) => "tls_cert: missing, and tls_client_ca is given",
             _ => return Ok(()),
         };
-        Err(ConfigError(told.into()))
+        Err(ConfigError(message.into()))
     }
 }
 
@@ -284,17 +286,18 @@ impl Settings {
 
     /// Takes over what programs in a terminal are told by convention.
     fn take_conventions(&mut self, variables: &Variables) {
-        let told = |name| variables.get(name).filter(|text| !text.is_empty());
-        if told("NO_COLOR").is_some() {
+        let message = |name| variables.get(name).filter(|text| !text.is_empty());
+        if message("NO_COLOR").is_some() {
             self.theme = Theme::Mono;
         }
         // Such a terminal cannot move its cursor.
-        self.plain = told("TERM").is_some_and(|term| term == "dumb");
-        let (colorterm, term) = (told("COLORTERM"), told("TERM"));
+        self.plain = message("TERM").is_some_and(|term| term == "dumb");
+        let (colorterm, term) = (message("COLORTERM"), message("TERM"));
         self.depth =
             Depth::from_environment(colorterm.map(String::as_str), term.map(String::as_str));
-        self.background = told("COLORFGBG").and_then(|told| Background::from_environment(told));
-        if let Some(editor) = told("VISUAL").or_else(|| told("EDITOR")) {
+        self.background =
+            message("COLORFGBG").and_then(|message| Background::from_environment(message));
+        if let Some(editor) = message("VISUAL").or_else(|| message("EDITOR")) {
             self.editor.clone_from(editor);
         }
     }
@@ -302,15 +305,15 @@ impl Settings {
     fn read_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         let shown = path.display();
         let unread = |error| ConfigError(format!("--config: cannot read {shown}: {error}"));
-        let mut file = File::open(path).map_err(unread)?;
+        let file = plain_file::open(path).map_err(unread)?;
         let mode = Mode::of(&file).map_err(unread)?;
         if mode.lets_all_write() {
             return Err(ConfigError(format!(
                 "--config: everybody may write to {shown} (mode {mode}); `chmod 600` it"
             )));
         }
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(unread)?;
+        let text = plain_file::whole(&file, FILE_BYTES_MAX);
+        let text = text.and_then(plain_file::text).map_err(unread)?;
         let values = file::values(&text, path)?;
         self.contexts = contexts::read(values.contexts, path)?;
         self.views = views::read(values.views, path)?;

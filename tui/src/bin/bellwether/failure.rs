@@ -2,6 +2,8 @@
 
 use std::{fmt, process::ExitCode};
 
+use bellwether_proto::text;
+
 use crate::config::ConfigError;
 
 /// Why the command ends without success.
@@ -63,9 +65,10 @@ impl Failure {
     }
 }
 
+/// What a service said may hold anything: a terminal gets nothing that it obeys.
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.sentence)
+        formatter.write_str(&text::visible(&self.sentence, true))
     }
 }
 
@@ -84,11 +87,27 @@ pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
     let mut sentence = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        let told = cause.to_string();
-        if !sentence.contains(&told) {
-            sentence = format!("{sentence}: {told}");
+        let message = cause.to_string();
+        if !sentence.contains(&message) {
+            sentence = format!("{sentence}: {message}");
         }
         source = cause.source();
     }
     sentence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_that_a_service_says() {
+        let said = "no rule `\u{1b}]52;c;eA==\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{3164}`\nand more";
+        let shown = Failure::new(said).to_string();
+        let obeyed = shown.chars().find(|c| c.is_control() && *c != '\n');
+        assert_eq!(obeyed, None, "{shown:?}");
+        assert!(!shown.contains(['\u{202e}', '\u{3164}']), "{shown:?}");
+        assert!(shown.starts_with("no rule `\\u{1b}]52;c;eA=="), "{shown}");
+        assert!(shown.ends_with("\nand more"), "{shown}");
+    }
 }

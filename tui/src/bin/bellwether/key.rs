@@ -4,12 +4,17 @@
 
 use std::path::PathBuf;
 
+use bellwether_proto::plain_file;
+
 use crate::{
     config::{KeySource, Settings},
     failure::Failure,
     mode::Mode,
     sign_ins,
 };
+
+/// Bytes of a file with a key.
+const KEY_FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// The file in the data folder that a service writes its first key to.
 pub(crate) const ADMIN_KEY_FILE: &str = "admin.key";
@@ -45,7 +50,12 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<String, Failure> {
         KeySource::DataDir => settings.data_dir.join(ADMIN_KEY_FILE),
     };
     let shown = path.display();
-    let text = std::fs::read_to_string(&path).map_err(|error| {
+    let read = match settings.key {
+        // What is named may be a pipe of the caller's shell.
+        KeySource::File(_) => std::fs::read_to_string(&path),
+        _ => plain_file::read_text(&path, KEY_FILE_BYTES_MAX),
+    };
+    let text = read.map_err(|error| {
         Failure::new(format!(
             "no API key: cannot read {shown} ({error}); name a file with --key-file, set \
              BELLWETHER_KEY, or sign in with `bellwether login`"

@@ -1,5 +1,7 @@
 //! Where log lines go, and how they are written.
 
+#[cfg(feature = "embedded")]
+use bellwether_proto::plain_file;
 use tracing::Subscriber;
 use tracing_subscriber::{
     Layer, Registry, fmt::MakeWriter, layer::SubscriberExt, registry::LookupSpan,
@@ -20,10 +22,7 @@ pub(crate) fn to_standard_error(settings: &Settings) {
 /// When the file cannot be opened.
 #[cfg(feature = "embedded")]
 pub(crate) fn to_file(settings: &Settings, path: &std::path::Path) -> Result<(), Failure> {
-    let file = std::fs::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)
+    let file = plain_file::append(path)
         .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))?;
     install(settings, std::sync::Mutex::new(file));
     Ok(())
@@ -40,8 +39,8 @@ where
     let subscriber = Registry::default().with(lines.with_filter(settings.log_filter.clone()));
     // The command sets it once; a second one would be refused and change nothing.
     drop(tracing::subscriber::set_global_default(subscriber));
-    for told in &settings.loose {
-        tracing::warn!("{told}");
+    for message in &settings.loose {
+        tracing::warn!("{message}");
     }
 }
 

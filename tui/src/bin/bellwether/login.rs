@@ -5,9 +5,12 @@ mod device;
 
 use std::io::Write;
 
-use bellwether_proto::v1::{
-    GetCallerRequest, GetSignInRequest, GetSignInResponse,
-    client_service_client::ClientServiceClient, sign_in_service_client::SignInServiceClient,
+use bellwether_proto::{
+    text,
+    v1::{
+        GetCallerRequest, GetSignInRequest, GetSignInResponse,
+        client_service_client::ClientServiceClient, sign_in_service_client::SignInServiceClient,
+    },
 };
 use tonic::transport::Endpoint;
 
@@ -28,20 +31,20 @@ use crate::{
 pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let kept = Kept::of(settings)?;
-    let told = ask(&address, settings).await?;
-    if told.issuer.is_empty() {
+    let message = ask(&address, settings).await?;
+    if message.issuer.is_empty() {
         return Err(Failure::new(
             "the service has no sign-in set up (`oidc.issuer`); use a key",
         ));
     }
-    let provider = sign_ins::provider(&told.issuer, settings)?;
+    let provider = sign_ins::provider(&message.issuer, settings)?;
     let asked = Asked {
         provider: &provider,
-        client_id: &told.client_id,
-        scopes: &told.scopes,
+        client_id: &message.client_id,
+        scopes: &message.scopes,
     };
     let (token_endpoint, tokens) = device::sign_in(&asked, &mut out).await?;
-    let sign_in = SignIn::new(&told, token_endpoint, tokens)?;
+    let sign_in = SignIn::new(&message, token_endpoint, tokens)?;
     let key = sign_in.token.clone();
     let connection =
         clients::with_key(&address, settings, Some(&key), |it| it.timeout(PATIENCE)).await?;
@@ -52,7 +55,8 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
     let lock = kept.lock().await?;
     kept.put(&lock, &address, sign_in)?;
     let (name, role) = (&caller.name, role_word(&caller));
-    writeln!(out, "Signed in at {address} as {name}, role {role}.").map_err(|error| mute(&error))
+    let done = format!("Signed in at {address} as {name}, role {role}.");
+    writeln!(out, "{}", text::visible(&done, false)).map_err(|error| mute(&error))
 }
 
 /// Forgets what signing in at the service that the settings mean gave.
@@ -63,12 +67,12 @@ pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(
     let address = ready::grpc_address(settings);
     let kept = Kept::of(settings)?;
     let lock = kept.lock().await?;
-    let told = if kept.remove(&lock, &address)? {
+    let message = if kept.remove(&lock, &address)? {
         format!("Signed out of {address}.")
     } else {
         format!("There was no sign-in at {address}.")
     };
-    writeln!(out, "{told}").map_err(|error| mute(&error))
+    writeln!(out, "{message}").map_err(|error| mute(&error))
 }
 
 /// How people sign in at the service. It is asked where a key may travel, since one will.
@@ -79,8 +83,8 @@ async fn ask(address: &str, settings: &Settings) -> Result<GetSignInResponse, Fa
     let endpoint = tls::secure(endpoint.timeout(PATIENCE), settings)?;
     let channel = endpoint.connect_timeout(PATIENCE).connect().await;
     let mut service = SignInServiceClient::new(channel.map_err(unreachable)?);
-    let told = service.get_sign_in(GetSignInRequest {}).await;
-    Ok(told.map_err(refused)?.into_inner())
+    let message = service.get_sign_in(GetSignInRequest {}).await;
+    Ok(message.map_err(refused)?.into_inner())
 }
 
 /// Standard output is gone.

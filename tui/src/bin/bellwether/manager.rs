@@ -28,7 +28,7 @@ impl Manager {
     pub(crate) fn reloading() {
         match NotifyState::monotonic_usec_now() {
             Ok(now) => tell(&[NotifyState::Reloading, now]),
-            Err(error) => tracing::warn!(%error, "the service manager cannot be told"),
+            Err(error) => tracing::warn!(%error, "cannot notify the service manager"),
         }
     }
 
@@ -53,6 +53,6 @@ impl Manager {
 
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::warn!(%error, "the service manager cannot be told");
+        tracing::warn!(%error, "cannot notify the service manager");
     }
 }

@@ -111,9 +111,9 @@ async fn open(
     options.keep_alive = far;
     if far {
         options.renewal = Some(renewal(settings, address));
-        if let Some(told) = tls::loose_key(settings) {
+        if let Some(message) = tls::loose_key(settings) {
             // It stands in the terminal again when the operator has left.
-            drop(writeln!(io::stderr(), "bellwether: {told}"));
+            drop(writeln!(io::stderr(), "bellwether: {message}"));
         }
         let others = settings.contexts.iter();
         options.contexts = others.map(|it| it.name.clone()).collect();

@@ -5,6 +5,8 @@ use std::{
     io::{self, ErrorKind, Write},
 };
 
+use bellwether_proto::text::{Seen, seen};
+
 use crate::failure::Failure;
 
 /// Writes a text. A reader that has had enough of it, as `head`, is no failure.
@@ -22,22 +24,21 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// JSON in which nothing is left that a terminal obeys or that turns what is read around: what JSON
-/// allows as it is (U+007F, the controls above it, marks of direction) is escaped.
+/// JSON in which nothing is left that a terminal obeys, that turns what is read around or that is not
+/// seen: what JSON allows as it is (U+007F, the controls above it, marks of direction, invisible
+/// characters, marks beyond what one character bears) is escaped.
 pub(crate) fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
-    for character in json.chars() {
-        match character {
-            '\u{7f}'..='\u{9f}'
-            | '\u{61c}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}' => {
-                // Each of them has one number of 16 bits; writing to memory does not fail.
-                let _ = write!(out, "\\u{:04x}", u32::from(character));
+    for (character, seen) in seen(json) {
+        match (character, seen) {
+            // Between the values of a document.
+            ('\n' | '\t' | '\r', _) | (_, Seen::Plain) => out.push(character),
+            (_, Seen::Hidden | Seen::Surplus) => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    // Writing to memory does not fail.
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
             }
-            other => out.push(other),
         }
     }
     out
@@ -56,5 +57,13 @@ mod tests {
         let read: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(read["summary"], text);
         assert!(json.contains("\u{e9}\u{1f600}"));
+        let flood = format!("e{}\u{1bca0}", "\u{301}".repeat(200));
+        let json = escaped(&serde_json::json!({"summary": flood}).to_string());
+        let read: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(read["summary"], flood);
+        assert!(
+            json.contains("\\u0301") && json.contains("\\ud82f\\udca0"),
+            "{json}"
+        );
     }
 }

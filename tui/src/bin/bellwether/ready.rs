@@ -1,18 +1,23 @@
 //! Where a service answers: the line that says so, and the note of it in the data folder.
 
-use std::{fs, path::Path};
+use std::path::Path;
 #[cfg(feature = "embedded")]
 use std::{
+    fs,
     io::{self, Write},
     net::SocketAddr,
+    os::unix::fs::OpenOptionsExt as _,
 };
 
+use bellwether_proto::plain_file;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Settings;
 
 /// The file in the data folder that says where the service on it answers.
 const ADDRESS_FILE: &str = "addresses.json";
+/// Bytes of it.
+const NOTE_BYTES_MAX: u64 = 4 * 1024;
 #[cfg(feature = "embedded")]
 const DRAFT_FILE: &str = "addresses.json.new";
 
@@ -61,7 +66,12 @@ impl Addresses {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = fs::File::create_new(&draft)?;
+        let mut options = fs::OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&draft)?;
         file.write_all(self.line().as_bytes())?;
         file.write_all(b"\n")?;
         fs::rename(draft, note)
@@ -78,7 +88,7 @@ impl Addresses {
 impl Addresses {
     /// The note that the last service on the data folder left; it may not run any more.
     pub(crate) fn read_note(data_dir: &Path) -> Option<Self> {
-        let text = fs::read_to_string(data_dir.join(ADDRESS_FILE)).ok()?;
+        let text = plain_file::read_text(&data_dir.join(ADDRESS_FILE), NOTE_BYTES_MAX).ok()?;
         serde_json::from_str(&text).ok()
     }
 }
@@ -102,6 +112,8 @@ pub(crate) fn grpc_address(settings: &Settings) -> String {
 #[cfg(test)]
 #[cfg(feature = "embedded")]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -139,6 +151,8 @@ mod tests {
         let ready = Addresses::at("http", None, Some(address), None);
         ready.write_note(folder.path());
         assert_eq!(Addresses::read_note(folder.path()), Some(ready));
+        let mode = fs::metadata(folder.path().join(ADDRESS_FILE)).unwrap();
+        assert_eq!(mode.permissions().mode() & 0o777, 0o600);
         assert_eq!(grpc_address(&settings), "http://127.0.0.1:4711");
 
         for (listens, reached) in [

@@ -3,16 +3,14 @@
 mod kept;
 mod renew;
 
-use std::fs;
-
-use bellwether_proto::oidc::Provider;
+use bellwether_proto::{oidc::Provider, plain_file};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
 pub(crate) use self::{
     kept::{Kept, SignIn},
     renew::token,
 };
-use crate::{config::Settings, failure::Failure};
+use crate::{config::Settings, failure::Failure, tls::CERTIFICATES_BYTES_MAX};
 
 /// Whether somebody signed in at that address, and nobody gave a key.
 pub(crate) fn is_kept(settings: &Settings, address: &str) -> bool {
@@ -27,7 +25,7 @@ pub(crate) fn is_kept(settings: &Settings, address: &str) -> bool {
 pub(crate) fn provider(issuer: &str, settings: &Settings) -> Result<Provider, Failure> {
     let mut authorities = Vec::new();
     if let Some(file) = &settings.tls.ca {
-        let text = fs::read(file).map_err(|error| {
+        let text = plain_file::read(file, CERTIFICATES_BYTES_MAX).map_err(|error| {
             let file = file.display();
             Failure::usage(format!("tls_ca: cannot read {file}: {error}"))
         })?;

@@ -4,14 +4,18 @@ mod identity;
 #[cfg(feature = "embedded")]
 mod server;
 
-use std::{fs, net::IpAddr, path::Path};
+use std::{net::IpAddr, path::Path};
 
+use bellwether_proto::plain_file;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
 
 use self::identity::Pair;
 #[cfg(feature = "embedded")]
 pub(crate) use self::server::ServerTls;
 use crate::config::{ConfigError, Settings};
+
+/// Bytes of a file with certificates, or with lists of revoked ones.
+pub(crate) const CERTIFICATES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// What a connection to a service is secured by: the authority of `tls_ca`, else those of the
 /// system; and, when the service asks who calls, the certificate of `tls_client_cert`, else of `tls_cert`.
@@ -31,8 +35,8 @@ pub(crate) fn client(settings: &Settings) -> Result<ClientTlsConfig, ConfigError
     }
     if let Some(pair) = Pair::of_caller(tls) {
         pair.load()?;
-        if let Some(told) = pair.loose() {
-            tracing::warn!("{told}");
+        if let Some(message) = pair.loose() {
+            tracing::warn!("{message}");
         }
         let [(cert_setting, certificate), (key_setting, key)] = [&pair.certificate, &pair.key];
         let identity =
@@ -111,7 +115,7 @@ pub(crate) fn check_clear(
 }
 
 fn read(setting: &str, file: &Path) -> Result<Vec<u8>, ConfigError> {
-    fs::read(file).map_err(|error| {
+    plain_file::read(file, CERTIFICATES_BYTES_MAX).map_err(|error| {
         let file = file.display();
         ConfigError(format!("{setting}: cannot read {file}: {error}"))
     })

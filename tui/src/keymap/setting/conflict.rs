@@ -99,7 +99,7 @@ fn clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
         return None;
     };
     let problem = format!(
-        "`{}` is never reached, because `{}` alone is {}",
+        "`{}` is unreachable, because `{}` is {}",
         written(long),
         written(short),
         owner.name()

@@ -208,8 +208,8 @@ impl EventBulk {
                 .found
                 .map_or_else(String::new, |it| format!(" of {it} found"));
             let most = limits::BULK_EVENTS;
-            let told = format!("At most {most}{found} at once; the rest is left as it is.");
-            lines.push((Token::Warning, told));
+            let message = format!("Up to {most}{found} per action; the rest is unchanged.");
+            lines.push((Token::Warning, message));
         }
         lines
     }

@@ -37,8 +37,8 @@ pub(super) fn write(into: &mut Document, model: &Model, rows: &[AuditEntry], mor
     }
     if more {
         into.blank();
-        let told = format!("these are the newest {}; there may be more", rows.len());
-        into.text(Token::Warning, 0, &told);
+        let message = format!("these are the newest {}; there may be more", rows.len());
+        into.text(Token::Warning, 0, &message);
     }
 }
 
@@ -106,8 +106,8 @@ fn change(into: &mut Document, row: &AuditEntry) {
         into.text(token, 2, &line);
     }
     if count > LINES {
-        let told = format!("and {} lines more", count - LINES);
-        into.text(Token::Dim, 2, &told);
+        let message = format!("and {} lines more", count - LINES);
+        into.text(Token::Dim, 2, &message);
     }
 }
 

@@ -146,8 +146,8 @@ fn contents(into: &mut Document, event: &v1::Event, occurrence: &v1::Occurrence)
 fn notes(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     into.heading("Notes");
     if occurrence.annotations.is_empty() {
-        let told = model.tell("none yet; ‹annotate› writes one");
-        into.text(Token::Dim, 0, &told);
+        let message = model.tell("none yet; ‹annotate› writes one");
+        into.text(Token::Dim, 0, &message);
     }
     for note in &occurrence.annotations {
         let head = format!("{}  {}", model.moment(note.update_time), note.author);
@@ -213,6 +213,6 @@ pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
     into.heading("Ids");
     into.field("occurrence", Token::Text, &row.id);
     into.blank();
-    let words = model.tell("‹open› opens it, ‹explain› says who was notified and why");
+    let words = model.tell("‹open› opens it, ‹explain› explains who was notified");
     into.text(Token::Dim, 0, &words);
 }

@@ -24,8 +24,8 @@ pub(super) fn write(
     is_unfolded: bool,
 ) {
     if explanation.rules.is_empty() {
-        let told = "Nobody was notified: no rule is stored. ‹go_rules› ‹new› makes one.";
-        into.text(Token::Warning, 0, &model.tell(told));
+        let message = "No one was notified: there are no rules. ‹go_rules› ‹new› creates one.";
+        into.text(Token::Warning, 0, &model.tell(message));
         return;
     }
     let (matched, missed): (Vec<_>, Vec<_>) =
@@ -116,12 +116,12 @@ fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
         names.dedup();
         names
     };
-    let told = named(Fate::Delivered);
-    if !told.is_empty() {
+    let message = named(Fate::Delivered);
+    if !message.is_empty() {
         let first = deliveries().filter(|it| fate(it) == Fate::Delivered);
         let first = first.filter_map(ended).min();
         let at = first.map_or_else(String::new, |ms| format!(", first at {}", model.moment(ms)));
-        let words = format!("✓ Delivered to {}{at}.", told.join(", "));
+        let words = format!("✓ Delivered to {}{at}.", message.join(", "));
         into.text(Token::Good, 0, &words);
     }
     for name in named(Fate::Waiting) {
@@ -154,13 +154,13 @@ fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
     }
     if deliveries().next().is_none() {
         let words = match matched {
-            [] => "Nobody was notified: no rule's trigger matches.".to_owned(),
+            [] => "No one was notified: no rule's trigger matches.".to_owned(),
             [rule] => format!(
-                "Nobody was notified: {}.",
+                "No one was notified: {}.",
                 rule.reason.trim_end_matches('.')
             ),
             rules => format!(
-                "Nobody was notified; {} rules match, see below.",
+                "No one was notified; {} rules match, see below.",
                 rules.len()
             ),
         };
@@ -184,7 +184,7 @@ fn next_attempt(delivery: &ExplainedDelivery) -> Option<i64> {
 fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
     match next_attempt(delivery) {
         Some(ms) if ms > model.now_ms => format!("next try {}", model.moment(ms)),
-        Some(_) => "next try as soon as it may".to_owned(),
+        Some(_) => "next attempt as soon as possible".to_owned(),
         None => "no next try while its destination is paused".to_owned(),
     }
 }
@@ -327,7 +327,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
         gates: rule.gates.clone(),
     };
     let (token, mark) = verdict(Some(rule.notified == Some(true)));
-    let told = if rule.notified == Some(true) {
+    let message = if rule.notified == Some(true) {
         "decided to notify"
     } else {
         "did not notify"
@@ -335,7 +335,7 @@ fn explain_rule(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     let mut line = vec![
         span(token, &format!("{mark} ")),
         span(Token::Link, &rule.rule_name),
-        span(Token::Text, &format!("  {told}{}", when(model, &main))),
+        span(Token::Text, &format!("  {message}{}", when(model, &main))),
     ];
     if rule.deleted == Some(true) {
         let at = rule.deleted_time.map(|ms| format!(" {}", model.moment(ms)));
@@ -419,7 +419,7 @@ fn since(model: &Model, definition: Option<&Definition>) -> String {
 fn explain_trigger(into: &mut Document, model: &Model, trigger: &TriggerExplanation) {
     let matched = (!trigger.unknown).then(|| trigger.matched == Some(true));
     let (token, mark) = verdict(matched);
-    let told = match (matched, &trigger.clause) {
+    let message = match (matched, &trigger.clause) {
         (Some(true), _) => "matches",
         (Some(false), Some(_)) => "does not match",
         (Some(false), None) => "there was none",
@@ -433,7 +433,7 @@ fn explain_trigger(into: &mut Document, model: &Model, trigger: &TriggerExplanat
         span(token, &format!("  {mark} ")),
         span(Token::Dim, "trigger "),
         span(Token::Link, &trigger.trigger_name),
-        span(Token::Text, &format!("  {told}")),
+        span(Token::Text, &format!("  {message}")),
         span(Token::Warning, &since(model, trigger.definition.as_ref())),
     ];
     if gone {
@@ -503,8 +503,8 @@ fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
         Link::Go(Route::Delivery(delivery.id.clone())),
     );
     for attempt in &delivery.attempts {
-        let (at, told) = (model.moment(attempt.start_time), outcome(attempt));
-        into.text(Token::Dim, 6, &format!("{at} {told}"));
+        let (at, message) = (model.moment(attempt.start_time), outcome(attempt));
+        into.text(Token::Dim, 6, &format!("{at} {message}"));
     }
 }
 

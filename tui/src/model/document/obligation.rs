@@ -12,9 +12,9 @@ use crate::{
 
 /// What the list is about.
 pub(super) fn about(into: &mut Document, filter: &ListObligationsRequest) {
-    let told =
+    let message =
         "Notifications that are not yet resolved: who has yet to hear that these events are over.";
-    into.text(Token::Dim, 0, told);
+    into.text(Token::Dim, 0, message);
     for name in &filter.rule_names {
         into.link(
             "of rule",
@@ -62,7 +62,7 @@ pub(super) fn write(into: &mut Document, model: &Model, rows: &[Obligation], mor
     }
     if more {
         into.blank();
-        let told = format!("these are {}; there are more", rows.len());
-        into.text(Token::Warning, 0, &told);
+        let message = format!("these are {}; there are more", rows.len());
+        into.text(Token::Warning, 0, &message);
     }
 }

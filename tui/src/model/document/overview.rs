@@ -171,7 +171,7 @@ fn deliveries(into: &mut Document, model: &Model, overview: &Overview) {
 fn loudest(into: &mut Document, model: &Model) {
     for row in wall::loudest(model) {
         let Some(link) = row.link else {
-            into.heading(&format!("Loudest {}", row.name));
+            into.heading(&format!("Noisiest {}", row.name));
             continue;
         };
         let more = if row.or_more { "+" } else { "" };

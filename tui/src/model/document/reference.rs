@@ -46,8 +46,8 @@ pub(super) fn index(into: &mut Document, model: &Model, needle: &str) {
 
 /// The topics with their headings.
 fn contents(into: &mut Document, model: &Model) {
-    let told = model.tell("‹open› opens a topic, ‹search› searches all of them.");
-    into.text(Token::Dim, 0, &told);
+    let answer = model.tell("‹open› opens a topic, ‹search› searches all of them.");
+    into.text(Token::Dim, 0, &answer);
     for topic in TOPICS {
         title(into, topic);
         for block in topic.blocks() {

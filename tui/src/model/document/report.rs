@@ -66,8 +66,8 @@ pub(super) fn previews(into: &mut Document, found: &PreviewRuleResponse) {
         into.text(Token::Warning, 0, &format!("! {warning}"));
     }
     if found.previews.is_empty() {
-        let told = "the rule has no destination, so there is nothing to see";
-        into.text(Token::Dim, 0, told);
+        let answer = "the rule has no destination, so there is nothing to see";
+        into.text(Token::Dim, 0, answer);
     }
     for preview in &found.previews {
         show_preview(into, preview);
@@ -82,8 +82,8 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
         }
         Request::TestMapping { document, .. } => {
             into.text(Token::Dim, 0, document);
-            let told = model.tell("‹test_with_document› takes another document");
-            into.text(Token::Dim, 0, &told);
+            let answer = model.tell("‹test_with_document› takes another document");
+            into.text(Token::Dim, 0, &answer);
             None
         }
         Request::ListObligations(asked) => {
@@ -98,8 +98,8 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
     };
     match event {
         Some("") => {
-            let told = model.tell("with a sample event; ‹test_with_event› takes a stored one");
-            into.text(Token::Dim, 0, &told);
+            let answer = model.tell("with a sample event; ‹test_with_event› takes a stored one");
+            into.text(Token::Dim, 0, &answer);
         }
         Some(id) => {
             let line = vec![span(Token::Dim, "with event "), span(Token::Link, id)];
@@ -121,7 +121,7 @@ fn mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
     into.text(
         token,
         0,
-        &format!("{count} {}; nothing was taken in", many(count)),
+        &format!("{count} {}; no events were created", many(count)),
     );
     let dropped = found.dropped_count.unwrap_or_default();
     if dropped > 0 {
@@ -164,19 +164,19 @@ fn made(into: &mut Document, event: &Event) {
 
 fn under_way(into: &mut Document, model: &Model, report: &Report) {
     let seconds = (model.now_ms - report.started_ms).max(0) / 1_000;
-    let told = model.tell(&format!("… under way for {seconds} s; ‹back› ends it"));
-    into.text(Token::Info, 0, &told);
+    let answer = model.tell(&format!("… under way for {seconds} s; ‹back› ends it"));
+    into.text(Token::Info, 0, &answer);
     let Some(progress) = report.progress else {
         return;
     };
     if let Some(reached_ms) = progress.reached_ms {
         let share = share(model.now_ms, reached_ms, progress.start_ms);
         let share = share.map_or_else(String::new, |share| format!("  {share} %"));
-        let told = format!("back to {}{share}", model.moment(reached_ms));
-        into.field("looked", Token::Text, &told);
+        let answer = format!("back to {}{share}", model.moment(reached_ms));
+        into.field("looked", Token::Text, &answer);
     }
-    let told = format!("{} of {} so far", progress.matched, progress.scanned);
-    into.field("would match", Token::Text, &told);
+    let answer = format!("{} of {} so far", progress.matched, progress.scanned);
+    into.field("would match", Token::Text, &answer);
     if let Some(saved) = progress.matched_by_saved {
         into.field("now", Token::Text, &saved.to_string());
     }
@@ -206,13 +206,13 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, reque
     } else {
         "occurrences"
     };
-    let told = format!("would have matched {matched} {occurrences} {time}{now}");
+    let answer = format!("would have matched {matched} {occurrences} {time}{now}");
     let token = if matched == 0 {
         Token::Warning
     } else {
         Token::Good
     };
-    into.text(token, 0, &told);
+    into.text(token, 0, &answer);
     let were = if scanned == 1 { "was" } else { "were" };
     let looked = format!("{scanned} {were} looked at");
     into.text(
@@ -221,11 +221,11 @@ fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, reque
         &model.tell(&format!("{looked}; ‹longer_try› takes a longer time")),
     );
     if let Some(stopped_ms) = test.reached_time.filter(|_| test.stopped_early) {
-        let told = format!(
+        let answer = format!(
             "stopped early: only what was last seen since {} was looked at",
             model.moment(stopped_ms)
         );
-        into.text(Token::Warning, 0, &told);
+        into.text(Token::Warning, 0, &answer);
     }
     let rows: Vec<EventRow> = test
         .occurrences

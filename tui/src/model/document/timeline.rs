@@ -91,17 +91,17 @@ pub(super) fn write(
         label(""),
         span(Token::Dim, &format!("{from}{pad} {lasted} {pad}{to}")),
     ]);
-    let mut told: Vec<Span> = vec![label("")];
+    let mut message: Vec<Span> = vec![label("")];
     let mut known: Vec<&str> = Vec::new();
     for mark in &marks {
         if !known.contains(&mark.words) {
             known.push(mark.words);
-            told.push(span(mark.token, mark.sign));
-            told.push(span(Token::Dim, &format!(" {}  ", mark.words)));
+            message.push(span(mark.token, mark.sign));
+            message.push(span(Token::Dim, &format!(" {}  ", mark.words)));
         }
     }
-    if told.len() > 1 {
-        into.line(told);
+    if message.len() > 1 {
+        into.line(message);
     }
 }
 
@@ -113,7 +113,7 @@ fn marks(occurrence: &Occurrence, explanation: Option<&ExplainEventResponse>) ->
         match (&entry.field[..], &entry.to[..]) {
             ("acknowledged", "true") => marks.push(mark(at, "✓", Token::Good, "acknowledged")),
             ("acknowledged", _) => marks.push(mark(at, "○", Token::Dim, "no longer acknowledged")),
-            ("assignee", "") => marks.push(mark(at, "@", Token::Dim, "assigned to nobody")),
+            ("assignee", "") => marks.push(mark(at, "@", Token::Dim, "unassigned")),
             ("assignee", _) => marks.push(mark(at, "@", Token::Info, "assigned")),
             ("severity", _) => marks.push(mark(at, "▲", Token::Warning, "severity changed")),
             ("status", _) if entry.from.is_empty() => {}

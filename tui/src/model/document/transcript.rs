@@ -47,8 +47,8 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
         into.link("event", &delivery.occurrence_id, link);
     }
     if delivery.is_digest == Some(true) {
-        let told = format!("a digest of {} messages", delivery.folded_count);
-        into.field("what", Token::Text, &told);
+        let words = format!("a digest of {} messages", delivery.folded_count);
+        into.field("what", Token::Text, &words);
     }
     if !delivery.folded_into.is_empty() {
         let link = Link::Go(Route::Delivery(delivery.folded_into.clone()));
@@ -86,7 +86,7 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
     if let Some(shown) = &delivery.rendered {
         let heading = match delivery.state() {
             DeliveryState::Shadowed => "What would have been sent",
-            DeliveryState::Folded => "What would have been sent by itself",
+            DeliveryState::Folded => "What would have been sent automatically",
             _ => "What is to be sent, as far as it is known",
         };
         into.heading(heading);

@@ -21,7 +21,7 @@ pub(super) fn read_numbers(text: &str) -> Result<Value, String> {
     let number = |item: &str| {
         let read = item.parse::<i32>();
         read.map(Value::from)
-            .map_err(|_no_number| format!("`{item}`: write whole numbers parted by commas"))
+            .map_err(|_no_number| format!("`{item}`: expected whole numbers separated by commas"))
     };
     items.map(number).collect()
 }

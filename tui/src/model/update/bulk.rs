@@ -80,8 +80,9 @@ pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
             Work::Events(events) => !bulk.is_counted || events.is_repeatable(),
         };
         if waited && !is_sure {
-            let told = "the connection broke: the last part may be written already; Enter goes on";
-            bulk.stage = Stage::Failed(told.to_owned());
+            let text =
+                "the connection broke: the last part may be written already; Enter continues";
+            bulk.stage = Stage::Failed(text.to_owned());
         }
         waited && is_sure
     };
@@ -228,7 +229,7 @@ fn go_on_with(
     let (tally, next) = match found {
         Ok(found) => found,
         Err(failure) => {
-            bulk.stage = Stage::Failed(format!("{}; Enter goes on", failure.sentence()));
+            bulk.stage = Stage::Failed(format!("{}; Enter continues", failure.sentence()));
             model.overlay = Some(Overlay::Bulk(bulk));
             return;
         }
@@ -264,11 +265,11 @@ fn end(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
         model.say(Token::Good, format!("✓ {outcome}"));
     } else if bulk.token.is_empty() && bulk.is_counted {
         let left = bulk.counted.count - bulk.done.count;
-        let told = format!("✓ {outcome}; {left} did not need it any more");
-        model.say(Token::Good, told);
+        let text = format!("✓ {outcome}; {left} did not need it any more");
+        model.say(Token::Good, text);
     } else {
-        let told = format!("stopped: {outcome}, of {} counted", bulk.counted.count);
-        model.say(Token::Warning, told);
+        let text = format!("stopped: {outcome}, of {} counted", bulk.counted.count);
+        model.say(Token::Warning, text);
     }
     model.page.list.marks.clear();
     read::after_write(model, effects);

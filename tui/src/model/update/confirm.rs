@@ -87,18 +87,18 @@ pub(super) fn delete(model: &mut Model) {
     let then = Consequence::Write(Box::new(request), write(format!("{word} {name} deleted")));
     let mut confirm = Confirm::new(format!("Delete {word} {name}?"), "Delete", then);
     if users.is_empty() {
-        let told = match kind {
-            Kind::Rule => "Messages it has caused are still delivered.",
-            Kind::Calendar => "Only what nothing uses is deleted.",
-            Kind::Mapping => "What is sent by way of it is refused from then on.",
-            Kind::Inhibition => "What it holds is decided at once.",
-            Kind::Silence => "It ends, and what it holds is decided at once.",
+        let words = match kind {
+            Kind::Rule => "Its outstanding messages are still delivered.",
+            Kind::Calendar => "Only unused calendars can be deleted.",
+            Kind::Mapping => "Requests to it are rejected from then on.",
+            Kind::Inhibition => "What it holds is evaluated immediately.",
+            Kind::Silence => "It ends, and what it holds is evaluated immediately.",
             _ => "No rule uses it.",
         };
-        confirm = confirm.line(Token::Text, told);
+        confirm = confirm.line(Token::Text, words);
     } else {
-        let told = format!("It is taken out of {}:", rules(users.len()));
-        confirm = confirm.line(Token::Bad, told);
+        let words = format!("It is taken out of {}:", rules(users.len()));
+        confirm = confirm.line(Token::Bad, words);
         for rule in &users {
             confirm = confirm.line(
                 Token::Text,
@@ -144,13 +144,13 @@ pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
     draft.set("enabled", Some(on.into()));
     let name = draft.name().to_owned();
     let names: Vec<&str> = draft.texts("destinationNames").collect();
-    let whom = if names.is_empty() {
-        "nobody".to_owned()
+    let receivers = if names.is_empty() {
+        "no destination".to_owned()
     } else {
         names.join(", ")
     };
     let does = if on { "notifies" } else { "does not notify" };
-    let told = format!("From now on it {does} {whom}.");
+    let words = format!("From now on it {does} {receivers}.");
     let (title, verb, done) = if on {
         (
             format!("Enable rule {name}?"),
@@ -169,7 +169,7 @@ pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
         etag: rule.etag().to_owned(),
     };
     let then = Consequence::Write(Box::new(request), write(done));
-    let confirm = Confirm::new(title, verb, then).line(Token::Text, told);
+    let confirm = Confirm::new(title, verb, then).line(Token::Text, words);
     let back = Back::Enable {
         rule: name,
         on: !on,
@@ -185,26 +185,26 @@ pub(super) fn pause(model: &mut Model) {
     };
     let name = found.name().to_owned();
     let is_paused = kind::destination::health(found) == HealthState::Paused;
-    let (title, verb, done, told) = if is_paused {
+    let (title, verb, done, words) = if is_paused {
         (
             format!("Resume {name}?"),
             "Resume",
             format!("{name} resumed"),
-            "What waits for it is sent now.",
+            "Its waiting messages are sent now.",
         )
     } else {
         (
             format!("Pause {name}?"),
             "Pause",
             format!("{name} paused"),
-            "Nothing is sent to it until somebody resumes or edits it; what is decided meanwhile waits.",
+            "Nothing is sent to it until it is resumed or edited; messages wait meanwhile.",
         )
     };
     let pause = !is_paused;
     let then = Consequence::Write(Box::new(Request::Pause { name, pause }), write(done));
     ask(
         model,
-        Confirm::new(title, verb, then).line(Token::Text, told.to_owned()),
+        Confirm::new(title, verb, then).line(Token::Text, words.to_owned()),
     );
 }
 
@@ -215,12 +215,12 @@ pub(super) fn release(model: &mut Model) {
         return;
     };
     let names: Vec<&str> = found.texts("destinationNames").collect();
-    let told = format!("{} hears of it now.", names.join(", "));
+    let words = format!("{} is notified now.", names.join(", "));
     if let Some(id) = Some(found.text("deliveryId")).filter(|id| !id.is_empty()) {
         let request = Request::RetryDelivery { id: id.to_owned() };
         let then = Consequence::Write(Box::new(request), write("on the way"));
         let confirm = Confirm::new("Send what is beyond the budget?", "Send", then);
-        return ask(model, confirm.line(Token::Text, told));
+        return ask(model, confirm.line(Token::Text, words));
     }
     let rule = found.text("ruleName").to_owned();
     let request = Request::Release {
@@ -230,11 +230,8 @@ pub(super) fn release(model: &mut Model) {
     };
     let then = Consequence::Write(Box::new(request), write(format!("{rule} notifies now")));
     let title = format!("Send what waits of rule {rule}?");
-    let confirm = Confirm::new(title, "Send", then).line(Token::Text, told);
-    ask(
-        model,
-        confirm.line(Token::Dim, "What holds it holds it no more."),
-    );
+    let confirm = Confirm::new(title, "Send", then).line(Token::Text, words);
+    ask(model, confirm.line(Token::Dim, "Its holds end."));
 }
 
 /// Changing all that is open of a group.
@@ -255,10 +252,10 @@ pub(super) fn group(model: &mut Model, change: StatusChange) {
     let id = found.name().to_owned();
     let request = Request::SetGroupStatus { id, change };
     let then = Consequence::Write(Box::new(request), write(format!("the group is {done}")));
-    let told = "What has joined meanwhile as well; 1,000 a commit.";
+    let words = "Including members that joined meanwhile; 1,000 per commit.";
     ask(
         model,
-        Confirm::new(title, verb, then).line(Token::Text, told),
+        Confirm::new(title, verb, then).line(Token::Text, words),
     );
 }
 
@@ -285,7 +282,7 @@ pub(super) fn silence(model: &mut Model, event_id: &str, preview: &v1::PreviewSi
     } else {
         ""
     };
-    let told = format!(
+    let words = format!(
         "covers{cut} {covered} open {} now, would have held{cut} {messages} {} in {} days",
         plural(covered, "event"),
         plural(messages, "message"),
@@ -293,11 +290,11 @@ pub(super) fn silence(model: &mut Model, event_id: &str, preview: &v1::PreviewSi
     );
     let mut confirm = Confirm::new("Silence this for two hours?", "Silence", then)
         .line(Token::Text, preview.filter.clone())
-        .line(Token::Text, told);
+        .line(Token::Text, words);
     for warning in &preview.warnings {
         confirm = confirm.line(Token::Warning, warning.clone());
     }
-    let after = "What it holds is sent at the end, as it is then; closings go out at once.";
+    let after = "Held notifications are sent at the end, with the state then; closings are sent immediately.";
     ask(model, confirm.line(Token::Dim, after));
 }
 
@@ -331,7 +328,7 @@ pub(super) fn revoke(model: &mut Model) {
     );
     let mut confirm = Confirm::new(format!("Revoke the key of {name}?"), "Revoke", then).line(
         Token::Text,
-        "It is worth nothing at once, also on open connections.",
+        "It stops working immediately, also on open connections.",
     );
     if own {
         confirm = confirm.line(Token::Bad, "This is the key of this console.");
@@ -366,38 +363,38 @@ pub(super) fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Makes a client the one who looks after it; nobody when there is no name.
 pub(super) fn assign(model: &mut Model, assignee: String, effects: &mut Vec<Effect>) {
     let done = if assignee.is_empty() {
-        "assigned to nobody".to_owned()
+        "unassigned".to_owned()
     } else {
         format!("assigned to {assignee}")
     };
-    let told = "By itself that notifies nobody.";
+    let words = "This sends no notifications.";
     let change = StatusChange::Assigned(assignee);
-    self::change(model, change, ("Assign", &done, told), effects);
+    self::change(model, change, ("Assign", &done, words), effects);
 }
 
 pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
-    let (verb, done, told) = match status {
+    let (verb, done, words) = match status {
         Status::Closed => (
             "Close",
             "closed",
-            "The next news of the same kind opens a new occurrence.",
+            "Its sender's next report opens it again; suppress it until it ends.",
         ),
         Status::Suppressed => (
             "Suppress",
             "suppressed",
-            "A suppressed occurrence notifies nobody.",
+            "A suppressed occurrence sends no notifications.",
         ),
         Status::Open | Status::Default => ("Open", "opened again", "Rules may notify again."),
     };
     let change = StatusChange::Status(status);
-    self::change(model, change, (verb, done, told), effects);
+    self::change(model, change, (verb, done, words), effects);
 }
 
 /// Changing the marked occurrences, else the selected or shown one.
 fn change(
     model: &mut Model,
     change: StatusChange,
-    (verb, done, told): (&'static str, &str, &str),
+    (verb, done, words): (&'static str, &str, &str),
     effects: &mut Vec<Effect>,
 ) {
     let ids = model.targets();
@@ -429,8 +426,8 @@ fn change(
     for line in described {
         confirm = confirm.line(Token::Text, line);
     }
-    if !told.is_empty() {
-        confirm = confirm.line(Token::Dim, told);
+    if !words.is_empty() {
+        confirm = confirm.line(Token::Dim, words);
     }
     if is_quiet {
         do_or_ask(model, confirm, back, effects);
@@ -453,7 +450,7 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
         .iter()
         .find(|row| row.id == id);
     let line = row.map(|row| format!("{} to {}", row.state().word(), row.destination_name));
-    let (verb, title, done, told, request) = match transition {
+    let (verb, title, done, words, request) = match transition {
         Transition::SendAgain => (
             "Send",
             "Send this delivery again?",
@@ -474,7 +471,7 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
     if let Some(line) = line {
         confirm = confirm.line(Token::Text, line);
     }
-    ask(model, confirm.line(Token::Dim, told));
+    ask(model, confirm.line(Token::Dim, words));
 }
 
 /// Writing the note.
@@ -536,8 +533,8 @@ pub(super) fn save(
     write.then = Some(then);
     let mut confirm = Confirm::new(title, verb, Consequence::Write(Box::new(request), write));
     if key {
-        let told = "Its key is shown once, and nowhere else.";
-        confirm = confirm.line(Token::Text, told);
+        let words = "Its key is shown once, and nowhere else.";
+        confirm = confirm.line(Token::Text, words);
     }
     for (token, line) in differs(before, &after) {
         confirm = confirm.line(token, line);
@@ -549,8 +546,8 @@ pub(super) fn save(
 pub(super) fn differs(before: &str, after: &str) -> Vec<(Token, String)> {
     let mut lines = difference(before, after, 1);
     if lines.is_empty() {
-        let told = "Nothing is different from what is stored.";
-        lines.push((Token::Dim, told.to_owned()));
+        let words = "Nothing is different from what is stored.";
+        lines.push((Token::Dim, words.to_owned()));
     }
     lines
 }

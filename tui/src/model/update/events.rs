@@ -54,7 +54,7 @@ pub(super) fn assign(model: &mut Model) {
     };
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: "Who looks after it".to_owned(),
-        help: "a client's name, or - for nobody; Tab completes, Enter assigns",
+        help: "a client's name, or - to unassign; Tab completes, Enter assigns",
         field,
         offers: model.assignees(),
         then: Asked::Assign,
@@ -65,7 +65,7 @@ pub(super) fn assign(model: &mut Model) {
 fn note(model: &mut Model, title: &str, then: Asked) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: title.to_owned(),
-        help: "others see it with your key's name; Enter goes on",
+        help: "others see it with your client's name; Enter continues",
         field: TextField::default(),
         offers: Vec::new(),
         then,

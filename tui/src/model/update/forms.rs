@@ -257,8 +257,8 @@ fn draft(model: &mut Model) -> Option<Object> {
     form.is_tried = true;
     let draft = form.draft();
     if draft.is_none() {
-        let told = "something is wrong in the form; it stands in red";
-        model.say(Token::Bad, told);
+        let answer = "Fix the field marked in red";
+        model.say(Token::Bad, answer);
     }
     draft
 }

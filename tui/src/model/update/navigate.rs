@@ -167,8 +167,8 @@ pub(super) fn search(model: &mut Model, words: String) {
 pub(super) fn next_match(model: &mut Model, forward: bool) {
     let needle = model.page.list.filter.to_lowercase();
     if needle.is_empty() {
-        let told = model.tell("nothing was searched here; ‹search› does");
-        return model.say(Token::Info, told);
+        let answer = model.tell("nothing was searched here; ‹search› does");
+        return model.say(Token::Info, answer);
     }
     let lines = document::current(model).lines;
     let cursor = model.page.reading.cursor.min(lines.len());
@@ -213,8 +213,8 @@ pub(super) fn choose(model: &mut Model, ids: Vec<String>, mark: bool) {
     let list = &mut model.page.list;
     if mark {
         list.marks.extend(ids.into_iter().take(count));
-        let told = format!("{} marked; actions apply to all of them", list.marks.len());
-        return model.say(Token::Info, told);
+        let answer = format!("{} marked; actions apply to all of them", list.marks.len());
+        return model.say(Token::Info, answer);
     }
     list.marks.clear();
     list.selected = ids.first().cloned();

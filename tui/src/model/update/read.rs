@@ -191,7 +191,11 @@ pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     if following && !anew {
         return first_page(model, effects);
     }
+    let hint = filter::hint(&text, &model.reader());
     follow(model, text, wanted, effects);
+    if let Some(hint) = hint {
+        model.say(Token::Warning, hint.to_string());
+    }
 }
 
 /// Follows the events as soon as there is a link, so that they are there when they are looked at.

@@ -47,7 +47,7 @@ pub(super) fn search(model: &mut Model) {
         help: if everywhere {
             "the lines of all topics that hold this; empty shows the topics"
         } else {
-            "goes to the next line that holds this; n and N go on"
+            "goes to the next match; n and N repeat"
         },
         field: TextField::new(model.page.list.filter.clone()),
         offers: Vec::new(),
@@ -181,8 +181,8 @@ pub(super) fn toggle_mouse(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn toggle_split(model: &mut Model) {
     if model.size.0 < limits::SPLIT_COLUMNS {
         let most = limits::SPLIT_COLUMNS;
-        let told = format!("there is room for that from {most} columns on");
-        return model.say(Token::Info, told);
+        let answer = format!("there is room for that from {most} columns on");
+        return model.say(Token::Info, answer);
     }
     model.is_split = !model.is_split;
 }

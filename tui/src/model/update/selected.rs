@@ -76,9 +76,9 @@ impl Model {
             } => detail.value.as_ref().map_or_else(
                 || id.to_owned(),
                 |event| {
-                    let told =
+                    let message =
                         |it: &v1::Occurrence| format!("{}  {}", it.severity().word(), it.summary);
-                    occurrence(event).map_or_else(|| id.to_owned(), told)
+                    occurrence(event).map_or_else(|| id.to_owned(), message)
                 },
             ),
             _ => id.to_owned(),

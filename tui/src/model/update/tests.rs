@@ -173,6 +173,7 @@ fn groups() -> Grouped {
         last_seen: None,
     };
     Grouped::from(v1::GroupEventsResponse {
+        warnings: Vec::new(),
         groups: vec![group(Some("db 1"), 3), group(None, 1)],
         group_count: Some(2),
         occurrence_count: Some(4),
@@ -285,10 +286,10 @@ fn what_can_be_taken_back_is_done_at_once_told_for_a_while_and_undone() {
     for (keys, done, undone) in cases {
         let mut model = model(Role::Admin);
         assert_eq!(press(&mut model, keys), [done], "{keys}");
-        let told = model.notice.clone().unwrap().text;
-        assert!(told.contains("U undoes it"), "{told}");
+        let message = model.notice.clone().unwrap().text;
+        assert!(message.contains("U undoes it"), "{message}");
         press(&mut model, "jk");
-        assert_eq!(model.notice.clone().unwrap().text, told);
+        assert_eq!(model.notice.clone().unwrap().text, message);
         assert_eq!(press(&mut model, "U"), [undone], "{keys}U");
         assert_eq!(press(&mut model, "U"), [], "{keys}UU");
 
@@ -299,7 +300,7 @@ fn what_can_be_taken_back_is_done_at_once_told_for_a_while_and_undone() {
         assert_eq!(
             press(&mut model, "U").len(),
             1,
-            "what is not told any more is undone as well"
+            "what is not message any more is undone as well"
         );
         press(&mut model, keys);
         model.now_ms += limits::UNDO_MS;
@@ -675,8 +676,11 @@ fn views_are_gone_through_chosen_by_name_and_made_of_the_list() {
         panic!("{written:?}");
     };
     assert_eq!(draft.kind, Kind::View);
-    let told = ["name", "filter", "sort", "description"].map(|it| draft.text(it).to_owned());
-    assert_eq!(told, ["late", "severity>=error", "severity", "like night"]);
+    let message = ["name", "filter", "sort", "description"].map(|it| draft.text(it).to_owned());
+    assert_eq!(
+        message,
+        ["late", "severity>=error", "severity", "like night"]
+    );
     assert!(draft.flag("includesClosed"));
 }
 
@@ -685,8 +689,8 @@ fn what_is_selected_stands_beside_the_list_until_it_is_not_wanted() {
     let mut model = model(Role::Viewer);
     press(&mut model, "2|");
     assert!(model.is_split, "there is no room");
-    let told = model.notice.clone().unwrap().text;
-    assert!(told.contains("from 140 columns on"), "{told}");
+    let message = model.notice.clone().unwrap().text;
+    assert!(message.contains("from 140 columns on"), "{message}");
     model.size.0 = 200;
     press(&mut model, "|");
     assert!(!model.is_split);

@@ -23,9 +23,9 @@ const OFFERED: usize = 30;
 pub(super) fn choose(model: &mut Model) {
     let views = model.views();
     if views.is_empty() {
-        let told = "no views yet: ‹save_view› keeps this list as one, [views.NAME] in the settings file is another";
-        let told = model.tell(told);
-        return model.say(Token::Info, told);
+        let text = "no views yet: ‹save_view› keeps this list as one, [views.NAME] in the settings file is another";
+        let text = model.tell(text);
+        return model.say(Token::Info, text);
     }
     let keys = ('1'..='9').chain('a'..='p').chain('r'..='z');
     let all = (String::new(), "all events".to_owned());

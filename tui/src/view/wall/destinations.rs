@@ -131,7 +131,7 @@ fn destination_row(pen: &Pen<'_>, one: &DestinationOverview) -> Row<'static> {
         let token = if count == 0 { Token::Dim } else { token };
         right(&text::grouped(count.into()), token)
     };
-    let told = one.health.as_ref();
+    let message = one.health.as_ref();
     let took = |span: Option<&prost_types::Duration>| {
         let words = span.map_or_else(|| "–".to_owned(), |it| duration(span_ms(it)));
         right(&words, Token::Text)
@@ -140,8 +140,8 @@ fn destination_row(pen: &Pen<'_>, one: &DestinationOverview) -> Row<'static> {
     Row::new([
         Line::from(pen.span(state.into(), &name)),
         Line::from(pen.span(state.into(), state.word())),
-        took(told.and_then(|it| it.p50.as_ref())),
-        took(told.and_then(|it| it.p95.as_ref())),
+        took(message.and_then(|it| it.p50.as_ref())),
+        took(message.and_then(|it| it.p95.as_ref())),
         count(one.delivered_count, Token::Good),
         count(one.waiting_count, Token::Info),
         count(one.dead_count, Token::Bad),

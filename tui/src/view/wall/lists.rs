@@ -13,7 +13,7 @@ impl Wall<'_> {
 
     /// Who is not reached, or late.
     pub(super) fn missed(&self, pen: &mut Pen<'_>, area: Rect) {
-        let inside = pen.panel(area, "Not reached, or late");
+        let inside = pen.panel(area, "Undelivered or late");
         let mut lines: Vec<(Token, String)> = Vec::new();
         for one in wall::missed(self.model, self.overview) {
             lines.push((one.token, one.words));
@@ -45,10 +45,10 @@ impl Wall<'_> {
 
     /// What there is most of.
     pub(super) fn loudest(&self, pen: &mut Pen<'_>, area: Rect) {
-        let inside = pen.panel(area, "Loudest");
+        let inside = pen.panel(area, "Noisiest");
         let rows = wall::loudest(self.model);
         if rows.is_empty() {
-            let words = "nothing is open, and nobody was notified";
+            let words = "nothing is open, and no one was notified";
             pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
             return;
         }

@@ -132,7 +132,7 @@ impl Letters {
                 if !self.seen.insert((letter, theme.word(), other.style())) {
                     continue;
                 }
-                let drawn = told(other.style());
+                let drawn = message(other.style());
                 let known = self.styles.entry(letter).or_default();
                 let before = known.entry(theme.word()).or_insert_with(|| drawn.clone());
                 assert_eq!(*before, drawn, "{letter} in {theme:?} at {position}");
@@ -159,7 +159,7 @@ impl Letters {
 }
 
 /// A style in words.
-fn told(style: Style) -> String {
+fn message(style: Style) -> String {
     let color = |color: Option<Color>| match color {
         None | Some(Color::Reset) => "own".to_owned(),
         Some(color) => color.to_string().to_lowercase(),

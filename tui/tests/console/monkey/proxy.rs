@@ -32,11 +32,11 @@ impl Proxy {
         let address = listener.local_addr().unwrap();
         let fault = Arc::new(watch::Sender::new(Fault::None));
         let mut tasks = JoinSet::new();
-        let told = fault.subscribe();
+        let message = fault.subscribe();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
-                connections.spawn(carry(client, service, told.clone()));
+                connections.spawn(carry(client, service, message.clone()));
                 while connections.try_join_next().is_some() {}
             }
         });

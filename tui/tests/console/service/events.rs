@@ -107,6 +107,7 @@ impl v1::event_query_service_server::EventQueryService for Shared {
             ..v1::PageInfo::default()
         };
         Ok(Response::new(v1::SearchEventsResponse {
+            warnings: Vec::new(),
             results,
             page_info: Some(page_info),
         }))
@@ -117,7 +118,10 @@ impl v1::event_query_service_server::EventQueryService for Shared {
         _: Request<v1::CountEventsRequest>,
     ) -> Answer<v1::CountEventsResponse> {
         let count = i32::try_from(self.lock().events.len()).ok();
-        Ok(Response::new(v1::CountEventsResponse { count }))
+        Ok(Response::new(v1::CountEventsResponse {
+            count,
+            warnings: Vec::new(),
+        }))
     }
 
     async fn group_events(
@@ -143,6 +147,7 @@ impl v1::event_query_service_server::EventQueryService for Shared {
         let mut groups: Vec<_> = groups.collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.count));
         Ok(Response::new(v1::GroupEventsResponse {
+            warnings: Vec::new(),
             group_count: i32::try_from(groups.len()).ok(),
             occurrence_count: i32::try_from(state.events.len()).ok(),
             complete: Some(true),
@@ -169,6 +174,13 @@ impl v1::event_query_service_server::EventQueryService for Shared {
         sender.try_send(Ok(first)).unwrap();
         self.lock().watchers.push(sender);
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
+    }
+
+    async fn route_events(
+        &self,
+        _: Request<v1::RouteEventsRequest>,
+    ) -> Answer<v1::RouteEventsResponse> {
+        Err(Status::unimplemented("routes are not served yet"))
     }
 
     async fn explain_event(

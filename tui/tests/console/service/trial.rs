@@ -14,7 +14,7 @@ pub(super) type Told = ReceiverStream<Message>;
 
 pub(super) fn tell(state: &mut State, request: Request<v1::TestTriggerRequest>) -> Response<Told> {
     let span = request.into_inner().time_range;
-    let (progress_sender, told) = mpsc::channel(4);
+    let (progress_sender, message) = mpsc::channel(4);
     let progress = v1::TestTriggerWithProgressResponse {
         matched: Some(12),
         matched_by_saved: Some(3),
@@ -26,7 +26,7 @@ pub(super) fn tell(state: &mut State, request: Request<v1::TestTriggerRequest>) 
     progress_sender.try_send(Ok(progress.clone())).unwrap();
     if span.is_some() {
         state.tries.push(progress_sender);
-        return Response::new(ReceiverStream::new(told));
+        return Response::new(ReceiverStream::new(message));
     }
     let result = v1::TestTriggerResponse {
         matched: Some(37),
@@ -40,5 +40,5 @@ pub(super) fn tell(state: &mut State, request: Request<v1::TestTriggerRequest>) 
         ..progress
     };
     progress_sender.try_send(Ok(last)).unwrap();
-    Response::new(ReceiverStream::new(told))
+    Response::new(ReceiverStream::new(message))
 }

@@ -99,6 +99,7 @@ async fn a_new_life_takes_back_what_an_earlier_one_said() {
 #[tokio::test]
 async fn a_destination_that_was_edited_while_nobody_looked_is_resumed() {
     let mut world = World::new();
+    world.config.delivery.pause_after = Duration::ZERO;
     let (receiver, reply) = switch(Reply::status(410)).await;
     let destination = world
         .destination("hook", receiver.url("/"), DeliverySettings::default())
@@ -122,6 +123,7 @@ async fn a_destination_that_was_edited_while_nobody_looked_is_resumed() {
 #[tokio::test]
 async fn an_edit_resumes_a_paused_destination_that_nothing_waits_for() {
     let mut world = World::new();
+    world.config.delivery.pause_after = Duration::ZERO;
     let (receiver, _) = switch(Reply::status(410)).await;
     let settings = DeliverySettings {
         max_attempts: Some(1),

@@ -157,19 +157,16 @@ async fn what_waits_says_why_and_until_when() {
     let mut world = World::new();
     world.config.delivery.jitter = 0.0;
     let (failing, _) = switch(Reply::status(503)).await;
-    let (gone, _) = switch(Reply::status(410)).await;
     let (good, _) = switch(Reply::status(200)).await;
     let failing = world
         .destination("failing", failing.url("/"), one_by_one())
         .await;
-    let gone = world.destination("gone", gone.url("/"), one_by_one()).await;
     let slow = DeliverySettings {
         max_per_minute: Some(2),
         ..DeliverySettings::default()
     };
     let rated = world.destination("rated", good.url("/"), slow).await;
     let failing = world.notify(&failing, 9).await;
-    let gone = world.notify(&gone, 3).await;
     let rated = world.notify(&rated, 7).await;
     world.start();
     world.settled().await;
@@ -177,11 +174,6 @@ async fn what_waits_says_why_and_until_when() {
     let (reason, next_seconds) = world.waiting(failing[8]).await;
     assert!(reason.contains("held by the breaker"), "{reason}");
     assert_eq!(next_seconds, Some(10));
-    let (reason, next_seconds) = world.waiting(gone[2]).await;
-    assert_eq!(
-        (reason.as_str(), next_seconds),
-        ("the destination is paused", None)
-    );
     let (reason, next_seconds) = world.waiting(rated[2]).await;
     assert_eq!(
         (reason.as_str(), next_seconds),
@@ -194,4 +186,100 @@ async fn what_waits_says_why_and_until_when() {
     );
     let ended = world.waiting(rated[0]).await;
     assert_eq!(ended, (String::new(), None));
+}
+
+#[tokio::test]
+async fn what_waits_for_a_paused_destination_says_so() {
+    let mut world = World::new();
+    world.config.delivery.pause_after = std::time::Duration::ZERO;
+    let (gone, _) = switch(Reply::status(410)).await;
+    let gone = world.destination("gone", gone.url("/"), one_by_one()).await;
+    let gone = world.notify(&gone, 3).await;
+    world.start();
+    world.settled().await;
+    let waiting = world.waiting(gone[2]).await;
+    assert_eq!(waiting, ("the destination is paused".into(), None));
+}
+
+#[tokio::test]
+async fn what_a_receiver_asks_to_wait_holds_all_messages_to_it() {
+    for status in [403, 429, 503] {
+        let mut world = World::new();
+        world.config.delivery.jitter = 0.0;
+        let asked = vec![("retry-after", "89.5".to_owned())];
+        let (busy, reply) = switch(Reply::Answer(status, asked, String::new())).await;
+        let destination = world.destination("busy", busy.url("/"), one_by_one()).await;
+        let first = world.notify(&destination, 3).await;
+        world.start();
+        world.live(10 * SECOND).await;
+        let later = world.notify(&destination, 3).await;
+        world.live(79 * SECOND).await;
+        assert_eq!(busy.count(), 1, "{status}: one message was sent");
+        let (reason, next_seconds) = world.waiting(later[0]).await;
+        assert!(reason.contains("`Retry-After`"), "{reason}");
+        assert_eq!(next_seconds, Some(89));
+        set(&reply, 200);
+        world.live(SECOND).await;
+        for id in first.into_iter().chain(later) {
+            let delivery = world.delivery(id).await;
+            assert_eq!(delivery.state, DeliveryState::Delivered, "{status}");
+        }
+        world.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn an_edit_ends_what_the_receiver_of_before_asked_for() {
+    let mut world = World::new();
+    let asked = vec![("retry-after", "3600".to_owned())];
+    let (busy, _) = switch(Reply::Answer(429, asked, String::new())).await;
+    let (good, _) = switch(Reply::status(200)).await;
+    let destination = world.destination("busy", busy.url("/"), one_by_one()).await;
+    world.notify(&destination, 2).await;
+    world.start();
+    world.live(SECOND).await;
+    let url = good.url("/");
+    world
+        .edit("busy", |destination| {
+            if let DestinationKind::Webhook(webhook) = &mut destination.kind {
+                webhook.url = url;
+            }
+        })
+        .await;
+    world.live(SECOND).await;
+    assert_eq!(
+        (busy.count(), good.count()),
+        (1, 1),
+        "what was not tried goes"
+    );
+}
+
+#[tokio::test]
+async fn messages_that_are_all_refused_alike_are_not_lost() {
+    for status in [400, 422, 409] {
+        let mut world = World::new();
+        let (receiver, reply) = switch(Reply::status(status)).await;
+        let destination = world.destination("hook", receiver.url("/"), one_by_one());
+        let destination = destination.await;
+        world.notify(&destination, 60).await;
+        world.start();
+        world.live(20 * MINUTE).await;
+        let health = world.health(&destination).await.unwrap();
+        assert_eq!(health.state, HealthState::Failing, "{status}");
+        assert!(
+            health.last_error.contains("20 messages in a row"),
+            "{health:?}"
+        );
+        assert!(receiver.count() < 90, "{status}: {}", receiver.count());
+        set(&reply, 200);
+        world.live(24 * 60 * MINUTE).await;
+        let all = world.all().await;
+        let arrived = all.iter().filter(|it| it.state == DeliveryState::Delivered);
+        assert_eq!(arrived.count(), 60, "{status}");
+        let dead = all.iter().filter(|it| it.state == DeliveryState::Dead);
+        for dead in dead {
+            assert!(dead.retried_as.is_some(), "{status}: {dead:?}");
+        }
+        world.stop().await;
+    }
 }

@@ -1,10 +1,28 @@
 //! Mail against a mail server that refuses on demand.
 
-use super::{CANARY, NOW_MS, World, id, request};
+use std::time::Duration;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::json;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::TcpListener,
+    task::JoinSet,
+};
+
+use super::{CANARY, NOW_MS, World, id, request, send_with};
 use crate::{
-    config::{SmtpConfig, SmtpSecurity},
-    destination::{Advice, SendRequest, smtp_receiver::SmtpReceiver},
-    domain::{DestinationKind, Outcome, RecordId, Secret, destination::Email},
+    config::{SmtpConfig, SmtpLogin, SmtpSecurity},
+    destination::{
+        Advice, SendRequest,
+        receiver::{Receiver, Reply},
+        smtp_receiver::SmtpReceiver,
+    },
+    domain::{
+        DestinationKind, Outcome, RecordId, Secret,
+        delivery::Recipients,
+        destination::{Email, MailPriority},
+    },
     message::sample,
 };
 
@@ -13,17 +31,19 @@ fn smtp(receiver: &SmtpReceiver) -> SmtpConfig {
         host: "localhost".into(),
         port: receiver.addr.port(),
         security: SmtpSecurity::None,
-        from: "Bellwether <bell@example.com>".into(),
-        credentials: Some(("bell".into(), Secret::new(CANARY))),
+        from: "Bellwether <bell@example.com>".parse().unwrap(),
+        hello: String::new(),
+        login: Some(SmtpLogin::Password {
+            user: "bell".into(),
+            password: Secret::new(CANARY),
+        }),
     }
 }
 
 fn email() -> DestinationKind {
     DestinationKind::Email(Email {
         to: "ops@example.com".into(),
-        cc: String::new(),
-        subject: String::new(),
-        body: String::new(),
+        ..Email::default()
     })
 }
 
@@ -86,48 +106,451 @@ async fn a_mail_about_a_change_belongs_to_the_one_that_told_first() {
     }
 }
 
+/// Answers of real servers: the command, the answer, the outcome, and what is done then. `.` is the end of
+/// the text and `HI` the greeting; an empty answer closes the connection, `...` never comes.
+#[rustfmt::skip]
+const ANSWERS: &[(&str, &str, Outcome, Advice)] = {
+    use Advice::{Again, FewMore, Later, Mend};
+    use Outcome::{Delivered, Rejected, Unknown, Unreachable};
+    &[
+    // Before the text it is the destination, whatever the number.
+    ("HI", "554 5.7.1 mx.example.net ESMTP service not accepting messages", Rejected, Mend),
+    ("HI", "554-gmx.net (mxgmx015) Nemesis ESMTP Service not available\r\n554 No SMTP service", Rejected, Mend),
+    ("HI", "521 5.3.2 mail.example.net does not accept mail", Rejected, Mend),
+    ("HI", "550 5.7.1 Service unavailable, Client host [192.0.2.1] blocked using Spamhaus", Rejected, Mend),
+    ("HI", "421 4.3.2 Service not available, closing transmission channel", Rejected, Again),
+    ("HI", "421 4.7.0 [TSS04] Messages temporarily deferred due to user complaints", Rejected, Again),
+    ("HI", "450 4.7.1 too many connections", Rejected, Again),
+    ("HI", "SSH-2.0-OpenSSH_9.6", Unreachable, Again),
+    ("HI", "", Unreachable, Again),
+    ("HI", "...", Unreachable, Again),
+    ("EHLO", "504 5.5.2 <localhost>: Helo command rejected: need fully-qualified hostname", Rejected, Mend),
+    ("EHLO", "550 5.7.1 Access denied - Invalid HELO name (See RFC2821 4.1.1.1)", Rejected, Mend),
+    ("EHLO", "501 5.5.4 Invalid domain name", Delivered, Again),
+    ("EHLO", "502 5.5.1 command not implemented", Delivered, Again),
+    ("EHLO", "421 4.4.2 timeout", Rejected, Again),
+    ("AUTH", "535 5.7.3 Authentication unsuccessful [FR0P281CA0001.DEUP281.PROD.OUTLOOK.COM]", Rejected, Mend),
+    ("AUTH", "535-5.7.8 Username and Password not accepted. For more information, go to\r\n535 5.7.8 https://support.google.com/mail/?p=BadCredentials", Rejected, Mend),
+    ("AUTH", "535 5.7.139 Authentication unsuccessful, basic authentication is disabled.", Rejected, Mend),
+    ("AUTH", "534 5.7.9 Application-specific password required", Rejected, Mend),
+    ("AUTH", "504 5.7.4 Unrecognized authentication type", Rejected, Mend),
+    ("AUTH", "454 4.7.0 Temporary authentication failure: Connection lost to authentication server", Rejected, Again),
+    ("MAIL", "530 5.7.57 Client not authenticated to send mail", Rejected, Mend),
+    ("MAIL", "553 5.7.1 <bell@example.com>: Sender address rejected: not owned by user bell", Rejected, Mend),
+    ("MAIL", "554 5.7.1 Relay access denied", Rejected, Mend),
+    ("MAIL", "501 5.1.7 Invalid address", Rejected, Mend),
+    ("MAIL", "454 Throttling failure: Maximum sending rate exceeded.", Rejected, Again),
+    ("MAIL", "452 4.3.1 Insufficient system storage", Rejected, Again),
+    ("MAIL", "451 4.7.1 Authentication failed: Maximum credits exceeded", Rejected, Again),
+    ("MAIL", "", Unreachable, Again),
+    ("DATA", "554 5.5.1 Error: no valid recipients", Rejected, Mend),
+    ("DATA", "451 4.3.0 Error: queue file write error", Rejected, Again),
+    // An address; where it is the only one, nothing arrives at the destination.
+    ("RCPT", "550 5.1.1 <ops@example.com>: Recipient address rejected: User unknown in virtual mailbox table", Rejected, Mend),
+    ("RCPT", "550-5.1.1 The email account that you tried to reach does not exist.\r\n550 5.1.1 https://support.google.com/mail/?p=NoSuchUser", Rejected, Mend),
+    ("RCPT", "550 5.7.54 SMTP; Unable to relay recipient in non-accepted domain", Rejected, Mend),
+    ("RCPT", "554 5.7.1 <ops@example.com>: Relay access denied", Rejected, Mend),
+    ("RCPT", "554 5.7.1 <ops@example.com>: Recipient address rejected: Access denied", Rejected, Mend),
+    ("RCPT", "553 sorry, that domain isn't in my list of allowed rcpthosts (#5.7.1)", Rejected, Mend),
+    ("RCPT", "521 5.2.1 mailbox does not accept mail", Rejected, Mend),
+    ("RCPT", "450 4.7.1 <ops@example.com>: Recipient address rejected: Greylisted, see http://postgrey", Rejected, Again),
+    ("RCPT", "451-response to RCPT TO from localhost\r\n451 Temporary local problem - please try later", Rejected, Again),
+    ("RCPT", "452 4.2.2 The email account that you tried to reach is over quota", Rejected, Again),
+    ("RCPT", "421 4.7.1 Too many messages, closing", Rejected, Again),
+    ("RCPT", "251 user not local; will forward", Delivered, Again),
+    // After the text it is that mail.
+    (".", "554 5.7.1 Message rejected as spam by Content Filtering.", Rejected, FewMore),
+    (".", "550-5.7.1 [192.0.2.1] Our system has detected that this message is likely unsolicited mail.\r\n550 5.7.1 https://support.google.com/mail/?p=UnsolicitedMessageError", Rejected, FewMore),
+    (".", "552 5.3.4 Error: message file too big", Rejected, FewMore),
+    (".", "550 High probability of spam", Rejected, FewMore),
+    (".", "451 4.7.650 The mail server has been temporarily rate limited due to IP reputation.", Rejected, Later),
+    (".", "452 4.3.1 Out of memory", Rejected, Later),
+    (".", "421-4.7.28 Gmail has detected an unusual rate of mail.\r\n421 4.7.28 later", Rejected, Again),
+    (".", "250 2.0.0 Ok: queued as 4F3B21", Delivered, Again),
+    (".", "250-first\r\n250", Delivered, Again),
+    (".", "", Unknown, Again),
+    (".", "...", Unknown, Again),
+    (".", "queued", Unknown, Again),
+    // The mail is delivered, whatever follows.
+    ("QUIT", "...", Delivered, Again),
+    ("QUIT", "", Delivered, Again),
+    ("QUIT", "500 what?", Delivered, Again),
+    ]
+};
+
 #[tokio::test]
-async fn a_mail_servers_answer_has_its_verdict() {
-    use Outcome::{Rejected, Unknown, Unreachable};
-    let cases: [(&'static [_], _, _, _); 6] = [
-        (
-            &[("RCPT", "550 no such user")],
-            Rejected,
-            "no such user",
-            Advice::Mend,
-        ),
-        (
-            &[("RCPT", "450 try later")],
-            Rejected,
-            "try later",
-            Advice::Again,
-        ),
-        (
-            &[("AUTH", "535 wrong password")],
-            Rejected,
-            "wrong password",
-            Advice::Mend,
-        ),
-        (
-            &[(".", "554 looks like spam")],
-            Rejected,
-            "looks like spam",
-            Advice::FewMore,
-        ),
-        (&[(".", "")], Unknown, "no answer came", Advice::Again),
-        (&[("MAIL", "")], Unreachable, "cannot talk", Advice::Again),
-    ];
-    for (refuse, outcome, text, advice) in cases {
+async fn an_answer_is_judged_by_the_phase_that_it_is_given_in() {
+    let rows = ANSWERS
+        .iter()
+        .map(async |row @ (command, answer, outcome, advice)| {
+            let refuse = Box::leak(Box::new([(*command, *answer)]));
+            let receiver = SmtpReceiver::start(refuse).await;
+            let mut world = World::new();
+            // A server without extensions offers no authentication.
+            let login = smtp(&receiver).login.filter(|_| *command != "EHLO");
+            world.config.smtp = Some(SmtpConfig {
+                login,
+                ..smtp(&receiver)
+            });
+            // What never comes is not waited for; whatever comes has time on a busy machine.
+            let limit = match *answer {
+                "..." => Duration::from_millis(700),
+                _ => Duration::from_secs(20),
+            };
+            world.config.delivery.mail_answer_timeout = limit;
+            let kind = email();
+            let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+            let request = SendRequest {
+                timeout: if *command == "HI" {
+                    limit
+                } else {
+                    Duration::from_secs(20)
+                },
+                ..request(&kind, &content, None)
+            };
+            let report = world.sender().send(request).await;
+            assert_eq!(report.verdict.outcome, *outcome, "{row:?}: {report:?}");
+            assert_eq!(report.verdict.advice, *advice, "{row:?}: {report:?}");
+            if *outcome == Outcome::Rejected {
+                let last = answer.lines().last().expect("a line");
+                let (code, said) = last.split_at(3);
+                let explanation = &report.verdict.explanation;
+                assert!(explanation.contains(code), "{row:?}: {report:?}");
+                let said = said.trim().get(..20).unwrap_or_default();
+                let is_cut = answer.len() > 120;
+                assert!(is_cut || explanation.contains(said), "{row:?}: {report:?}");
+            }
+        });
+    futures_util::future::join_all(rows).await;
+}
+
+#[tokio::test]
+async fn a_mail_has_the_headers_that_people_expect() {
+    let receiver = SmtpReceiver::start(&[]).await;
+    let mut world = World::new();
+    world.config.smtp = Some(SmtpConfig {
+        hello: "alerts.example.net".into(),
+        ..smtp(&receiver)
+    });
+    let kind = DestinationKind::Email(Email {
+        to: "\"Doe, Jane\" <jane@example.com>, J\u{fc}rgen <j@m\u{fc}ller.example>".into(),
+        cc: "boss@example.com".into(),
+        bcc: "archive@example.com, JANE <jane@example.com>".into(),
+        from: "Databases <db@m\u{fc}ller.example>".into(),
+        reply_to: "oncall@example.com".into(),
+        list_id: "DB alerts <db.example.com>".into(),
+        priority: MailPriority::BySeverity,
+        ..Email::default()
+    });
+    let report = world.send(&kind).await;
+    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    let [mail] = receiver.mails().try_into().unwrap();
+    let commands = mail.commands.join("\n");
+    for command in [
+        "EHLO alerts.example.net",
+        "MAIL FROM:<db@xn--mller-kva.example>\n",
+        "RCPT TO:<jane@example.com>\nRCPT TO:<j@xn--mller-kva.example>\n\
+         RCPT TO:<boss@example.com>\nRCPT TO:<archive@example.com>\nDATA",
+    ] {
+        assert!(commands.contains(command), "{command} in {commands}");
+    }
+    for header in [
+        "From: Databases <db@xn--mller-kva.example>",
+        "To: =?utf-8?b?RG9lLCBKYW5l?= <jane@example.com>,\n =?utf-8?b?SsO8cmdlbg==?= <j@xn--mller-kva.example>",
+        "Cc: boss@example.com",
+        "Reply-To: oncall@example.com",
+        "List-Id: DB alerts <db.example.com>",
+        "X-Priority: 1 (Highest)",
+        "Importance: high",
+        // That of the settings, whoever sends.
+        &format!("Message-ID: <{}@example.com>", id()),
+    ] {
+        assert!(mail.data.contains(header), "{header} in {}", mail.data);
+    }
+    assert!(!mail.data.contains("archive@"), "{}", mail.data);
+    let header = mail.data.split("\n\n").next().unwrap();
+    assert!(header.is_ascii(), "{header}");
+}
+
+#[tokio::test]
+async fn long_headers_are_folded() {
+    let receiver = SmtpReceiver::start(&[]).await;
+    let mut world = World::new();
+    world.config.smtp = Some(smtp(&receiver));
+    let address = |at: usize| format!("{}{at:02}@{}.example.com", "a".repeat(60), "b".repeat(60));
+    let named = |at: usize| format!("{} <{}>", "Team".repeat(10), address(at));
+    for to in [
+        (0..20).map(address).collect::<Vec<_>>().join(","),
+        (0..20).map(named).collect::<Vec<_>>().join(","),
+        format!("\"{}\" <a@example.com>", "n".repeat(200)),
+        format!("\"{}\" <a@example.com>", ", ".repeat(100)),
+        format!("{} <a@example.com>", "\u{1f514}".repeat(200)),
+    ] {
+        let kind = DestinationKind::Email(Email {
+            reply_to: to.clone(),
+            subject: "x".repeat(2_000),
+            to,
+            ..Email::default()
+        });
+        let report = world.send(&kind).await;
+        assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    }
+    for mail in receiver.mails() {
+        let longest = mail.data.lines().map(str::len).max();
+        assert!(longest <= Some(998), "a line has {longest:?} bytes");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_smtputf8_gets_the_mail_for_the_other_addresses() {
+    let receiver = SmtpReceiver::start(&[]).await;
+    let mut world = World::new();
+    world.config.smtp = Some(smtp(&receiver));
+    let kind = DestinationKind::Email(Email {
+        to: "m\u{fc}ller@example.com, ops@example.com".into(),
+        ..Email::default()
+    });
+    let report = world.send(&kind).await;
+    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    let explanation = &report.verdict.explanation;
+    assert!(
+        explanation.contains("`m\u{fc}ller@example.com` (553"),
+        "{explanation}"
+    );
+    let [mail] = receiver.mails().try_into().unwrap();
+    assert!(
+        mail.data.is_ascii() && mail.commands.join("").is_ascii(),
+        "{mail:?}"
+    );
+    assert!(mail.data.contains("To: ops@example.com"), "{}", mail.data);
+}
+
+#[tokio::test]
+async fn a_token_stands_in_place_of_a_password() {
+    let tokens = Receiver::start(|request| {
+        let form = &request.body;
+        assert!(form.contains("grant_type=client_credentials"), "{form}");
+        assert!(form.contains("scope=mail"), "{form}");
+        Reply::json(&json!({"access_token": "canary-token", "expires_in": 3600}))
+    })
+    .await;
+    let error = "334 eyJzdGF0dXMiOiI0MDAifQ==";
+    for (auth, outcome, asked) in [
+        ("235 welcome", Outcome::Delivered, 1),
+        (error, Outcome::Rejected, 2),
+    ] {
+        let offers = ("EHLO", "250-hello\r\n250 AUTH PLAIN XOAUTH2");
+        let answers = Box::leak(Box::new([offers, ("AUTH XOAUTH2 ", auth)]));
+        let receiver = SmtpReceiver::start(answers).await;
+        let before = tokens.count();
+        let mut world = World::new();
+        world.config.smtp = Some(SmtpConfig {
+            login: Some(SmtpLogin::OAuth2 {
+                user: "alerts@example.com".into(),
+                token_url: tokens.url("/token"),
+                client_id: "bellwether".into(),
+                client_secret: Secret::new(CANARY),
+                refresh_token: Secret::default(),
+                scope: "mail".into(),
+            }),
+            ..smtp(&receiver)
+        });
+        let sender = world.sender();
+        for _ in 0..2 {
+            let report = send_with(&sender, &email()).await;
+            assert_eq!(report.verdict.outcome, outcome, "{report:?}");
+            if outcome == Outcome::Rejected {
+                assert_eq!(report.verdict.advice, Advice::Mend, "{report:?}");
+            }
+        }
+        // Kept while it is good, and asked for again after a refusal.
+        assert_eq!(tokens.count() - before, asked);
+        let mails = receiver.mails();
+        let said = mails[0]
+            .commands
+            .iter()
+            .find_map(|it| it.strip_prefix("AUTH XOAUTH2 "));
+        let said = STANDARD.decode(said.expect("a token")).unwrap();
+        let right = b"user=alerts@example.com\x01auth=Bearer canary-token\x01\x01";
+        assert_eq!(said, right);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_in_another_encoding_is_an_answer() {
+    let receiver = Receiving::start(b"250 angenommen, sp\xe4ter zugestellt\r\n").await;
+    let mut world = World::new();
+    world.config.smtp = Some(SmtpConfig {
+        port: receiver.port,
+        ..smtp(&SmtpReceiver::start(&[]).await)
+    });
+    let report = world.send(&email()).await;
+    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    let said = report.transcript.response.unwrap().body;
+    assert_eq!(said, "angenommen, sp\u{fffd}ter zugestellt");
+}
+
+/// Three addresses, of which the second one is refused.
+fn three() -> DestinationKind {
+    DestinationKind::Email(Email {
+        to: "a@example.com, b@example.com".into(),
+        cc: "Cee <c@example.com>, A <a@example.com>".into(),
+        ..Email::default()
+    })
+}
+
+#[tokio::test]
+async fn a_refused_address_of_several_stops_none_of_the_others() {
+    for (answer, is_permanent) in [
+        ("550 5.1.1 no such user", true),
+        ("551 5.1.6 user has moved", true),
+        ("553 5.1.3 bad address", true),
+        ("554 5.7.1 relay access denied", true),
+        ("500 what?", true),
+        ("450 4.2.0 greylisted", false),
+        ("451 4.3.0 local problem", false),
+        ("452 4.2.2 over quota", false),
+    ] {
+        let refuse = Box::leak(Box::new([("RCPT TO:<b@", answer)]));
         let receiver = SmtpReceiver::start(refuse).await;
         let mut world = World::new();
         world.config.smtp = Some(smtp(&receiver));
-        let report = world.send(&email()).await;
-        assert_eq!(report.verdict.outcome, outcome, "{refuse:?}: {report:?}");
-        assert_eq!(report.verdict.advice, advice, "{refuse:?}: {report:?}");
-        assert!(
-            report.verdict.explanation.contains(text),
-            "{refuse:?}: {report:?}"
-        );
+        let report = world.send(&three()).await;
+        let verdict = &report.verdict;
+        assert!(verdict.arrives(), "{answer}: {report:?}");
+        let expected = if is_permanent {
+            (Outcome::Delivered, Advice::Again)
+        } else {
+            (Outcome::Rejected, Advice::Later)
+        };
+        assert_eq!((verdict.outcome, verdict.advice), expected, "{answer}");
+        for named in ["2 of 3 addresses", "`b@example.com`", &answer[4..]] {
+            assert!(verdict.explanation.contains(named), "{named}: {report:?}");
+        }
+        let response = report.transcript.response.as_ref().expect("an answer");
+        assert_eq!(response.headers["b@example.com"], answer);
+        assert_eq!(response.status, 250);
+        let settled = verdict.settled(&Recipients::default());
+        assert_eq!(settled.reached, ["a@example.com", "c@example.com"]);
+        assert_eq!(settled.is_open("b@example.com"), !is_permanent);
+        let mails = receiver.mails();
+        let named = mails[0].commands.iter().filter(|it| it.starts_with("RCPT"));
+        assert_eq!(named.count(), 3, "each address once: {mails:?}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_addresses_that_do_not_have_a_mail_are_tried_again() {
+    let receiver = SmtpReceiver::start(&[]).await;
+    let mut world = World::new();
+    world.config.smtp = Some(smtp(&receiver));
+    let kind = three();
+    let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+    let recipients = Recipients {
+        reached: vec!["a@example.com".into()],
+        refused: vec!["c@example.com".into()],
+    };
+    let again = SendRequest {
+        recipients: &recipients,
+        ..request(&kind, &content, None)
+    };
+    let report = world.sender().send(again).await;
+    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    let mails = receiver.mails();
+    let commands = mails[0].commands.join("\n");
+    assert!(commands.contains("RCPT TO:<b@example.com>"), "{commands}");
+    assert!(
+        !commands.contains("<a@") && !commands.contains("<c@"),
+        "{commands}"
+    );
+    assert!(mails[0].data.contains("a@example.com"), "{mails:?}");
+    assert!(mails[0].data.contains(&id().to_string()), "{mails:?}");
+}
+
+#[tokio::test]
+async fn an_address_that_stays_refused_says_nothing_of_its_destination() {
+    for (answer, advice) in [
+        ("450 4.2.0 greylisted", Advice::Later),
+        ("550 5.1.1 no such user", Advice::GiveUp),
+    ] {
+        let refuse = Box::leak(Box::new([("RCPT TO:<b@", answer)]));
+        let receiver = SmtpReceiver::start(refuse).await;
+        let mut world = World::new();
+        world.config.smtp = Some(smtp(&receiver));
+        let kind = three();
+        let content = sample::content(sample::occurrence(NOW_MS), kind.clone(), String::new());
+        let recipients = Recipients {
+            reached: vec!["a@example.com".into(), "c@example.com".into()],
+            refused: Vec::new(),
+        };
+        let again = SendRequest {
+            recipients: &recipients,
+            ..request(&kind, &content, None)
+        };
+        let report = world.sender().send(again).await;
+        assert_eq!(report.verdict.advice, advice, "{report:?}");
+        assert!(report.verdict.is_about_addresses(), "{report:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_late_answer_to_the_text_is_waited_for_apart_from_the_timeout() {
+    let receiver = Receiving::late(b"250 taken\r\n", Duration::from_millis(900)).await;
+    let mut world = World::new();
+    world.config.smtp = Some(SmtpConfig {
+        port: receiver.port,
+        ..smtp(&SmtpReceiver::start(&[]).await)
+    });
+    let report = world.send(&email()).await;
+    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    assert!(report.duration > Duration::from_millis(900), "{report:?}");
+}
+
+/// A mail server that answers the text of a mail with these bytes.
+struct Receiving {
+    port: u16,
+    _server: JoinSet<()>,
+}
+
+impl Receiving {
+    async fn start(answer: &'static [u8]) -> Self {
+        Self::late(answer, Duration::ZERO).await
+    }
+
+    async fn late(answer: &'static [u8], after: Duration) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut server = JoinSet::new();
+        server.spawn(async move {
+            let (stream, _peer) = listener.accept().await.unwrap();
+            let mut stream = BufReader::new(stream);
+            stream.write_all(b"220 ready\r\n").await.unwrap();
+            let mut line = String::new();
+            let mut in_data = false;
+            while stream.read_line(&mut line).await.unwrap_or(0) > 0 {
+                let answer: &[u8] = match line.trim_end() {
+                    "." => {
+                        in_data = false;
+                        tokio::time::sleep(after).await;
+                        answer
+                    }
+                    _ if in_data => b"",
+                    "DATA" => {
+                        in_data = true;
+                        b"354 go on\r\n"
+                    }
+                    command if command.starts_with("EHLO") => b"250-hello\r\n250 AUTH=PLAIN\r\n",
+                    command if command.starts_with("AUTH") => b"235 welcome\r\n",
+                    _ => b"250 ok\r\n",
+                };
+                stream.write_all(answer).await.unwrap();
+                line.clear();
+            }
+        });
+        Self {
+            port,
+            _server: server,
+        }
     }
 }
 

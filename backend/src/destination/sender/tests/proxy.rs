@@ -9,12 +9,13 @@ use tokio::{
 
 use super::{World, webhook};
 use crate::{
-    config::ProxyConfig,
+    config::{NoProxy, ProxyConfig},
     destination::receiver::{Receiver, Reply},
     domain::{DestinationKind, Outcome},
 };
 
-/// A proxy that tells what it is asked for and connects, unless it is to answer something else.
+/// A proxy that tells what it is asked for, and connects or forwards, unless it is to answer something
+/// else.
 async fn proxy(answer: Option<&'static str>) -> (u16, mpsc::Receiver<String>, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -32,13 +33,19 @@ async fn proxy(answer: Option<&'static str>) -> (u16, mpsc::Receiver<String>, Jo
             }
             let head = String::from_utf8(head).unwrap();
             let target = head.split(' ').nth(1).unwrap().to_owned();
-            let _told = tell.send(head).await;
+            let _told = tell.send(head.clone()).await;
             if let Some(answer) = answer {
                 let _written = client.write_all(answer.as_bytes()).await;
                 continue;
             }
-            let mut server = TcpStream::connect(target).await.unwrap();
-            client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+            let authority = target.strip_prefix("http://").unwrap_or(&target);
+            let authority = authority.split('/').next().unwrap().to_owned();
+            let mut server = TcpStream::connect(authority).await.unwrap();
+            if target.starts_with("http://") {
+                server.write_all(head.as_bytes()).await.unwrap();
+            } else {
+                client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+            }
             tunnels.spawn(async move {
                 let _ended = copy_bidirectional(&mut client, &mut server).await;
             });
@@ -53,43 +60,87 @@ fn by_way_of(world: &mut World, port: u16) {
 }
 
 #[tokio::test]
-async fn requests_go_through_the_proxy_to_the_judged_address() {
+async fn a_proxy_forwards_requests_to_http_addresses() {
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let (port, mut told, _tasks) = proxy(None).await;
     let mut world = World::new();
     by_way_of(&mut world, port);
-    let url = receiver.url("/hook").replace("127.0.0.1", "localhost");
-    let target = receiver.url("").replace("http://", "");
-    let report = world.send(&DestinationKind::Webhook(webhook(url))).await;
+    let url = receiver.url("/hook?x=1").replace("127.0.0.1", "localhost");
+    let kind = DestinationKind::Webhook(webhook(url.clone()));
+    let report = world.send(&kind).await;
     assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
-    assert_eq!(receiver.received()[0].path, "/hook");
     let head = told.recv().await.unwrap();
     assert!(
-        head.starts_with(&format!("CONNECT {target} HTTP/1.1\r\n")),
+        head.starts_with(&format!("PUT {url} HTTP/1.1\r\n")),
         "{head}"
     );
-    assert!(
-        head.contains("proxy-authorization: Basic YWRhOnBhc3Mgd29yZA==\r\n"),
-        "{head}"
-    );
+    let host = receiver.addr.port();
+    for line in [
+        format!("host: localhost:{host}\r\n"),
+        "proxy-authorization: Basic YWRhOnBhc3Mgd29yZA==\r\n".into(),
+    ] {
+        assert!(head.contains(&line), "{line} in {head}");
+    }
+    let shown = report.transcript.request.unwrap().headers;
+    assert!(!shown.contains_key("proxy-authorization"), "{shown:?}");
+}
+
+#[tokio::test]
+async fn a_proxy_connects_to_the_judged_address_of_https_or_to_the_name_where_it_resolves_them() {
+    // Nobody speaks TLS there; what the proxy is asked for is all that this is about.
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let target = receiver.addr.port();
+    for (by_name, host) in [(false, "127.0.0.1"), (true, "localhost")] {
+        let (port, mut told, _tasks) = proxy(None).await;
+        let mut world = World::new();
+        by_way_of(&mut world, port);
+        world.config.egress.proxy_by_name = by_name;
+        let url = format!("https://localhost:{target}/hook");
+        let report = world.send(&DestinationKind::Webhook(webhook(url))).await;
+        assert_eq!(report.verdict.outcome, Outcome::Unreachable, "{report:?}");
+        let head = told.recv().await.unwrap();
+        let line = format!("CONNECT {host}:{target} HTTP/1.1\r\n");
+        let is_v6 = head.starts_with(&format!("CONNECT [::1]:{target} "));
+        assert!(head.starts_with(&line) || !by_name && is_v6, "{head}");
+        assert!(head.contains("proxy-authorization: Basic "), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn hosts_of_no_proxy_are_reached_directly() {
+    let receiver = Receiver::start(|_| Reply::status(200)).await;
+    let (port, mut told, _tasks) = proxy(None).await;
+    let mut world = World::new();
+    by_way_of(&mut world, port);
+    world.config.egress.no_proxy = NoProxy::parse(["127.0.0.0/8"]).unwrap();
+    let kind = DestinationKind::Webhook(webhook(receiver.url("/hook")));
+    let report = world.send(&kind).await;
+    assert_eq!(report.verdict.outcome, Outcome::Delivered, "{report:?}");
+    assert!(told.try_recv().is_err(), "the proxy was not asked");
+    assert_eq!(receiver.received()[0].path, "/hook");
 }
 
 #[tokio::test]
 async fn the_guard_judges_the_target_and_a_proxy_that_refuses_is_named() {
-    let (port, mut told, _tasks) = proxy(Some("HTTP/1.1 407 Who are you\r\n\r\n")).await;
-    let mut world = World::new();
-    by_way_of(&mut world, port);
-    let to = |url: &str| DestinationKind::Webhook(webhook(url.into()));
-    let blocked = world.send(&to("http://10.0.0.1/hook")).await;
-    assert_eq!(blocked.verdict.outcome, Outcome::Blocked, "{blocked:?}");
-    assert!(told.try_recv().is_err(), "the proxy was not asked");
-    let refused = world.send(&to("http://127.0.0.1:9/hook")).await;
-    assert_eq!(refused.verdict.outcome, Outcome::Unreachable, "{refused:?}");
-    let explanation = refused.verdict.explanation;
-    assert!(
-        explanation.contains("`HTTP/1.1 407 Who are you`"),
-        "{explanation}"
-    );
+    for by_name in [false, true] {
+        let (port, mut told, _tasks) = proxy(Some("HTTP/1.1 407 Who are you\r\n\r\n")).await;
+        let mut world = World::new();
+        by_way_of(&mut world, port);
+        world.config.egress.proxy_by_name = by_name;
+        let to = |url: &str| DestinationKind::Webhook(webhook(url.into()));
+        for url in ["http://10.0.0.1/hook", "https://10.0.0.1/hook"] {
+            let blocked = world.send(&to(url)).await;
+            assert_eq!(blocked.verdict.outcome, Outcome::Blocked, "{blocked:?}");
+        }
+        assert!(told.try_recv().is_err(), "the proxy was not asked");
+        let refused = world.send(&to("https://127.0.0.1:9/hook")).await;
+        assert_eq!(refused.verdict.outcome, Outcome::Unreachable, "{refused:?}");
+        let explanation = refused.verdict.explanation;
+        assert!(
+            explanation.contains("`HTTP/1.1 407 Who are you`"),
+            "{explanation}"
+        );
+    }
 }
 
 #[test]

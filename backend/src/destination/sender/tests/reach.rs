@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::json;
 
 use super::{CANARY, World, send_content, send_with};
@@ -83,6 +84,8 @@ async fn a_token_of_oauth_is_asked_for_kept_and_renewed_when_it_is_refused() {
             client_id: "bellwether".into(),
             client_secret: Secret::new(CANARY),
             scope: "alerts:write all".into(),
+            audience: "https://alerts.example/".into(),
+            params: [("resource".to_owned(), "a b".to_owned())].into(),
         }));
     });
     let world = World::new();
@@ -102,9 +105,54 @@ async fn a_token_of_oauth_is_asked_for_kept_and_renewed_when_it_is_refused() {
     );
     assert_eq!(
         received[0].body,
-        "grant_type=client_credentials&client_id=bellwether\
-         &client_secret=canary-S3cret%2F%2Bx&scope=alerts%3Awrite+all"
+        "grant_type=client_credentials&scope=alerts%3Awrite+all\
+         &audience=https%3A%2F%2Falerts.example%2F&resource=a+b"
     );
+    let pair = STANDARD.encode("bellwether:canary-S3cret%2F%2Bx");
+    assert_eq!(received[0].header("authorization"), format!("Basic {pair}"));
+}
+
+#[tokio::test]
+async fn a_server_that_takes_the_secret_in_the_body_alone_is_asked_so_from_then_on() {
+    let tokens = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&tokens);
+    let receiver = Receiver::start(move |request| {
+        if request.path != "/token" {
+            return Reply::status(401);
+        }
+        if request.body.contains("client_secret=canary") {
+            let mut count = counted.lock().unwrap();
+            *count += 1;
+            return Reply::json(&json!({"access_token": format!("canary-{count}")}));
+        }
+        Reply::Answer(
+            401,
+            Vec::new(),
+            json!({"error": "invalid_client"}).to_string(),
+        )
+    })
+    .await;
+    let kind = webhook(receiver.url("/hook"), |it| {
+        it.auth = Some(Box::new(Auth::OAuth2 {
+            token_url: receiver.url("/token"),
+            client_id: "bellwether".into(),
+            client_secret: Secret::new(CANARY),
+            scope: String::new(),
+            audience: String::new(),
+            params: BTreeMap::new(),
+        }));
+    });
+    let sender = World::new().sender();
+    for _ in 0..2 {
+        let report = send_with(&sender, &kind).await;
+        assert_eq!(report.verdict.outcome, Outcome::Rejected, "{report:?}");
+    }
+    let received = receiver.received();
+    let refused = received
+        .iter()
+        .filter(|it| it.path == "/token" && it.header("authorization").starts_with("Basic "));
+    assert_eq!(refused.count(), 1, "it is known from then on");
+    assert_eq!(*tokens.lock().unwrap(), 2);
 }
 
 #[tokio::test]

@@ -132,7 +132,10 @@ async fn what_is_stored_tells_in_a_replay_what_it_told() {
     assert!(sent(&world).await > 8);
     assert_eq!(impact.messages, sent(&world).await);
     assert_eq!(impact.messages_before, impact.messages);
-    assert_eq!((impact.untold_count, impact.newly_told_count), (0, 0));
+    assert_eq!(
+        (impact.no_longer_notified_count, impact.newly_notified_count),
+        (0, 0)
+    );
     assert_eq!(impact.occurrence_count, 4);
     assert!(!impact.stopped_early);
     let names: Vec<_> = impact.rules.iter().map(|it| &*it.name).collect();
@@ -149,9 +152,9 @@ async fn documents_are_told_by_rule_and_destination_and_who_would_hear_nothing()
     let none = impact(&world, vec![page(|it| it.enabled = false)]).await;
 
     // `a` was opened as an error, and became critical; it was opened again as an error.
-    assert_eq!(narrow.untold_count, 1);
-    assert_eq!(narrow.untold[0].dimensions["host"], "a");
-    assert_eq!(narrow.untold[0].close, None);
+    assert_eq!(narrow.no_longer_notified_count, 1);
+    assert_eq!(narrow.no_longer_notified[0].dimensions["host"], "a");
+    assert_eq!(narrow.no_longer_notified[0].close, None);
     assert_eq!(narrow.messages_before - narrow.messages, 1);
     let counted = |name: &str, impact: &Impact| Counted {
         name: name.into(),
@@ -160,11 +163,14 @@ async fn documents_are_told_by_rule_and_destination_and_who_would_hear_nothing()
     };
     assert_eq!(narrow.rules, [counted("page", &narrow)]);
     assert_eq!(narrow.destinations, [counted("hook", &narrow)]);
-    assert_eq!((wide.newly_told_count, wide.untold_count), (1, 0));
+    assert_eq!(
+        (wide.newly_notified_count, wide.no_longer_notified_count),
+        (1, 0)
+    );
     assert_eq!(wide.messages, wide.messages_before + 1);
-    assert_eq!((none.messages, none.untold_count), (0, 3));
+    assert_eq!((none.messages, none.no_longer_notified_count), (0, 3));
     let hosts: Vec<_> = none
-        .untold
+        .no_longer_notified
         .iter()
         .map(|it| &*it.dimensions["host"])
         .collect();
@@ -193,7 +199,7 @@ async fn a_delay_spares_what_closed_by_itself_and_repeats_are_evenly_spread() {
     let repeated = impact(&world, vec![repeating]).await;
 
     assert_eq!((delayed.messages_before, delayed.messages), (2, 1));
-    assert_eq!(delayed.untold[0].dimensions["host"], "short");
+    assert_eq!(delayed.no_longer_notified[0].dimensions["host"], "short");
     // 24 hours of it, told of after each four hours and at most a tenth more.
     assert_eq!(repeated.messages, 2 + 5);
 }
@@ -244,6 +250,6 @@ async fn what_is_too_much_is_refused_or_said() {
     let hurried = all.preview((&documents, ""), 1).await.unwrap();
     assert!(hurried.stopped_early);
     assert!((1..150).contains(&hurried.messages_before), "{hurried:?}");
-    assert_eq!(hurried.newly_told_count, 0);
+    assert_eq!(hurried.newly_notified_count, 0);
     assert!(hurried.end_ms < world.clock.now_ms());
 }

@@ -4,7 +4,7 @@ use super::*;
 
 /// The numbers of what a text leaves, over all pages.
 async fn found(world: &World, text: &str) -> Vec<i64> {
-    let condition = world.deliveries.condition("filter", text).await.unwrap();
+    let (condition, _) = world.deliveries.condition("filter", text).await.unwrap();
     world.list(&Filter::default().under(condition), 7).await
 }
 
@@ -66,6 +66,41 @@ async fn a_text_finds_what_it_means_over_all_pages() {
 }
 
 #[tokio::test]
+async fn a_field_that_none_has_is_a_hint_and_no_fault() {
+    let world = World::new();
+    world.save_sixty().await;
+    for (text, wanted) in [
+        (
+            "rule=disk stat=dead",
+            "at character 11: none of the newest 20000 events has a field `stat`: `state`?",
+        ),
+        (
+            "alertname=disk",
+            "at character 1: none of the newest 20000 events has a field `alertname`; it is called \
+             `name` here",
+        ),
+    ] {
+        let (condition, hints) = world.deliveries.condition("filter", text).await.unwrap();
+        assert_eq!(hints, [wanted]);
+        assert!(
+            world
+                .list(&Filter::default().under(condition), 7)
+                .await
+                .is_empty()
+        );
+    }
+    assert!(
+        world
+            .deliveries
+            .condition("filter", "state=dead")
+            .await
+            .unwrap()
+            .1
+            .is_empty()
+    );
+}
+
+#[tokio::test]
 async fn what_is_wrong_is_told_with_its_place() {
     let world = World::new();
     world.save_sixty().await;
@@ -74,10 +109,6 @@ async fn what_is_wrong_is_told_with_its_place() {
         (
             "rule=disk state=ded",
             "at character 11: `ded` is not a state; there are waiting, pending",
-        ),
-        (
-            "rule=disk stat=dead",
-            "at character 11: no delivery has a field `stat`: `state`?",
         ),
         (
             "state=dead or since=2h",

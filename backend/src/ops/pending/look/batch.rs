@@ -56,7 +56,7 @@ impl<'a> Batch<'a> {
             Ok(found) => found,
             // They are due for as long as that was not done.
             Err(error) => {
-                return error!(%error, "what causes held that are over was not decided anew");
+                return error!(%error, "what ended causes held was not evaluated");
             }
         };
         self.tell(&mut found).await;
@@ -174,7 +174,7 @@ impl<'a> Batch<'a> {
             error!(error = %fault, "a look at what waits failed; its occurrences are looked at one by one");
             for key in keys {
                 if let Err(error) = self.decide(&[key], None, together).await {
-                    error!(%error, "what waits of an occurrence was not decided anew");
+                    error!(%error, "held notifications of an occurrence were not evaluated");
                 }
             }
         });

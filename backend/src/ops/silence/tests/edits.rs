@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn what_waits_is_spared_when_its_rule_or_trigger_is_edited_away() {
+async fn what_waits_is_skipped_when_its_rule_or_trigger_is_edited_away() {
     let world = World::under(&[page()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
@@ -19,7 +19,7 @@ async fn what_waits_is_spared_when_its_rule_or_trigger_is_edited_away() {
     world.store.apply(Lane::Admin, changes).await.unwrap();
     world.wait(1).await;
     assert!(world.occurrence("a").await.pending.is_empty());
-    let why = world.explained("a").await.spared_reason.unwrap();
+    let why = world.explained("a").await.skipped_reason.unwrap();
     assert!(why.starts_with("it no longer matched"), "{why}");
     world.wait(7_200).await;
     assert!(world.sent().await.is_empty());
@@ -37,7 +37,7 @@ async fn what_waits_of_a_rule_that_is_disabled_goes_at_its_next_match_after_that
     };
     samples::save_rule(&world.store, &disabled).await;
     world.wait(1).await;
-    let why = world.explained("a").await.spared_reason.unwrap();
+    let why = world.explained("a").await.skipped_reason.unwrap();
     assert!(why.starts_with("the rule was disabled"), "{why}");
     samples::save_rule(&world.store, &page()).await;
     world.wait(7_200).await;
@@ -278,4 +278,43 @@ async fn what_is_asked_to_be_told_of_what_is_open_waits_as_well_and_leaves_what_
     assert_eq!(names, ["late", "page"]);
     world.wait(3_600).await;
     assert_eq!(world.sent().await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_a_silence_covers_is_answered_at_once_and_after_every_edit() {
+    let world = World::under(&[page()]).await;
+    for host in ["a", "b", "c"] {
+        world.event(host, |_| {}).await;
+    }
+    let silences = &world.node().silences;
+    let draft = |text: &str| world.draft("quiet", text, 60);
+    let tried = silences.create(draft("host=a"), true, true).await.unwrap();
+    assert_eq!(tried.covered, 1, "it is only tried");
+    assert_eq!(world.create(draft("host=a or host=b")).await.covered, 2);
+    assert_eq!(world.view("quiet").await.covered, 2);
+    let page = crate::ops::page::PageRequest::default();
+    let listed = silences
+        .list(&SilenceFilter::default(), &page)
+        .await
+        .unwrap();
+    assert_eq!(listed.items[0].covered, 2);
+    // The same once it was looked through, and for every edit before and after that.
+    for (text, covered) in [("host=c", 1), ("host=z", 0), ("has:host", 3)] {
+        let draft = world.draft("quiet", text, 60);
+        let edited = silences.update(draft, false, true).await.unwrap();
+        assert_eq!(edited.covered, covered, "{text}");
+        assert_eq!(world.view("quiet").await.covered, covered, "{text}");
+        world.look().await;
+        assert_eq!(world.view("quiet").await.covered, covered, "{text}");
+    }
+    let extended = silences
+        .extend("quiet", Extension::By(60_000), &name("Ana"))
+        .await;
+    assert_eq!(extended.unwrap().covered, 3);
+    let ended = silences.expire("quiet", &name("Ana")).await.unwrap();
+    assert_eq!(ended.covered, 0, "it holds nothing any more");
+    let mut later = world.draft("later", "host=a", 60);
+    later.start_ms = Some(START_MS + 10 * MINUTE_MS);
+    later.end_ms = Some(START_MS + 20 * MINUTE_MS);
+    assert_eq!(world.create(later).await.covered, 0, "it has not begun");
 }

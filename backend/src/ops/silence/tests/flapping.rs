@@ -41,7 +41,7 @@ async fn a_service_that_stopped_over_the_end_tells_the_closing_once_at_its_start
     let reason = &held.main.reason;
     assert!(
         reason.starts_with(
-            "they were notified, and news of it waits: it waits until the event settles"
+            "they were notified, and an update waits: it waits until the event settles"
         ),
         "{reason}"
     );

@@ -14,7 +14,7 @@ async fn what_a_silence_holds_is_sent_once_when_it_ends_in_any_way_as_it_is_then
         assert_eq!(world.sent().await, [about("b", false)], "{way}");
         let held = world.view("quiet").await;
         assert_eq!(
-            (held.covered, held.pending, held.spared),
+            (held.covered, held.pending, held.skipped),
             (1, 1, 0),
             "{way}"
         );
@@ -48,14 +48,14 @@ async fn what_a_silence_holds_is_sent_once_when_it_ends_in_any_way_as_it_is_then
 }
 
 #[tokio::test]
-async fn what_opens_and_closes_under_a_silence_is_spared_for_ever_and_explained() {
+async fn what_opens_and_closes_under_a_silence_is_skipped_for_ever_and_explained() {
     let world = World::under(&[with_updates()]).await;
     world.silence("quiet", "host=a", 60).await;
     world.event("a", |_| {}).await;
     let now = world.explained("a").await;
     assert_eq!(
         now.main.reason,
-        "nobody was notified: silence `quiet` (Ana, «kernel update») until 2027-01-15 09:00:00 UTC \
+        "no one was notified: silence `quiet` (Ana, «kernel update») until 2027-01-15 09:00:00 UTC \
          holds it; then hook, if it is still open and the rule still matches"
     );
     assert_eq!(now.held_by.len(), 1);
@@ -71,13 +71,13 @@ async fn what_opens_and_closes_under_a_silence_is_spared_for_ever_and_explained(
     world.event("a", close).await;
     world.wait(7_200).await;
     assert!(world.sent().await.is_empty());
-    assert_eq!(world.view("quiet").await.spared, 1);
+    assert_eq!(world.view("quiet").await.skipped, 1);
     let then = world.explained("a").await;
     assert!(then.held_by.is_empty() && then.next.is_none());
     let why = "the occurrence was closed before, while silence `quiet` (Ana, «kernel update») \
                until 2027-01-15 09:00:00 UTC held it";
-    assert_eq!(then.spared_reason.as_deref(), Some(why));
-    assert_eq!(then.main.reason, format!("nobody was notified: {why}"));
+    assert_eq!(then.skipped_reason.as_deref(), Some(why));
+    assert_eq!(then.main.reason, format!("no one was notified: {why}"));
     let steps: Vec<_> = then.hold_changes.iter().map(|it| it.what as u32).collect();
     assert_eq!(steps, [1, 4]);
 }

@@ -107,7 +107,7 @@ async fn what_is_open_because_of_something_else_waits_until_that_is_over_and_a_w
 }
 
 #[tokio::test]
-async fn what_closes_while_it_is_held_or_lingers_is_spared_and_explained() {
+async fn what_closes_while_it_is_held_or_lingers_is_skipped_and_explained() {
     let world = World::under(&[notified_of_all(0)]).await;
     save(&world, &inhibition()).await;
     world.event("a", down).await;
@@ -123,7 +123,7 @@ async fn what_closes_while_it_is_held_or_lingers_is_spared_and_explained() {
     let told = explain(&world.store, &snapshot, &disk, world.clock.now_ms()).await;
     let reason = told.unwrap().remove(0).main.reason;
     assert!(
-        reason.starts_with("nobody was notified: inhibition `dead host`, since `host-down`"),
+        reason.starts_with("no one was notified: inhibition `dead host`, since `host-down`"),
         "{reason}"
     );
     world.wait(1).await;
@@ -230,26 +230,135 @@ async fn a_service_that_stood_still_over_the_end_of_a_cause_decides_at_its_start
     assert_eq!(sent(&world).await[2..], ["disk-full a"]);
 }
 
-#[tokio::test]
-async fn causes_and_effects_that_come_in_one_batch_are_seen_in_their_order() {
-    let world = World::under(&[notified_of_all(0)]).await;
-    save(&world, &inhibition()).await;
-    let mut events = Vec::new();
-    for host in ["a", "b"] {
-        let mut cause = samples::event(host);
-        down(&mut cause);
-        let effect = samples::event(host);
-        events.extend(if host == "a" {
-            [cause, effect]
-        } else {
-            [effect, cause]
-        });
-    }
+/// A cause on a host and its effects, in the order of a request: the cause after so many of them.
+fn request(world: &World, host: &str, effects: usize, before: usize) -> Vec<IncomingEvent> {
+    let mut cause = samples::event(host);
+    down(&mut cause);
+    let effect = |number: usize| {
+        let mut effect = samples::event(host);
+        effect.dimensions.insert("disk".into(), number.to_string());
+        effect
+    };
+    let mut events: Vec<_> = (0..effects).map(effect).collect();
+    events.insert(before, cause);
     for event in &mut events {
         event.timestamp_ms = world.clock.now_ms();
     }
-    world.node().intake.submit(events, None).await.unwrap();
-    let mut sent = sent(&world).await;
-    sent.sort();
-    assert_eq!(sent, ["disk-full b", "host-down a", "host-down b"]);
+    events
+}
+
+#[tokio::test]
+async fn a_cause_holds_the_effects_of_its_own_request_wherever_it_stands() {
+    for before in [0, 1, 20, 39, 40] {
+        let world = World::under(&[notified_of_all(0)]).await;
+        save(&world, &inhibition()).await;
+        let events = request(&world, "a", 40, before);
+        world.node().intake.submit(events, None).await.unwrap();
+        assert_eq!(sent(&world).await, ["host-down a"], "after {before}");
+        world.wait(1).await;
+        let mut end = request(&world, "a", 40, before);
+        end.iter_mut().for_each(close);
+        world.node().intake.submit(end, None).await.unwrap();
+        world.wait(60).await;
+        let sent = sent(&world).await;
+        assert_eq!(sent, ["host-down a", "host-down a clear"], "after {before}");
+    }
+}
+
+#[tokio::test]
+async fn requests_at_once_are_decided_each_as_a_whole() {
+    let world = World::under(&[notified_of_all(0)]).await;
+    save(&world, &inhibition()).await;
+    let node = world.node();
+    let requests = (0..50).map(|number| {
+        let host = format!("host-{number}");
+        node.intake
+            .submit(request(&world, &host, 9, number % 10), None)
+    });
+    for submitted in futures_util::future::join_all(requests).await {
+        assert!(submitted.unwrap().failed.is_empty());
+    }
+    let sent = sent(&world).await;
+    assert_eq!(sent.len(), 50, "{sent:?}");
+    assert!(sent.iter().all(|it| it.starts_with("host-down")));
+}
+
+#[tokio::test]
+async fn requests_that_are_committed_together_are_decided_one_after_the_other() {
+    let world = World::under(&[notified_of_all(0)]).await;
+    let inhibition = Inhibition {
+        linger_ms: 0,
+        ..inhibition()
+    };
+    save(&world, &inhibition).await;
+    let node = world.node();
+    let mut end = samples::event("a");
+    up(&mut end);
+    let mut effect = samples::event("a");
+    effect.dimensions.insert("disk".into(), "later".into());
+    let mut requests = vec![request(&world, "a", 1, 0), vec![end], vec![effect]];
+    for event in requests.iter_mut().flatten() {
+        event.timestamp_ms = world.clock.now_ms();
+    }
+    let requests = requests.into_iter().map(|it| node.intake.submit(it, None));
+    futures_util::future::join_all(requests).await;
+    let sent = sent(&world).await;
+    assert_eq!(sent, ["host-down a", "host-down a clear", "disk-full a"]);
+}
+
+#[tokio::test]
+async fn what_counts_of_a_cause_is_what_it_is_after_the_whole_request() {
+    // What the cause's events are, and whether an effect that stands anywhere among them is held.
+    type Change = fn(&mut IncomingEvent);
+    for (linger_ms, causes, is_held) in [
+        (60_000, vec![down as Change], true),
+        (60_000, vec![down, up], true),
+        (0, vec![down, up], false),
+        (0, vec![down, up, down], true),
+        (0, vec![up], false),
+    ] {
+        for before in 0..=causes.len() {
+            let world = World::under(&[notified_of_all(0)]).await;
+            let inhibition = Inhibition {
+                linger_ms,
+                ..inhibition()
+            };
+            save(&world, &inhibition).await;
+            world.clock.advance(Duration::from_millis(1));
+            let mut events: Vec<_> = causes.iter().map(|it| (samples::event("a"), *it)).collect();
+            events.insert(before, (samples::event("a"), |_| {}));
+            let events = events.into_iter().map(|(mut event, change)| {
+                change(&mut event);
+                event.timestamp_ms = world.clock.now_ms();
+                event
+            });
+            let events = events.collect();
+            world.node().intake.submit(events, None).await.unwrap();
+            let sent = sent(&world).await;
+            let is_told = sent.contains(&"disk-full a".to_owned());
+            let what = format!("{} events of a cause, {linger_ms}, {before}", causes.len());
+            assert_eq!(is_told, !is_held, "{what}: {sent:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_effect_that_opens_and_closes_in_the_request_of_its_cause_notifies_nobody() {
+    for cause_at in 0..=2 {
+        let world = World::under(&[notified_of_all(0)]).await;
+        save(&world, &inhibition()).await;
+        let mut changes: Vec<fn(&mut IncomingEvent)> = vec![|_| {}, close];
+        changes.insert(cause_at, down);
+        let events = changes.into_iter().map(|change| {
+            let mut event = samples::event("a");
+            event.timestamp_ms = world.clock.now_ms();
+            change(&mut event);
+            event
+        });
+        let events = events.collect();
+        world.node().intake.submit(events, None).await.unwrap();
+        assert_eq!(sent(&world).await, ["host-down a"], "at {cause_at}");
+        let all = samples::all::<Occurrence>(&world.store).await;
+        assert!(all.iter().all(|it| it.pending.is_empty()));
+    }
 }

@@ -78,7 +78,7 @@ async fn what_opens_outside_the_active_times_is_sent_when_the_next_window_begins
     let held = world.explained("stays").await;
     assert_eq!(
         held.main.reason,
-        "nobody was notified: it is outside the windows of calendar `office`, until 2027-01-18 \
+        "no one was notified: it is outside the windows of calendar `office`, until 2027-01-18 \
          08:00:00 UTC; then hook, if it is still open and the rule still matches"
     );
     world.wait(20 * HOUR).await;
@@ -89,6 +89,37 @@ async fn what_opens_outside_the_active_times_is_sent_when_the_next_window_begins
     assert_eq!(world.sent().await.len(), 2);
     world.wait(1).await;
     assert_eq!(world.sent().await[2..], [about("stays", false)]);
+}
+
+#[tokio::test]
+async fn a_repeat_outside_the_active_times_waits_for_the_next_window_and_an_update_replaces_it() {
+    let repeating = Rule {
+        repeat: true,
+        repeat_interval_seconds: 60,
+        ..in_office()
+    };
+    let world = office(&[repeating]).await;
+    for host in ["stays", "worsens", "goes", "is quiet"] {
+        world.event(host, |_| {}).await;
+    }
+    assert_eq!(world.sent().await.len(), 4);
+    // Saturday noon.
+    world.wait(28 * HOUR).await;
+    for host in ["stays", "worsens", "goes"] {
+        world.event(host, |_| {}).await;
+        world.event(host, |_| {}).await;
+    }
+    assert_eq!(world.sent().await.len(), 4, "repeats are held");
+    world.event("goes", close).await;
+    let critical = |it: &mut IncomingEvent| it.severity = Some(Severity::Critical);
+    world.event("worsens", critical).await;
+    let updates = [about("goes", true), about("worsens", true)];
+    assert_eq!(world.sent().await[4..], updates, "nothing else waits");
+    // One second before Monday, 08:00.
+    world.wait(44 * HOUR - 1).await;
+    assert_eq!(world.sent().await.len(), 6);
+    world.wait(1).await;
+    assert_eq!(world.sent().await[6..], [about("stays", false)], "once");
 }
 
 #[tokio::test]

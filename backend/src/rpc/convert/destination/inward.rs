@@ -9,13 +9,13 @@ use crate::{
     domain::{
         Budget, DeliverySettings, DestinationKind, Secret, Severity,
         destination::{
-            Auth, Email, EventTemplates, Expect, Header, HeaderValue, MsTeams, OnClear, PagerDuty,
-            ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
+            Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams,
+            OnClear, PagerDuty, ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
         },
     },
     error::Violation,
     limits::BUDGET_CRITICAL_SHARE_DEFAULT,
-    ops::destination::{DestinationDraft, is_plain_header, is_secret_header},
+    ops::destination::{DestinationDraft, is_credential, is_plain_header, is_secret_header},
 };
 
 impl From<v1::Destination> for DestinationDraft {
@@ -50,21 +50,25 @@ pub fn destination_type(
     };
     Some(match kind {
         Type::Webhook(wire) => DestinationKind::Webhook(webhook(wire, faults)),
-        Type::Email(wire) => DestinationKind::Email(Email {
-            to: wire.to,
-            cc: wire.cc,
-            subject: wire.subject,
-            body: wire.body,
-        }),
+        Type::Email(wire) => DestinationKind::Email(email(wire, faults)),
         Type::Slack(wire) => DestinationKind::Slack(Slack {
             channel: wire.channel,
             token: Secret::new(wire.token),
+            blocks: wire.blocks,
+            update_first: wire.update_first,
+            broadcast_replies: wire.broadcast_replies,
         }),
         Type::Msteams(wire) => DestinationKind::MsTeams(MsTeams {
             url: Secret::new(wire.url),
         }),
         Type::Pagerduty(wire) => DestinationKind::PagerDuty(PagerDuty {
             routing_key: Secret::new(wire.routing_key),
+            class: wire.class,
+            component: wire.component,
+            group: wire.group,
+            custom_details: wire.custom_details,
+            links: wire.links,
+            images: wire.images,
         }),
         Type::Servicenow(wire) => DestinationKind::ServiceNow(ServiceNow {
             instance_url: wire.instance_url,
@@ -75,6 +79,33 @@ pub fn destination_type(
         }),
         Type::Event(wire) => DestinationKind::Event(event(wire, faults)),
     })
+}
+
+fn email(wire: v1::Email, faults: &mut Vec<Violation>) -> Email {
+    let priority = match &*wire.priority {
+        "" | "NORMAL" => MailPriority::Normal,
+        "HIGH" => MailPriority::High,
+        "LOW" => MailPriority::Low,
+        "SEVERITY" => MailPriority::BySeverity,
+        _ => {
+            faults.push(Violation::new(
+                "type.email.priority",
+                "is none of NORMAL, HIGH, LOW, SEVERITY",
+            ));
+            MailPriority::Normal
+        }
+    };
+    Email {
+        to: wire.to,
+        cc: wire.cc,
+        bcc: wire.bcc,
+        from: wire.from,
+        reply_to: wire.reply_to,
+        list_id: wire.list_id,
+        priority,
+        subject: wire.subject,
+        body: wire.body,
+    }
 }
 
 fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
@@ -114,7 +145,7 @@ fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
         plain.any(|plain| plain.eq_ignore_ascii_case(name)) || is_plain_header(name)
     };
     let header = |(name, value): (String, String)| Header {
-        value: if is_plain(&name) {
+        value: if is_plain(&name) && !is_credential(&value) {
             HeaderValue::Plain(value)
         } else {
             HeaderValue::Secret(Secret::new(value))
@@ -177,6 +208,8 @@ fn auth(wire: v1::WebhookAuth, faults: &mut Vec<Violation>) -> Option<Auth> {
             client_id: wire.client_id,
             client_secret: Secret::new(wire.client_secret),
             scope: wire.scope,
+            audience: wire.audience,
+            params: wire.params.into_iter().collect(),
         },
         WireAuth::Mtls(wire) => Auth::Mtls {
             certificate: wire.certificate,

@@ -10,7 +10,7 @@ use super::super::{
 use crate::{
     domain::{
         DeliverySettings, DestinationKind,
-        destination::{Auth, Header, HeaderValue, ValueMap, WebhookMethod},
+        destination::{Auth, Header, HeaderValue, MailPriority, ValueMap, WebhookMethod},
     },
     ops::{destination::DestinationView, etag::etag},
 };
@@ -64,18 +64,32 @@ fn shown(kind: DestinationKind) -> Type {
         DestinationKind::Email(email) => Type::Email(v1::Email {
             to: email.to,
             cc: email.cc,
+            bcc: email.bcc,
+            from: email.from,
+            reply_to: email.reply_to,
+            list_id: email.list_id,
+            priority: priority(email.priority).into(),
             subject: email.subject,
             body: email.body,
         }),
         DestinationKind::Slack(slack) => Type::Slack(v1::Slack {
             channel: slack.channel,
             token: slack.token.to_string(),
+            blocks: slack.blocks,
+            update_first: slack.update_first,
+            broadcast_replies: slack.broadcast_replies,
         }),
         DestinationKind::MsTeams(teams) => Type::Msteams(v1::MsTeams {
             url: teams.url.to_string(),
         }),
         DestinationKind::PagerDuty(pagerduty) => Type::Pagerduty(v1::PagerDuty {
             routing_key: pagerduty.routing_key.to_string(),
+            class: pagerduty.class,
+            component: pagerduty.component,
+            group: pagerduty.group,
+            custom_details: pagerduty.custom_details,
+            links: pagerduty.links,
+            images: pagerduty.images,
         }),
         DestinationKind::ServiceNow(servicenow) => Type::Servicenow(v1::ServiceNow {
             instance_url: servicenow.instance_url,
@@ -117,11 +131,15 @@ fn auth(auth: Auth) -> v1::WebhookAuth {
             client_id,
             client_secret,
             scope,
+            audience,
+            params,
         } => WireAuth::Oauth2(v1::OAuth2Auth {
             token_url,
             client_id,
             client_secret: client_secret.to_string(),
             scope,
+            audience,
+            params: params.into_iter().collect(),
         }),
         Auth::Mtls {
             certificate,
@@ -170,5 +188,15 @@ fn settings(settings: DeliverySettings) -> v1::DeliverySettings {
             per: Some(duration(it.per)),
             critical_share: Some(number(Some(it.critical_share))),
         }),
+    }
+}
+
+/// The word of a priority; empty for none.
+fn priority(priority: MailPriority) -> &'static str {
+    match priority {
+        MailPriority::Normal => "",
+        MailPriority::High => "HIGH",
+        MailPriority::Low => "LOW",
+        MailPriority::BySeverity => "SEVERITY",
     }
 }

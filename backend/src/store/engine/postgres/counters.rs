@@ -63,7 +63,7 @@ impl Default for StoreCounters {
             ),
             in_doubt: to.family(
                 "store_in_doubt",
-                "Commits whose connection broke, by what became of them",
+                "Commits whose connection broke, by outcome",
                 Family::default(),
             ),
             follow_lag_seconds: to.family(

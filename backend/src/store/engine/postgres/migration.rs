@@ -43,7 +43,7 @@ impl Layout {
     pub fn check(found: Option<Self>) -> Result<(), String> {
         match found {
             None => Err(
-                "there is no store in that schema; make one with `bellwether store init`".into(),
+                "there is no store in that schema; create one with `bellwether store init`".into(),
             ),
             Some(found) if found.oldest_reader > NEWEST => Err(format!(
                 "its tables have layout {}, which a later version made and which needs one that \

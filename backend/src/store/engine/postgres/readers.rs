@@ -9,6 +9,7 @@ use std::{
 };
 
 use tokio::{
+    runtime::Handle,
     sync::{Mutex, MutexGuard},
     time::{Instant, sleep, timeout},
 };
@@ -32,6 +33,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub(super) struct Readers {
     address: Arc<Address>,
+    /// Where sessions live: a read may be made on threads that give way to all others, and a session is
+    /// shared by all reads.
+    runtime: Handle,
     slots: Vec<Mutex<Option<Arc<Session>>>>,
     next: AtomicUsize,
     /// For reads of several statements, one at a time.
@@ -44,6 +48,7 @@ impl Readers {
         slots.resize_with(address.readers(), Mutex::default);
         Self {
             address,
+            runtime: Handle::current(),
             slots,
             next: AtomicUsize::new(0),
             moment: Mutex::default(),
@@ -84,7 +89,10 @@ impl Readers {
         {
             return Ok(Arc::clone(session));
         }
-        let session = Arc::new(Session::open(&self.address, Role::Reader).await?);
+        let address = Arc::clone(&self.address);
+        let opening = async move { Session::open(&address, Role::Reader).await };
+        let stopping = |_| EngineError::Unavailable("the service is stopping".into());
+        let session = Arc::new(self.runtime.spawn(opening).await.map_err(stopping)??);
         *slot = Some(Arc::clone(&session));
         Ok(session)
     }

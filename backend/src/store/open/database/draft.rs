@@ -3,6 +3,8 @@
 
 use std::{fs, sync::Arc};
 
+use bellwether_proto::plain_file;
+
 use super::{DatabaseLocation, write_new};
 use crate::{
     config::DatabaseConfig,
@@ -12,7 +14,7 @@ use crate::{
             Action, Change, Expect,
             postgres::{Layout, PostgresEngine, empty, migrate},
         },
-        open::{OpenError, Whereabouts, format, key_check},
+        open::{Checks, KEY_FILE_BYTES_MAX, OpenError, Whereabouts, format, key_check},
     },
 };
 
@@ -88,10 +90,9 @@ impl DatabaseDraft {
         &self.store
     }
 
-    /// Whether the keys fit what was filled in.
-    pub(in crate::store) async fn judge(&self) -> Result<(), OpenError> {
-        let judged = key_check::judge(&self.store, self.store.sealer(), &self.location).await;
-        judged.map(drop)
+    /// What the keys say of what was filled in; an error where they do not fit it.
+    pub(in crate::store) async fn judge(&self) -> Result<Checks, OpenError> {
+        key_check::judge(&self.store, self.store.sealer(), &self.location).await
     }
 
     /// Lets it be a store.
@@ -168,7 +169,8 @@ fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> 
     if location.key()?.is_none() {
         return write_new(&location.key_file, key).map(|()| true);
     }
-    let is_same = fs::read(&location.key_file).is_ok_and(|there| there == key);
+    let there = plain_file::read(&location.key_file, KEY_FILE_BYTES_MAX);
+    let is_same = there.is_ok_and(|there| there == key);
     let other = || {
         location.key_fault(
             "it holds other keys than those of the backup; move it away, or name another file with \

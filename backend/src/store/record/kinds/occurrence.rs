@@ -39,13 +39,13 @@ fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
     let mut held = held.flat_map(|it| by_silence(&it.held_by));
     let inhibited = occurrence.pending.iter();
     let mut inhibited = inhibited.flat_map(|it| by(HoldKind::Inhibition, &it.held_by));
-    let spared = occurrence.hold_changes.iter();
-    let spared = spared.filter(|it| it.what.spared_reason().is_some());
-    let mut spared = spared.flat_map(|it| by_silence(&it.held_by));
+    let skipped = occurrence.hold_changes.iter();
+    let skipped = skipped.filter(|it| it.what.skipped_reason().is_some());
+    let mut skipped = skipped.flat_map(|it| by_silence(&it.held_by));
     for (how, silences) in [
         (SilenceStanding::Covered, distinct(&mut covered)),
         (SilenceStanding::Pending, distinct(&mut held)),
-        (SilenceStanding::Spared, distinct(&mut spared)),
+        (SilenceStanding::Skipped, distinct(&mut skipped)),
         (SilenceStanding::Inhibited, distinct(&mut inhibited)),
     ] {
         entries.extend(silences.into_iter().map(|silence| standing(how, silence)));

@@ -1,6 +1,6 @@
 //! What people define, as records.
 
-use super::{decoded, decoded_proven, defined, encoded, entry, proven};
+use super::{decoded_proven, defined, entry, proven};
 use crate::store::record::{
     Record,
     bytes::Key,
@@ -37,12 +37,12 @@ impl Record for Trigger {
         Vec::new()
     }
 
-    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&TriggerV1::from(self))
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        proven(&TriggerV1::from(self), Self::KIND, sealer)
     }
 
-    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, TriggerV1::into_trigger)
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded_proven(bytes, Self::KIND, sealer, TriggerV1::into_trigger)
     }
 }
 
@@ -96,12 +96,12 @@ impl Record for Rule {
             .collect()
     }
 
-    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&RuleV1::from(self))
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        proven(&RuleV1::from(self), Self::KIND, sealer)
     }
 
-    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, RuleV1::into_rule)
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded_proven(bytes, Self::KIND, sealer, RuleV1::into_rule)
     }
 }
 
@@ -125,12 +125,12 @@ impl Record for Silence {
             .collect()
     }
 
-    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&SilenceV1::from(self))
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        proven(&SilenceV1::from(self), Self::KIND, sealer)
     }
 
-    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, SilenceV1::into_silence)
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded_proven(bytes, Self::KIND, sealer, SilenceV1::into_silence)
     }
 }
 
@@ -153,12 +153,12 @@ impl Record for Calendar {
             .collect()
     }
 
-    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&CalendarV1::from(self))
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        proven(&CalendarV1::from(self), Self::KIND, sealer)
     }
 
-    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, CalendarV1::into_calendar)
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded_proven(bytes, Self::KIND, sealer, CalendarV1::into_calendar)
     }
 }
 
@@ -178,11 +178,11 @@ impl Record for IntakeMapping {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        encoded(&MappingV1::new(self, sealer))
+        proven(&MappingV1::new(self, sealer), Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, |record: MappingV1| {
+        decoded_proven(bytes, Self::KIND, sealer, |record: MappingV1| {
             record.into_mapping(sealer)
         })
     }
@@ -203,12 +203,12 @@ impl Record for SavedView {
         Vec::new()
     }
 
-    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&ViewV1::from(self))
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        proven(&ViewV1::from(self), Self::KIND, sealer)
     }
 
-    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, ViewV1::into_view)
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded_proven(bytes, Self::KIND, sealer, ViewV1::into_view)
     }
 }
 
@@ -227,12 +227,12 @@ impl Record for Inhibition {
         Vec::new()
     }
 
-    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&InhibitionV1::from(self))
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        proven(&InhibitionV1::from(self), Self::KIND, sealer)
     }
 
-    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, InhibitionV1::into_inhibition)
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded_proven(bytes, Self::KIND, sealer, InhibitionV1::into_inhibition)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is kept of what was: receipts, revisions and the audit log, as records.
 
-use super::{decoded, encoded, entry};
+use super::{decoded, decoded_proven, encoded, entry, proven};
 use crate::store::record::{
     Record,
     bytes::Key,
@@ -47,12 +47,12 @@ impl Record for Revision {
         vec![entry(Index::RevisionByEnd, end)]
     }
 
-    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&RevisionV1::from(self))
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        proven(&RevisionV1::from(self), Self::KIND, sealer)
     }
 
-    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, RevisionV1::into_revision)
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded_proven(bytes, Self::KIND, sealer, RevisionV1::into_revision)
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::domain::{
     Attempt, Content, Delivery, DeliveryState, EventId, Folding, Outcome, RecordId, Transcript,
-    delivery::{Request, Response, RuleContent},
+    delivery::{Recipients, Request, Response, RuleContent},
 };
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -53,6 +53,15 @@ pub(crate) struct DeliveryV1 {
     /// The digest that tells of it.
     #[prost(bytes = "vec", optional, tag = "17")]
     folded_into: Option<Vec<u8>>,
+    /// The first of those that it sends again.
+    #[prost(bytes = "vec", optional, tag = "18")]
+    origin: Option<Vec<u8>>,
+    /// The addresses of a mail that have it.
+    #[prost(string, repeated, tag = "19")]
+    reached: Vec<String>,
+    /// The addresses of a mail that were refused permanently.
+    #[prost(string, repeated, tag = "20")]
+    refused: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -135,8 +144,11 @@ impl From<&Delivery> for DeliveryV1 {
             end_ms: delivery.end_ms,
             retry_of: delivery.retry_of.map(bytes),
             retried_as: delivery.retried_as.map(bytes),
+            origin: delivery.origin.map(bytes),
             alone: delivery.folding == Folding::Alone,
             folded_into: delivery.folding.digest().map(bytes),
+            reached: delivery.recipients.reached.clone(),
+            refused: delivery.recipients.refused.clone(),
             content: Some((&delivery.content).into()),
         }
     }
@@ -178,10 +190,15 @@ impl DeliveryV1 {
             end_ms: self.end_ms,
             retry_of: optional(self.retry_of)?,
             retried_as: optional(self.retried_as)?,
+            origin: optional(self.origin)?,
             folding: match optional(self.folded_into)? {
                 Some(digest) => Folding::Into(digest),
                 None if self.alone => Folding::Alone,
                 None => Folding::Open,
+            },
+            recipients: Recipients {
+                reached: self.reached,
+                refused: self.refused,
             },
             content: self.content?.into_content()?,
         })

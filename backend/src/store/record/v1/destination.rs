@@ -8,8 +8,8 @@ use crate::{
         Budget, DeliverySettings, Destination, DestinationKind, Health, HealthState, Name,
         RecordId, Secret, Severity,
         destination::{
-            Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack,
-            Tried, Webhook,
+            Email, EventTemplates, Header, HeaderValue, MailPriority, MsTeams, PagerDuty,
+            RefusedRecipient, ServiceNow, Slack, Tried, Webhook,
         },
     },
     store::seal::{SealContext, Sealer},
@@ -135,6 +135,64 @@ pub(crate) struct DestinationKindV1 {
     cc: String,
     #[prost(bytes = "vec", optional, tag = "28")]
     private_key: Option<Vec<u8>>,
+    #[prost(message, optional, tag = "29")]
+    mail: Option<MailV1>,
+    #[prost(message, optional, tag = "40")]
+    slack: Option<SlackV1>,
+    #[prost(message, optional, tag = "41")]
+    pagerduty: Option<PagerDutyV1>,
+}
+
+/// What a Slack channel has beside its name and the token.
+#[derive(Clone, PartialEq, prost::Message)]
+struct SlackV1 {
+    #[prost(string, tag = "1")]
+    blocks: String,
+    #[prost(bool, tag = "2")]
+    update_first: bool,
+    #[prost(bool, tag = "3")]
+    broadcast_replies: bool,
+}
+
+/// What a PagerDuty service has beside the integration key.
+#[derive(Clone, PartialEq, prost::Message)]
+struct PagerDutyV1 {
+    #[prost(string, tag = "1")]
+    class: String,
+    #[prost(string, tag = "2")]
+    component: String,
+    #[prost(string, tag = "3")]
+    group: String,
+    #[prost(string, tag = "4")]
+    custom_details: String,
+    #[prost(string, tag = "5")]
+    links: String,
+    #[prost(string, tag = "6")]
+    images: String,
+}
+
+/// What a mail has beside addresses, subject and body.
+#[derive(Clone, PartialEq, prost::Message)]
+struct MailV1 {
+    #[prost(string, tag = "1")]
+    bcc: String,
+    #[prost(string, tag = "2")]
+    from: String,
+    #[prost(string, tag = "3")]
+    reply_to: String,
+    #[prost(string, tag = "4")]
+    list_id: String,
+    #[prost(enumeration = "PriorityV1", tag = "5")]
+    priority: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+enum PriorityV1 {
+    Normal = 0,
+    High = 1,
+    Low = 2,
+    BySeverity = 3,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -289,14 +347,33 @@ impl DestinationKindV1 {
                 record.cc.clone_from(&email.cc);
                 record.subject.clone_from(&email.subject);
                 record.body.clone_from(&email.body);
+                let mail = MailV1::new(email);
+                record.mail = (mail != MailV1::default()).then_some(mail);
                 WordV1::Email
             }
             DestinationKind::Slack(slack) => {
                 record.channel.clone_from(&slack.channel);
+                let more = SlackV1 {
+                    blocks: slack.blocks.clone(),
+                    update_first: slack.update_first,
+                    broadcast_replies: slack.broadcast_replies,
+                };
+                record.slack = (more != SlackV1::default()).then_some(more);
                 WordV1::Slack
             }
             DestinationKind::MsTeams(_) => WordV1::MsTeams,
-            DestinationKind::PagerDuty(_) => WordV1::PagerDuty,
+            DestinationKind::PagerDuty(pagerduty) => {
+                let more = PagerDutyV1 {
+                    class: pagerduty.class.clone(),
+                    component: pagerduty.component.clone(),
+                    group: pagerduty.group.clone(),
+                    custom_details: pagerduty.custom_details.clone(),
+                    links: pagerduty.links.clone(),
+                    images: pagerduty.images.clone(),
+                };
+                record.pagerduty = (more != PagerDutyV1::default()).then_some(more);
+                WordV1::PagerDuty
+            }
             DestinationKind::ServiceNow(service) => {
                 record.url.clone_from(&service.instance_url);
                 record.client_id.clone_from(&service.client_id);
@@ -371,22 +448,45 @@ impl DestinationKindV1 {
         let kind = match WordV1::try_from(self.word).ok()? {
             WordV1::Unknown => return None,
             WordV1::Webhook => DestinationKind::Webhook(self.into_webhook(&mut sealed)?),
-            WordV1::Email => DestinationKind::Email(Email {
-                to: self.to,
-                cc: self.cc,
-                subject: self.subject,
-                body: self.body,
-            }),
-            WordV1::Slack => DestinationKind::Slack(Slack {
-                channel: self.channel,
-                token: Secret::default(),
-            }),
+            WordV1::Email => {
+                let mail = self.mail.unwrap_or_default();
+                DestinationKind::Email(Email {
+                    to: self.to,
+                    cc: self.cc,
+                    subject: self.subject,
+                    body: self.body,
+                    priority: mail.mail_priority()?,
+                    bcc: mail.bcc,
+                    from: mail.from,
+                    reply_to: mail.reply_to,
+                    list_id: mail.list_id,
+                })
+            }
+            WordV1::Slack => {
+                let more = self.slack.unwrap_or_default();
+                DestinationKind::Slack(Slack {
+                    channel: self.channel,
+                    token: Secret::default(),
+                    blocks: more.blocks,
+                    update_first: more.update_first,
+                    broadcast_replies: more.broadcast_replies,
+                })
+            }
             WordV1::MsTeams => DestinationKind::MsTeams(MsTeams {
                 url: Secret::default(),
             }),
-            WordV1::PagerDuty => DestinationKind::PagerDuty(PagerDuty {
-                routing_key: Secret::default(),
-            }),
+            WordV1::PagerDuty => {
+                let more = self.pagerduty.unwrap_or_default();
+                DestinationKind::PagerDuty(PagerDuty {
+                    routing_key: Secret::default(),
+                    class: more.class,
+                    component: more.component,
+                    group: more.group,
+                    custom_details: more.custom_details,
+                    links: more.links,
+                    images: more.images,
+                })
+            }
             WordV1::ServiceNow => DestinationKind::ServiceNow(ServiceNow {
                 instance_url: self.url,
                 client_id: self.client_id,
@@ -436,6 +536,33 @@ impl DestinationKindV1 {
     }
 }
 
+impl MailV1 {
+    fn new(email: &Email) -> Self {
+        let priority = match email.priority {
+            MailPriority::Normal => PriorityV1::Normal,
+            MailPriority::High => PriorityV1::High,
+            MailPriority::Low => PriorityV1::Low,
+            MailPriority::BySeverity => PriorityV1::BySeverity,
+        };
+        Self {
+            bcc: email.bcc.clone(),
+            from: email.from.clone(),
+            reply_to: email.reply_to.clone(),
+            list_id: email.list_id.clone(),
+            priority: priority.into(),
+        }
+    }
+
+    fn mail_priority(&self) -> Option<MailPriority> {
+        Some(match PriorityV1::try_from(self.priority).ok()? {
+            PriorityV1::Normal => MailPriority::Normal,
+            PriorityV1::High => MailPriority::High,
+            PriorityV1::Low => MailPriority::Low,
+            PriorityV1::BySeverity => MailPriority::BySeverity,
+        })
+    }
+}
+
 /// The name of the secret that a header holds.
 fn header_secret(header: &str) -> String {
     format!("webhook.headers.{header}")
@@ -461,6 +588,21 @@ pub(crate) struct HealthV1 {
     /// Which of these were delivered.
     #[prost(bool, repeated, tag = "8")]
     delivered: Vec<bool>,
+    #[prost(message, repeated, tag = "9")]
+    refused: Vec<RefusedV1>,
+}
+
+/// A mail address that the mail server refused.
+#[derive(Clone, PartialEq, prost::Message)]
+struct RefusedV1 {
+    #[prost(string, tag = "1")]
+    address: String,
+    #[prost(string, tag = "2")]
+    said: String,
+    #[prost(bool, tag = "3")]
+    permanent: bool,
+    #[prost(int64, tag = "4")]
+    since_ms: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -492,6 +634,7 @@ impl From<&Health> for HealthV1 {
                 .iter()
                 .map(|tried| tried.is_delivered)
                 .collect(),
+            refused: health.refused.iter().map(refused).collect(),
         }
     }
 }
@@ -519,6 +662,78 @@ impl HealthV1 {
                 };
                 both.map(tried).collect()
             },
+            refused: self
+                .refused
+                .into_iter()
+                .map(RefusedV1::into_refused)
+                .collect(),
         })
+    }
+}
+
+fn refused(recipient: &RefusedRecipient) -> RefusedV1 {
+    RefusedV1 {
+        address: recipient.address.clone(),
+        said: recipient.said.clone(),
+        permanent: recipient.is_permanent,
+        since_ms: recipient.since_ms,
+    }
+}
+
+impl RefusedV1 {
+    fn into_refused(self) -> RefusedRecipient {
+        RefusedRecipient {
+            address: self.address,
+            said: self.said,
+            is_permanent: self.permanent,
+            since_ms: self.since_ms,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+    use crate::domain::destination::Auth;
+
+    #[test]
+    fn what_kinds_have_beside_their_first_form_is_kept() {
+        let text = |text: &str| text.to_owned();
+        let mut kinds = vec![
+            DestinationKind::Slack(Slack {
+                channel: text("#ops"),
+                token: Secret::default(),
+                blocks: text("[]"),
+                update_first: true,
+                broadcast_replies: true,
+            }),
+            DestinationKind::PagerDuty(PagerDuty {
+                routing_key: Secret::default(),
+                class: text("a"),
+                component: text("b"),
+                group: text("c"),
+                custom_details: text("{}"),
+                links: text("[1]"),
+                images: text("[2]"),
+            }),
+        ];
+        let mut webhook = crate::store::samples::reaching_webhook().kind;
+        webhook.each_secret(|_place, secret| *secret = Secret::default());
+        if let DestinationKind::Webhook(webhook) = &mut webhook
+            && let Some(Auth::OAuth2 {
+                audience, params, ..
+            }) = webhook.auth.as_deref_mut()
+        {
+            *audience = text("https://api.example/");
+            *params = [(text("resource"), text("x"))].into();
+        }
+        kinds.push(webhook);
+        for kind in kinds {
+            let bytes = DestinationKindV1::new(&kind, Secrets::LeftOut).encode_to_vec();
+            let record = DestinationKindV1::decode(&bytes[..]).unwrap();
+            assert_eq!(record.into_kind(Secrets::LeftOut), Some(kind));
+        }
     }
 }

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::domain::{
     Annotation, Close, CloseReason, Earlier, Evaluation, EventId, Field, Flapping, HistoryEntry,
-    Name, Notified, Occurrence, Opening, RecordId, RevisionId, Severity, Status, ThreadOf,
-    TraceContext,
+    Lease, Name, Notified, Occurrence, Opening, RecordId, Reports, RevisionId, Severity, Status,
+    ThreadOf, TraceContext,
 };
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -90,6 +90,38 @@ pub(crate) struct OccurrenceV1 {
     /// [`TraceContext::to_bytes`]; empty for none.
     #[prost(bytes = "vec", tag = "36")]
     trace: Vec<u8>,
+    #[prost(int64, optional, tag = "37")]
+    began_first_ms: Option<i64>,
+    #[prost(int64, optional, tag = "38")]
+    began_last_ms: Option<i64>,
+    #[prost(message, repeated, tag = "39")]
+    leases: Vec<LeaseV1>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct LeaseV1 {
+    #[prost(fixed64, tag = "1")]
+    reporter: u64,
+    #[prost(int64, tag = "2")]
+    until_ms: i64,
+}
+
+impl From<&Lease> for LeaseV1 {
+    fn from(lease: &Lease) -> Self {
+        Self {
+            reporter: lease.reporter,
+            until_ms: lease.until_ms,
+        }
+    }
+}
+
+impl From<LeaseV1> for Lease {
+    fn from(lease: LeaseV1) -> Self {
+        Self {
+            reporter: lease.reporter,
+            until_ms: lease.until_ms,
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -283,6 +315,14 @@ impl From<&Occurrence> for OccurrenceV1 {
             trace: occurrence
                 .trace
                 .map_or_else(Vec::new, |it| it.to_bytes().into()),
+            began_first_ms: occurrence.reports.began_ms.map(|(first, _)| first),
+            began_last_ms: occurrence.reports.began_ms.map(|(_, last)| last),
+            leases: occurrence
+                .reports
+                .leases
+                .iter()
+                .map(LeaseV1::from)
+                .collect(),
         }
     }
 }
@@ -370,6 +410,7 @@ impl From<EarlierV1> for Earlier {
 }
 
 impl OccurrenceV1 {
+    #[expect(clippy::too_many_lines, reason = "a row for each field")]
     pub(crate) fn into_occurrence(self) -> Option<Occurrence> {
         let reason = match CloseReasonV1::try_from(self.close_reason).ok()? {
             CloseReasonV1::NotClosed => None,
@@ -437,6 +478,10 @@ impl OccurrenceV1 {
             earlier: self.earlier.into_iter().map(Into::into).collect(),
             causes: causes.collect::<Option<_>>()?,
             expire_ms: self.expire_ms,
+            reports: Reports {
+                began_ms: self.began_first_ms.zip(self.began_last_ms),
+                leases: self.leases.into_iter().map(Into::into).collect(),
+            },
             flapping: flapping.collect::<Option<_>>()?,
         })
     }

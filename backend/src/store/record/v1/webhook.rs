@@ -44,6 +44,10 @@ struct AuthV1 {
     scope: String,
     #[prost(string, tag = "5")]
     certificate: String,
+    #[prost(string, tag = "6")]
+    audience: String,
+    #[prost(btree_map = "string, string", tag = "7")]
+    params: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
@@ -197,11 +201,15 @@ impl From<&Auth> for AuthV1 {
                 token_url,
                 client_id,
                 scope,
+                audience,
+                params,
                 ..
             } => {
                 record.name.clone_from(client_id);
                 record.token_url.clone_from(token_url);
                 record.scope.clone_from(scope);
+                record.audience.clone_from(audience);
+                record.params.clone_from(params);
                 AuthKindV1::OAuth2
             }
             Auth::Mtls { certificate, .. } => {
@@ -230,6 +238,8 @@ impl AuthV1 {
                 client_id: self.name,
                 client_secret: Secret::default(),
                 scope: self.scope,
+                audience: self.audience,
+                params: self.params,
             },
             AuthKindV1::Mtls => Auth::Mtls {
                 certificate: self.certificate,

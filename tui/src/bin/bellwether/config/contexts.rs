@@ -37,9 +37,9 @@ pub(crate) struct Context {
 /// # Errors
 /// The first thing that is wrong, with its name and the file.
 pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, ConfigError> {
-    let refuse = |key: &str, told: &str| {
+    let refuse = |key: &str, message: &str| {
         let path = path.display();
-        ConfigError(format!("{key} (in {path}): {told}"))
+        ConfigError(format!("{key} (in {path}): {message}"))
     };
     let contexts = match table {
         None => return Ok(Vec::new()),
@@ -54,8 +54,9 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, Co
         let own = format!("{SECTION}.{name}");
         let is_fit = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
         if name.is_empty() || name.len() > NAME_LETTERS || !name.chars().all(is_fit) {
-            let told = format!("a name has 1 to {NAME_LETTERS} letters, digits, `-`, `_` and `.`");
-            return Err(refuse(&own, &told));
+            let message =
+                format!("a name has 1 to {NAME_LETTERS} letters, digits, `-`, `_` and `.`");
+            return Err(refuse(&own, &message));
         }
         let Value::Table(table) = value else {
             return Err(refuse(
@@ -64,7 +65,8 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<Context>, Co
             ));
         };
         read.push(
-            context(name, table).map_err(|(key, told)| refuse(&format!("{own}.{key}"), &told))?,
+            context(name, table)
+                .map_err(|(key, message)| refuse(&format!("{own}.{key}"), &message))?,
         );
     }
     read.sort_by(|one, other| one.name.cmp(&other.name));
@@ -82,11 +84,12 @@ fn context(name: String, table: Table) -> Result<Context, (String, String)> {
         if key == COLOUR {
             let colour = value.as_str().and_then(Colour::find);
             let words = Colour::ALL.map(Colour::word).join(", ");
-            let told = || (key.clone(), format!("expected one of {words}"));
-            context.colour = Some(colour.ok_or_else(told)?);
+            let message = || (key.clone(), format!("expected one of {words}"));
+            context.colour = Some(colour.ok_or_else(message)?);
         } else if KEYS.contains(&key.as_str()) {
             let setting = setting::find(&key).expect("these are settings");
-            (setting.set)(&mut Settings::default(), &value).map_err(|told| (key.clone(), told))?;
+            (setting.set)(&mut Settings::default(), &value)
+                .map_err(|message| (key.clone(), message))?;
             context.values.push((key, value));
         } else {
             let keys = KEYS.join(", ");
@@ -97,8 +100,9 @@ fn context(name: String, table: Table) -> Result<Context, (String, String)> {
         }
     }
     if context.values.iter().all(|(key, _)| key != "connect") {
-        let told = "missing: the address of the service, such as \"https://bw.example.net:8481\"";
-        return Err(("connect".to_owned(), told.to_owned()));
+        let message =
+            "missing: the address of the service, such as \"https://bw.example.net:8481\"";
+        return Err(("connect".to_owned(), message.to_owned()));
     }
     Ok(context)
 }
@@ -108,13 +112,13 @@ impl Settings {
     pub(super) fn enter(&mut self, name: &str) -> Result<(), ConfigError> {
         let Some(context) = self.contexts.iter().find(|it| it.name == name).cloned() else {
             let names: Vec<_> = self.contexts.iter().map(|it| it.name.as_str()).collect();
-            let told = if names.is_empty() {
+            let message = if names.is_empty() {
                 "the configuration file has none; a section [contexts.NAME] is one".to_owned()
             } else {
                 format!("there are {}", names.join(", "))
             };
             return Err(ConfigError(format!(
-                "--context: there is no `{name}`: {told}"
+                "--context: there is no `{name}`: {message}"
             )));
         };
         for (key, value) in &context.values {

@@ -40,8 +40,8 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Option<Keymap>, ConfigErro
         ),
     }
     let keymap = Keymap::new(&reader.settings).map_err(|problems| {
-        let told = problems.into_iter().map(|problem| problem.to_string());
-        reader.problems.extend(told);
+        let message = problems.into_iter().map(|problem| problem.to_string());
+        reader.problems.extend(message);
     });
     match keymap {
         Ok(keymap) if reader.problems.is_empty() => Ok(Some(keymap)),

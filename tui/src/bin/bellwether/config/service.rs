@@ -4,20 +4,21 @@ mod database;
 mod oidc;
 mod unit;
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
 use bellwether_backend::{
     config::{
         AuditConfig, Authorities, Config, DeliveryConfig, EgressConfig, Hosts, LifetimeConfig,
-        Origins, ProviderConfig, Proxies, ProxyConfig, ReleaseConfig, SmtpConfig, SmtpSecurity,
-        StoreConfig,
+        NoProxy, Origins, ProviderConfig, Proxies, ProxyConfig, ReleaseConfig, SmtpConfig,
+        SmtpLogin, SmtpSecurity, StoreConfig,
     },
     domain::Secret,
-    limits::{STORE_CONNECTIONS_APART, STORE_CONNECTIONS_MAX},
+    limits::{MAIL_ANSWER_TIMEOUT_MAX, STORE_CONNECTIONS_APART, STORE_CONNECTIONS_MAX},
     trace::TraceConfig,
 };
 
 use bellwether_gateway::{Config as GatewayConfig, Severity};
+use bellwether_proto::plain_file;
 
 use super::{
     ConfigError,
@@ -85,8 +86,20 @@ struct Smtp {
     port: Option<u16>,
     security: Option<SmtpSecurity>,
     from: Option<String>,
+    hello: String,
     user: Option<String>,
     password: Option<Secret>,
+    oauth: SmtpOAuth,
+}
+
+/// How tokens for the mail server are asked for, as far as it was named.
+#[derive(Debug, Clone, Default)]
+struct SmtpOAuth {
+    token_url: String,
+    client_id: String,
+    client_secret: Secret,
+    refresh_token: Secret,
+    scope: String,
 }
 
 /// The settings of the service.
@@ -196,6 +209,16 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.delivery.timeout = unit::positive_duration(value)?;
         Ok(())
     }),
+    Setting::new("delivery.mail_answer_timeout", |settings, value| {
+        let timeout = unit::positive_duration(value)?;
+        if timeout > MAIL_ANSWER_TIMEOUT_MAX {
+            return Err(format!(
+                "expected at most {MAIL_ANSWER_TIMEOUT_MAX:?}, found {timeout:?}"
+            ));
+        }
+        settings.service.delivery.mail_answer_timeout = timeout;
+        Ok(())
+    }),
     Setting::new("delivery.max_in_flight", |settings, value| {
         settings.service.delivery.max_in_flight = unit::number(value, 1..=IN_FLIGHT_MAX)?;
         Ok(())
@@ -239,6 +262,16 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.egress.proxy = proxy.transpose()?;
         Ok(())
     }),
+    Setting::new("egress.proxy_by_name", |settings, value| {
+        settings.service.egress.proxy_by_name = value::flag(value)?;
+        Ok(())
+    }),
+    Setting::new("egress.no_proxy", |settings, value| {
+        let hosts = unit::list(value, value::text)?;
+        let hosts = hosts.iter().map(String::as_str);
+        settings.service.egress.no_proxy = NoProxy::parse(hosts)?;
+        Ok(())
+    }),
     Setting::new("smtp.host", |settings, value| {
         settings.service.smtp.host = Some(value::text(value)?);
         Ok(())
@@ -260,6 +293,12 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.smtp.from = Some(value::text(value)?);
         Ok(())
     }),
+    Setting::new("smtp.hello", |settings, value| {
+        let name = unit::text_or_empty(value)?;
+        SmtpConfig::check_hello(&name)?;
+        settings.service.smtp.hello = name;
+        Ok(())
+    }),
     Setting::new("smtp.user", |settings, value| {
         settings.service.smtp.user = Some(value::text(value)?);
         Ok(())
@@ -271,6 +310,32 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     })
     .secret(),
+    Setting::new("smtp.oauth_token_url", |settings, value| {
+        let url = unit::text_or_empty(value)?;
+        if !url.is_empty() {
+            value::url(value)?;
+        }
+        settings.service.smtp.oauth.token_url = url;
+        Ok(())
+    }),
+    Setting::new("smtp.oauth_client_id", |settings, value| {
+        settings.service.smtp.oauth.client_id = unit::text_or_empty(value)?;
+        Ok(())
+    }),
+    Setting::new("smtp.oauth_client_secret", |settings, value| {
+        settings.service.smtp.oauth.client_secret = secret_or_empty(value)?;
+        Ok(())
+    })
+    .secret(),
+    Setting::new("smtp.oauth_refresh_token", |settings, value| {
+        settings.service.smtp.oauth.refresh_token = secret_or_empty(value)?;
+        Ok(())
+    })
+    .secret(),
+    Setting::new("smtp.oauth_scope", |settings, value| {
+        settings.service.smtp.oauth.scope = unit::text_or_empty(value)?;
+        Ok(())
+    }),
     Setting::new("providers.slack", |settings, value| {
         settings.service.providers.slack = value::url(value)?;
         Ok(())
@@ -409,11 +474,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("senders.log_floor", |settings, value| {
-        settings.service.gateway.senders.log_floor = severity(value)?;
+        settings.service.gateway.senders.logs.floor = severity(value)?.into();
         Ok(())
     }),
     Setting::new("senders.log_dimensions", |settings, value| {
-        settings.service.gateway.senders.log_dimensions = unit::list(value, value::text)?;
+        settings.service.gateway.senders.logs.dimensions = unit::list(value, value::text)?;
         Ok(())
     }),
 ];
@@ -456,13 +521,7 @@ fn authorities(path: &str) -> Read<Authorities> {
         return Ok(Authorities::default());
     }
     let cannot_read = |error| format!("cannot read {path}: {error}");
-    let size = std::fs::metadata(path).map_err(cannot_read)?.len();
-    if size > CA_FILE_BYTES_MAX {
-        return Err(format!(
-            "{path} has {size} bytes; at most {CA_FILE_BYTES_MAX} are read"
-        ));
-    }
-    let text = std::fs::read(path).map_err(cannot_read)?;
+    let text = plain_file::read(Path::new(path), CA_FILE_BYTES_MAX).map_err(cannot_read)?;
     Authorities::from_pem(&text).map_err(|error| format!("cannot use {path}: {error}"))
 }
 
@@ -479,26 +538,22 @@ impl ServiceSettings {
     }
 }
 
+fn missing(setting: &str, because: &str) -> ConfigError {
+    ConfigError(format!("{setting}: missing, although {because} is given"))
+}
+
 impl Smtp {
     /// The mail server; none when nothing is said about it.
     fn config(&self) -> Result<Option<SmtpConfig>, ConfigError> {
-        let missing = |setting: &str, because: &str| {
-            Err(ConfigError(format!(
-                "{setting}: missing, although {because} is given"
-            )))
-        };
         let (host, from) = match (&self.host, &self.from) {
             (Some(host), Some(from)) => (host.clone(), from.clone()),
-            (Some(_), None) => return missing("smtp.from", "smtp.host"),
-            (None, Some(_)) => return missing("smtp.host", "smtp.from"),
+            (Some(_), None) => return Err(missing("smtp.from", "smtp.host")),
+            (None, Some(_)) => return Err(missing("smtp.host", "smtp.from")),
             (None, None) => return Ok(None),
         };
-        let credentials = match (&self.user, &self.password) {
-            (Some(user), Some(password)) => Some((user.clone(), password.clone())),
-            (Some(_), None) => return missing("smtp.password", "smtp.user"),
-            (None, Some(_)) => return missing("smtp.user", "smtp.password"),
-            (None, None) => None,
-        };
+        let from = bellwether_backend::config::mailbox(&from)
+            .map_err(|wrong| ConfigError(format!("smtp.from: {wrong}")))?;
+        let login = self.login()?;
         let security = self.security.unwrap_or(SmtpSecurity::StartTls);
         let port = self.port.unwrap_or(match security {
             SmtpSecurity::Tls => 465,
@@ -510,9 +565,64 @@ impl Smtp {
             port,
             security,
             from,
-            credentials,
+            hello: self.hello.clone(),
+            login,
         }))
     }
+
+    /// How the service authenticates: with a password, or with a token of OAuth 2.
+    fn login(&self) -> Result<Option<SmtpLogin>, ConfigError> {
+        let SmtpOAuth {
+            token_url,
+            client_id,
+            client_secret,
+            refresh_token,
+            scope,
+        } = &self.oauth;
+        let settings = [
+            ("smtp.oauth_token_url", token_url.as_str()),
+            ("smtp.oauth_client_id", client_id),
+            ("smtp.oauth_client_secret", client_secret.reveal()),
+            ("smtp.oauth_refresh_token", refresh_token.reveal()),
+            ("smtp.oauth_scope", scope),
+        ];
+        let Some((given, _)) = settings.iter().find(|(_, value)| !value.is_empty()) else {
+            return match (&self.user, &self.password) {
+                (Some(user), Some(password)) => Ok(Some(SmtpLogin::Password {
+                    user: user.clone(),
+                    password: password.clone(),
+                })),
+                (Some(_), None) => Err(missing("smtp.password", "smtp.user")),
+                (None, Some(_)) => Err(missing("smtp.user", "smtp.password")),
+                (None, None) => Ok(None),
+            };
+        };
+        if self.password.is_some() {
+            return Err(ConfigError(format!(
+                "smtp.password: given beside {given}; one of the two authenticates"
+            )));
+        }
+        let Some(user) = self.user.clone() else {
+            return Err(missing("smtp.user", given));
+        };
+        if let Some((absent, _)) = settings[..3].iter().find(|(_, value)| value.is_empty()) {
+            return Err(missing(absent, given));
+        }
+        Ok(Some(SmtpLogin::OAuth2 {
+            user,
+            token_url: token_url.clone(),
+            client_id: client_id.clone(),
+            client_secret: client_secret.clone(),
+            refresh_token: refresh_token.clone(),
+            scope: scope.clone(),
+        }))
+    }
+}
+
+/// A secret that is not repeated where it cannot be read.
+fn secret_or_empty(value: &toml::Value) -> Read<Secret> {
+    let text = unit::text_or_empty(value).ok();
+    Ok(Secret::new(text.ok_or("expected a text")?))
 }
 
 impl super::Settings {
@@ -542,6 +652,7 @@ impl super::Settings {
         }
         config.hosts = service.hosts.clone();
         config.proxies = service.proxies.clone();
+        config.logs = service.gateway.senders.logs.clone();
         let own = &mut config.egress.own;
         own.push(self.rest_listen.unwrap_or(Self::REST_LISTEN));
         own.extend(service.metrics.listen);

@@ -78,12 +78,12 @@ fn the_default_file_holds_every_setting() {
 
 #[test]
 fn the_default_file_tells_the_true_defaults() {
-    let told = load(&Flags::default(), &[], &uncommented()).unwrap();
-    let told_gateway = told.gateway_config();
-    let told_metrics = told.service.metrics.listen;
-    let mut told = told.backend_config().unwrap();
+    let message = load(&Flags::default(), &[], &uncommented()).unwrap();
+    let told_gateway = message.gateway_config();
+    let told_metrics = message.service.metrics.listen;
+    let mut message = message.backend_config().unwrap();
     // Metrics have no address of their own unless it is set.
-    told.egress.own.retain(|own| Some(*own) != told_metrics);
+    message.egress.own.retain(|own| Some(*own) != told_metrics);
     let settings = load(
         &Flags::default(),
         &[("BELLWETHER_DATA_DIR", "/x")],
@@ -92,19 +92,19 @@ fn the_default_file_tells_the_true_defaults() {
     .unwrap();
     let truth = settings.backend_config().unwrap();
 
-    assert_eq!(told.grpc_listen, truth.grpc_listen);
-    assert_eq!(told.tenant, truth.tenant);
-    assert_eq!(told.link_base, truth.link_base);
-    assert_eq!(told.link_template, truth.link_template);
-    assert_eq!(told.link_lifetime, truth.link_lifetime);
-    assert_eq!(told.store, truth.store);
-    assert_eq!(told.lifetime, truth.lifetime);
-    assert_eq!(told.release, truth.release);
-    assert_eq!(told.audit, truth.audit);
-    assert_eq!(told.delivery, truth.delivery);
-    assert_eq!(told.egress, truth.egress);
-    assert_eq!(told.providers, truth.providers);
-    assert_eq!((told.oidc, truth.oidc), (None, None));
+    assert_eq!(message.grpc_listen, truth.grpc_listen);
+    assert_eq!(message.tenant, truth.tenant);
+    assert_eq!(message.link_base, truth.link_base);
+    assert_eq!(message.link_template, truth.link_template);
+    assert_eq!(message.link_lifetime, truth.link_lifetime);
+    assert_eq!(message.store, truth.store);
+    assert_eq!(message.lifetime, truth.lifetime);
+    assert_eq!(message.release, truth.release);
+    assert_eq!(message.audit, truth.audit);
+    assert_eq!(message.delivery, truth.delivery);
+    assert_eq!(message.egress, truth.egress);
+    assert_eq!(message.providers, truth.providers);
+    assert_eq!((message.oidc, truth.oidc), (None, None));
     assert_eq!(settings.traces(), None);
     let collector = [("BELLWETHER_TRACES_ENDPOINT", "http://127.0.0.1:4317")];
     let traces = |file: &str| load(&Flags::default(), &collector, file).unwrap().traces();
@@ -149,7 +149,7 @@ fn durations_sizes_and_lists_are_read_with_their_units() {
 }
 
 /// What is told, the file, what the refusal starts with, and what it says.
-const REFUSED: [(&str, &str, &str, &str); 15] = [
+const REFUSED: [(&str, &str, &str, &str); 22] = [
     (
         "link",
         "link_template = \"https://{{event.name}}/x\"",
@@ -231,8 +231,52 @@ const REFUSED: [(&str, &str, &str, &str); 15] = [
     ),
     (
         "mail user",
-        "[smtp]\nhost = \"a\"\nfrom = \"b\"\nuser = \"c\"",
+        "[smtp]\nhost = \"a\"\nfrom = \"b@example.net\"\nuser = \"c\"",
         "smtp.password: missing",
+        "",
+    ),
+    (
+        "mail sender",
+        "[smtp]\nhost = \"a\"\nfrom = \"Alerts\"",
+        "smtp.from: `Alerts` is not a mail address",
+        "Ops <ops@example.com>",
+    ),
+    (
+        "the name in EHLO",
+        "[smtp]\nhello = \"my host\"",
+        "smtp.hello (in ",
+        "mail.example.net",
+    ),
+    (
+        "an address in EHLO",
+        "[smtp]\nhello = \"[my.host]\"",
+        "smtp.hello (in ",
+        "[192.0.2.1]",
+    ),
+    (
+        "a wait for mail",
+        "[delivery]\nmail_answer_timeout = \"11m\"",
+        "delivery.mail_answer_timeout (in ",
+        "at most 600s",
+    ),
+    (
+        "a mail token without a user",
+        "[smtp]\nhost = \"a\"\nfrom = \"b@example.net\"\noauth_scope = \"c\"",
+        "smtp.user: missing",
+        "smtp.oauth_scope is given",
+    ),
+    (
+        "a mail token without a client",
+        "[smtp]\nhost = \"a\"\nfrom = \"b@example.net\"\nuser = \"c\"\n\
+         oauth_token_url = \"https://example.net/token\"",
+        "smtp.oauth_client_id: missing",
+        "smtp.oauth_token_url is given",
+    ),
+    (
+        "a mail token beside a password",
+        "[smtp]\nhost = \"a\"\nfrom = \"b@example.net\"\nuser = \"c\"\npassword = \"d\"\n\
+         oauth_client_id = \"e\"",
+        "smtp.password: given beside smtp.oauth_client_id",
         "",
     ),
 ];
@@ -343,34 +387,44 @@ fn secrets_are_not_shown() {
         ("BELLWETHER_SMTP_HOST", "host"),
         ("BELLWETHER_SMTP_FROM", "a@example.net"),
     ];
-    let settings = load(&Flags::default(), &variables, "").unwrap();
-    let shown = format!("{settings:?} {:?}", settings.backend_config().unwrap());
-    assert!(!shown.contains("planted"), "{shown}");
+    let mut with_a_token = variables.to_vec();
+    with_a_token.retain(|(name, _)| *name != "BELLWETHER_SMTP_PASSWORD");
+    with_a_token.extend([
+        ("BELLWETHER_SMTP_OAUTH_TOKEN_URL", "https://example.net/"),
+        ("BELLWETHER_SMTP_OAUTH_CLIENT_ID", "id"),
+        ("BELLWETHER_SMTP_OAUTH_CLIENT_SECRET", "planted-secret"),
+        ("BELLWETHER_SMTP_OAUTH_REFRESH_TOKEN", "planted-token"),
+    ]);
+    for variables in [&variables[..], &with_a_token] {
+        let settings = load(&Flags::default(), variables, "").unwrap();
+        let shown = format!("{settings:?} {:?}", settings.backend_config().unwrap());
+        assert!(!shown.contains("planted"), "{shown}");
+    }
 }
 
 #[test]
 fn keys_that_cannot_be_used_are_told_all_at_once_with_their_lines() {
     let file = "[keys]\ncpoy = \"Y\"\ntop = 3\nhelp = []\n\n[keys.events]\nmark = \"q\"\n";
-    let told = problem(&[("BELLWETHER_DATA_DIR", "/x")], file);
+    let message = problem(&[("BELLWETHER_DATA_DIR", "/x")], file);
     let says = [
         ("toml:2: keys.cpoy", "the nearest is `copy`"),
         ("toml:3: keys.top", "expected a key such as"),
         ("toml:4: keys.help", "there must be a key"),
         ("toml:7: keys.events.mark", "`q` is also `quit`"),
     ];
-    assert_eq!(told.lines().count(), says.len(), "{told}");
+    assert_eq!(message.lines().count(), says.len(), "{message}");
     for (at, says) in says {
-        let line = told.lines().find(|line| line.contains(at));
-        assert!(line.is_some_and(|line| line.contains(says)), "{told}");
+        let line = message.lines().find(|line| line.contains(at));
+        assert!(line.is_some_and(|line| line.contains(says)), "{message}");
     }
 }
 
 #[test]
 fn keys_are_read_in_every_form_that_toml_has() {
     let file = "data_dir = \"/x\"\nkeys.top = \"g g\"\nkeys.events = { mark = ['m'] }\n";
-    let told = load(&Flags::default(), &[], file).unwrap().keys.reference();
-    assert!(told.contains("`g g` | To the top"), "{told}");
-    assert!(told.contains("`m` (events) | Mark"), "{told}");
+    let message = load(&Flags::default(), &[], file).unwrap().keys.reference();
+    assert!(message.contains("`g g` | To the top"), "{message}");
+    assert!(message.contains("`m` (events) | Mark"), "{message}");
 }
 
 #[test]
@@ -427,8 +481,8 @@ fn a_context_is_a_service_by_its_name() {
     assert_eq!(none.connect.as_deref(), Some("http://127.0.0.1:1"));
     assert!(none.context.is_none() && none.contexts.len() == 2);
 
-    let told = entered(Some("prd"), None).unwrap_err().to_string();
-    assert_eq!(told, "--context: there is no `prd`: there are lab, prod");
+    let message = entered(Some("prd"), None).unwrap_err().to_string();
+    assert_eq!(message, "--context: there is no `prd`: there are lab, prod");
 }
 
 #[test]
@@ -450,12 +504,12 @@ fn a_context_that_cannot_be_used_is_told_with_its_name() {
         ),
         ("contexts = 1\n", "expected sections"),
     ] {
-        let told = load(&Flags::default(), &[], section)
+        let message = load(&Flags::default(), &[], section)
             .unwrap_err()
             .to_string();
         assert!(
-            told.contains("contexts") && told.contains(says),
-            "{section}: {told}"
+            message.contains("contexts") && message.contains(says),
+            "{section}: {message}"
         );
     }
 }
@@ -486,8 +540,11 @@ fn a_view_is_read_and_one_that_cannot_be_used_is_told_with_its_name() {
         ("[views.a]\ncolumns = [1]\n", "a list of titles"),
         ("[views.a]\nfiltre = \"a\"\n", "there are filter, sort"),
     ] {
-        let told = load(&Flags::default(), &[], section).unwrap_err();
-        let told = told.to_string();
-        assert!(told.contains("views") && told.contains(says), "{told}");
+        let message = load(&Flags::default(), &[], section).unwrap_err();
+        let message = message.to_string();
+        assert!(
+            message.contains("views") && message.contains(says),
+            "{message}"
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! Variables that are settings: as they are or from a file, and those that nothing reads.
 
-use std::{fs::File, io::Read};
+use std::path::Path;
+
+use bellwether_proto::plain_file;
 
 #[cfg(feature = "embedded")]
 use super::setting;
@@ -39,15 +41,7 @@ pub(super) fn find(
 /// What a file holds, without the end of its last line.
 fn read(name: &str, path: &str) -> Result<String, ConfigError> {
     let cannot_read = |error| ConfigError(format!("{name}: cannot read {path}: {error}"));
-    let file = File::open(path).map_err(cannot_read)?;
-    let mut text = String::new();
-    let mut file = file.take(FILE_BYTES_MAX + 1);
-    let length = file.read_to_string(&mut text).map_err(cannot_read)?;
-    if length as u64 > FILE_BYTES_MAX {
-        return Err(ConfigError(format!(
-            "{name}: {path} has more than {FILE_BYTES_MAX} bytes"
-        )));
-    }
+    let text = plain_file::read_text(Path::new(path), FILE_BYTES_MAX).map_err(cannot_read)?;
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }

@@ -17,9 +17,9 @@ const MOST: usize = 50;
 /// # Errors
 /// The first thing that is wrong, with its name and the file.
 pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<View>, ConfigError> {
-    let refuse = |key: &str, told: &str| {
+    let refuse = |key: &str, message: &str| {
         let path = path.display();
-        ConfigError(format!("{key} (in {path}): {told}"))
+        ConfigError(format!("{key} (in {path}): {message}"))
     };
     let views = match table {
         None => return Ok(Vec::new()),
@@ -33,7 +33,7 @@ pub(super) fn read(table: Option<Value>, path: &Path) -> Result<Vec<View>, Confi
         let own = format!("{SECTION}.{name}");
         match value {
             Value::Table(table) => {
-                view(name, table).map_err(|(key, told)| refuse(&format!("{own}.{key}"), told))
+                view(name, table).map_err(|(key, message)| refuse(&format!("{own}.{key}"), message))
             }
             _ => Err(refuse(&own, "expected a section with `filter`")),
         }
@@ -48,7 +48,7 @@ fn view(name: String, table: Table) -> Result<View, (String, &'static str)> {
         ..View::default()
     };
     for (key, value) in table {
-        let told = match (key.as_str(), value) {
+        let message = match (key.as_str(), value) {
             ("filter", Value::String(text)) => {
                 view.filter = text;
                 continue;
@@ -83,7 +83,7 @@ fn view(name: String, table: Table) -> Result<View, (String, &'static str)> {
                  includes_closed, group_by, columns"
             }
         };
-        return Err((key, told));
+        return Err((key, message));
     }
     Ok(view)
 }

@@ -2,7 +2,10 @@
 
 use std::io::Write;
 
-use bellwether_proto::oidc::{DeviceCode, Fault, Provider, Tokens};
+use bellwether_proto::{
+    oidc::{DeviceCode, Fault, Provider, Tokens},
+    text,
+};
 use tokio::time::{Duration, Instant, sleep};
 
 use super::mute;
@@ -60,12 +63,15 @@ fn with_offline(scopes: &str, supported: &[String]) -> String {
 }
 
 fn tell(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
-    let user_code = &code.user_code;
+    // The provider's words.
+    let user_code = text::visible(&code.user_code, false);
+    let shown = |address: &dyn std::fmt::Display| text::visible(&address.to_string(), false);
     if let Some(address) = &code.full_address {
+        let address = shown(address);
         writeln!(out, "To sign in, open {address}")?;
         writeln!(out, "and see that it shows the code {user_code}")?;
     } else {
-        writeln!(out, "To sign in, open {}", code.address)?;
+        writeln!(out, "To sign in, open {}", shown(&code.address))?;
         writeln!(out, "and enter the code {user_code}")?;
     }
     out.flush()
@@ -99,7 +105,7 @@ async fn wait(asked: &Asked<'_>, endpoint: &str, code: &DeviceCode) -> Result<To
 }
 
 fn ended() -> Failure {
-    Failure::new("nobody signed in before the code ended; run `bellwether login` again")
+    Failure::new("the code expired before anyone signed in; run `bellwether login` again")
 }
 
 #[expect(

@@ -70,7 +70,7 @@ fn tell(
 ) -> std::io::Result<()> {
     let folder = arguments.folder.display();
     if goes_on {
-        writeln!(out, "went on with the backup that was cut off")?;
+        writeln!(out, "resumed the interrupted backup")?;
     }
     writeln!(
         out,
@@ -81,7 +81,7 @@ fn tell(
     if manifest.has_keys {
         writeln!(
             out,
-            "the keys are in it: whoever has it can read its secrets; keep it where they are safe"
+            "it contains the keys: anyone with this backup can read its secrets, so keep it safe"
         )
     } else {
         writeln!(
@@ -265,7 +265,7 @@ fn refused(status: &Status) -> Failure {
 
 fn cut_off(status: &Status) -> Failure {
     Failure::new(format!(
-        "the backup was cut off ({}); say the same again, and it goes on where it was",
+        "the backup was interrupted ({}); rerun the command to resume it",
         status.message()
     ))
 }

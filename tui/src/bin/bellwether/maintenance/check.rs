@@ -8,8 +8,9 @@ use bellwether_backend::store::{
     open::{OpenError, ReadOnlyStore},
     verify::Findings,
 };
-use bellwether_proto::v1::{
-    CheckFindings, CheckStoreRequest, check_service_client::CheckServiceClient,
+use bellwether_proto::{
+    text,
+    v1::{CheckFindings, CheckStoreRequest, check_service_client::CheckServiceClient},
 };
 use serde_json::json;
 use tonic::{Code, Status};
@@ -88,16 +89,13 @@ fn of_backup(
             "{what} is whole: {bytes} bytes, up to {end_time}, {keys} its keys"
         )
         .and_then(|()| match trust {
-            Trust::Keys(_) => writeln!(out, "its keys prove that nobody changed it"),
+            Trust::Keys(_) => writeln!(out, "verified with its keys: not modified"),
             Trust::Checksums if manifest.is_proven() => writeln!(
                 out,
                 "whether somebody changed it is not known: name the `secret.key` of its service \
                  with --secret-key"
             ),
-            Trust::Checksums => writeln!(
-                out,
-                "an earlier version made it, and nothing proves that nobody changed it since"
-            ),
+            Trust::Checksums => writeln!(out, "not authenticated: made by an earlier version"),
         })
     };
     written.map_err(|error| Failure::new(format!("cannot write the findings: {error}")))
@@ -136,8 +134,8 @@ async fn of_service(address: &str, settings: &Settings) -> Result<CheckFindings,
     let bar = Progress::new("checking");
     let mut service = CheckServiceClient::new(service);
     let checking = service.check_store(CheckStoreRequest {}).await;
-    let mut told = checking.map_err(|status| refused(&status))?.into_inner();
-    while let Some(progress) = told.message().await.map_err(|status| refused(&status))? {
+    let mut text = checking.map_err(|status| refused(&status))?.into_inner();
+    while let Some(progress) = text.message().await.map_err(|status| refused(&status))? {
         bar.show(progress.done, progress.total);
         if let Some(findings) = progress.findings {
             return Ok(findings);
@@ -191,7 +189,7 @@ fn report(
 
 fn for_people(what: &str, findings: &CheckFindings, out: &mut impl Write) -> std::io::Result<()> {
     for fault in &findings.told {
-        writeln!(out, "fault: {fault}")?;
+        writeln!(out, "fault: {}", text::visible(fault, false))?;
     }
     let unlisted = findings.faults - findings.told.len() as u64;
     if unlisted > 0 {

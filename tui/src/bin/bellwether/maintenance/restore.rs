@@ -66,10 +66,7 @@ fn tell(
     )?;
     let Restored { waiting, held, .. } = restored;
     if *held > 0 {
-        writeln!(
-            out,
-            "{held} deliveries are held until somebody sends them again"
-        )?;
+        writeln!(out, "{held} deliveries are held until you resend them")?;
     }
     if *waiting > 0 {
         writeln!(

@@ -36,7 +36,7 @@ pub(crate) async fn run(
              --store postgres://bellwether@db.example.net/bellwether",
         ));
     };
-    let told = match command {
+    let message = match command {
         StoreCommand::Init {
             admin_key_file,
             if_absent,
@@ -62,7 +62,7 @@ pub(crate) async fn run(
             };
         }
     };
-    write(&mut out, &told)
+    write(&mut out, &message)
 }
 
 fn write(out: &mut impl Write, text: &str) -> Result<(), Failure> {

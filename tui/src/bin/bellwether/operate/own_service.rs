@@ -91,9 +91,9 @@ async fn bind(settings: &Settings) -> Result<Service, Failure> {
             ready.grpc.unwrap_or_default(),
         );
         // It stands in the terminal again when the operator has left.
-        let told =
+        let message =
             format!("bellwether: the usual ports are taken; REST is at {rest}, gRPC at {grpc}");
-        drop(writeln!(io::stderr(), "{told}"));
+        drop(writeln!(io::stderr(), "{message}"));
     }
     Ok(service)
 }

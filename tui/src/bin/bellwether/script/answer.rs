@@ -48,16 +48,7 @@ pub(super) fn yaml(value: &Value) -> Result<String, Failure> {
 pub(super) fn inline(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => {
-            let escape = |character: char| {
-                if character.is_control() {
-                    character.escape_default().to_string()
-                } else {
-                    output::escaped(character.encode_utf8(&mut [0; 4]))
-                }
-            };
-            text.chars().map(escape).collect()
-        }
+        Value::String(text) => bellwether_proto::text::visible(text, false),
         other => output::escaped(&other.to_string()),
     }
 }

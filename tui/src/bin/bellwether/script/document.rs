@@ -112,8 +112,8 @@ fn gather(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(),
     }
     if depth == DEPTH_MAX {
         let shown = path.display();
-        let told = format!("{shown} lies more than {DEPTH_MAX} folders deep");
-        return Err(Failure::usage(told));
+        let message = format!("{shown} lies more than {DEPTH_MAX} folders deep");
+        return Err(Failure::usage(message));
     }
     for entry in fs::read_dir(path).map_err(unread)? {
         let entry = entry.map_err(unread)?;
@@ -257,8 +257,8 @@ mod tests {
             ("kind: [rule\n", "is not YAML"),
         ];
         for (text, says) in cases {
-            let told = parsed(text).unwrap_err();
-            assert!(told.contains(says), "{text}: {told}");
+            let message = parsed(text).unwrap_err();
+            assert!(message.contains(says), "{text}: {message}");
         }
     }
 
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(body["c"], json!({"fromEnv": 5}));
         assert_eq!(body["d"]["fromEnv"], "x");
         let mut body = json!({"type": {"slack": {"token": {"fromEnv": "NOT_SET_ANYWHERE"}}}});
-        let told = resolve(&mut body, "").unwrap_err();
-        assert!(told.starts_with("type.slack.token: "), "{told}");
+        let message = resolve(&mut body, "").unwrap_err();
+        assert!(message.starts_with("type.slack.token: "), "{message}");
     }
 }

@@ -1,6 +1,9 @@
 //! `events`, `watch` and `explain`: what is stored of events, what changes, and why.
 
-use std::path::Path;
+use std::{
+    io::{self, Write as _},
+    path::Path,
+};
 
 use serde_json::{Value, json};
 
@@ -34,6 +37,13 @@ pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(
         let asked = json!({"query": query});
         let page = api.call("EventQueryService", "SearchEvents", &asked).await;
         let mut page = page.map_err(failed)?;
+        if cursor.is_empty() {
+            let warnings = page["warnings"].as_array().into_iter().flatten();
+            for warning in warnings.map(answer::inline) {
+                // Standard output is for the events alone.
+                drop(writeln!(io::stderr(), "warning: {warning}"));
+            }
+        }
         if let Value::Array(results) = page["results"].take() {
             found.extend(results);
         }
@@ -103,7 +113,7 @@ pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Res
 fn read_token(file: &Path) -> Result<String, Failure> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(text.trim().to_owned()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
         Err(error) => Err(unusable(file, &error)),
     }
 }
@@ -114,14 +124,14 @@ fn write_token(file: &Path, token: &str) -> Result<(), Failure> {
     let folder = folder.unwrap_or(Path::new("."));
     let write = || {
         let mut new = tempfile::NamedTempFile::new_in(folder)?;
-        std::io::Write::write_all(&mut new, format!("{token}\n").as_bytes())?;
+        io::Write::write_all(&mut new, format!("{token}\n").as_bytes())?;
         new.persist(file)?;
         Ok(())
     };
-    write().map_err(|error: std::io::Error| unusable(file, &error))
+    write().map_err(|error: io::Error| unusable(file, &error))
 }
 
-fn unusable(file: &Path, error: &std::io::Error) -> Failure {
+fn unusable(file: &Path, error: &io::Error) -> Failure {
     let shown = file.display();
     Failure::usage(format!("--token-file: {shown} cannot be used: {error}"))
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead};
 
+use bellwether_proto::severity;
 use serde_json::{Map, Value, json};
 
 use super::{Api, connect, failed};
@@ -59,17 +60,11 @@ fn event(arguments: SendArguments) -> Result<Value, Failure> {
 }
 
 fn severity(word: &str) -> Result<&'static str, Failure> {
-    Ok(match word {
-        "debug" => "SEVERITY_DEBUG",
-        "info" => "SEVERITY_INFO",
-        "warning" => "SEVERITY_WARNING",
-        "error" => "SEVERITY_ERROR",
-        "critical" => "SEVERITY_CRITICAL",
-        _ => {
-            return Err(Failure::usage(format!(
-                "--severity: there is no `{word}`; give debug, info, warning, error or critical"
-            )));
-        }
+    let known = severity::of_word(word).map(|severity| severity.as_str_name());
+    known.ok_or_else(|| {
+        Failure::usage(format!(
+            "--severity: there is no `{word}`; give debug, info, warning, error or critical"
+        ))
     })
 }
 
@@ -137,10 +132,10 @@ impl Sender {
             return output::write(&format!("{} taken\n", self.sent));
         }
         let (sent, refused) = (self.sent, self.refused.len());
-        let told = self.refused.into_iter().take(100).collect::<Vec<_>>();
+        let text = self.refused.into_iter().take(100).collect::<Vec<_>>();
         Err(Failure::refused(format!(
             "{sent} taken, {refused} refused\n{}",
-            told.join("\n")
+            text.join("\n")
         )))
     }
 }

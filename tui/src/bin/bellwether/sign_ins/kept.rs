@@ -3,13 +3,13 @@
 use std::{
     collections::BTreeMap,
     fs::{DirBuilder, File, Permissions, TryLockError},
-    io::{self, Read as _, Write as _},
+    io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use bellwether_proto::{oidc::Tokens, v1::GetSignInResponse};
+use bellwether_proto::{oidc::Tokens, plain_file, v1::GetSignInResponse};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Duration, Instant, sleep};
@@ -45,23 +45,23 @@ impl SignIn {
     /// # Errors
     /// When what the service takes is not among it.
     pub(crate) fn new(
-        told: &GetSignInResponse,
+        message: &GetSignInResponse,
         token_endpoint: String,
         tokens: Tokens,
     ) -> Result<Self, Failure> {
         let mut sign_in = Self {
             token: String::new(),
-            is_access_token: told.takes_access_token,
+            is_access_token: message.takes_access_token,
             ends: Timestamp::UNIX_EPOCH,
             refresh_token: None,
-            issuer: told.issuer.clone(),
-            client_id: told.client_id.clone(),
+            issuer: message.issuer.clone(),
+            client_id: message.client_id.clone(),
             token_endpoint,
         };
         if sign_in.take(tokens) {
             return Ok(sign_in);
         }
-        let kind = if told.takes_access_token {
+        let kind = if message.takes_access_token {
             "access token"
         } else {
             "ID token"
@@ -74,13 +74,13 @@ impl SignIn {
     /// Takes further tokens over, unless what the service takes is not among them. What renews tokens
     /// stays where there is no other.
     pub(crate) fn take(&mut self, tokens: Tokens) -> bool {
-        let (token, told) = if self.is_access_token {
+        let (token, message) = if self.is_access_token {
             (tokens.access_token, tokens.expires_in)
         } else {
             (tokens.id_token, None)
         };
         let Some(token) = token else { return false };
-        let after = told.and_then(|seconds| {
+        let after = message.and_then(|seconds| {
             let life = SignedDuration::from_secs(i64::try_from(seconds).ok()?);
             Timestamp::now().checked_add(life).ok()
         });
@@ -203,16 +203,13 @@ impl Kept {
     }
 
     fn read(&self) -> Result<Content, Failure> {
-        let file = match File::open(&self.0) {
-            Ok(file) => file,
+        let text = match plain_file::read_text(&self.0, FILE_BYTES_MAX) {
+            Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Content::default());
             }
             Err(error) => return Err(self.failed("read", &error)),
         };
-        let mut text = String::new();
-        let read = file.take(FILE_BYTES_MAX).read_to_string(&mut text);
-        read.map_err(|error| self.failed("read", &error))?;
         serde_json::from_str(&text).map_err(|error| {
             let file = self.0.display();
             // What is wrong is not told: it could be a part of a token.

@@ -1,11 +1,8 @@
 //! Certificates with their keys, as files hold them: of the listeners, and of who calls a service.
 
-use std::{
-    fs::File,
-    io::Read as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
+use bellwether_proto::plain_file;
 use rustls::{
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
@@ -82,16 +79,14 @@ impl Pair {
         let (setting, path) = (self.key.0, &self.key.1);
         let file = path.display();
         let unread = |error| ConfigError(format!("{setting}: cannot read {file}: {error}"));
-        let opened = File::open(path).map_err(unread)?;
+        let opened = plain_file::open(path).map_err(unread)?;
         let mode = Mode::of(&opened).map_err(unread)?;
         if mode.lets_all_write() {
             return Err(ConfigError(format!(
                 "{setting}: everybody may write to {file} (mode {mode}); `chmod 600` it"
             )));
         }
-        let mut text = Vec::new();
-        let mut opened = opened.take(KEY_BYTES_MAX);
-        opened.read_to_end(&mut text).map_err(unread)?;
+        let text = plain_file::whole(&opened, KEY_BYTES_MAX).map_err(unread)?;
         PrivateKeyDer::from_pem_slice(&text).map_err(|_none| {
             let is_sealed = text.windows(9).any(|it| it == b"ENCRYPTED");
             ConfigError(if is_sealed {

@@ -63,8 +63,8 @@ impl ServerTls {
         let Some(shown) = Pair::of_listeners(tls) else {
             return Ok(None);
         };
-        if let Some(told) = shown.loose() {
-            tracing::warn!("{told}");
+        if let Some(message) = shown.loose() {
+            tracing::warn!("{message}");
         }
         let files = Files {
             shown,

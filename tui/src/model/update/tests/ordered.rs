@@ -48,8 +48,8 @@ fn events_are_sorted_by_the_service_or_it_is_told_why_not() {
     assert_eq!(model.page.list.sort, None);
 
     assert_eq!(orders(&mut model, ":sort count<Enter>"), []);
-    let told = model.notice.clone().unwrap().text;
-    assert!(told.contains("no index for it"), "{told}");
+    let message = model.notice.clone().unwrap().text;
+    assert!(message.contains("no index for it"), "{message}");
     assert!(model.rows().len() > 0);
 }
 

@@ -9,8 +9,8 @@ use prost::{
 };
 
 use super::{
-    AnnotationV1, EarlierV1, EvaluationV1, FieldV1, FlappingV1, HistoryEntryV1, NotifiedV1,
-    close_reason,
+    AnnotationV1, EarlierV1, EvaluationV1, FieldV1, FlappingV1, HistoryEntryV1, LeaseV1,
+    NotifiedV1, close_reason,
 };
 use crate::{
     domain::{HistoryEntry, Occurrence},
@@ -21,6 +21,7 @@ use crate::{
 };
 
 /// Adds the bytes that the same occurrence has as [`super::OccurrenceV1`].
+#[expect(clippy::too_many_lines, reason = "a row for each field")]
 pub(crate) fn write(occurrence: &Occurrence, to: &mut Vec<u8>) {
     bytes(1, &occurrence.key.to_bytes(), to);
     bytes(2, &occurrence.event.to_bytes(), to);
@@ -87,6 +88,12 @@ pub(crate) fn write(occurrence: &Occurrence, to: &mut Vec<u8>) {
     }
     if let Some(trace) = occurrence.trace {
         bytes(36, &trace.to_bytes(), to);
+    }
+    let began_ms = occurrence.reports.began_ms;
+    moment(37, began_ms.map(|(first, _)| first), to);
+    moment(38, began_ms.map(|(_, last)| last), to);
+    for lease in &occurrence.reports.leases {
+        message(39, &LeaseV1::from(lease), to);
     }
 }
 
@@ -217,6 +224,7 @@ mod tests {
             samples::expiring_occurrence(),
             samples::assigned_occurrence(),
             samples::traced_occurrence(),
+            samples::reported_occurrence(),
             full,
             empty,
         ] {

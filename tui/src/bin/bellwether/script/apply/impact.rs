@@ -49,19 +49,19 @@ pub(super) fn text(impact: &Value) -> String {
     let in_all = number(impact, "messageCount");
     let in_all = change(impact).unwrap_or_else(|| format!("{}, as now", many(in_all, "message")));
     lines.push(format!("  in all: {in_all}\n"));
-    let newly = number(impact, "newlyToldCount");
+    let newly = number(impact, "newlyNotifiedCount");
     if newly > 0 {
         lines.push(format!(
-            "  {} would notify somebody and notify nobody now\n",
+            "  {} would have notified and no longer do\n",
             many(newly, "occurrence")
         ));
     }
-    let untold = number(impact, "untoldCount");
-    if untold > 0 {
-        let untold = many(untold, "occurrence");
-        lines.push(format!("  {untold} would notify nobody any more:\n"));
+    let silent = number(impact, "noLongerNotifiedCount");
+    if silent > 0 {
+        let silent = many(silent, "occurrence");
+        lines.push(format!("  {silent} would no longer notify:\n"));
     }
-    let shown = impact["untold"].as_array().into_iter().flatten();
+    let shown = impact["noLongerNotified"].as_array().into_iter().flatten();
     lines.extend(shown.map(|event| format!("    {}", answer::event_line(event))));
     lines.concat()
 }

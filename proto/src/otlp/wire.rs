@@ -1,89 +1,93 @@
 //! The messages of OpenTelemetry that carry logs, with the fields that are read here.
+#![expect(
+    missing_docs,
+    reason = "the fields are those of OpenTelemetry's own messages"
+)]
 
 /// A request to take in logs.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct LogsRequest {
+pub struct LogsRequest {
     #[prost(message, repeated, tag = "1")]
-    pub(super) resource_logs: Vec<ResourceLogs>,
+    pub resource_logs: Vec<ResourceLogs>,
 }
 
 /// The logs of one resource.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct ResourceLogs {
+pub struct ResourceLogs {
     #[prost(message, optional, tag = "1")]
-    pub(super) resource: Option<Resource>,
+    pub resource: Option<Resource>,
     #[prost(message, repeated, tag = "2")]
-    pub(super) scope_logs: Vec<ScopeLogs>,
+    pub scope_logs: Vec<ScopeLogs>,
 }
 
 /// What made the logs: a service on a host.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct Resource {
+pub struct Resource {
     #[prost(message, repeated, tag = "1")]
-    pub(super) attributes: Vec<KeyValue>,
+    pub attributes: Vec<KeyValue>,
 }
 
 /// The logs of one part of it.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct ScopeLogs {
+pub struct ScopeLogs {
     #[prost(message, optional, tag = "1")]
-    pub(super) scope: Option<InstrumentationScope>,
+    pub scope: Option<InstrumentationScope>,
     #[prost(message, repeated, tag = "2")]
-    pub(super) log_records: Vec<LogRecord>,
+    pub log_records: Vec<LogRecord>,
 }
 
 /// A part of what makes logs, such as a logger.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct InstrumentationScope {
+pub struct InstrumentationScope {
     #[prost(string, tag = "1")]
-    pub(super) name: String,
+    pub name: String,
 }
 
 /// A log record.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct LogRecord {
+pub struct LogRecord {
     #[prost(fixed64, tag = "1")]
-    pub(super) time_unix_nano: u64,
+    pub time_unix_nano: u64,
     #[prost(int32, tag = "2")]
-    pub(super) severity_number: i32,
+    pub severity_number: i32,
     #[prost(string, tag = "3")]
-    pub(super) severity_text: String,
+    pub severity_text: String,
     #[prost(message, optional, tag = "5")]
-    pub(super) body: Option<AnyValue>,
+    pub body: Option<AnyValue>,
     #[prost(message, repeated, tag = "6")]
-    pub(super) attributes: Vec<KeyValue>,
+    pub attributes: Vec<KeyValue>,
     #[prost(bytes = "vec", tag = "9")]
-    pub(super) trace_id: Vec<u8>,
+    pub trace_id: Vec<u8>,
     #[prost(bytes = "vec", tag = "10")]
-    pub(super) span_id: Vec<u8>,
+    pub span_id: Vec<u8>,
     #[prost(fixed64, tag = "11")]
-    pub(super) observed_time_unix_nano: u64,
+    pub observed_time_unix_nano: u64,
     #[prost(string, tag = "12")]
-    pub(super) event_name: String,
+    pub event_name: String,
 }
 
 /// A named value.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct KeyValue {
+pub struct KeyValue {
     #[prost(string, tag = "1")]
-    pub(super) key: String,
+    pub key: String,
     #[prost(message, optional, tag = "2")]
-    pub(super) value: Option<AnyValue>,
+    pub value: Option<AnyValue>,
 }
 
 /// Any value.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct AnyValue {
+pub struct AnyValue {
     #[prost(oneof = "any_value::Kind", tags = "1, 2, 3, 4, 5, 6, 7")]
-    pub(super) kind: Option<any_value::Kind>,
+    pub kind: Option<any_value::Kind>,
 }
 
-pub(super) mod any_value {
+pub mod any_value {
     use super::{ArrayValue, KeyValueList};
 
     /// What a value is.
     #[derive(Clone, PartialEq, prost::Oneof)]
-    pub(in super::super) enum Kind {
+    pub enum Kind {
         #[prost(string, tag = "1")]
         String(String),
         #[prost(bool, tag = "2")]
@@ -103,30 +107,30 @@ pub(super) mod any_value {
 
 /// A list of values.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct ArrayValue {
+pub struct ArrayValue {
     #[prost(message, repeated, tag = "1")]
-    pub(super) values: Vec<AnyValue>,
+    pub values: Vec<AnyValue>,
 }
 
 /// A list of named values.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct KeyValueList {
+pub struct KeyValueList {
     #[prost(message, repeated, tag = "1")]
-    pub(super) values: Vec<KeyValue>,
+    pub values: Vec<KeyValue>,
 }
 
 /// What became of a request.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct LogsResponse {
+pub struct LogsResponse {
     #[prost(message, optional, tag = "1")]
-    pub(super) partial_success: Option<PartialSuccess>,
+    pub partial_success: Option<PartialSuccess>,
 }
 
 /// How much of it was not taken in, and why.
 #[derive(Clone, PartialEq, prost::Message)]
-pub(super) struct PartialSuccess {
+pub struct PartialSuccess {
     #[prost(int64, tag = "1")]
-    pub(super) rejected_log_records: i64,
+    pub rejected_log_records: i64,
     #[prost(string, tag = "2")]
-    pub(super) error_message: String,
+    pub error_message: String,
 }

@@ -1,0 +1,134 @@
+//! Mail addresses in settings: one rule for the service's own, for saving and for sending.
+
+use lettre::{Address, message::Mailbox};
+
+use crate::limits::MAIL_NAME_CHARACTERS_MAX;
+
+/// Characters of a wrong address that an error repeats.
+const SHOWN_CHARACTERS_MAX: usize = 100;
+
+/// The mailboxes in a text, which are separated by commas; domains are in their ASCII form.
+///
+/// # Errors
+/// With the first one that is wrong, and what would be right.
+pub fn mailboxes(text: &str) -> Result<Vec<Mailbox>, String> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    parts(text).map(mailbox).collect()
+}
+
+/// Reads one mailbox, such as `ops@example.com` or `Ops <ops@example.com>`.
+///
+/// # Errors
+/// With what would be right.
+pub fn mailbox(text: &str) -> Result<Mailbox, String> {
+    let wrong = || {
+        let shown: String = text.trim().chars().take(SHOWN_CHARACTERS_MAX).collect();
+        let shown = shown.escape_debug();
+        format!(
+            "`{shown}` is not a mail address; expected `ops@example.com` or `Ops <ops@example.com>`, \
+             several separated by commas"
+        )
+    };
+    if text.chars().any(char::is_control) {
+        return Err(wrong());
+    }
+    // An address alone may have a domain in brackets, which no mailbox with a name has.
+    let text = text.trim();
+    let alone = |_unread| text.parse::<Address>().map(Mailbox::from);
+    let read: Mailbox = text.parse().or_else(alone).map_err(|_unread| wrong())?;
+    let name = read.name.as_deref().unwrap_or_default();
+    let characters = name.chars().count();
+    if characters > MAIL_NAME_CHARACTERS_MAX {
+        return Err(format!(
+            "the name of `{}` has {characters} characters; at most {MAIL_NAME_CHARACTERS_MAX} are taken",
+            read.email
+        ));
+    }
+    let domain = read.email.domain();
+    let ascii = if domain.is_ascii() {
+        domain.to_ascii_lowercase()
+    } else {
+        idna::domain_to_ascii(domain).map_err(|_no_domain| wrong())?
+    };
+    let email = Address::new(read.email.user(), ascii).map_err(|_no_address| wrong())?;
+    Ok(Mailbox::new(read.name, email))
+}
+
+/// The parts between commas; one within quotation marks separates nothing.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    text.split(move |c| {
+        let separates = c == ',' && !is_quoted;
+        is_quoted ^= c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        separates
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_with_names_and_in_the_ascii_form_of_their_domains() {
+        let cases: [(&str, &[&str]); 11] = [
+            ("", &[]),
+            ("ops@example.com", &["ops@example.com"]),
+            (
+                " a@example.com ,b@example.com",
+                &["a@example.com", "b@example.com"],
+            ),
+            ("Ops <ops@example.com>", &["ops@example.com"]),
+            (
+                "\"Doe, Jane\" <jane@example.com>, bob@example.com",
+                &["jane@example.com", "bob@example.com"],
+            ),
+            (r#""a \", b" <c@example.com>"#, &["c@example.com"]),
+            ("Ops@M\u{dc}LLER.Example", &["Ops@xn--mller-kva.example"]),
+            ("Ops@Example.COM", &["Ops@example.com"]),
+            ("ops@[192.0.2.1]", &["ops@[192.0.2.1]"]),
+            ("J\u{fc}rgen <j@example.com>", &["j@example.com"]),
+            ("m\u{fc}ller@example.com", &["m\u{fc}ller@example.com"]),
+        ];
+        for (text, expected) in cases {
+            let read = mailboxes(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let read: Vec<_> = read.iter().map(|it| it.email.to_string()).collect();
+            assert_eq!(read, expected, "{text}");
+        }
+        let named = mailboxes("\"Doe, Jane\" <jane@example.com>").unwrap();
+        assert_eq!(named[0].name.as_deref(), Some("Doe, Jane"));
+    }
+
+    #[test]
+    fn what_is_no_address_is_named() {
+        for (text, named) in [
+            ("ops", "`ops`"),
+            ("a@example.com,", "``"),
+            (
+                "a@example.com b@example.com",
+                "`a@example.com b@example.com`",
+            ),
+            (
+                "a@example.com; b@example.com",
+                "`a@example.com; b@example.com`",
+            ),
+            ("a@example.com\r\nRCPT TO:<b@example.com>", "\\r\\nRCPT"),
+            ("Ops\n<a@example.com>", "Ops\\n"),
+            ("\"open <a@example.com>", "`\\\"open"),
+            ("Ops <a@example.com", "`Ops <a@example.com`"),
+            ("a@ex ample.com", "`a@ex ample.com`"),
+            ("a@example.com>", "`a@example.com>`"),
+            ("<a@example.com> b", "`<a@example.com> b`"),
+            ("@example.com", "`@example.com`"),
+            ("a@-x-.\u{fffd}", "`a@-x-.\u{fffd}`"),
+        ] {
+            let error = mailboxes(text).expect_err(text);
+            assert!(error.contains(named), "{text}: {error}");
+            assert!(error.contains("is not a mail address"), "{text}: {error}");
+        }
+        let error = mailboxes(&"x".repeat(10_000)).expect_err("no address");
+        assert!(error.len() < 300, "{error}");
+    }
+}

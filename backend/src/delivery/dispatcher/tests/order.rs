@@ -1,0 +1,237 @@
+//! The last message of a thread that a receiver gets is the newest one, whatever it refuses meanwhile,
+//! whatever is sent again by hand, and however often the service is killed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Mutex,
+};
+
+use super::*;
+use crate::{
+    clock::Clock,
+    delivery::recovery::recover,
+    destination::receiver::{Received, Receiver},
+    domain::{Delivery, Destination, RecordId},
+    message::sample,
+    ops::delivery::{BulkAction, Deliveries, Selection},
+    store::Lane,
+};
+
+/// What a message says of its occurrence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    Opened,
+    Changed,
+    Closed,
+    OpenAgain,
+}
+
+/// Decides messages of one thread, each in the same millisecond as the one before.
+async fn notify(
+    world: &mut World,
+    destination: &Destination,
+    thread: u32,
+    messages: &[Says],
+) -> Vec<RecordId> {
+    let now_ms = world.clock.now_ms();
+    let mut ids = Vec::new();
+    let mut changes = world.store().changes();
+    for says in messages {
+        let mut occurrence = sample::occurrence(now_ms);
+        occurrence.key = RecordId::from_parts(START_MS.try_into().unwrap(), thread.into());
+        occurrence.number = thread;
+        if *says == Says::Closed {
+            occurrence.status = Status::Closed;
+        }
+        occurrence.evaluation = (*says != Says::Opened).then_some(crate::domain::Evaluation {
+            at_ms: now_ms,
+            rules_ms: 0,
+            by_event: true,
+        });
+        let event = occurrence.event;
+        let mut content = sample::content(occurrence, destination.kind.clone(), String::new());
+        content.clear = matches!(says, Says::Changed | Says::Closed);
+        let to = (destination.id, destination.name.to_string());
+        let delivery = Delivery {
+            event: Some(event),
+            ..Delivery::new(world.id(), to, content, now_ms)
+        };
+        changes.insert(&delivery);
+        ids.push(delivery.id);
+    }
+    world.store().apply(Lane::Bulk, changes).await.unwrap();
+    ids
+}
+
+/// Refuses messages so often as that says of their turn among all of them.
+async fn refusing(times: impl Fn(usize) -> usize + Send + Sync + 'static) -> Receiver {
+    let known: Mutex<BTreeMap<String, (usize, usize)>> = Mutex::default();
+    Receiver::start(move |request: &Received| {
+        let mut known = known.lock().unwrap();
+        let turn = known.len();
+        let id = request.header("webhook-id").to_owned();
+        let (turn, tries) = known.entry(id).or_insert((turn, 0));
+        *tries += 1;
+        Reply::status(if *tries <= times(*turn) { 503 } else { 200 })
+    })
+    .await
+}
+
+/// Whether the last message of each thread, answered with success or not, said that it is closed.
+fn last_words(receiver: &Receiver) -> BTreeMap<String, bool> {
+    let all = receiver.received().into_iter().map(|it| it.json());
+    let said = |it: serde_json::Value| {
+        let thread = it["thread_id"].as_str().unwrap().to_owned();
+        (thread, it["event"]["status"] == 3)
+    };
+    all.map(said).collect()
+}
+
+fn deliveries(world: &World) -> Deliveries {
+    let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
+    Deliveries::new(world.store().clone(), clock)
+}
+
+const THREADS: u32 = 40;
+
+#[tokio::test]
+async fn of_many_threads_whose_messages_are_refused_now_and_then_the_closing_comes_last() {
+    for kills in [false, true] {
+        let mut world = World::new();
+        let receiver = refusing(|turn| [0, 2, 0, 0, 1, 3, 0][turn % 7]).await;
+        let settings = DeliverySettings::default();
+        let hook = world.destination("hook", receiver.url("/"), settings).await;
+        let words = [Says::Opened, Says::Changed, Says::Changed, Says::Closed];
+        for thread in 1..=THREADS {
+            notify(&mut world, &hook, thread, &words).await;
+        }
+        for requests in [1, 7, 20, 45, 60].into_iter().filter(|_| kills) {
+            world.start();
+            let came = async {
+                while receiver.count() < requests {
+                    world.clock.advance(SECOND);
+                    tokio::task::yield_now().await;
+                }
+            };
+            let came = tokio::time::timeout(10 * SECOND, came).await;
+            came.expect("the requests come");
+            world.kill();
+            recover(world.store(), world.clock.as_ref()).await.unwrap();
+        }
+        world.start();
+        world.live(240 * MINUTE).await;
+        let last = last_words(&receiver);
+        assert_eq!(last.len(), THREADS as usize);
+        let wrong = last.iter().filter(|(_, is_closed)| !**is_closed);
+        assert_eq!(wrong.count(), 0, "{last:?}");
+        let mut all = world.all().await.into_iter();
+        assert!(all.all(|it| it.state == DeliveryState::Delivered));
+    }
+}
+
+#[tokio::test]
+async fn what_opens_again_waits_for_the_closing_before_it() {
+    let mut world = World::new();
+    // The closing is refused twice.
+    let receiver = refusing(|turn| if turn == 1 { 2 } else { 0 }).await;
+    let settings = DeliverySettings::default();
+    let hook = world.destination("hook", receiver.url("/"), settings).await;
+    let words = [Says::Opened, Says::Closed, Says::OpenAgain];
+    notify(&mut world, &hook, 1, &words).await;
+    world.start();
+    world.live(240 * MINUTE).await;
+    assert_eq!(receiver.count(), 5);
+    assert!(last_words(&receiver).values().all(|is_closed| !is_closed));
+}
+
+#[tokio::test]
+async fn a_repeat_does_not_wait_for_an_opening_that_is_refused() {
+    let mut world = World::new();
+    let receiver = refusing(|turn| if turn == 0 { 2 } else { 0 }).await;
+    let settings = DeliverySettings::default();
+    let hook = world.destination("hook", receiver.url("/"), settings).await;
+    let words = [Says::Opened, Says::OpenAgain];
+    let ids = notify(&mut world, &hook, 1, &words).await;
+    world.start();
+    world.settled().await;
+    assert_eq!(world.delivery(ids[1]).await.state, DeliveryState::Delivered);
+}
+
+#[tokio::test]
+async fn an_earlier_message_that_is_sent_again_by_hand_is_followed_by_the_closing() {
+    for in_bulk in [false, true] {
+        let mut world = World::new();
+        world.config.delivery.schedule = vec![Duration::ZERO, 5 * SECOND];
+        // The first messages of both threads die.
+        let receiver = refusing(|turn| if turn < 2 { 2 } else { 0 }).await;
+        let settings = DeliverySettings {
+            max_attempts: Some(2),
+            ..DeliverySettings::default()
+        };
+        let hook = world.destination("hook", receiver.url("/"), settings).await;
+        let words = [Says::Opened, Says::Closed];
+        let one = notify(&mut world, &hook, 1, &words).await;
+        let other = notify(&mut world, &hook, 2, &words).await;
+        world.start();
+        world.live(10 * MINUTE).await;
+        let dead: BTreeSet<_> = [one[0], other[0]].into();
+        for id in &dead {
+            assert_eq!(world.delivery(*id).await.state, DeliveryState::Dead);
+        }
+        let before = receiver.count();
+        if in_bulk {
+            let selection = Selection::Ids(vec![one[0], one[1], other[0]]);
+            let all = deliveries(&world);
+            let tally = all.bulk(BulkAction::Retry, selection, false).await.unwrap();
+            assert_eq!(tally.count, 4, "{tally:?}");
+        } else {
+            for id in &dead {
+                deliveries(&world).retry(*id).await.unwrap();
+            }
+        }
+        world.live(10 * MINUTE).await;
+        assert_eq!(receiver.count(), before + 4, "in bulk: {in_bulk}");
+        assert!(last_words(&receiver).values().all(|is_closed| *is_closed));
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_is_sent_again_by_hand_goes_before_the_closing_that_is_still_tried() {
+    let mut world = World::new();
+    world.config.delivery.schedule = vec![Duration::ZERO, 5 * SECOND, 60 * MINUTE, 60 * MINUTE];
+    let is_well = Arc::new(Mutex::new(false));
+    let well = Arc::clone(&is_well);
+    let receiver = Receiver::start(move |request: &Received| {
+        let is_closing = request.json()["event"]["status"] == 3;
+        let is_well = *well.lock().unwrap();
+        Reply::status(match (is_well, is_closing) {
+            (true, _) => 200,
+            (false, true) => 503,
+            (false, false) => 400,
+        })
+    })
+    .await;
+    let settings = DeliverySettings::default();
+    let hook = world.destination("hook", receiver.url("/"), settings).await;
+    let ids = notify(&mut world, &hook, 1, &[Says::Opened, Says::Closed]).await;
+    world.start();
+    world.live(MINUTE).await;
+    assert_eq!(world.delivery(ids[0]).await.state, DeliveryState::Dead);
+    let closing = world.delivery(ids[1]).await.state;
+    assert!(
+        matches!(closing, DeliveryState::Retry { .. }),
+        "{closing:?}"
+    );
+    *is_well.lock().unwrap() = true;
+    deliveries(&world).retry(ids[0]).await.unwrap();
+    deliveries(&world).retry(ids[1]).await.unwrap();
+    world.live(240 * MINUTE).await;
+    let said: Vec<_> = receiver
+        .received()
+        .iter()
+        .rev()
+        .take(2)
+        .map(|it| it.json()["event"]["status"].clone())
+        .collect();
+    assert_eq!(said, [3, 1], "newest first");
+}

@@ -1,0 +1,122 @@
+//! Refusals in a row: many messages that are refused alike, with none taken between them, speak against
+//! their destination, whatever each answer says of its message.
+
+use crate::{
+    destination::{Advice, Report, verdict::Fault},
+    domain::RecordId,
+    limits::REFUSALS_ALIKE_MAX,
+};
+
+/// The refusals of one destination since it last took a message.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    /// What they have in common.
+    alike: String,
+    messages: Vec<RecordId>,
+}
+
+impl Refusals {
+    /// Takes note of an attempt's end. Once too many messages were refused alike, the verdict on a further
+    /// one speaks against the destination; answers those that were judged before that.
+    pub(crate) fn judge(&mut self, message: RecordId, report: &mut Report) -> Vec<RecordId> {
+        if report.verdict.is_about_addresses() {
+            return Vec::new();
+        }
+        // A mail that some addresses do not get arrives at the others.
+        match report.verdict.fault().filter(|_| !report.verdict.arrives()) {
+            None => {
+                *self = Self::default();
+                return Vec::new();
+            }
+            Some(Fault::Receiver | Fault::Destination) => return Vec::new(),
+            Some(Fault::Message) => {}
+        }
+        let alike = kind_of(report);
+        if self.alike != alike {
+            self.alike = alike;
+            self.messages.clear();
+        }
+        let is_judged = self.messages.len() >= REFUSALS_ALIKE_MAX;
+        if !is_judged && !self.messages.contains(&message) {
+            self.messages.push(message);
+        }
+        if self.messages.len() < REFUSALS_ALIKE_MAX {
+            return Vec::new();
+        }
+        report.verdict.advice = Advice::Mend;
+        let explanation = &mut report.verdict.explanation;
+        *explanation = format!(
+            "{explanation} ({REFUSALS_ALIKE_MAX} messages in a row were refused alike: the destination \
+             is taken to be at fault)"
+        );
+        if is_judged {
+            return Vec::new();
+        }
+        let judged = self.messages.iter().copied();
+        judged.filter(|it| *it != message).collect()
+    }
+}
+
+/// What refusals have in common: the status, where it says so; else the words, but for those that hold
+/// numbers, such as identities.
+fn kind_of(report: &Report) -> String {
+    let response = report.transcript.response.as_ref();
+    let status = response.map(|response| response.status);
+    if let Some(status) = status.filter(|status| *status >= 300) {
+        return status.to_string();
+    }
+    let words = report.verdict.explanation.split_whitespace();
+    let words = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{destination::Verdict, domain::Transcript};
+
+    fn report(verdict: Verdict) -> Report {
+        Report {
+            verdict,
+            duration: Duration::ZERO,
+            transcript: Transcript::default(),
+        }
+    }
+
+    fn id(number: usize) -> RecordId {
+        RecordId::from_parts(1, number as u128)
+    }
+
+    #[test]
+    fn many_alike_in_a_row_are_the_destinations_fault_until_one_is_taken() {
+        let mut refusals = Refusals::default();
+        let mut judge = |number: usize, verdict: Verdict| {
+            let mut report = report(verdict);
+            let before = refusals.judge(id(number), &mut report);
+            (report.verdict.fault(), before.len())
+        };
+        let refused = |number| Verdict::rejected(format!("no: x{number}"), Advice::GiveUp);
+        let message = (Some(Fault::Message), 0);
+        let destination = (Some(Fault::Destination), 0);
+        for number in 1..REFUSALS_ALIKE_MAX {
+            assert_eq!(judge(number, refused(number)), message);
+            assert_eq!(judge(number, refused(number)), message, "the same message");
+        }
+        let unwell = Verdict::unreachable("away");
+        assert_eq!(judge(99, unwell).0, Some(Fault::Receiver));
+        let all_before = REFUSALS_ALIKE_MAX - 1;
+        let judged = (Some(Fault::Destination), all_before);
+        assert_eq!(judge(100, refused(100)), judged);
+        assert_eq!(judge(101, refused(101)), destination);
+        assert_eq!(judge(100, refused(100)), destination);
+        let other = Verdict::rejected("too long", Advice::GiveUp);
+        assert_eq!(judge(102, other), message, "another refusal");
+        for number in 0..all_before {
+            assert_eq!(judge(number, refused(number)), message);
+        }
+        assert_eq!(judge(103, Verdict::delivered("ok")), (None, 0));
+        assert_eq!(judge(104, refused(104)), message);
+    }
+}

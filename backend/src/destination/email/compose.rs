@@ -1,0 +1,213 @@
+//! Makes a mail: its envelope, its headers and its parts.
+
+use lettre::{
+    Message, address,
+    message::{
+        Mailbox, MultiPart,
+        header::{self, HeaderName, HeaderValue, Headers},
+    },
+};
+
+use super::Mail;
+use crate::{
+    config::{SmtpConfig, mailbox, mailboxes},
+    destination::{AttemptContext, transcript::BODY_BYTES_MAX},
+    domain::{
+        Content, RecordId, Severity, Status, delivery,
+        destination::{Email, MailPriority},
+    },
+    limits::MAIL_LIST_ID_CHARACTERS_MAX,
+};
+
+/// A mail that is ready to be sent, and what is kept of it.
+pub(super) struct Composed {
+    pub(super) envelope: Envelope,
+    pub(super) request: delivery::Request,
+}
+
+/// Who a mail is from, the addresses it is to reach now, and what it holds.
+pub(super) struct Envelope {
+    pub(super) from: Mailbox,
+    /// Each address once, without those that have the mail.
+    pub(super) to: Vec<String>,
+    head: Head,
+    mail: Mail,
+}
+
+/// What stands in the headers beside sender and subject.
+struct Head {
+    to: Vec<Mailbox>,
+    cc: Vec<Mailbox>,
+    reply_to: Vec<Mailbox>,
+    message_id: String,
+    opening: Option<String>,
+    list_id: Option<String>,
+    priority: MailPriority,
+}
+
+/// Makes a mail for the addresses that it has not reached yet.
+///
+/// # Errors
+/// With what is wrong in the settings.
+pub(super) fn compose(
+    attempt: &AttemptContext<'_>,
+    smtp: &SmtpConfig,
+    email: &Email,
+    mail: Mail,
+) -> Result<Composed, String> {
+    let sender = match email.from.trim() {
+        "" => smtp.from.clone(),
+        from => mailbox(from)?,
+    };
+    // The same over all attempts, so that a mail program shows one mail; and over other senders, so that
+    // what belongs together stays together.
+    let id_of = |delivery: RecordId| format!("<{delivery}@{}>", smtp.from.email.domain());
+    let head = Head {
+        to: mailboxes(&email.to)?,
+        cc: mailboxes(&email.cc)?,
+        reply_to: mailboxes(&email.reply_to)?,
+        message_id: id_of(attempt.id),
+        opening: attempt.opening.map(id_of),
+        list_id: list_id(&email.list_id),
+        priority: priority(email.priority, attempt.content),
+    };
+    let shown = |all: &[Mailbox]| {
+        let each: Vec<_> = all.iter().map(ToString::to_string).collect();
+        each.join(", ")
+    };
+    let told = [
+        ("from", sender.to_string()),
+        ("to", shown(&head.to)),
+        ("cc", shown(&head.cc)),
+        ("reply-to", shown(&head.reply_to)),
+        ("subject", mail.subject.clone()),
+        ("message-id", head.message_id.clone()),
+    ];
+    let told = told.into_iter().filter(|(_, value)| !value.is_empty());
+    let told = told.map(|(name, value)| (name.to_owned(), attempt.masker.mask(&value, 1024)));
+    let request = delivery::Request {
+        method: "SMTP".into(),
+        url: format!("smtp://{}:{}", smtp.host, smtp.port),
+        headers: told.collect(),
+        body: attempt.masker.mask(&mail.text, BODY_BYTES_MAX),
+    };
+    let mut addresses = super::recipients(email);
+    addresses.retain(|it| attempt.recipients.is_open(it));
+    let envelope = Envelope {
+        from: sender,
+        to: addresses,
+        head,
+        mail,
+    };
+    Ok(Composed { envelope, request })
+}
+
+/// The value of the header `List-Id` (RFC 2919); none when the text is no name of a list.
+pub(super) fn list_id(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (phrase, id) = match text.split_once('<') {
+        None => ("", text),
+        Some((phrase, rest)) => (phrase.trim(), rest.strip_suffix('>')?),
+    };
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let mut labels = id.split('.');
+    let is_id = id.contains('.') && labels.all(|it| !it.is_empty() && it.chars().all(is_letter));
+    let is_phrase = !phrase.contains(|c: char| c.is_control() || matches!(c, '"' | '<' | '>'));
+    if !is_id || !is_phrase || text.chars().count() > MAIL_LIST_ID_CHARACTERS_MAX {
+        return None;
+    }
+    Some(match phrase {
+        "" => format!("<{id}>"),
+        phrase => format!("{phrase} <{id}>"),
+    })
+}
+
+/// How urgent a mail with that content is marked.
+fn priority(set: MailPriority, content: &Content) -> MailPriority {
+    let occurrence = &content.occurrence;
+    match set {
+        MailPriority::BySeverity
+            if occurrence.severity >= Severity::Error && occurrence.status != Status::Closed =>
+        {
+            MailPriority::High
+        }
+        MailPriority::BySeverity => MailPriority::Normal,
+        set => set,
+    }
+}
+
+/// A header with a text, encoded and folded.
+fn header(name: &'static str, text: &str) -> HeaderValue {
+    HeaderValue::new(HeaderName::new_from_ascii_str(name), text.to_owned())
+}
+
+/// A header with mailboxes, each in a line of its own: the library would put all of them in one.
+fn header_of(name: &'static str, mailboxes: &[&Mailbox]) -> HeaderValue {
+    let encoded = |mailbox: &&Mailbox| {
+        let mut alone = Headers::new();
+        alone.set(header::Sender::from((*mailbox).clone()));
+        let line = alone.to_string();
+        let (_, value) = line.split_once(": ").unwrap_or_default();
+        value.trim_end().to_owned()
+    };
+    let raw: Vec<_> = mailboxes.iter().map(ToString::to_string).collect();
+    let encoded: Vec<_> = mailboxes.iter().map(encoded).collect();
+    HeaderValue::dangerous_new_pre_encoded(
+        HeaderName::new_from_ascii_str(name),
+        raw.join(", "),
+        encoded.join(",\r\n "),
+    )
+}
+
+impl Envelope {
+    /// The text of the mail; its headers name the mailboxes that may be shown.
+    pub(super) fn text(&self, is_shown: impl Fn(&Mailbox) -> bool) -> Vec<u8> {
+        let Self { head, mail, .. } = self;
+        let mut message = Message::builder()
+            .from(self.from.clone())
+            .subject(mail.subject.clone())
+            .message_id(Some(head.message_id.clone()))
+            // So that no absence note answers.
+            .raw_header(header("Auto-Submitted", "auto-generated"));
+        let named = [
+            ("To", &head.to),
+            ("Cc", &head.cc),
+            ("Reply-To", &head.reply_to),
+        ];
+        for (name, mailboxes) in named {
+            let shown: Vec<_> = mailboxes.iter().filter(|it| is_shown(it)).collect();
+            if !shown.is_empty() {
+                message = message.raw_header(header_of(name, &shown));
+            }
+        }
+        if let Some(opening) = &head.opening {
+            // Mail programs show what belongs together as one conversation.
+            message = message
+                .in_reply_to(opening.clone())
+                .references(opening.clone());
+        }
+        if let Some(list_id) = &head.list_id {
+            message = message.raw_header(header("List-Id", list_id));
+        }
+        let urgency = match head.priority {
+            MailPriority::High => Some(("1 (Highest)", "high")),
+            MailPriority::Low => Some(("5 (Lowest)", "low")),
+            MailPriority::Normal | MailPriority::BySeverity => None,
+        };
+        if let Some((number, word)) = urgency {
+            message = message
+                .raw_header(header("X-Priority", number))
+                .raw_header(header("Importance", word));
+        }
+        // The conversation takes its addresses from elsewhere; the library wants some.
+        let stated = address::Envelope::new(None, vec![self.from.email.clone()]);
+        message
+            .envelope(stated.expect("an address is given"))
+            .multipart(MultiPart::alternative_plain_html(
+                mail.text.clone(),
+                mail.html.clone(),
+            ))
+            .expect("a sender and an envelope are given")
+            .formatted()
+    }
+}

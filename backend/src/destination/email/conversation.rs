@@ -1,0 +1,390 @@
+//! A conversation with a mail server (RFC 5321): commands and replies, and the phase it is in.
+
+use std::{io, sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use rustls::{ClientConfig, pki_types::ServerName};
+use tokio::{
+    io::{
+        AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _,
+        BufReader,
+    },
+    time::timeout,
+};
+use tokio_rustls::TlsConnector;
+
+use crate::{
+    destination::dial::DialError,
+    limits::{MAIL_REPLY_BYTES_MAX, MAIL_REPLY_LINE_BYTES_MAX},
+};
+
+/// Questions that a mail server may ask during AUTH.
+const CHALLENGES_MAX: usize = 4;
+/// How long the reply to QUIT is waited for.
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The part of a conversation that a reply belongs to. It decides what a refusal is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Phase {
+    /// The connection, and the server's greeting.
+    #[default]
+    Greeting,
+    /// EHLO or HELO.
+    Hello,
+    /// STARTTLS.
+    StartTls,
+    /// AUTH.
+    Auth,
+    /// MAIL: the sender.
+    Sender,
+    /// RCPT: an address.
+    Recipient,
+    /// DATA, before the text.
+    Data,
+    /// The text, up to its final line.
+    Text,
+    /// The final line of the text was sent: the mail may be delivered.
+    Answer,
+}
+
+impl Phase {
+    /// The command, for people.
+    pub(super) fn command(self) -> &'static str {
+        match self {
+            Self::Greeting => "the connection",
+            Self::Hello => "EHLO",
+            Self::StartTls => "STARTTLS",
+            Self::Auth => "AUTH",
+            Self::Sender => "MAIL",
+            Self::Recipient => "RCPT",
+            Self::Data => "DATA",
+            Self::Text | Self::Answer => "the text",
+        }
+    }
+}
+
+/// A mail server's reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reply {
+    /// Three digits, 200 to 599.
+    pub(super) code: u16,
+    /// Its lines, without the code.
+    pub(super) text: String,
+}
+
+impl Reply {
+    /// Whether the command was accepted.
+    pub(super) fn is_positive(&self) -> bool {
+        self.code < 300
+    }
+
+    /// Whether the refusal is permanent.
+    pub(super) fn is_permanent(&self) -> bool {
+        self.code >= 500
+    }
+
+    /// The text in one line.
+    pub(super) fn line(&self) -> String {
+        self.text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// Why a conversation did not end with an accepted mail.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Broken {
+    #[error(transparent)]
+    Dial(#[from] DialError),
+    /// The connection broke, or cannot be secured.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The server refused.
+    #[error("the mail server answered {}: {} ({})", .1.code, .1.line(), .0.command())]
+    Refused(Phase, Reply),
+    /// The server does not speak SMTP.
+    #[error("cannot talk to the mail server: it answered {0}")]
+    Garbled(String),
+    #[error("the mail server does not offer STARTTLS")]
+    NoStartTls,
+    #[error("the mail server does not offer authentication by {0}")]
+    NoMechanism(&'static str),
+    #[error("the mail server does not support a sender with letters beyond ASCII")]
+    NoUnicode,
+}
+
+/// How the service authenticates.
+#[derive(Clone, Copy)]
+pub(super) enum Login<'a> {
+    /// With a user name and a password.
+    Password(&'a str, &'a str),
+    /// With a user name and an OAuth 2 token.
+    Token(&'a str, &'a str),
+}
+
+/// The stream below a conversation.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+/// An open conversation.
+pub(super) struct Conversation<'a> {
+    stream: BufReader<Box<dyn Stream>>,
+    /// The extensions that the server offers, in capital letters, with their parameters.
+    extensions: Vec<String>,
+    /// The phase, also for whoever stops waiting.
+    phase: &'a mut Phase,
+}
+
+impl<'a> Conversation<'a> {
+    /// Reads the greeting and says EHLO with that name.
+    pub(super) async fn begin(
+        stream: Box<dyn Stream>,
+        name: &str,
+        phase: &'a mut Phase,
+    ) -> Result<Self, Broken> {
+        let mut conversation = Self {
+            stream: BufReader::new(stream),
+            extensions: Vec::new(),
+            phase,
+        };
+        conversation.expect(Phase::Greeting, 2).await?;
+        conversation.hello(name).await?;
+        Ok(conversation)
+    }
+
+    /// Secures the conversation with STARTTLS, and says EHLO again.
+    pub(super) async fn start_tls(
+        mut self,
+        tls: &Arc<ClientConfig>,
+        host: &str,
+        name: &str,
+    ) -> Result<Self, Broken> {
+        if !self.offers("STARTTLS") {
+            return Err(Broken::NoStartTls);
+        }
+        self.command(Phase::StartTls, "STARTTLS").await?;
+        if !self.stream.buffer().is_empty() {
+            // Whatever was sent before TLS is not the server's word.
+            return Err(Broken::Garbled("text before TLS".into()));
+        }
+        let stream = secured(self.stream.into_inner(), tls, host).await?;
+        let mut conversation = Self {
+            stream: BufReader::new(stream),
+            ..self
+        };
+        conversation.hello(name).await?;
+        Ok(conversation)
+    }
+
+    async fn hello(&mut self, name: &str) -> Result<(), Broken> {
+        self.extensions.clear();
+        match self.command(Phase::Hello, &format!("EHLO {name}")).await {
+            Ok(reply) => {
+                let lines = reply.text.lines().skip(1);
+                self.extensions = lines.map(str::to_ascii_uppercase).collect();
+            }
+            // A server without extensions.
+            Err(Broken::Refused(_, reply)) if matches!(reply.code, 500..=502) => {
+                self.command(Phase::Hello, &format!("HELO {name}")).await?;
+            }
+            Err(broken) => return Err(broken),
+        }
+        Ok(())
+    }
+
+    /// Whether the server offers an extension.
+    pub(super) fn offers(&self, keyword: &str) -> bool {
+        let mut offered = self.extensions.iter();
+        offered.any(|line| line.split_whitespace().next() == Some(keyword))
+    }
+
+    /// Authenticates by a mechanism that the server offers.
+    pub(super) async fn authenticate(&mut self, login: Login<'_>) -> Result<(), Broken> {
+        let (mut line, answers) = match login {
+            Login::Password(user, password) if self.can_authenticate_by("PLAIN") => {
+                let initial = STANDARD.encode(format!("\0{user}\0{password}"));
+                (format!("AUTH PLAIN {initial}"), Vec::new())
+            }
+            Login::Password(user, password) if self.can_authenticate_by("LOGIN") => {
+                ("AUTH LOGIN".to_owned(), vec![user, password])
+            }
+            Login::Token(user, token) if self.can_authenticate_by("XOAUTH2") => {
+                let initial = format!("user={user}\u{1}auth=Bearer {token}\u{1}\u{1}");
+                // The one question holds an error; an empty answer brings the refusal.
+                let initial = STANDARD.encode(initial);
+                (format!("AUTH XOAUTH2 {initial}"), Vec::new())
+            }
+            Login::Password(..) => return Err(Broken::NoMechanism("PLAIN or LOGIN")),
+            Login::Token(..) => return Err(Broken::NoMechanism("XOAUTH2")),
+        };
+        let mut answers = answers.into_iter();
+        for _ in 0..CHALLENGES_MAX {
+            self.write(Phase::Auth, &line).await?;
+            let reply = self.reply().await?;
+            match reply.code {
+                334 => line = STANDARD.encode(answers.next().unwrap_or_default()),
+                200..=299 => return Ok(()),
+                _ => return Err(Broken::Refused(Phase::Auth, reply)),
+            }
+        }
+        Err(Broken::Garbled("too many questions during AUTH".into()))
+    }
+
+    /// Whether the server offers a mechanism for AUTH, also in the older spelling `AUTH=LOGIN`.
+    fn can_authenticate_by(&self, mechanism: &str) -> bool {
+        self.extensions.iter().any(|line| {
+            let mut words = line.split([' ', '\t', '=']);
+            words.next() == Some("AUTH") && words.any(|word| word == mechanism)
+        })
+    }
+
+    /// Sends a command that has to be accepted.
+    pub(super) async fn command(&mut self, phase: Phase, line: &str) -> Result<Reply, Broken> {
+        self.write(phase, line).await?;
+        self.expect(phase, if phase == Phase::Data { 3 } else { 2 })
+            .await
+    }
+
+    /// Names an address; the reply may refuse it.
+    pub(super) async fn recipient(&mut self, address: &str) -> Result<Reply, Broken> {
+        self.write(Phase::Recipient, &format!("RCPT TO:<{address}>"))
+            .await?;
+        match self.reply().await? {
+            // The server is about to close the conversation, whatever the address.
+            reply if reply.code == 421 => Err(Broken::Refused(Phase::Recipient, reply)),
+            reply if matches!(reply.code, 300..400) => Err(unexpected(Phase::Recipient, &reply)),
+            reply => Ok(reply),
+        }
+    }
+
+    /// Sends the text of a mail, up to its final line.
+    pub(super) async fn text(&mut self, text: &[u8]) -> Result<(), Broken> {
+        self.command(Phase::Data, "DATA").await?;
+        *self.phase = Phase::Text;
+        let sent = async {
+            self.stream.write_all(&stuffed(text)).await?;
+            self.stream.flush().await
+        };
+        let Err(error) = sent.await else {
+            return Ok(());
+        };
+        // A server that does not want all of it may say why before it closes.
+        match self.reply().await {
+            Ok(reply) if !reply.is_positive() => Err(Broken::Refused(Phase::Text, reply)),
+            _ => Err(error.into()),
+        }
+    }
+
+    /// Ends the text; from here on the mail may be delivered.
+    pub(super) async fn end(&mut self) -> Result<Reply, Broken> {
+        self.write(Phase::Answer, ".").await?;
+        self.expect(Phase::Answer, 2).await
+    }
+
+    /// Ends the conversation. How that goes does not matter.
+    pub(super) async fn quit(mut self) {
+        let phase = *self.phase;
+        let farewell = async {
+            self.write(phase, "QUIT").await?;
+            self.reply().await
+        };
+        let _ended = timeout(FAREWELL_TIMEOUT, farewell).await;
+    }
+
+    async fn write(&mut self, phase: Phase, line: &str) -> Result<(), Broken> {
+        *self.phase = phase;
+        // In one piece: the network may hold the second one back.
+        self.stream
+            .write_all(format!("{line}\r\n").as_bytes())
+            .await?;
+        self.stream.flush().await?;
+        Ok(())
+    }
+
+    /// Reads a reply whose code begins with that digit.
+    async fn expect(&mut self, phase: Phase, digit: u16) -> Result<Reply, Broken> {
+        let reply = self.reply().await?;
+        match reply.code / 100 {
+            begun if begun == digit => Ok(reply),
+            4 | 5 => Err(Broken::Refused(phase, reply)),
+            _ => Err(unexpected(phase, &reply)),
+        }
+    }
+
+    async fn reply(&mut self) -> Result<Reply, Broken> {
+        let mut text = String::new();
+        loop {
+            let mut line = Vec::new();
+            let mut limited = (&mut self.stream).take(MAIL_REPLY_LINE_BYTES_MAX as u64);
+            limited.read_until(b'\n', &mut line).await?;
+            if line.is_empty() {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+            // Servers answer in whatever encoding they like.
+            let line = String::from_utf8_lossy(&line);
+            let code = line.get(..3).and_then(|code| code.parse().ok());
+            let (Some(code @ 200..600), true) = (code, line.ends_with('\n')) else {
+                return Err(Broken::Garbled("a line that is no reply".into()));
+            };
+            let rest = line[3..].trim_end();
+            let is_last = !rest.starts_with('-');
+            let rest = rest.strip_prefix(['-', ' ']).unwrap_or(rest);
+            if text.len() + rest.len() > MAIL_REPLY_BYTES_MAX {
+                return Err(Broken::Garbled("a reply without end".into()));
+            }
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(rest);
+            if is_last {
+                return Ok(Reply { code, text });
+            }
+        }
+    }
+}
+
+fn unexpected(phase: Phase, reply: &Reply) -> Broken {
+    Broken::Garbled(format!("{} to {}", reply.code, phase.command()))
+}
+
+/// Secures a stream; the name in the certificate is the host's.
+pub(super) async fn secured(
+    stream: Box<dyn Stream>,
+    tls: &Arc<ClientConfig>,
+    host: &str,
+) -> Result<Box<dyn Stream>, Broken> {
+    let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+    let secured = TlsConnector::from(Arc::clone(tls)).connect(name, stream);
+    Ok(Box::new(secured.await?))
+}
+
+/// A text as it is sent: it ends with a line end, and a dot at the start of a line is doubled.
+fn stuffed(text: &[u8]) -> Vec<u8> {
+    let mut stuffed = Vec::with_capacity(text.len() + 64);
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        if line.starts_with(b".") {
+            stuffed.push(b'.');
+        }
+        stuffed.extend_from_slice(line);
+    }
+    if !stuffed.ends_with(b"\r\n") {
+        stuffed.extend_from_slice(b"\r\n");
+    }
+    stuffed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dot_never_ends_a_text_early() {
+        for (text, sent) in [
+            ("a", "a\r\n"),
+            ("a\r\n", "a\r\n"),
+            (".\r\n..b\r\n", "..\r\n...b\r\n"),
+            ("a\r\n.", "a\r\n..\r\n"),
+            ("", "\r\n"),
+        ] {
+            assert_eq!(stuffed(text.as_bytes()), sent.as_bytes(), "{text:?}");
+        }
+    }
+}

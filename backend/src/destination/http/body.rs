@@ -1,0 +1,73 @@
+//! A request's body, which knows whether it was handed over whole.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+/// Bytes of a body that are handed over at a time.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// A body on its way out.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    rest: Bytes,
+    sent: Sent,
+}
+
+/// Whether all of a body was handed to its connection. Clones are of the same body.
+#[derive(Debug, Clone)]
+pub(super) struct Sent(Arc<AtomicBool>);
+
+impl Sent {
+    pub(super) fn is_whole(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Outgoing {
+    pub(super) fn new(bytes: Bytes) -> Self {
+        let sent = Sent(Arc::new(AtomicBool::new(bytes.is_empty())));
+        Self { rest: bytes, sent }
+    }
+
+    pub(super) fn sent(&self) -> Sent {
+        self.sent.clone()
+    }
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.rest.is_empty() {
+            return Poll::Ready(None);
+        }
+        let piece = self.rest.len().min(PIECE_BYTES);
+        let piece = self.rest.split_to(piece);
+        if self.rest.is_empty() {
+            self.sent.0.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.len() as u64)
+    }
+}

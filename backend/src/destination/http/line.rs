@@ -1,0 +1,98 @@
+//! One connection: its bytes, and whether a response ever came over it.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::{
+    client::legacy::connect::{Connected, Connection},
+    rt::TokioIo,
+};
+use tokio::net::TcpStream;
+
+/// Whether a response ever came over a connection. Clones are of the same connection.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Answered(Arc<AtomicBool>);
+
+impl Answered {
+    pub(super) fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_noted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A connection below TLS.
+#[derive(Debug)]
+pub(super) struct Line {
+    stream: TokioIo<TcpStream>,
+    answered: Answered,
+    /// Whether a proxy at its end forwards requests.
+    is_forwarded: bool,
+}
+
+impl Line {
+    pub(super) fn new(stream: TcpStream, is_forwarded: bool) -> Self {
+        Self {
+            stream: TokioIo::new(stream),
+            answered: Answered::default(),
+            is_forwarded,
+        }
+    }
+}
+
+impl Connection for Line {
+    fn connected(&self) -> Connected {
+        let connected = Connected::new().proxy(self.is_forwarded);
+        connected.extra(self.answered.clone())
+    }
+}
+
+impl Read for Line {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl Write for Line {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+}

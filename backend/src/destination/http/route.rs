@@ -1,0 +1,56 @@
+//! Which way requests go: directly, or through a proxy.
+
+use http::HeaderValue;
+use url::Url;
+
+use crate::config::{EgressConfig, NoProxy, ProxyConfig};
+
+/// The way that requests go.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Route {
+    proxy: Option<ProxyConfig>,
+    no_proxy: NoProxy,
+    /// Whether the proxy resolves names.
+    by_name: bool,
+}
+
+/// How one origin is reached through a proxy.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Through<'a> {
+    pub(super) proxy: &'a ProxyConfig,
+    /// Whether the proxy resolves names.
+    pub(super) by_name: bool,
+    /// Whether it forwards requests (`http`) or connects (`https`).
+    pub(super) forwards: bool,
+}
+
+impl Route {
+    pub(crate) fn new(config: &EgressConfig) -> Self {
+        Self {
+            proxy: config.proxy.clone(),
+            no_proxy: config.no_proxy.clone(),
+            by_name: config.proxy_by_name,
+        }
+    }
+
+    /// How an origin is reached; none when it is reached directly.
+    pub(super) fn through(&self, host: &str, port: u16, is_https: bool) -> Option<Through<'_>> {
+        let proxy = self.proxy.as_ref()?;
+        (!self.no_proxy.covers(host, port)).then_some(Through {
+            proxy,
+            by_name: self.by_name,
+            forwards: !is_https,
+        })
+    }
+
+    /// What a proxy that forwards a request to that address asks for, as `proxy-authorization`.
+    pub(super) fn authorization(&self, url: &Url) -> Option<HeaderValue> {
+        let host = url.host_str().unwrap_or_default();
+        let port = url.port_or_known_default().unwrap_or_default();
+        let through = self.through(host, port, url.scheme() == "https")?;
+        let authorization = &through.proxy.authorization;
+        let is_asked = through.forwards && !authorization.is_empty();
+        let value = is_asked.then(|| HeaderValue::try_from(authorization.reveal()))?;
+        value.ok()
+    }
+}

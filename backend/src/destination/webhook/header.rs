@@ -1,0 +1,53 @@
+//! Headers with variables in their values.
+
+use super::is_template;
+use crate::{
+    domain::destination::{Header, HeaderValue},
+    limits::HEADER_VALUE_BYTES_MAX,
+    message::{Facts, cut},
+    template::{Budget, Escape, Template},
+};
+
+/// Characters of a header's name that a path shows.
+const SHOWN_CHARACTERS_MAX: usize = 100;
+
+/// Where a header stands in a webhook.
+pub(super) fn path(header: &Header) -> String {
+    let name: String = header.name.chars().take(SHOWN_CHARACTERS_MAX).collect();
+    format!("headers[{name}]")
+}
+
+/// The value of a header, secret or not.
+pub(super) fn text(header: &Header) -> &str {
+    match &header.value {
+        HeaderValue::Plain(text) => text,
+        HeaderValue::Secret(secret) => secret.reveal(),
+    }
+}
+
+/// The value with every variable empty; a text that is no template as it is.
+pub(super) fn blank(text: &str) -> String {
+    let template = Template::parse(text).ok().filter(|_| is_template(text));
+    let blank = template.map(|it| {
+        let nothing = serde_json::Value::Null;
+        it.render(&nothing, Escape::Header, &mut Budget::of_message())
+    });
+    blank
+        .and_then(Result::ok)
+        .unwrap_or_else(|| text.to_owned())
+}
+
+/// The value for a message, on one line; none when it is the same for all.
+pub(super) fn fill(header: &Header, facts: &mut Facts<'_>) -> Option<String> {
+    let text = text(header);
+    if !is_template(text) {
+        return None;
+    }
+    let what = format!("the webhook's header `{}`", header.name);
+    let filled = facts.fill(&what, text, Escape::Header);
+    let filled = filled.unwrap_or_else(|| blank(text));
+    // What an author wrote between the variables is on one line already.
+    let line = filled.replace(char::is_control, " ");
+    let room = HEADER_VALUE_BYTES_MAX.saturating_sub(header.name.len());
+    Some(cut::bytes(line.trim(), room))
+}

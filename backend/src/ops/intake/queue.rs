@@ -1,0 +1,352 @@
+//! The requests that wait to be decided, in the order of their arrival: a request follows the earlier
+//! ones that have an event identity in common with it, and no others.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::Notify;
+
+use super::job::Job;
+use crate::domain::EventId;
+
+/// The queue. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Queue(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    inner: Mutex<Inner>,
+    /// A worker may find a request to decide.
+    ready: Notify,
+}
+
+/// The place of a request in the order of arrival.
+type Ticket = u64;
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// The requests that wait or are being decided.
+    entries: HashMap<Ticket, Entry>,
+    /// The newest request about each event identity.
+    newest: HashMap<EventId, Ticket>,
+    /// The requests that follow none, oldest first.
+    ready: VecDeque<Ticket>,
+    next: Ticket,
+    /// Requests that no worker has taken.
+    waiting: usize,
+    is_closed: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// None once a worker has taken it.
+    job: Option<Job>,
+    ids: Box<[EventId]>,
+    /// How many unfinished requests it follows; one counts for each identity in common.
+    follows: usize,
+    followers: Vec<Ticket>,
+}
+
+/// A request that a worker has taken. Dropping it lets the requests continue that follow it, also when
+/// the worker panics.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) job: Job,
+    /// None for one that was never in the queue.
+    place: Option<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    queue: Queue,
+    ticket: Option<Ticket>,
+}
+
+impl Taken {
+    /// A request that was never in the queue.
+    pub(super) fn apart(job: Job) -> Self {
+        Self { job, place: None }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.queue.finish(&[ticket]);
+        }
+    }
+}
+
+impl Queue {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a request; returns false, and drops it, when the queue is closed.
+    pub(super) fn push(&self, job: Job) -> bool {
+        let mut inner = self.inner();
+        if inner.is_closed {
+            return false;
+        }
+        let is_ready = inner.push(job);
+        drop(inner);
+        if is_ready {
+            self.0.ready.notify_one();
+        }
+        true
+    }
+
+    /// Takes the oldest requests that follow none but each other, up to so many events, but at least
+    /// one request; empty when there is none.
+    pub(super) fn take(&self, events_max: usize) -> Vec<Taken> {
+        let mut inner = self.inner();
+        let taken = inner.take(events_max);
+        let is_more = !inner.ready.is_empty();
+        drop(inner);
+        if is_more {
+            self.0.ready.notify_one();
+        }
+        let taken = taken.into_iter().map(|(ticket, job)| Taken {
+            job,
+            place: Some(Place {
+                queue: self.clone(),
+                ticket: Some(ticket),
+            }),
+        });
+        taken.collect()
+    }
+
+    /// Waits until there may be a request to take.
+    pub(super) async fn ready(&self) {
+        self.0.ready.notified().await;
+    }
+
+    /// Lets the requests continue that follow these.
+    pub(super) fn release(&self, taken: Vec<Taken>) -> Vec<Job> {
+        let mut tickets = Vec::with_capacity(taken.len());
+        let jobs = taken.into_iter().map(|mut taken| {
+            tickets.extend(taken.place.as_mut().and_then(|it| it.ticket.take()));
+            taken.job
+        });
+        let jobs = jobs.collect();
+        self.finish(&tickets);
+        jobs
+    }
+
+    fn finish(&self, tickets: &[Ticket]) {
+        let mut inner = self.inner();
+        let before = inner.ready.len();
+        inner.finish(tickets);
+        let is_more = inner.ready.len() > before;
+        drop(inner);
+        if is_more {
+            self.0.ready.notify_one();
+        }
+    }
+
+    /// Accepts no further requests.
+    pub(super) fn close(&self) {
+        self.inner().is_closed = true;
+        self.0.ready.notify_waiters();
+    }
+
+    /// Closes the queue and drops the requests that no worker has taken.
+    pub(super) fn abandon(&self) {
+        self.close();
+        let mut inner = self.inner();
+        let entries = inner.entries.values_mut();
+        let jobs: Vec<_> = entries.filter_map(|it| it.job.take()).collect();
+        inner.ready.clear();
+        inner.waiting = 0;
+        drop(inner);
+        drop(jobs);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.inner().is_closed
+    }
+
+    /// How many requests no worker has taken.
+    pub(super) fn waiting(&self) -> usize {
+        self.inner().waiting
+    }
+}
+
+impl Inner {
+    /// Adds a request; returns whether it follows none.
+    fn push(&mut self, job: Job) -> bool {
+        let ticket = self.next;
+        self.next += 1;
+        let ids: Box<[EventId]> = job.events.iter().map(|accepted| accepted.id).collect();
+        let mut follows = 0;
+        for id in &ids {
+            let before = self.newest.insert(*id, ticket);
+            let before = before.filter(|it| *it != ticket);
+            if let Some(before) = before.and_then(|it| self.entries.get_mut(&it)) {
+                before.followers.push(ticket);
+                follows += 1;
+            }
+        }
+        let entry = Entry {
+            job: Some(job),
+            ids,
+            follows,
+            followers: Vec::new(),
+        };
+        self.entries.insert(ticket, entry);
+        self.waiting += 1;
+        if follows == 0 {
+            self.ready.push_back(ticket);
+        }
+        follows == 0
+    }
+
+    fn take(&mut self, events_max: usize) -> Vec<(Ticket, Job)> {
+        let mut taken: Vec<(Ticket, Job)> = Vec::new();
+        let mut events = 0;
+        // Requests that follow only those taken here, and how many of these each request follows.
+        let mut joining = VecDeque::new();
+        let mut inside: HashMap<Ticket, usize> = HashMap::new();
+        loop {
+            let from = match (joining.front(), self.ready.front()) {
+                (Some(joining), Some(ready)) if joining > ready => &mut self.ready,
+                (None, _) => &mut self.ready,
+                (Some(_), _) => &mut joining,
+            };
+            let Some(ticket) = from.front().copied() else {
+                break;
+            };
+            let entry = self.entries.get_mut(&ticket);
+            let entry = entry.expect("a request stays until it is finished");
+            let count = entry.ids.len();
+            if !taken.is_empty() && events + count > events_max {
+                break;
+            }
+            from.pop_front();
+            let job = entry.job.take();
+            let job = job.expect("a request is taken once");
+            for follower in entry.followers.clone() {
+                let known = inside.entry(follower).or_default();
+                *known += 1;
+                if self
+                    .entries
+                    .get(&follower)
+                    .is_some_and(|it| it.follows == *known)
+                {
+                    joining.push_back(follower);
+                }
+            }
+            events += count;
+            taken.push((ticket, job));
+        }
+        self.waiting -= taken.len();
+        taken
+    }
+
+    fn finish(&mut self, tickets: &[Ticket]) {
+        let mut followers = Vec::new();
+        for ticket in tickets {
+            let Some(entry) = self.entries.remove(ticket) else {
+                continue;
+            };
+            for id in &entry.ids {
+                if self.newest.get(id) == Some(ticket) {
+                    self.newest.remove(id);
+                }
+            }
+            followers.extend(entry.followers);
+        }
+        for follower in followers {
+            let Some(entry) = self.entries.get_mut(&follower) else {
+                continue;
+            };
+            entry.follows -= 1;
+            if entry.follows == 0 && entry.job.is_some() {
+                self.ready.push_back(follower);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::ops::{intake::accepted, samples::event};
+
+    fn push(queue: &Queue, hosts: &[&str]) {
+        let job = Job {
+            events: accepted(hosts.iter().map(|host| event(host)).collect()),
+            author: None,
+            chain: Arc::default(),
+            claim: None,
+            reply: None,
+            queued: Instant::now(),
+            trace: None,
+            capacity: None,
+        };
+        assert!(queue.push(job));
+    }
+
+    /// The hosts of each request.
+    fn hosts(taken: &[Taken]) -> Vec<String> {
+        let of = |taken: &Taken| {
+            let events = taken.job.events.iter();
+            let hosts: Vec<_> = events.map(|it| &*it.event.dimensions["host"]).collect();
+            hosts.join("+")
+        };
+        taken.iter().map(of).collect()
+    }
+
+    #[test]
+    fn what_follows_a_request_under_way_waits_for_it_and_nothing_else_does() {
+        let queue = Queue::default();
+        push(&queue, &["a", "b"]);
+        let first = queue.take(10);
+        for request in [&["b"][..], &["c"], &["c", "b"], &["d"], &["c"], &["e", "d"]] {
+            push(&queue, request);
+        }
+        let second = queue.take(10);
+        assert_eq!(hosts(&second), ["c", "d", "e+d"]);
+        assert!(queue.take(10).is_empty());
+        assert_eq!(queue.waiting(), 3);
+        // However the first one ends.
+        drop(first);
+        let third = queue.take(10);
+        assert_eq!(hosts(&third), ["b"], "`c` is still decided");
+        assert_eq!(queue.release(second).len(), 3);
+        assert!(queue.take(10).is_empty());
+        queue.release(third);
+        assert_eq!(hosts(&queue.take(10)), ["c+b", "c"]);
+    }
+
+    #[test]
+    fn a_batch_has_its_limit_and_the_rest_follows_it() {
+        let queue = Queue::default();
+        for request in [&["a"; 3][..], &["a"], &["b"], &["a", "b", "c"]] {
+            push(&queue, request);
+        }
+        let first = queue.take(2);
+        assert_eq!(hosts(&first), ["a+a+a"], "one that is larger goes alone");
+        let second = queue.take(2);
+        assert_eq!(hosts(&second), ["b"]);
+        queue.release(first);
+        assert_eq!(hosts(&queue.take(2)), ["a"]);
+        assert!(queue.take(9).is_empty());
+        queue.release(second);
+        assert_eq!(hosts(&queue.take(9)), ["a+b+c"]);
+    }
+
+    #[test]
+    fn a_queue_without_workers_keeps_nothing() {
+        let queue = Queue::default();
+        push(&queue, &["a"]);
+        push(&queue, &["a"]);
+        queue.abandon();
+        assert_eq!(queue.waiting(), 0);
+        assert!(queue.take(9).is_empty());
+    }
+}

@@ -1,0 +1,265 @@
+//! The workers that take requests out of the queue, decide them, commit, and answer.
+
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    sync::{RwLock, oneshot},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, warn};
+
+use super::{
+    Intake,
+    batch::{self, Failed},
+    job::{Job, Outcome},
+    queue::{Queue, Taken},
+    stopping,
+};
+use crate::{
+    domain::EventId,
+    limits::{INTAKE_BATCH_EVENTS, INTAKE_CONFLICT_TIME_MAX, INTAKE_WORKERS},
+    ops::{asked::Recent, deciding::Deciding},
+    scan,
+    store::EngineError,
+    trace::{Span, SpanKind},
+};
+
+/// The pause before events about which others commit are decided once more, and the longest one.
+const CONFLICT_PAUSE_MIN: Duration = Duration::from_millis(1);
+const CONFLICT_PAUSE_MAX: Duration = Duration::from_millis(100);
+
+/// The other end of an [`Intake`]; events wait until it runs.
+#[derive(Debug)]
+pub struct IntakeWorkers {
+    intake: Intake,
+    deciding: Deciding,
+    queue: Attended,
+}
+
+/// The queue of workers that are there. It is closed with them: nobody waits for an answer in vain.
+#[derive(Debug)]
+struct Attended(Queue);
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+impl IntakeWorkers {
+    pub(super) fn new(intake: Intake, deciding: Deciding) -> Self {
+        Self {
+            queue: Attended(intake.queue.clone()),
+            intake,
+            deciding,
+        }
+    }
+
+    /// Works the queue off until shutdown; what is queued then is still answered.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let mut tasks = JoinSet::new();
+        let turns = Arc::new(RwLock::new(()));
+        for _ in 0..INTAKE_WORKERS {
+            let worker = Worker {
+                queue: self.queue.0.clone(),
+                intake: self.intake.clone(),
+                deciding: self.deciding.clone(),
+                turns: Arc::clone(&turns),
+                recent: Recent::default(),
+            };
+            // In a replay it ends with the call that asked for it.
+            tasks.spawn(scan::carried(worker.run(shutdown.clone())));
+        }
+        while let Some(ended) = tasks.join_next().await {
+            if let Err(error) = ended {
+                error!(%error, "an intake worker broke");
+            }
+        }
+    }
+}
+
+struct Worker {
+    queue: Queue,
+    intake: Intake,
+    deciding: Deciding,
+    /// Held alone by a worker that conflicted with another one, so that it gets through.
+    turns: Arc<RwLock<()>>,
+    recent: Recent,
+}
+
+impl Worker {
+    async fn run(self, shutdown: CancellationToken) {
+        loop {
+            let jobs = self.queue.take(INTAKE_BATCH_EVENTS);
+            if !jobs.is_empty() {
+                let begin = Instant::now();
+                for taken in &jobs {
+                    self.intake.metrics.intake_waited(begin - taken.job.queued);
+                }
+                let _spans: Vec<_> = jobs.iter().filter_map(|it| decision(&it.job)).collect();
+                self.take_in(jobs, begin + INTAKE_CONFLICT_TIME_MAX).await;
+                continue;
+            }
+            if self.queue.is_closed() {
+                return;
+            }
+            tokio::select! {
+                () = self.queue.ready() => {}
+                () = shutdown.cancelled() => self.queue.close(),
+            }
+        }
+    }
+
+    /// Commits requests and answers them. Those about which somebody else committed meanwhile are
+    /// decided again until that time; the others do not wait for them.
+    async fn take_in(&self, mut jobs: Vec<Taken>, until: Instant) {
+        let mut pause = Duration::ZERO;
+        loop {
+            let failed = match self.decided(&jobs, pause > Duration::ZERO).await {
+                Ok(outcomes) => return self.answer(jobs, outcomes),
+                Err(failed) => failed,
+            };
+            match failed.error {
+                EngineError::Conflict(_) => {}
+                EngineError::Corrupt(_) if jobs.len() > 1 => {
+                    for job in jobs {
+                        Box::pin(self.take_in(vec![job], until)).await;
+                    }
+                    return;
+                }
+                EngineError::Corrupt(_) if jobs.iter().all(|it| is_divisible(&it.job)) => {
+                    for job in jobs {
+                        self.one_by_one(job, until).await;
+                    }
+                    return;
+                }
+                error => return self.refuse(jobs, &error),
+            }
+            let (contested, others) = part(jobs, failed.contested);
+            if !others.is_empty() {
+                Box::pin(self.take_in(others, until)).await;
+            }
+            jobs = contested;
+            if Instant::now() >= until {
+                let why = "others changed the same events all the while";
+                return self.refuse(jobs, &EngineError::Unavailable(why.into()));
+            }
+            if pause > Duration::ZERO {
+                tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
+            }
+            pause = (2 * pause).clamp(CONFLICT_PAUSE_MIN, CONFLICT_PAUSE_MAX);
+        }
+    }
+
+    /// Takes the events of a request in one after the other, so that one whose stored state is damaged
+    /// fails alone.
+    async fn one_by_one(&self, mut taken: Taken, until: Instant) {
+        let (mut number, mut all_opened, mut failed) = (0, 0, Vec::new());
+        let events = std::mem::take(&mut taken.job.events);
+        let count = events.len();
+        for (place, accepted) in events.into_iter().enumerate() {
+            let (reply, answer) = oneshot::channel();
+            let alone = Taken::apart(Job {
+                events: vec![accepted],
+                author: taken.job.author.clone(),
+                chain: Arc::clone(&taken.job.chain),
+                claim: None,
+                reply: Some(reply),
+                queued: taken.job.queued,
+                trace: taken.job.trace,
+                capacity: None,
+            });
+            Box::pin(self.take_in(vec![alone], until)).await;
+            match answer.await.unwrap_or_else(|_closed| Err(stopping())) {
+                Ok(Outcome::Taken {
+                    number: of, opened, ..
+                }) => {
+                    (number, all_opened) = (of, all_opened + opened);
+                }
+                Ok(Outcome::Earlier(_) | Outcome::KeyUsed) => {}
+                Err(error) => failed.push((place, error)),
+            }
+        }
+        let outcome = match failed.pop() {
+            Some((_, error)) if failed.len() + 1 == count => Err(error),
+            last => {
+                failed.extend(last);
+                Ok(Outcome::Taken {
+                    number,
+                    opened: all_opened,
+                    failed,
+                })
+            }
+        };
+        let job = self.queue.release(vec![taken]).pop();
+        if let Some(job) = job {
+            job.answer(outcome);
+        }
+    }
+
+    /// Decides and commits, without any other worker where it conflicted before.
+    async fn decided(&self, jobs: &[Taken], is_again: bool) -> Result<Vec<Outcome>, Failed> {
+        let begin = Instant::now();
+        let jobs: Vec<&Job> = jobs.iter().map(|it| &it.job).collect();
+        let committed = if is_again {
+            let _alone = self.turns.write().await;
+            batch::commit(&self.deciding, &jobs, &self.recent).await
+        } else {
+            let _together = self.turns.read().await;
+            batch::commit(&self.deciding, &jobs, &self.recent).await
+        };
+        let (outcomes, reports) = committed?;
+        self.intake.metrics.intake_committed(begin.elapsed());
+        self.intake.report_all(reports);
+        Ok(outcomes)
+    }
+
+    fn answer(&self, jobs: Vec<Taken>, outcomes: Vec<Outcome>) {
+        let jobs = self.queue.release(jobs);
+        for (job, outcome) in jobs.into_iter().zip(outcomes) {
+            job.answer(Ok(outcome));
+        }
+    }
+
+    fn refuse(&self, jobs: Vec<Taken>, error: &EngineError) {
+        warn!(%error, requests = jobs.len(), "events were rejected");
+        for job in self.queue.release(jobs) {
+            job.answer(Err(error.again().into()));
+        }
+    }
+}
+
+/// Whether some events of a request can be taken in without the others.
+fn is_divisible(job: &Job) -> bool {
+    job.claim.is_none() && job.events.len() > 1
+}
+
+/// The span in which the events of a request are decided and stored, together with others.
+fn decision(job: &Job) -> Option<Span> {
+    let mut span = Span::begin("decide", SpanKind::Internal, Some(job.trace?));
+    span.note("bellwether.events", || {
+        i64::try_from(job.events.len()).unwrap_or(i64::MAX)
+    });
+    Some(span)
+}
+
+/// Parts the requests that have to be decided again, and those that come after one of them with the
+/// same identity, from the others. All are where it is not known which.
+fn part(jobs: Vec<Taken>, mut contested: HashSet<EventId>) -> (Vec<Taken>, Vec<Taken>) {
+    if contested.is_empty() {
+        return (jobs, Vec::new());
+    }
+    jobs.into_iter().partition(|taken| {
+        let mut events = taken.job.events.iter();
+        let is_contested = events.any(|accepted| contested.contains(&accepted.id));
+        if is_contested {
+            contested.extend(taken.job.events.iter().map(|accepted| accepted.id));
+        }
+        is_contested
+    })
+}

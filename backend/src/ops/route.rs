@@ -1,0 +1,41 @@
+//! Where occurrences would be sent now: the rules that match, their destinations, and the silences that
+//! cover them.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    decide::Snapshot,
+    domain::{Name, Occurrence, OccurrenceId},
+};
+
+/// Where one occurrence would be sent now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The occurrence.
+    pub occurrence: OccurrenceId,
+    /// The enabled rules that match it, by name.
+    pub rules: Vec<Name>,
+    /// The destinations of these rules, by name, each once.
+    pub destinations: Vec<Name>,
+    /// The active silences that hold back the messages of all these rules, the last to end first.
+    pub silences: Vec<Name>,
+}
+
+/// Routes an occurrence by a snapshot of the definitions.
+pub fn route(snapshot: &Snapshot, occurrence: &Occurrence, now_ms: i64) -> Route {
+    let matches = snapshot.matches(occurrence);
+    let rules: Vec<_> = matches.iter().map(|it| it.rule.name.clone()).collect();
+    let destinations = matches.iter().flat_map(|it| &it.rule.destination_names);
+    let destinations: BTreeSet<_> = destinations.collect();
+    let silences = snapshot.silences().matching(occurrence, now_ms);
+    let silences = silences.into_iter().filter(|silence| {
+        let names: Vec<_> = rules.iter().collect();
+        silence.covers(occurrence, &names) && rules.iter().all(|rule| silence.concerns(rule))
+    });
+    Route {
+        occurrence: occurrence.id(),
+        silences: silences.map(|it| it.silence.name.clone()).collect(),
+        destinations: destinations.into_iter().cloned().collect(),
+        rules,
+    }
+}

@@ -1,0 +1,287 @@
+//! Messages that are compressed with gzip: inflated up to their limit, before anything is made of them.
+
+use std::{
+    io::Write as _,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use flate2::write::GzDecoder;
+use http::{HeaderMap, HeaderValue, header::HeaderName};
+use http_body::{Frame, SizeHint};
+use tonic::{Status, body::Body};
+
+use super::entries::PREFIX_BYTES;
+
+/// Bytes that are inflated at once; they become about a thousand times as many at most.
+const STEP_BYTES: usize = 1024;
+/// States how the messages of a call are compressed.
+const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+/// States how they may be.
+const ACCEPTED: HeaderName = HeaderName::from_static("grpc-accept-encoding");
+
+/// Whether the messages of a call are compressed with gzip; from then on they no longer are to its service.
+pub(super) fn takes(headers: &mut HeaderMap) -> bool {
+    let is_gzip = headers.get(ENCODING).is_some_and(|it| it == "gzip");
+    if is_gzip {
+        headers.remove(ENCODING);
+    }
+    is_gzip
+}
+
+/// States in a refusal of another compression that gzip is taken.
+pub(super) fn offer(headers: &mut HeaderMap) {
+    if headers.contains_key(ACCEPTED) {
+        headers.insert(ACCEPTED, HeaderValue::from_static("identity,gzip"));
+    }
+}
+
+/// A message is over that size limit.
+pub(super) fn too_large(bytes_max: usize) -> Status {
+    let message = format!("the message is larger than {bytes_max} bytes");
+    Status::resource_exhausted(message)
+}
+
+/// Inflates messages while they arrive.
+#[derive(Debug)]
+pub(super) struct Inflate {
+    bytes_max: usize,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// In the bytes before a message.
+    Prefix([u8; PREFIX_BYTES], usize),
+    /// In a message that is not compressed, of which so much is left.
+    Plain(usize),
+    /// In one that is.
+    Packed(usize, Box<GzDecoder<Vec<u8>>>),
+}
+
+impl Inflate {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self {
+            bytes_max,
+            state: State::Prefix([0; PREFIX_BYTES], 0),
+        }
+    }
+
+    /// Takes the next bytes of a body; answers those of messages that are not compressed. `grow` takes
+    /// the memory for so many more of them.
+    ///
+    /// # Errors
+    /// When a message is too large or not compressed as it states, and those of `grow`.
+    pub(super) fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        mut grow: impl FnMut(usize) -> Result<(), Status>,
+    ) -> Result<Vec<u8>, Status> {
+        let mut inflated = Vec::new();
+        while !bytes.is_empty() {
+            match &mut self.state {
+                State::Prefix(prefix, have) => {
+                    let piece = take(&mut bytes, PREFIX_BYTES - *have);
+                    prefix[*have..][..piece.len()].copy_from_slice(piece);
+                    *have += piece.len();
+                    if *have == PREFIX_BYTES {
+                        let prefix = *prefix;
+                        self.begin(prefix, &mut inflated)?;
+                    }
+                }
+                State::Plain(left) => {
+                    let piece = take(&mut bytes, *left);
+                    *left -= piece.len();
+                    grow(piece.len())?;
+                    inflated.extend_from_slice(piece);
+                    if *left == 0 {
+                        self.state = State::Prefix([0; PREFIX_BYTES], 0);
+                    }
+                }
+                State::Packed(left, decoder) => {
+                    let piece = take(&mut bytes, (*left).min(STEP_BYTES));
+                    *left -= piece.len();
+                    let before = decoder.get_ref().len();
+                    decoder.write_all(piece).map_err(|_broken| broken())?;
+                    if *left == 0 {
+                        decoder.try_finish().map_err(|_broken| broken())?;
+                    }
+                    let message = decoder.get_ref();
+                    if message.len() > self.bytes_max {
+                        return Err(too_large(self.bytes_max));
+                    }
+                    grow(message.len() - before)?;
+                    if *left == 0 {
+                        let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+                        inflated.push(0);
+                        inflated.extend_from_slice(&length.to_be_bytes());
+                        inflated.extend_from_slice(message);
+                        self.state = State::Prefix([0; PREFIX_BYTES], 0);
+                    }
+                }
+            }
+        }
+        Ok(inflated)
+    }
+
+    /// Begins a message.
+    fn begin(&mut self, prefix: [u8; PREFIX_BYTES], inflated: &mut Vec<u8>) -> Result<(), Status> {
+        let [packed, length @ ..] = prefix;
+        let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+        if length > self.bytes_max {
+            return Err(too_large(self.bytes_max));
+        }
+        self.state = match packed {
+            1 if length == 0 => return Err(broken()),
+            1 => State::Packed(length, Box::new(GzDecoder::new(Vec::new()))),
+            _ => {
+                // What else it may be, its service says.
+                inflated.extend_from_slice(&prefix);
+                match length {
+                    0 => State::Prefix([0; PREFIX_BYTES], 0),
+                    length => State::Plain(length),
+                }
+            }
+        };
+        Ok(())
+    }
+}
+
+fn take<'a>(bytes: &mut &'a [u8], most: usize) -> &'a [u8] {
+    let (piece, rest) = bytes.split_at(most.min(bytes.len()));
+    *bytes = rest;
+    piece
+}
+
+fn broken() -> Status {
+    Status::invalid_argument("the message is not compressed with gzip, as it states")
+}
+
+/// The body of a call whose memory is not measured, inflated.
+pub(super) struct Inflated {
+    body: Body,
+    inflate: Inflate,
+    ended: bool,
+}
+
+impl Inflated {
+    pub(super) fn new(body: Body, bytes_max: usize) -> Self {
+        Self {
+            body,
+            inflate: Inflate::new(bytes_max),
+            ended: false,
+        }
+    }
+}
+
+impl http_body::Body for Inflated {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        loop {
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            let frame = match Pin::new(&mut self.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => frame,
+                other => return other,
+            };
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            match self.inflate.feed(&data, |_| Ok(())) {
+                // A part of a message is none.
+                Ok(inflated) if inflated.is_empty() => {}
+                Ok(inflated) => return Poll::Ready(Some(Ok(Frame::data(inflated.into())))),
+                Err(status) => {
+                    self.ended = true;
+                    return Poll::Ready(Some(Err(status)));
+                }
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ended || self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::{Compression, write::GzEncoder};
+    use tonic::Code;
+
+    use super::*;
+
+    fn framed(packed: u8, message: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(message.len()).unwrap().to_be_bytes();
+        [&[packed][..], &length, message].concat()
+    }
+
+    fn gzip(message: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(message).unwrap();
+        framed(1, &encoder.finish().unwrap())
+    }
+
+    fn inflated(body: &[u8], step: usize) -> Result<(Vec<u8>, usize), Status> {
+        let mut inflate = Inflate::new(100_000);
+        let (mut all, mut grown) = (Vec::new(), 0);
+        for piece in body.chunks(step) {
+            all.extend(inflate.feed(piece, |more| {
+                grown += more;
+                Ok(())
+            })?);
+        }
+        Ok((all, grown))
+    }
+
+    #[test]
+    fn messages_are_inflated_however_they_arrive() {
+        let long = b"some text ".repeat(9_000);
+        let body = [
+            gzip(b"one"),
+            framed(0, b"two"),
+            gzip(&long),
+            gzip(b""),
+            framed(0, b""),
+        ];
+        let plain = [&b"one"[..], b"two", &long, b"", b""];
+        let expected: Vec<_> = plain.iter().flat_map(|it| framed(0, it)).collect();
+        let bytes = plain.iter().map(|it| it.len()).sum::<usize>();
+        for step in [1, 2, 7, 1_000, 1_000_000] {
+            let (found, grown) = inflated(&body.concat(), step).unwrap();
+            assert!(found == expected, "{step}");
+            assert_eq!(grown, bytes, "{step}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_inflated_up_to_its_limit() {
+        assert!(inflated(&gzip(&vec![0; 100_000]), 4_096).is_ok());
+        for body in [
+            gzip(&vec![0; 100_001]),
+            gzip(&vec![0; 64 << 20]),
+            framed(0, &vec![0; 100_001]),
+        ] {
+            let status = inflated(&body, 4_096).unwrap_err();
+            assert_eq!(status.code(), Code::ResourceExhausted);
+        }
+        let mut cut = gzip(b"some text");
+        cut.truncate(20);
+        cut[4] = 15;
+        for body in [framed(1, b"text"), framed(1, b""), cut] {
+            let status = inflated(&body, 4_096).unwrap_err();
+            assert_eq!(status.code(), Code::InvalidArgument, "{body:?}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Calls that may look at many records, done on the threads for scans.
+
+use std::{
+    error::Error as StdError,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::{Frame, SizeHint};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use tokio::sync::mpsc;
+use tonic::{Status, body::Body};
+use tower::Service;
+
+use crate::{
+    limits::REQUEST_BYTES_MAX,
+    scan::{Running, Scanner, Scans},
+    store::audit,
+};
+
+/// Bytes that gRPC puts before a message.
+const PREFIX_BYTES: usize = 5;
+
+/// Has a call answered: here, or by the threads for scans with its message read before.
+pub(super) async fn answered<S, Out>(
+    inner: &mut S,
+    request: Request<Body>,
+    scan: Option<(Scans, Scanner)>,
+    is_streaming: bool,
+) -> Result<Response<Body>, S::Error>
+where
+    S: Service<Request<Body>, Response = Response<Out>>,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+    Out: hyper::body::Body<Data = Bytes> + Send + 'static,
+    Out::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    let Some((scans, scanner)) = scan else {
+        return Ok(inner.call(request).await?.map(Body::new));
+    };
+    match gathered(request).await {
+        Ok(request) => scanned(&scans, scanner, is_streaming, inner.call(request)).await,
+        Err(status) => Ok(status.into_http()),
+    }
+}
+
+/// Reads the message of a call, so that one that comes slowly takes no place.
+///
+/// # Errors
+/// When it is larger than a message may be, and what went wrong with reading it.
+async fn gathered(request: Request<Body>) -> Result<Request<Body>, Status> {
+    let (parts, body) = request.into_parts();
+    let body = Limited::new(body, REQUEST_BYTES_MAX + PREFIX_BYTES);
+    let gathered = body.collect().await.map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            return too_large(REQUEST_BYTES_MAX);
+        }
+        let fault = error.downcast::<Status>();
+        fault.map_or_else(Status::from_error, |status| *status)
+    })?;
+    Ok(Request::from_parts(parts, Body::new(gathered)))
+}
+
+/// A message is over that size limit.
+pub fn too_large(bytes_max: usize) -> Status {
+    let message = format!("the message is larger than {bytes_max} bytes");
+    Status::resource_exhausted(message)
+}
+
+/// Has a call done on the threads for scans, with its answer. The answers of a stream are made there as
+/// well, each when the one before is read.
+async fn scanned<Out, E>(
+    scans: &Scans,
+    scanner: Scanner,
+    is_streaming: bool,
+    answering: impl Future<Output = Result<Response<Out>, E>> + Send + 'static,
+) -> Result<Response<Body>, E>
+where
+    E: Send + 'static,
+    Out: hyper::body::Body<Data = Bytes> + Send + 'static,
+    Out::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    let whole = async move {
+        let response = answering.await?.map(Body::new);
+        if is_streaming {
+            return Ok(response);
+        }
+        let (parts, body) = response.into_parts();
+        Ok(match body.collect().await {
+            Ok(body) => Response::from_parts(parts, Body::new(body)),
+            Err(status) => status.into_http(),
+        })
+    };
+    let response = match scans.run(&scanner, audit::carried(whole)).await {
+        Ok(response) => response?,
+        Err(error) => return Ok(Status::from(error).into_http()),
+    };
+    Ok(if is_streaming {
+        response.map(|body| Body::new(Streamed::new(scans, &scanner, body)))
+    } else {
+        response
+    })
+}
+
+/// The body of a stream that is made on the threads for scans.
+struct Streamed {
+    frames: mpsc::Receiver<Result<Frame<Bytes>, Status>>,
+    /// Ends it when nobody reads it any more.
+    _making: Running<()>,
+}
+
+impl Streamed {
+    fn new(scans: &Scans, scanner: &Scanner, mut body: Body) -> Self {
+        let (sender, frames) = mpsc::channel(1);
+        let making = scans.begin(scanner, async move {
+            while let Ok(room) = sender.reserve().await {
+                match body.frame().await {
+                    Some(frame) => room.send(frame),
+                    None => break,
+                }
+            }
+        });
+        Self {
+            frames,
+            _making: making,
+        }
+    }
+}
+
+impl http_body::Body for Streamed {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        self.frames.poll_recv(context)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::new()
+    }
+}

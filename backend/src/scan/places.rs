@@ -1,0 +1,154 @@
+//! So many places, shared by clients: one has at most a quarter, and the next goes to the one of those
+//! that wait that has the fewest.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::oneshot;
+
+use crate::{error::Error, limits::OVERLOAD_RETRY_AFTER};
+
+/// One client has at most one in so many.
+const SHARE: usize = 4;
+
+/// Places that are taken, waited for and given back.
+#[derive(Debug)]
+pub(super) struct Places {
+    most: usize,
+    waiting_most: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    taken: usize,
+    by: HashMap<Arc<str>, usize>,
+    /// Whoever waits cannot have a place now: all are taken, or those of its client are.
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    client: Arc<str>,
+    place: oneshot::Sender<Place>,
+}
+
+/// A place, until it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    places: Arc<Places>,
+    client: Arc<str>,
+}
+
+impl Places {
+    /// So many places, for which so many may wait.
+    pub(super) fn new(most: usize, waiting_most: usize) -> Arc<Self> {
+        Arc::new(Self {
+            most,
+            waiting_most,
+            state: Mutex::default(),
+        })
+    }
+
+    /// Waits for a place of that client.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] when as many wait as may, in all or of that client.
+    pub(super) async fn take(self: &Arc<Self>, client: &Arc<str>) -> Result<Place, Error> {
+        let place = {
+            let mut state = self.state();
+            state.waiting.retain(|it| !it.place.is_closed());
+            if state.may_have(client, self.most) {
+                state.count(client);
+                return Ok(self.place(client));
+            }
+            let own = state.waiting.iter().filter(|it| it.client == *client);
+            let is_share = own.count() >= self.waiting_most / SHARE;
+            if is_share || state.waiting.len() >= self.waiting_most {
+                return Err(busy(is_share));
+            }
+            let (sender, place) = oneshot::channel();
+            state.waiting.push_back(Waiting {
+                client: Arc::clone(client),
+                place: sender,
+            });
+            place
+        };
+        let stopping = |_| Error::Unavailable("the service is stopping".into());
+        place.await.map_err(stopping)
+    }
+
+    fn place(self: &Arc<Self>, client: &Arc<str>) -> Place {
+        Place {
+            places: Arc::clone(self),
+            client: Arc::clone(client),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Counts are whole between any two statements.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn held(&self, client: &Arc<str>) -> usize {
+        self.by.get(client).copied().unwrap_or(0)
+    }
+
+    fn may_have(&self, client: &Arc<str>, most: usize) -> bool {
+        self.taken < most && self.held(client) < (most / SHARE).max(1)
+    }
+
+    fn count(&mut self, client: &Arc<str>) {
+        self.taken += 1;
+        *self.by.entry(Arc::clone(client)).or_default() += 1;
+    }
+
+    /// Who is next: of those that may have a place, the first of the client that has the fewest.
+    fn next(&mut self, most: usize) -> Option<Waiting> {
+        self.waiting.retain(|it| !it.place.is_closed());
+        let may = |at: &usize| self.may_have(&self.waiting[*at].client, most);
+        let places = (0..self.waiting.len()).filter(may);
+        let next = places.min_by_key(|at| self.held(&self.waiting[*at].client))?;
+        self.waiting.remove(next)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let next = {
+            let mut state = self.places.state();
+            state.taken -= 1;
+            if let Some(held) = state.by.get_mut(&self.client) {
+                *held -= 1;
+                if *held == 0 {
+                    state.by.remove(&self.client);
+                }
+            }
+            let next = state.next(self.places.most);
+            if let Some(next) = &next {
+                state.count(&next.client);
+            }
+            next
+        };
+        if let Some(Waiting { client, place }) = next {
+            // One that is not received comes back here and is given to another.
+            drop(place.send(self.places.place(&client)));
+        }
+    }
+}
+
+fn busy(is_share: bool) -> Error {
+    let message = if is_share {
+        "too many searches of this client wait for their turn; retry in a moment"
+    } else {
+        "too many searches wait for their turn; retry in a moment"
+    };
+    Error::Exhausted {
+        message: message.into(),
+        retry_after: Some(OVERLOAD_RETRY_AFTER),
+    }
+}

@@ -1,0 +1,160 @@
+//! The scan pool: turns, shares and ends.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering::SeqCst},
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use tokio::{task::JoinSet, time::timeout};
+
+use super::*;
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(20);
+
+fn scanner(client: &str) -> Scanner {
+    Scanner {
+        client: client.into(),
+        reads: true,
+    }
+}
+
+/// Work without an end that looks whether it is waited for as a scan does: between events, or amid one.
+async fn endless(is_amid: bool, alive: Arc<AtomicUsize>) {
+    struct Alive(Arc<AtomicUsize>);
+    impl Drop for Alive {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, SeqCst);
+        }
+    }
+    alive.fetch_add(1, SeqCst);
+    let _alive = Alive(alive);
+    loop {
+        if is_amid {
+            while !is_over() {}
+        }
+        turn().await;
+    }
+}
+
+async fn until(is_so: impl Fn() -> bool) {
+    let wait = async {
+        while !is_so() {
+            yield_now().await;
+        }
+    };
+    timeout(LONG, wait).await.expect("it comes to that");
+}
+
+#[tokio::test]
+async fn what_is_given_up_ends_between_events_and_amid_one() {
+    let scans = Scans::start().unwrap();
+    for is_amid in [false, true] {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let client = scanner("a");
+        let call = scans.run(&client, endless(is_amid, Arc::clone(&alive)));
+        tokio::select! {
+            _ = call => panic!("it has no end"),
+            () = until(|| alive.load(SeqCst) == 1) => {}
+        }
+        until(|| alive.load(SeqCst) == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn another_client_is_served_among_the_endless_work_of_one_that_may_not_have_all_wait() {
+    let scans = Scans::start().unwrap();
+    let alive = Arc::new(AtomicUsize::new(0));
+    let many = 2 * SCANS_WAITING_MAX;
+    let greedy = scanner("greedy");
+    let calls = (0..many).map(|_| scans.run(&greedy, endless(false, Arc::clone(&alive))));
+    let refused = AtomicUsize::new(0);
+    let flood = join_all(calls.map(|call| async {
+        if let Err(Error::Exhausted { retry_after, .. }) = call.await {
+            assert_eq!(retry_after, Some(crate::limits::OVERLOAD_RETRY_AFTER));
+            refused.fetch_add(1, SeqCst);
+        }
+    }));
+    let other = async {
+        until(|| alive.load(SeqCst) == SCANS_RUNNING_MAX / 4).await;
+        let taken = SCANS_RUNNING_MAX / 4 + SCANS_WAITING_MAX / 4;
+        until(|| refused.load(SeqCst) == many - taken).await;
+        let client = scanner("other");
+        let done = scans.run(&client, async {
+            for _ in 0..100 {
+                yield_now().await;
+            }
+            "done"
+        });
+        assert_eq!(timeout(LONG, done).await.unwrap().unwrap(), "done");
+    };
+    tokio::select! {
+        _ = flood => panic!("it has no end"),
+        () = other => {}
+    }
+    // All that waited and ran is gone.
+    until(|| alive.load(SeqCst) == 0).await;
+    assert_eq!(scans.run(&scanner("greedy"), async { 1 }).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn the_next_place_goes_to_whom_has_fewest_and_none_is_lost_by_those_who_leave() {
+    let places = Places::new(8, 16);
+    let [a, b]: [Arc<str>; 2] = ["a".into(), "b".into()];
+    let first = places.take(&a).await.unwrap();
+    let second = places.take(&a).await.unwrap();
+    let mut left = Box::pin(places.take(&a));
+    let mut waits = Box::pin(places.take(&a));
+    assert!(futures_util::poll!(&mut left).is_pending());
+    assert!(futures_util::poll!(&mut waits).is_pending());
+    let others = places.take(&b).await.unwrap();
+    drop(left);
+    drop(first);
+    let third = waits.await.unwrap();
+    drop((second, third, others));
+    let all = join_all((0..8).map(|at| {
+        let client: Arc<str> = format!("{}", at / 2).into();
+        let places = &places;
+        async move { places.take(&client).await.unwrap() }
+    }));
+    assert_eq!(timeout(LONG, all).await.unwrap().len(), 8);
+}
+
+#[tokio::test]
+async fn a_panic_of_the_work_is_one_of_its_caller() {
+    let scans = Scans::start().unwrap();
+    let call = async move {
+        scans
+            .run(&scanner("a"), async { panic!("on purpose") })
+            .await
+    };
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let done: Result<(), _> = call.await;
+        done
+    });
+    assert!(tasks.join_next().await.unwrap().unwrap_err().is_panic());
+}
+
+#[tokio::test]
+async fn steps_of_what_goes_on_for_long_take_turns() {
+    let scans = Scans::start().unwrap();
+    let at_once = Arc::new(AtomicUsize::new(0));
+    let most = Arc::new(AtomicUsize::new(0));
+    let works = (0..2 * SCAN_STEPS_RUNNING_MAX).map(|_| {
+        let (at_once, most) = (Arc::clone(&at_once), Arc::clone(&most));
+        scans.begin(&scanner("a"), async move {
+            let place = step().await;
+            assert!(place.is_some());
+            most.fetch_max(at_once.fetch_add(1, SeqCst) + 1, SeqCst);
+            yield_now().await;
+            at_once.fetch_sub(1, SeqCst);
+        })
+    });
+    for work in works.collect::<Vec<_>>() {
+        work.done().await.unwrap();
+    }
+    assert!(most.load(SeqCst) <= SCAN_STEPS_RUNNING_MAX / 4);
+    assert!(step().await.is_none(), "nothing is scanned here");
+}

@@ -1,0 +1,143 @@
+//! Alertmanager's API v2 for reading alerts and for silences, as pure translations: parameters and bodies
+//! become messages of our own, and answers become its documents.
+//!
+//! Alerts arrive through `dialect::prometheus`; the calls are in `request::alertmanager`.
+
+pub(crate) mod alert;
+pub(crate) mod matcher;
+pub(crate) mod openapi;
+pub(crate) mod silence;
+
+use http::Method;
+use jiff::Timestamp;
+
+use crate::route::{RouteMatch, Router, Template};
+
+/// The label that carries the event's name.
+const NAME: &str = "alertname";
+/// The label that carries its severity.
+const SEVERITY: &str = "severity";
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// Open events.
+    GetAlerts,
+    /// Open events by receiver and name.
+    GetAlertGroups,
+    /// Destinations.
+    GetReceivers,
+    /// All silences.
+    GetSilences,
+    /// Creates or changes a silence.
+    PostSilences,
+    /// One silence.
+    GetSilence,
+    /// Ends a silence.
+    DeleteSilence,
+}
+
+/// A path of the interface.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    /// What it does.
+    pub(crate) operation: Operation,
+    /// The HTTP method.
+    pub(crate) method: Method,
+    /// The path.
+    pub(crate) path: &'static str,
+    /// What it does, in one sentence.
+    about: &'static str,
+}
+
+/// All paths.
+pub(crate) static ENDPOINTS: [Endpoint; 7] = [
+    endpoint(
+        Operation::GetAlerts,
+        Method::GET,
+        "/api/v2/alerts",
+        "Lists open events as alerts.",
+    ),
+    endpoint(
+        Operation::GetAlertGroups,
+        Method::GET,
+        "/api/v2/alerts/groups",
+        "Lists open events as alerts, by receiver and name.",
+    ),
+    endpoint(
+        Operation::GetReceivers,
+        Method::GET,
+        "/api/v2/receivers",
+        "Lists destinations as receivers.",
+    ),
+    endpoint(
+        Operation::GetSilences,
+        Method::GET,
+        "/api/v2/silences",
+        "Lists silences.",
+    ),
+    endpoint(
+        Operation::PostSilences,
+        Method::POST,
+        "/api/v2/silences",
+        "Creates a silence, or changes the one that `id` names.",
+    ),
+    endpoint(
+        Operation::GetSilence,
+        Method::GET,
+        "/api/v2/silence/{silenceID}",
+        "Returns a silence.",
+    ),
+    endpoint(
+        Operation::DeleteSilence,
+        Method::DELETE,
+        "/api/v2/silence/{silenceID}",
+        "Expires a silence.",
+    ),
+];
+
+const fn endpoint(
+    operation: Operation,
+    method: Method,
+    path: &'static str,
+    about: &'static str,
+) -> Endpoint {
+    Endpoint {
+        operation,
+        method,
+        path,
+        about,
+    }
+}
+
+/// The table of the paths.
+#[derive(Debug)]
+pub(crate) struct Paths(Router);
+
+impl Paths {
+    /// Compiles the table. The error names two paths that are the same.
+    pub(crate) fn new() -> Result<Self, String> {
+        let mut router = Router::default();
+        for (at, endpoint) in ENDPOINTS.iter().enumerate() {
+            router.add(&endpoint.method, &Template::parse(endpoint.path)?, at)?;
+        }
+        Ok(Self(router))
+    }
+
+    /// The endpoint of a method and a raw path, by its place in [`ENDPOINTS`].
+    pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> RouteMatch<'p> {
+        self.0.find(method, path)
+    }
+}
+
+/// A name for each endpoint, by its place, for the counters.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    let endpoints = ENDPOINTS.iter();
+    endpoints.map(|endpoint| format!("alertmanager/{:?}", endpoint.operation))
+}
+
+/// A moment in milliseconds since 1970, as RFC 3339 writes it.
+fn time(at_ms: i64) -> String {
+    let at = Timestamp::from_millisecond(at_ms).unwrap_or_default();
+    at.to_string()
+}

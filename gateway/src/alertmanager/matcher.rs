@@ -1,0 +1,458 @@
+//! Matchers of labels: read from text, applied to labels, and written as clauses of a query and back.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::{
+    json::violation::quoted,
+    v1::{And, Clause, Equals, Exists, In, Matches, Not, Or, clause::Kind, equals},
+};
+use prost_types::{Value, value::Kind as ValueKind};
+use regex::{Regex, RegexBuilder};
+use serde_json::json;
+
+use super::{NAME, SEVERITY};
+use crate::limits;
+
+/// The severities, as the label has them.
+pub(super) const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
+
+/// How a regular expression of a matcher begins and ends as a clause: the whole text, with letter case.
+const ANCHORED: (&str, &str) = ("(?-i)^(?:", ")$");
+
+/// What one label has to be.
+#[derive(Debug, Clone)]
+pub(crate) struct Matcher {
+    /// The label.
+    pub(super) name: String,
+    /// The text or regular expression.
+    pub(super) value: String,
+    /// Whether the label has to match rather than not.
+    pub(super) is_equal: bool,
+    /// The regular expression, anchored; none for a text.
+    regex: Option<Regex>,
+}
+
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |it: &Self| {
+            (
+                it.name.clone(),
+                it.value.clone(),
+                it.is_equal,
+                it.is_regex(),
+            )
+        };
+        parts(self) == parts(other)
+    }
+}
+
+impl Matcher {
+    /// A matcher; the error says what is wrong with its regular expression.
+    pub(super) fn new(
+        name: &str,
+        value: &str,
+        is_regex: bool,
+        is_equal: bool,
+    ) -> Result<Self, String> {
+        if name.is_empty() {
+            return Err("a matcher needs the name of a label".to_owned());
+        }
+        let regex = is_regex.then(|| anchored(value)).transpose()?;
+        Ok(Self {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            is_equal,
+            regex,
+        })
+    }
+
+    /// Reads text such as `host=~"db-.*"`. The value may stand without quotes.
+    ///
+    /// # Errors
+    /// With what is wrong.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            let found = quoted(text);
+            format!(
+                "bad matcher format: {found}; expected NAME=VALUE, NAME!=VALUE, NAME=~REGEX or NAME!~REGEX"
+            )
+        };
+        let trimmed = text.trim();
+        let (name, rest) = if trimmed.starts_with('"') {
+            unquoted(trimmed).ok_or_else(wrong)?
+        } else {
+            let at = trimmed.find(['=', '!']).ok_or_else(wrong)?;
+            (trimmed[..at].trim().to_owned(), &trimmed[at..])
+        };
+        let rest = rest.trim_start();
+        let (is_equal, is_regex, value) = if let Some(value) = rest.strip_prefix("=~") {
+            (true, true, value)
+        } else if let Some(value) = rest.strip_prefix("!~") {
+            (false, true, value)
+        } else if let Some(value) = rest.strip_prefix("!=") {
+            (false, false, value)
+        } else {
+            (true, false, rest.strip_prefix('=').ok_or_else(wrong)?)
+        };
+        let value = value.trim();
+        let value = match value.strip_prefix('"') {
+            None => value.to_owned(),
+            Some(_) => match unquoted(value) {
+                Some((value, "")) => value,
+                _ => return Err(wrong()),
+            },
+        };
+        Self::new(&name, &value, is_regex, is_equal).map_err(|_unfit| wrong())
+    }
+
+    /// Whether it is a regular expression.
+    pub(super) fn is_regex(&self) -> bool {
+        self.regex.is_some()
+    }
+
+    /// Whether labels match; a label that is absent is an empty text.
+    pub(crate) fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.holds(labels.get(&self.name).map_or("", String::as_str))
+    }
+
+    fn holds(&self, found: &str) -> bool {
+        let hit = match &self.regex {
+            Some(regex) => regex.is_match(found),
+            None => found == self.value,
+        };
+        hit == self.is_equal
+    }
+
+    /// Its document.
+    pub(super) fn json(&self) -> serde_json::Value {
+        json!({
+            "name": self.name,
+            "value": self.value,
+            "isRegex": self.is_regex(),
+            "isEqual": self.is_equal,
+        })
+    }
+
+    /// The clause that is true of the same events, but for letter case where the whole text is compared;
+    /// none where every event matches.
+    ///
+    /// # Errors
+    /// When no event can match.
+    pub(super) fn clause(&self) -> Result<Option<Clause>, String> {
+        if self.name == SEVERITY {
+            return self.severities();
+        }
+        let field = match self.name.as_str() {
+            NAME => "name".to_owned(),
+            label => format!("dimensions.{label}"),
+        };
+        let exists = || {
+            of(Kind::Exists(Exists {
+                field: field.clone(),
+            }))
+        };
+        let clause = match &self.regex {
+            None if self.value.is_empty() && self.is_equal => not(exists()),
+            None if self.value.is_empty() => exists(),
+            None => self.signed(of(Kind::Equals(Equals {
+                field,
+                value: Some(equals::Value::StringVal(self.value.clone())),
+            }))),
+            Some(regex) => {
+                let (start, end) = ANCHORED;
+                let matches = of(Kind::Matches(Matches {
+                    field: field.clone(),
+                    value: format!("{start}{}{end}", self.value),
+                }));
+                self.signed(if regex.is_match("") {
+                    of(Kind::Or(Or {
+                        clauses: vec![not(exists()), matches],
+                    }))
+                } else {
+                    matches
+                })
+            }
+        };
+        Ok(Some(clause))
+    }
+
+    /// A matcher of the severity, as the severities that it is true of.
+    fn severities(&self) -> Result<Option<Clause>, String> {
+        let words = SEVERITIES.iter().filter(|word| self.holds(word));
+        let values: Vec<_> = words
+            .map(|word| Value {
+                kind: Some(ValueKind::StringValue((*word).to_owned())),
+            })
+            .collect();
+        match values.len() {
+            0 => Err(format!(
+                "matcher of `{SEVERITY}`: no severity matches; there are {}",
+                SEVERITIES.join(", ")
+            )),
+            count if count == SEVERITIES.len() => Ok(None),
+            _ => Ok(Some(of(Kind::In(In {
+                field: SEVERITY.to_owned(),
+                values,
+            })))),
+        }
+    }
+
+    fn signed(&self, clause: Clause) -> Clause {
+        if self.is_equal { clause } else { not(clause) }
+    }
+
+    /// The matcher that a clause stands for; none where no matcher says the same.
+    pub(super) fn of(clause: &Clause) -> Option<Self> {
+        match clause.kind.as_ref()? {
+            Kind::Equals(equals) => {
+                let Some(equals::Value::StringVal(value)) = &equals.value else {
+                    return None;
+                };
+                let name = label(&equals.field)?;
+                if name == SEVERITY {
+                    return Self::new(&name, &severity(value)?, false, true).ok();
+                }
+                Self::new(&name, value, false, true).ok()
+            }
+            Kind::In(list) => {
+                let name = label(&list.field)?;
+                let values = list.values.iter().map(|value| match &value.kind {
+                    Some(ValueKind::StringValue(text)) if name == SEVERITY => severity(text),
+                    Some(ValueKind::StringValue(text)) => Some(text.clone()),
+                    _ => None,
+                });
+                let values: Vec<_> = values.collect::<Option<_>>()?;
+                if let [only] = &values[..] {
+                    return Self::new(&name, only, false, true).ok();
+                }
+                let escaped: Vec<_> = values.iter().map(|it| regex::escape(it)).collect();
+                Self::new(&name, &escaped.join("|"), true, true).ok()
+            }
+            Kind::Exists(exists) => Self::new(&label(&exists.field)?, "", false, false).ok(),
+            Kind::Matches(matches) => Self::of_regex(&matches.field, &matches.value),
+            Kind::Or(or) => {
+                let [absent, matches] = &or.clauses[..] else {
+                    return None;
+                };
+                let (Kind::Not(absent), Kind::Matches(matches)) =
+                    (absent.kind.as_ref()?, matches.kind.as_ref()?)
+                else {
+                    return None;
+                };
+                let matcher = Self::of_regex(&matches.field, &matches.value)?;
+                let absent = Self::of(absent.clause.as_ref()?)?;
+                let is_absent = absent.name == matcher.name && absent.value.is_empty();
+                let takes_empty = matcher.regex.as_ref()?.is_match("");
+                (is_absent && takes_empty).then_some(matcher)
+            }
+            Kind::Not(inner) => {
+                let matcher = Self::of(inner.clause.as_ref()?)?;
+                let is_equal = !matcher.is_equal;
+                Some(Self {
+                    is_equal,
+                    ..matcher
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn of_regex(field: &str, value: &str) -> Option<Self> {
+        let (start, end) = ANCHORED;
+        let inner = value.strip_prefix(start)?.strip_suffix(end)?;
+        Self::new(&label(field)?, inner, true, true).ok()
+    }
+}
+
+/// Reads matchers that have to hold together.
+///
+/// # Errors
+/// With what is wrong with the first bad one.
+pub(crate) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<Matcher>, String> {
+    let matchers: Vec<_> = texts
+        .take(limits::MATCHERS + 1)
+        .map(Matcher::parse)
+        .collect::<Result<_, _>>()?;
+    if matchers.len() > limits::MATCHERS {
+        let limit = limits::MATCHERS;
+        return Err(format!(
+            "there are too many matchers; at most {limit} are taken"
+        ));
+    }
+    Ok(matchers)
+}
+
+/// One clause of several; none of none.
+pub(super) fn all(mut clauses: Vec<Clause>) -> Option<Clause> {
+    match clauses.len() {
+        0 | 1 => clauses.pop(),
+        _ => Some(of(Kind::And(And { clauses }))),
+    }
+}
+
+/// A regular expression of the whole text.
+///
+/// # Errors
+/// With what is wrong with it.
+pub(crate) fn anchored(pattern: &str) -> Result<Regex, String> {
+    let whole = format!("^(?:{pattern})$");
+    let built = RegexBuilder::new(&whole)
+        .size_limit(limits::MATCHER_REGEX_BYTES)
+        .build();
+    built.map_err(|_unfit| format!("{} is not a regular expression", quoted(pattern)))
+}
+
+/// A text in double quotes, and what follows it.
+fn unquoted(text: &str) -> Option<(String, &str)> {
+    let mut found = String::new();
+    let mut chars = text.strip_prefix('"')?.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((found, &text[at + 2..])),
+            '\\' => match chars.next()?.1 {
+                'n' => found.push('\n'),
+                c @ ('"' | '\\') => found.push(c),
+                c => found.extend(['\\', c]),
+            },
+            c => found.push(c),
+        }
+    }
+    None
+}
+
+/// The label that carries a field; none where no label does.
+fn label(field: &str) -> Option<String> {
+    const OTHERS: [&str; 10] = [
+        "id",
+        "type",
+        "summary",
+        "body",
+        "status",
+        "acknowledged",
+        "count",
+        "timestamp",
+        "startTime",
+        "lastSeen",
+    ];
+    match field {
+        "name" => Some(NAME.to_owned()),
+        SEVERITY => Some(SEVERITY.to_owned()),
+        field if OTHERS.contains(&field) || field.starts_with("metadata.") => None,
+        field => Some(
+            field
+                .strip_prefix("dimensions.")
+                .unwrap_or(field)
+                .to_owned(),
+        ),
+    }
+}
+
+/// The word of a severity as queries may write it.
+fn severity(text: &str) -> Option<String> {
+    let word = text.to_lowercase();
+    let word = word.strip_prefix("severity_").unwrap_or(&word);
+    SEVERITIES.contains(&word).then(|| word.to_owned())
+}
+
+fn of(kind: Kind) -> Clause {
+    Clause { kind: Some(kind) }
+}
+
+fn not(clause: Clause) -> Clause {
+    let clause = Some(Box::new(clause));
+    of(Kind::Not(Box::new(Not { clause })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matcher_is_read_as_alertmanager_reads_it() {
+        let table = [
+            ("a=b", Some(("a", "b", false, true))),
+            (" a = b ", Some(("a", "b", false, true))),
+            ("a=\"b c\"", Some(("a", "b c", false, true))),
+            (
+                "a=\"b\\\"c\\\\d\\n\"",
+                Some(("a", "b\"c\\d\n", false, true)),
+            ),
+            ("a!=b", Some(("a", "b", false, false))),
+            ("a=~\"b.*\"", Some(("a", "b.*", true, true))),
+            ("a!~b|c", Some(("a", "b|c", true, false))),
+            ("a=", Some(("a", "", false, true))),
+            ("a==b", Some(("a", "=b", false, true))),
+            ("host.name=x", Some(("host.name", "x", false, true))),
+            ("\"host name\"=x", Some(("host name", "x", false, true))),
+            ("=b", None),
+            ("a", None),
+            ("", None),
+            ("a=\"b", None),
+            ("a=\"b\"c", None),
+            ("a=~\"(\"", None),
+        ];
+        for (text, expected) in table {
+            let found = Matcher::parse(text).ok();
+            let found = found
+                .as_ref()
+                .map(|it| (&*it.name, &*it.value, it.is_regex(), it.is_equal));
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_matcher_holds_of_the_whole_value_and_an_absent_label_is_empty() {
+        let labels = BTreeMap::from([("host".to_owned(), "db-1".to_owned())]);
+        let table = [
+            ("host=db-1", true),
+            ("host=DB-1", false),
+            ("host=~db", false),
+            ("host=~db.*", true),
+            ("host!~db", true),
+            ("host!=db-1", false),
+            ("zone=", true),
+            ("zone!=x", true),
+            ("zone!=", false),
+            ("zone=~.*", true),
+            ("zone=~.+", false),
+        ];
+        for (text, expected) in table {
+            let matcher = Matcher::parse(text).unwrap();
+            assert_eq!(matcher.matches(&labels), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_clause_leads_back_to_its_matcher() {
+        for text in [
+            "host=db-1",
+            "host!=db-1",
+            "host=~\"db-.*\"",
+            "host!~\"db-.*\"",
+            "host=~\".*\"",
+            "host!~\".*\"",
+            "host=",
+            "host!=",
+            "alertname=disk",
+            "alertname=~\"a|b\"",
+            "severity=critical",
+            "host.name=x",
+        ] {
+            let matcher = Matcher::parse(text).unwrap();
+            let clause = matcher.clause().unwrap().unwrap();
+            assert_eq!(Matcher::of(&clause), Some(matcher), "{text}");
+        }
+        // Severities are few, so that a matcher of them becomes a list.
+        let table = [
+            ("severity=~\"warn.*|error\"", Some("warning|error")),
+            ("severity!=critical", Some("debug|info|warning|error")),
+            ("severity=~\".+\"", None),
+        ];
+        for (text, expected) in table {
+            let clause = Matcher::parse(text).unwrap().clause().unwrap();
+            let found = clause.map(|clause| Matcher::of(&clause).unwrap().value);
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+        assert!(Matcher::parse("severity=page").unwrap().clause().is_err());
+    }
+}

@@ -1,0 +1,109 @@
+//! Describes Alertmanager's paths for programs; their documents are described by its own OpenAPI document.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{ENDPOINTS, Endpoint, Operation};
+
+/// The tag of all of them.
+pub(crate) const TAG: &str = "Alertmanager";
+
+/// What the tag stands for.
+pub(crate) fn tag() -> Value {
+    let description = "Alertmanager's API v2 for `amtool`, karma, Grafana and others: open events as \
+                       alerts, and silences. See `/docs/alertmanager`.";
+    json!({"name": TAG, "description": description})
+}
+
+/// Adds every path.
+pub(crate) fn describe(paths: &mut BTreeMap<String, Map<String, Value>>) {
+    for endpoint in &ENDPOINTS {
+        let item = paths.entry(endpoint.path.to_owned()).or_default();
+        let method = endpoint.method.as_str().to_lowercase();
+        item.insert(method, operation(endpoint));
+    }
+}
+
+fn operation(endpoint: &Endpoint) -> Value {
+    let mut described = json!({
+        "operationId": format!("{TAG}_{:?}", endpoint.operation),
+        "tags": [TAG],
+        "summary": endpoint.about.trim_end_matches('.'),
+        "description": endpoint.about,
+        "x-required-role": match endpoint.operation {
+            Operation::PostSilences | Operation::DeleteSilence => "operator",
+            _ => "viewer",
+        },
+        "parameters": parameters(endpoint.operation),
+        "responses": {
+            "200": {"description": "As Alertmanager answers."},
+            "4XX": {"description": "A sentence that says what is wrong, as a JSON string."},
+            "default": {"description": "A sentence that says what is wrong, as a JSON string."},
+        },
+    });
+    if endpoint.operation == Operation::PostSilences {
+        described["requestBody"] = json!({
+            "required": true,
+            "content": {"application/json": {"schema": {"type": "object"}, "example": {
+                "matchers": [{"name": "host", "value": "db-1", "isRegex": false, "isEqual": true}],
+                "startsAt": "2027-01-04T06:00:00Z",
+                "endsAt": "2027-01-04T08:00:00Z",
+                "createdBy": "ana",
+                "comment": "db-1 is moved",
+            }}},
+        });
+    }
+    described
+}
+
+fn parameters(operation: Operation) -> Vec<Value> {
+    let parameter = |name: &str, place: &str, description: &str, schema: Value| {
+        json!({
+            "name": name,
+            "in": place,
+            "required": place == "path",
+            "description": description,
+            "schema": schema,
+        })
+    };
+    let texts = json!({"type": "array", "items": {"type": "string"}, "maxItems": 50});
+    let filter = parameter(
+        "filter",
+        "query",
+        "Matchers such as `host=~\"db-.*\"`.",
+        texts,
+    );
+    let shown = |name: &str| {
+        let description = format!("Whether {name} alerts are listed.");
+        let schema = json!({"type": "boolean", "default": true});
+        parameter(name, "query", &description, schema)
+    };
+    match operation {
+        Operation::GetAlerts | Operation::GetAlertGroups => {
+            let flags = ["active", "silenced", "inhibited", "unprocessed"];
+            let receiver = parameter(
+                "receiver",
+                "query",
+                "A regular expression of the whole name of a receiver.",
+                json!({"type": "string"}),
+            );
+            let flags = flags.into_iter().map(shown);
+            flags.chain([filter, receiver]).collect()
+        }
+        Operation::GetSilences => vec![filter],
+        Operation::PostSilences => vec![parameter(
+            "allowBroad",
+            "query",
+            "Store it although it covers more than is likely to be meant.",
+            json!({"type": "boolean", "default": false}),
+        )],
+        Operation::GetSilence | Operation::DeleteSilence => vec![parameter(
+            "silenceID",
+            "path",
+            "The id of a silence, or its name.",
+            json!({"type": "string", "minLength": 1}),
+        )],
+        Operation::GetReceivers => Vec::new(),
+    }
+}

@@ -1,0 +1,353 @@
+//! Silences as Alertmanager's clients write and read them.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use bellwether_proto::{
+    json::violation::quoted,
+    v1::{Clause, Query, Silence, SilenceSpan, clause::Kind, silence::State},
+};
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    matcher::{self, Matcher},
+    time,
+};
+use crate::limits;
+
+/// The tag that keeps a silence's `createdBy`.
+const CREATED_BY: &str = "created-by:";
+/// Characters of a tag.
+const TAG_CHARS: usize = 100;
+/// The end of a silence that no time ends.
+const NEVER: &str = "9999-12-31T23:59:59Z";
+
+/// A silence as a client sends it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Posted {
+    /// The silence to change; empty for a new one.
+    #[serde(default)]
+    pub(crate) id: Option<String>,
+    matchers: Vec<PostedMatcher>,
+    #[serde(deserialize_with = "moment")]
+    starts_at: Timestamp,
+    #[serde(deserialize_with = "moment")]
+    ends_at: Timestamp,
+    #[serde(default)]
+    created_by: String,
+    comment: String,
+}
+
+fn moment<'de, D: Deserializer<'de>>(text: D) -> Result<Timestamp, D::Error> {
+    let text = Cow::<str>::deserialize(text)?;
+    text.parse().map_err(|_not_a_time| {
+        let found = quoted(&text);
+        D::Error::custom(format!(
+            "{found} is not a time such as `2026-01-31T08:00:00Z`"
+        ))
+    })
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PostedMatcher {
+    name: String,
+    value: String,
+    #[serde(default)]
+    is_regex: bool,
+    is_equal: Option<bool>,
+}
+
+impl Posted {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// With what is wrong.
+    pub(crate) fn read(body: &[u8]) -> Result<Self, String> {
+        let posted: Self = serde_json::from_slice(body)
+            .map_err(|error| format!("the body is not a silence: {error}"))?;
+        if posted.matchers.is_empty() {
+            return Err("`matchers` needs at least one entry".to_owned());
+        }
+        if posted.matchers.len() > limits::MATCHERS {
+            let (found, limit) = (posted.matchers.len(), limits::MATCHERS);
+            return Err(format!(
+                "`matchers` has {found} entries; at most {limit} are taken"
+            ));
+        }
+        if posted.comment.trim().is_empty() {
+            return Err("`comment` is required".to_owned());
+        }
+        if posted.ends_at <= posted.starts_at {
+            return Err("`endsAt` has to be after `startsAt`".to_owned());
+        }
+        Ok(posted)
+    }
+
+    fn matchers(&self) -> Result<Vec<Matcher>, String> {
+        let matchers = self.matchers.iter().map(|it| {
+            let is_equal = it.is_equal.unwrap_or(true);
+            Matcher::new(&it.name, &it.value, it.is_regex, is_equal)
+        });
+        matchers.collect()
+    }
+
+    /// A new silence of that name.
+    ///
+    /// # Errors
+    /// With what is wrong.
+    pub(crate) fn create(&self, name: String, now_ms: i64) -> Result<Silence, String> {
+        if self.ends_at.as_millisecond() <= now_ms {
+            return Err("`endsAt` has passed".to_owned());
+        }
+        let mut silence = Silence {
+            name,
+            query: Some(query(&self.matchers()?)?),
+            span: Some(self.span(now_ms)),
+            ..Silence::default()
+        };
+        self.describe(&mut silence);
+        Ok(silence)
+    }
+
+    /// The same silence with what was changed. What no matcher can say of it stays where the matchers are
+    /// those that a client reads of it.
+    ///
+    /// # Errors
+    /// With what is wrong.
+    pub(crate) fn update(&self, mut silence: Silence, now_ms: i64) -> Result<Silence, String> {
+        if silence.span.is_none() {
+            let name = &silence.name;
+            return Err(format!(
+                "a calendar or an event begins this silence; change it with PUT \
+                 /v1/notification/silences/{name}"
+            ));
+        }
+        let wanted = self.matchers()?;
+        if wanted != matchers(&silence) {
+            silence.query = Some(query(&wanted)?);
+            silence.rule_names.clear();
+            silence.filter.clear();
+        }
+        let has_begun = silence.started_time.is_some();
+        silence.span = Some(SilenceSpan {
+            start_time: if has_begun {
+                None
+            } else {
+                self.span(now_ms).start_time
+            },
+            ..self.span(now_ms)
+        });
+        self.describe(&mut silence);
+        Ok(silence)
+    }
+
+    fn describe(&self, silence: &mut Silence) {
+        self.comment.trim().clone_into(&mut silence.reason);
+        silence.tags.retain(|tag| !tag.starts_with(CREATED_BY));
+        if !self.created_by.trim().is_empty() {
+            let tag = format!("{CREATED_BY}{}", self.created_by.trim());
+            silence.tags.push(tag.chars().take(TAG_CHARS).collect());
+        }
+    }
+
+    fn span(&self, now_ms: i64) -> SilenceSpan {
+        let is_ahead = self.starts_at.as_millisecond() > now_ms;
+        SilenceSpan {
+            start_time: is_ahead.then(|| stamp(self.starts_at)),
+            end_time: Some(stamp(self.ends_at)),
+        }
+    }
+}
+
+fn stamp(at: Timestamp) -> prost_types::Timestamp {
+    prost_types::Timestamp {
+        seconds: at.as_second(),
+        nanos: at.subsec_nanosecond(),
+    }
+}
+
+/// The query of matchers that have to hold together.
+fn query(matchers: &[Matcher]) -> Result<Query, String> {
+    let clauses = matchers.iter().map(Matcher::clause);
+    let clauses: Vec<_> = clauses
+        .filter_map(Result::transpose)
+        .collect::<Result<_, _>>()?;
+    match matcher::all(clauses) {
+        None => Err("at least one matcher has to leave something out".to_owned()),
+        clause => Ok(Query { clause }),
+    }
+}
+
+/// A silence, and what clients of Alertmanager call it.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    silence: Silence,
+    matchers: Vec<Matcher>,
+}
+
+impl Shown {
+    /// A stored silence.
+    pub(crate) fn of(silence: Silence) -> Self {
+        let matchers = matchers(&silence);
+        Self { silence, matchers }
+    }
+
+    /// Whether it is asked for: what a filter says of a label has to hold of a matcher of that label.
+    pub(crate) fn is_of(&self, filter: &[Matcher]) -> bool {
+        let labels: BTreeMap<_, _> = self
+            .matchers
+            .iter()
+            .map(|it| (it.name.clone(), it.value.clone()))
+            .collect();
+        filter.iter().all(|it| it.matches(&labels))
+    }
+
+    /// Its place among others: active ones by their end, then those to come by their start, then those
+    /// that are over, the last one first.
+    pub(crate) fn order(&self) -> (u8, i64) {
+        let seconds =
+            |time: &Option<prost_types::Timestamp>| time.map_or(i64::MAX, |it| it.seconds);
+        match self.silence.state() {
+            State::Active => (0, seconds(&self.silence.ends_time)),
+            State::Scheduled => (1, seconds(&self.silence.next_start_time)),
+            _ => (2, seconds(&self.silence.ends_time).saturating_neg()),
+        }
+    }
+
+    /// Its document.
+    pub(crate) fn json(&self) -> Value {
+        let silence = &self.silence;
+        let moment = |time: Option<prost_types::Timestamp>| {
+            let time = time?;
+            let nanos = i64::from(time.nanos / 1_000_000);
+            Some(self::time(
+                time.seconds.checked_mul(1_000)?.checked_add(nanos)?,
+            ))
+        };
+        let span = silence.span.unwrap_or_default();
+        let created = silence.create_time;
+        let starts = silence.started_time.or(silence.next_start_time);
+        let state = match silence.state() {
+            State::Active => "active",
+            State::Scheduled => "pending",
+            State::Expired | State::Unspecified => "expired",
+        };
+        json!({
+            "id": id(&silence.name),
+            "status": {"state": state},
+            "updatedAt": moment(silence.update_time.or(created)).unwrap_or_default(),
+            "startsAt": moment(starts.or(span.start_time).or(created)).unwrap_or_default(),
+            "endsAt": moment(silence.ends_time.or(span.end_time)).unwrap_or_else(|| NEVER.to_owned()),
+            "createdBy": created_by(silence),
+            "comment": silence.reason,
+            "matchers": self.matchers.iter().map(Matcher::json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn created_by(silence: &Silence) -> &str {
+    let mut tags = silence.tags.iter();
+    let tag = tags.find_map(|tag| tag.strip_prefix(CREATED_BY));
+    tag.unwrap_or(&silence.author)
+}
+
+/// What a silence covers, as matchers. A condition that no matchers say is one of the name `filter` with
+/// the text of the condition, and rules are one of the name `rule`.
+fn matchers(silence: &Silence) -> Vec<Matcher> {
+    let clause = silence.query.as_ref().and_then(|it| it.clause.as_ref());
+    let mut found = match clause {
+        None => Vec::new(),
+        Some(clause) => {
+            let clauses: &[Clause] = match &clause.kind {
+                Some(Kind::And(and)) => &and.clauses,
+                _ => std::slice::from_ref(clause),
+            };
+            let matchers: Option<Vec<_>> = clauses.iter().map(Matcher::of).collect();
+            matchers.unwrap_or_else(|| own("filter", &silence.filter, false))
+        }
+    };
+    let is_several = silence.rule_names.len() > 1;
+    let names: Vec<_> = silence
+        .rule_names
+        .iter()
+        .map(|name| {
+            if is_several {
+                regex::escape(name)
+            } else {
+                name.clone()
+            }
+        })
+        .collect();
+    if !names.is_empty() {
+        found.extend(own("rule", &names.join("|"), is_several));
+    }
+    found
+}
+
+fn own(name: &str, value: &str, is_regex: bool) -> Vec<Matcher> {
+    Matcher::new(name, value, is_regex, true)
+        .into_iter()
+        .collect()
+}
+
+/// The id of a silence: its name where that is a UUID, else a UUID that follows from it.
+pub(crate) fn id(name: &str) -> String {
+    if is_uuid(name) {
+        return name.to_owned();
+    }
+    let hash = Sha256::digest(name.as_bytes());
+    uuid(
+        hash.iter()
+            .take(16)
+            .fold(0, |all, byte| all << 8 | u128::from(*byte)),
+        8,
+    )
+}
+
+/// A name for a new silence.
+pub(crate) fn fresh_name() -> String {
+    uuid(rand::random(), 4)
+}
+
+/// The text of a UUID of that version.
+fn uuid(bits: u128, version: u128) -> String {
+    let bits = bits & !(0xf << 76) & !(0x3 << 62) | version << 76 | 0x2 << 62;
+    let hex = format!("{bits:032x}");
+    let parts = [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ];
+    parts.join("-")
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.char_indices().all(|(at, c)| match at {
+            8 | 13 | 18 | 23 => c == '-',
+            _ => c.is_ascii_digit() || ('a'..='f').contains(&c),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_uuid_and_the_same_each_time() {
+        for name in ["db-patch", "", "a b", &fresh_name()] {
+            assert!(is_uuid(&id(name)), "{name}: {}", id(name));
+            assert_eq!(id(name), id(name));
+        }
+        let fresh = fresh_name();
+        assert_eq!(id(&fresh), fresh);
+        assert_ne!(id("a"), id("b"));
+        assert!(!is_uuid("0123456789abcdef0123456789abcdef0123"));
+    }
+}

@@ -1,0 +1,389 @@
+//! Answers Alertmanager's clients: alerts, receivers and silences.
+
+use bellwether_proto::{
+    cloud::Status as EventStatus,
+    listen::Permit,
+    v1::{
+        CreateSilenceRequest, CreateSilenceResponse, EventQuery, ExpireSilenceRequest,
+        ExpireSilenceResponse, GetSilenceRequest, GetSilenceResponse, ListDestinationsRequest,
+        ListDestinationsResponse, ListSilencesRequest, ListSilencesResponse, PageInput,
+        RouteEventsRequest, RouteEventsResponse, SearchEventsRequest, SearchEventsResponse,
+        Silence, SortBy, SortByField, SortOrder, UpdateSilenceRequest, UpdateSilenceResponse,
+        silence::State, sort_by::Sort,
+    },
+};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, header, request};
+use hyper::body::Incoming;
+use prost::Message;
+use serde_json::{Value, json};
+use tonic::{Code, metadata::MetadataMap};
+
+use super::{Exchange, Handler, Holder, Reply, body, headers, linked};
+use crate::{
+    alertmanager::{
+        ENDPOINTS, Operation,
+        alert::{self, Alert, Asked},
+        matcher,
+        silence::{self, Posted, Shown},
+    },
+    dialect, limits,
+    problem::Problem,
+};
+
+/// A request that was admitted.
+struct Admitted<'a> {
+    pairs: Vec<(String, String)>,
+    id: String,
+    body: Bytes,
+    metadata: MetadataMap,
+    exchange: Exchange<'a>,
+    now_ms: i64,
+}
+
+/// An answer, and whether something was left out of it.
+type Answered = Result<(Value, bool), Problem>;
+
+impl Handler {
+    /// Answers one request.
+    pub(super) async fn alertmanager(
+        &self,
+        at: usize,
+        captures: &[&str],
+        request: Request<Incoming>,
+        exchange: Exchange<'_>,
+        permit: &mut Option<Permit<Holder>>,
+    ) -> Reply {
+        let (head, stream) = request.into_parts();
+        let answering = self.answer_alertmanager(at, captures, head, stream, exchange, permit);
+        let answered = tokio::time::timeout_at(exchange.deadline, answering).await;
+        match answered.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
+            Ok((Value::Null, _)) => Reply::bare(http::StatusCode::OK, HeaderMap::new()),
+            Ok((answer, is_cut)) => {
+                let mut reply = Reply::json(answer.to_string());
+                if is_cut {
+                    let why = HeaderValue::from_static(
+                        "199 - \"there are more alerts; these are the most severe\"",
+                    );
+                    reply.headers.insert(header::WARNING, why);
+                }
+                reply
+            }
+            // A sentence as a JSON string, which its clients print.
+            Err(problem) => Reply {
+                status: problem.status,
+                code: problem.code,
+                headers: problem.headers(),
+                ..Reply::json(json!(problem.message).to_string())
+            },
+        }
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a request has been found to be"
+    )]
+    async fn answer_alertmanager(
+        &self,
+        at: usize,
+        captures: &[&str],
+        head: request::Parts,
+        stream: Incoming,
+        exchange: Exchange<'_>,
+        permit: &mut Option<Permit<Holder>>,
+    ) -> Answered {
+        let operation = ENDPOINTS[at].operation;
+        let captures = dialect::decoded(captures)
+            .ok_or_else(|| Problem::invalid("the path is not validly encoded"))?;
+        let key = dialect::key_in_headers(&head.headers);
+        let mut own = head.headers.clone();
+        own.remove(header::AUTHORIZATION);
+        if let Some(Ok(mut value)) = key.map(|key| HeaderValue::try_from(format!("Bearer {key}"))) {
+            value.set_sensitive(true);
+            own.insert(header::AUTHORIZATION, value);
+        }
+        let metadata = headers::metadata(&own, &exchange);
+        let holder = match self.recognise(&metadata, exchange).await {
+            Ok(holder) => holder,
+            Err(status) => {
+                body::pass_over(stream, limits::STRANGE_BODY_BYTES).await;
+                return Err(self.told(&status));
+            }
+        };
+        let mut memory = body::Memory::new(&self.memory, holder);
+        let body = if operation == Operation::PostSilences {
+            self.body(stream, &head.headers, &mut memory, exchange)
+                .await?
+        } else {
+            Bytes::new()
+        };
+        *permit = Some(self.admit(holder)?);
+        let query = head.uri.query().unwrap_or_default();
+        let admitted = Admitted {
+            pairs: linked::pairs(query.as_bytes()).collect(),
+            id: captures.into_iter().next().unwrap_or_default(),
+            body,
+            metadata,
+            exchange,
+            now_ms: jiff::Timestamp::now().as_millisecond(),
+        };
+        match operation {
+            Operation::GetAlerts => {
+                let (alerts, is_cut) = self.alerts(&admitted).await?;
+                Ok((alerts.iter().map(Alert::json).collect(), is_cut))
+            }
+            Operation::GetAlertGroups => {
+                let (alerts, is_cut) = self.alerts(&admitted).await?;
+                Ok((alert::groups(&alerts), is_cut))
+            }
+            Operation::GetReceivers => self.receivers(&admitted).await,
+            Operation::GetSilences => self.silences(&admitted).await,
+            Operation::PostSilences => self.post_silence(&admitted).await,
+            Operation::GetSilence => {
+                let found = self.silence(&admitted, &admitted.id).await?;
+                Ok((Shown::of(found).json(), false))
+            }
+            Operation::DeleteSilence => self.expire(&admitted).await,
+        }
+    }
+
+    async fn ask_for<M: Message + Default>(
+        &self,
+        method: &str,
+        request: &impl Message,
+        admitted: &Admitted<'_>,
+    ) -> Result<M, Problem> {
+        let metadata = admitted.metadata.clone();
+        let asking = self.ask_own(method, request, metadata, admitted.exchange);
+        let (_, answer) = asking.await?;
+        M::decode(answer).map_err(|_unreadable| Problem::internal())
+    }
+
+    /// The alerts that are asked for, the most severe first, and whether there are more.
+    async fn alerts(&self, admitted: &Admitted<'_>) -> Result<(Vec<Alert>, bool), Problem> {
+        let asked = Asked::read(&admitted.pairs).map_err(Problem::invalid)?;
+        let by_severity = SortByField {
+            field: "severity".to_owned(),
+            order: SortOrder::Desc as i32,
+        };
+        let mut query = EventQuery {
+            clause: asked.clause(),
+            statuses: vec![EventStatus::Open as i32, EventStatus::Suppressed as i32],
+            sort_by: vec![SortBy {
+                sort: Some(Sort::ByField(by_severity)),
+            }],
+            page_input: Some(PageInput {
+                limit: limits::ALERTS_PER_PAGE,
+                ..PageInput::default()
+            }),
+            ..EventQuery::default()
+        };
+        let (mut alerts, mut seen, mut size_bytes) = (Vec::new(), 0, 0);
+        loop {
+            let request = SearchEventsRequest {
+                query: Some(query.clone()),
+            };
+            let found: SearchEventsResponse = self
+                .ask_for("EventQueryService/SearchEvents", &request, admitted)
+                .await?;
+            let ids = found.results.iter().flat_map(|it| &it.occurrences);
+            let request = RouteEventsRequest {
+                occurrence_ids: ids.map(|it| it.id.clone()).collect(),
+            };
+            let routes: RouteEventsResponse = self
+                .ask_for("EventQueryService/RouteEvents", &request, admitted)
+                .await?;
+            seen += found.results.len();
+            let page = Alert::page(
+                &asked,
+                found.results,
+                routes.routes,
+                silence::id,
+                admitted.now_ms,
+            );
+            size_bytes += page.iter().map(Alert::size_bytes).sum::<usize>();
+            alerts.extend(page);
+            let info = found.page_info.unwrap_or_default();
+            if info.has_next != Some(true) || info.end_cursor.is_empty() {
+                return Ok((alerts, false));
+            }
+            if seen >= limits::ALERTS || size_bytes >= limits::ALERTS_BYTES {
+                return Ok((alerts, true));
+            }
+            query.page_input = Some(PageInput {
+                limit: limits::ALERTS_PER_PAGE,
+                cursor: info.end_cursor,
+                ..PageInput::default()
+            });
+        }
+    }
+
+    async fn receivers(&self, admitted: &Admitted<'_>) -> Answered {
+        let mut request = ListDestinationsRequest {
+            page_size: limits::SILENCES_PER_PAGE,
+            ..ListDestinationsRequest::default()
+        };
+        let mut receivers = Vec::new();
+        while receivers.len() < limits::SILENCES {
+            let page: ListDestinationsResponse = self
+                .ask_for("DestinationService/ListDestinations", &request, admitted)
+                .await?;
+            let names = page.destinations.iter();
+            receivers.extend(names.map(|it| alert::receiver(&it.name)));
+            if page.next_page_token.is_empty() {
+                break;
+            }
+            request.page_token = page.next_page_token;
+        }
+        Ok((receivers.into(), false))
+    }
+
+    async fn silences(&self, admitted: &Admitted<'_>) -> Answered {
+        let filter = matcher::parse_all(alert::filters(&admitted.pairs));
+        let filter = filter.map_err(Problem::invalid)?;
+        let mut found = Vec::new();
+        self.each_silence(admitted, |silence| {
+            let shown = Shown::of(silence);
+            if shown.is_of(&filter) {
+                found.push(shown);
+            }
+            None::<()>
+        })
+        .await?;
+        found.sort_by_key(Shown::order);
+        Ok((found.iter().map(Shown::json).collect(), false))
+    }
+
+    /// Looks at silences until something is found.
+    async fn each_silence<T>(
+        &self,
+        admitted: &Admitted<'_>,
+        mut look: impl FnMut(Silence) -> Option<T>,
+    ) -> Result<Option<T>, Problem> {
+        let mut request = ListSilencesRequest {
+            page_size: limits::SILENCES_PER_PAGE,
+            ..ListSilencesRequest::default()
+        };
+        for _ in 0..limits::SILENCES.div_ceil(limits::SILENCES_PER_PAGE as usize) {
+            let page: ListSilencesResponse = self
+                .ask_for("SilenceService/ListSilences", &request, admitted)
+                .await?;
+            if let Some(found) = page.silences.into_iter().find_map(&mut look) {
+                return Ok(Some(found));
+            }
+            if page.next_page_token.is_empty() {
+                break;
+            }
+            request.page_token = page.next_page_token;
+        }
+        Ok(None)
+    }
+
+    /// The silence of an id or a name.
+    async fn silence(&self, admitted: &Admitted<'_>, id: &str) -> Result<Silence, Problem> {
+        let request = GetSilenceRequest {
+            name: id.to_owned(),
+        };
+        let named: Result<GetSilenceResponse, _> = self
+            .ask_for("SilenceService/GetSilence", &request, admitted)
+            .await;
+        match named {
+            Ok(named) => return named.silence.ok_or_else(Problem::internal),
+            Err(problem) if matches!(problem.code, Code::NotFound | Code::InvalidArgument) => {}
+            Err(problem) => return Err(problem),
+        }
+        let find = |silence: Silence| (silence::id(&silence.name) == id).then_some(silence);
+        let found = self.each_silence(admitted, find).await?;
+        found.ok_or_else(|| Problem::new(Code::NotFound, format!("silence {id} not found")))
+    }
+
+    async fn post_silence(&self, admitted: &Admitted<'_>) -> Answered {
+        let posted = match Posted::read(&admitted.body) {
+            Ok(posted) => posted,
+            Err(why) => return Err(self.unfit(admitted, why).await),
+        };
+        let mut pairs = admitted.pairs.iter();
+        let allow_broad = match pairs.find(|(name, _)| name == "allowBroad") {
+            None => false,
+            Some((_, value)) => value.parse().map_err(|_not_a_flag| {
+                Problem::invalid(format!(
+                    "allowBroad: unknown value `{value}`; expected true or false"
+                ))
+            })?,
+        };
+        let id = posted.id.as_deref().filter(|id| !id.is_empty());
+        let known = match id {
+            None => None,
+            Some(id) => Some(self.silence(admitted, id).await?),
+        };
+        // One that is over stays so: a client that posts it again gets another one.
+        let known = known.filter(|it| it.state() != State::Expired);
+        let stored = if let Some(known) = known {
+            let silence = posted.update(known, admitted.now_ms);
+            let request = UpdateSilenceRequest {
+                silence: Some(silence.map_err(Problem::invalid)?),
+                allow_broad,
+                ..UpdateSilenceRequest::default()
+            };
+            let answer: UpdateSilenceResponse = self
+                .ask_for("SilenceService/UpdateSilence", &request, admitted)
+                .await?;
+            answer.silence
+        } else {
+            let silence = posted.create(silence::fresh_name(), admitted.now_ms);
+            let request = CreateSilenceRequest {
+                silence: Some(silence.map_err(Problem::invalid)?),
+                allow_broad,
+                ..CreateSilenceRequest::default()
+            };
+            let answer: CreateSilenceResponse = self
+                .ask_for("SilenceService/CreateSilence", &request, admitted)
+                .await?;
+            answer.silence
+        };
+        let stored = stored.ok_or_else(Problem::internal)?;
+        Ok((json!({"silenceID": silence::id(&stored.name)}), false))
+    }
+
+    /// What is answered to a body that is no silence; clients that may not store one learn nothing of it.
+    async fn unfit(&self, admitted: &Admitted<'_>, why: String) -> Problem {
+        let request = CreateSilenceRequest {
+            validate_only: true,
+            ..CreateSilenceRequest::default()
+        };
+        let asked: Result<CreateSilenceResponse, _> = self
+            .ask_for("SilenceService/CreateSilence", &request, admitted)
+            .await;
+        match asked {
+            Err(problem)
+                if matches!(problem.code, Code::PermissionDenied | Code::Unauthenticated) =>
+            {
+                problem
+            }
+            _ => Problem::invalid(why),
+        }
+    }
+
+    async fn expire(&self, admitted: &Admitted<'_>) -> Answered {
+        match self.expire_named(admitted, admitted.id.clone()).await {
+            Err(problem) if matches!(problem.code, Code::NotFound | Code::InvalidArgument) => {
+                let found = self.silence(admitted, &admitted.id).await?;
+                self.expire_named(admitted, found.name).await
+            }
+            done => done,
+        }
+    }
+
+    /// Ends a silence; one that is over stays so.
+    async fn expire_named(&self, admitted: &Admitted<'_>, name: String) -> Answered {
+        let request = ExpireSilenceRequest { name };
+        let asked: Result<ExpireSilenceResponse, _> = self
+            .ask_for("SilenceService/ExpireSilence", &request, admitted)
+            .await;
+        match asked {
+            Err(problem) if problem.code == Code::FailedPrecondition => Ok((Value::Null, false)),
+            Err(problem) => Err(problem),
+            Ok(_) => Ok((Value::Null, false)),
+        }
+    }
+}

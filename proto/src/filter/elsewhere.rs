@@ -1,0 +1,36 @@
+//! What fields of other products are called here.
+
+/// What Prometheus, Alertmanager and others put before the name of a label.
+const LABELS: [&str; 6] = [
+    "labels.",
+    "label.",
+    "tags.",
+    "tag.",
+    "commonLabels.",
+    "groupLabels.",
+];
+
+/// What a field is called here that is called so elsewhere; none when nothing is known of it.
+pub fn called_here(name: &str) -> Option<String> {
+    let known = match name {
+        "alertname" | "alert" | "alert_name" => "name",
+        "annotations.summary" | "title" | "message" => "summary",
+        "annotations.description" | "description" | "details" => "body",
+        "startsAt" | "activeAt" => "startTime",
+        "state" => "status",
+        "level" | "priority" | "urgency" => "severity",
+        _ => "",
+    };
+    if !known.is_empty() {
+        return Some(known.to_owned());
+    }
+    let label = LABELS.iter().find_map(|before| name.strip_prefix(before));
+    if let Some(label) = label.filter(|label| !label.is_empty()) {
+        return Some(called_here(label).unwrap_or_else(|| label.to_owned()));
+    }
+    // `status.phase`: there is nothing inside these.
+    let (field, _) = name.split_once('.')?;
+    ["name", "severity", "status", "summary", "body"]
+        .contains(&field)
+        .then(|| field.to_owned())
+}

@@ -1,0 +1,197 @@
+//! Isolates the entries of a list that are no JSON, so that the rest of a body can be read.
+//!
+//! A number that no double holds, half of a surrogate pair or lists nested too deep make a whole text
+//! unreadable to a parser of JSON, although its structure is plain.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+/// Entries that are isolated at most.
+const ENTRIES: usize = super::limits::REFUSED_ENTRIES;
+
+/// Where the list stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List<'a> {
+    /// The body itself is the list.
+    Root,
+    /// A member of the outermost object.
+    Member(&'a str),
+    /// Members of that name, however deep.
+    Any(&'a str),
+}
+
+/// A body whose broken entries are replaced by `null`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Isolated {
+    /// The body.
+    pub body: Vec<u8>,
+    /// The broken entries in order: their places in their list, and what is wrong.
+    pub broken: Vec<(usize, String)>,
+}
+
+/// Isolates the broken entries of a list; none when there is no such list, nothing in it is broken, or
+/// the structure of the body itself is.
+pub fn isolate(body: &[u8], list: List<'_>) -> Option<Isolated> {
+    let mut isolated = Isolated {
+        body: Vec::with_capacity(body.len()),
+        broken: Vec::new(),
+    };
+    let mut copied = 0;
+    for (place, entry) in entries(body, list)? {
+        let Err(error) = serde_json::from_slice::<Value>(&body[entry.clone()]) else {
+            continue;
+        };
+        if isolated.broken.len() == ENTRIES {
+            return None;
+        }
+        isolated.broken.push((place, error.to_string()));
+        isolated.body.extend_from_slice(&body[copied..entry.start]);
+        isolated.body.extend_from_slice(b"null");
+        copied = entry.end;
+    }
+    isolated.body.extend_from_slice(&body[copied..]);
+    (!isolated.broken.is_empty()).then_some(isolated)
+}
+
+/// An entry: its place in its list, and where it stands in the body.
+type Entry = (usize, Range<usize>);
+
+fn entries(body: &[u8], list: List<'_>) -> Option<Vec<Entry>> {
+    let mut found = Vec::new();
+    let (mut at, mut depth) = (blanks(body, 0), 0_usize);
+    let (name, most) = match list {
+        List::Root => return elements(body, at, &mut found).map(|_| found),
+        List::Member(name) => (name, 1),
+        List::Any(name) => (name, usize::MAX),
+    };
+    while let Some(byte) = body.get(at) {
+        match byte {
+            b'{' | b'[' => (at, depth) = (at + 1, depth + 1),
+            b'}' | b']' => (at, depth) = (at + 1, depth.checked_sub(1)?),
+            b'"' => {
+                let end = string(body, at)?;
+                let is_it = body[at + 1..end - 1] == *name.as_bytes() && depth <= most;
+                at = blanks(body, end);
+                if is_it && body.get(at) == Some(&b':') {
+                    at = blanks(body, at + 1);
+                    if body.get(at) == Some(&b'[') {
+                        at = elements(body, at, &mut found)?;
+                    }
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    Some(found)
+}
+
+/// Finds the elements of the list that begins there; answers where it ends.
+fn elements(body: &[u8], start: usize, found: &mut Vec<Entry>) -> Option<usize> {
+    if body.get(start) != Some(&b'[') {
+        return None;
+    }
+    let mut at = blanks(body, start + 1);
+    if body.get(at) == Some(&b']') {
+        return Some(at + 1);
+    }
+    for place in 0.. {
+        let end = value(body, at)?;
+        found.push((place, at..end));
+        match body[end] {
+            b',' => at = blanks(body, end + 1),
+            b']' => return Some(end + 1),
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Where the value ends that begins there: at a comma or bracket that is not within it.
+fn value(body: &[u8], start: usize) -> Option<usize> {
+    let (mut at, mut depth) = (start, 0_usize);
+    loop {
+        match body.get(at)? {
+            b'"' => at = string(body, at)?,
+            b',' | b'}' | b']' if depth == 0 => return Some(at),
+            b'{' | b'[' => (at, depth) = (at + 1, depth + 1),
+            b'}' | b']' => (at, depth) = (at + 1, depth - 1),
+            _ => at += 1,
+        }
+    }
+}
+
+/// Where the string ends that begins there.
+fn string(body: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        match body.get(at)? {
+            b'\\' => at += 2,
+            b'"' => return Some(at + 1),
+            _ => at += 1,
+        }
+    }
+}
+
+fn blanks(body: &[u8], start: usize) -> usize {
+    let rest = body.get(start..).unwrap_or_default();
+    let blanks = rest.iter().take_while(|byte| byte.is_ascii_whitespace());
+    start + blanks.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_isolated_from_the_rest() {
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        for broken in ["1e400", r#""\ud800""#, &deep, "tru", r#"{"a" 1}"#, "1 2"] {
+            let entry = format!(r#"{{"x": {broken}, "y": ["]", "\""]}}"#);
+            let table = [
+                (format!("[1, {entry} , {{}}]"), List::Root),
+                (
+                    format!(r#"{{"a": [], "list": [1, {entry}, {{}}]}}"#),
+                    List::Member("list"),
+                ),
+                (
+                    format!(r#"{{"a": [{{"list" : [ 1,{entry},{{}} ]}}, {{"list": []}}]}}"#),
+                    List::Any("list"),
+                ),
+            ];
+            for (body, list) in table {
+                let isolated = isolate(body.as_bytes(), list).unwrap_or_else(|| panic!("{body}"));
+                let places: Vec<_> = isolated.broken.iter().map(|(place, _)| *place).collect();
+                assert_eq!(places, [1], "{body}");
+                let read: Value = serde_json::from_slice(&isolated.body).unwrap();
+                assert!(read.to_string().contains("[1,null,{}]"), "{read}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_broken_elsewhere_stays_so() {
+        for (body, list) in [
+            ("[1, 2]", List::Root),
+            ("[1, 1e400", List::Root),
+            ("{}", List::Root),
+            ("", List::Root),
+            (r#"{"a": {"list": [1e400]}}"#, List::Member("list")),
+            (r#"{"list": 1e400}"#, List::Member("list")),
+            (r#"{"list": [1e400}"#, List::Member("list")),
+        ] {
+            assert_eq!(isolate(body.as_bytes(), list), None, "{body}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(body in "[\\[\\]{}\",:\\\\ a1e]{0,60}") {
+            for list in [List::Root, List::Member("a"), List::Any("a")] {
+                isolate(body.as_bytes(), list);
+            }
+        }
+    }
+}

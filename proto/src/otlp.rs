@@ -1,0 +1,359 @@
+//! Log records of OpenTelemetry become events, over HTTP and over gRPC alike.
+
+mod size;
+mod value;
+pub mod wire;
+
+use crate::{
+    bulk, severity,
+    zenoss::cloud::{Event, Severity},
+};
+use prost_types::{Struct, Value as WireValue};
+use serde_json::Value;
+use value::{fields, members, of_any, text, wire_value};
+use wire::{
+    InstrumentationScope, LogRecord, LogsRequest, LogsResponse, PartialSuccess, Resource,
+    any_value::Kind,
+};
+
+/// The attribute of a log record that names an event, in senders older than the field for it.
+const EVENT_NAME: &str = "event.name";
+/// The name of an event whose record has neither an event's name nor a scope's.
+const NAMELESS: &str = "log";
+/// What a resource is called that does not say what it is, by OpenTelemetry's own word.
+const UNKNOWN: (&str, &str) = ("service.name", "unknown_service");
+/// Values and records of one request.
+const VALUES_MAX: usize = 1_000_000;
+/// Bytes that the events of one request repeat of their resources and scopes: beyond it the resource is
+/// not kept with an event.
+const REPEATED_BYTES: usize = 8 * 1024 * 1024;
+/// Bytes of a resource that are kept with each of its events.
+const RESOURCE_BYTES: usize = 8 * 1024;
+/// Bytes of an event's summary.
+const SUMMARY_BYTES: usize = 1024;
+
+/// Which records become events, and what they are about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Records below it are not taken.
+    pub floor: Severity,
+    /// Attributes of a resource that name the thing a record is about.
+    pub dimensions: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let names = [
+            "service.namespace",
+            "service.name",
+            "host.name",
+            "k8s.cluster.name",
+            "k8s.namespace.name",
+        ];
+        Self {
+            floor: Severity::Warning,
+            dimensions: names.map(str::to_owned).into(),
+        }
+    }
+}
+
+/// What a request becomes.
+#[derive(Debug)]
+pub struct Logs {
+    /// At most [`bulk::EVENTS_MAX`] events.
+    pub events: Vec<Event>,
+    /// The records that become none.
+    pub left_out: LeftOut,
+}
+
+/// Records that become no event.
+#[derive(Debug)]
+pub struct LeftOut {
+    floor: Severity,
+    below_floor: usize,
+    beyond: usize,
+    too_large: usize,
+    unreadable: Vec<String>,
+}
+
+/// Why a request is not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unread {
+    /// It is no request to export logs.
+    #[error("is no request to export logs: {0}")]
+    Malformed(String),
+    /// It has more values than are taken.
+    #[error("has more than {VALUES_MAX} values; send fewer records at a time")]
+    TooMany,
+}
+
+/// Reads a request.
+///
+/// # Errors
+/// When its bytes are no request, or one that would take too much memory.
+pub fn read(bytes: &[u8]) -> Result<LogsRequest, Unread> {
+    if size::values(bytes) > VALUES_MAX {
+        return Err(Unread::TooMany);
+    }
+    prost::Message::decode(bytes)
+        .map_err(|error: prost::DecodeError| Unread::Malformed(error.to_string()))
+}
+
+impl Logs {
+    /// Makes events of a request.
+    pub fn of(request: &LogsRequest, settings: &Settings) -> Self {
+        let mut logs = Self {
+            events: Vec::new(),
+            left_out: LeftOut {
+                floor: settings.floor,
+                below_floor: 0,
+                beyond: 0,
+                too_large: 0,
+                unreadable: Vec::new(),
+            },
+        };
+        let nameless = InstrumentationScope::default();
+        let mut repeated = 0;
+        for resource_logs in &request.resource_logs {
+            let resource = resource_logs.resource.clone().unwrap_or_default();
+            let resource = About::of(&resource, settings);
+            for scope_logs in &resource_logs.scope_logs {
+                let scope = scope_logs.scope.as_ref();
+                let scope = scope.unwrap_or(&nameless);
+                for record in &scope_logs.log_records {
+                    logs.add(record, scope, &resource, &mut repeated);
+                }
+            }
+        }
+        logs
+    }
+
+    fn add(
+        &mut self,
+        record: &LogRecord,
+        scope: &InstrumentationScope,
+        resource: &About,
+        repeated: &mut usize,
+    ) {
+        let severity = severity_of(record);
+        let left_out = &mut self.left_out;
+        if severity < left_out.floor {
+            left_out.below_floor += 1;
+            return;
+        }
+        if self.events.len() == bulk::EVENTS_MAX {
+            left_out.beyond += 1;
+            return;
+        }
+        *repeated += resource.identity_bytes + scope.name.len();
+        if *repeated > 2 * REPEATED_BYTES {
+            left_out.too_large += 1;
+            return;
+        }
+        let is_kept = *repeated + resource.kept_bytes <= REPEATED_BYTES;
+        if is_kept {
+            *repeated += resource.kept_bytes;
+        }
+        let mut event = event(record, severity, scope, resource);
+        if let (Some(metadata), Some(kept), true) =
+            (&mut event.metadata_fields, &resource.kept, is_kept)
+        {
+            metadata.fields.insert("resource".into(), kept.clone());
+        }
+        self.events.push(event);
+    }
+}
+
+impl LeftOut {
+    /// Adds records that could not be read, and why.
+    pub fn add_unreadable(&mut self, why: Vec<String>) {
+        self.unreadable.extend(why);
+    }
+
+    /// Says how many records are not stored, and why; `failed` of the events were refused with that
+    /// message.
+    pub fn response(&self, failed: usize, message: &str) -> LogsResponse {
+        let mut why = Vec::new();
+        if self.below_floor > 0 {
+            why.push(format!(
+                "{} log records are below the severity `{}`",
+                self.below_floor,
+                word(self.floor)
+            ));
+        }
+        if self.beyond > 0 {
+            why.push(format!(
+                "{} are more than the {} that a request may bring",
+                self.beyond,
+                bulk::EVENTS_MAX
+            ));
+        }
+        if self.too_large > 0 {
+            why.push(format!(
+                "{} are of a resource or scope that is too large",
+                self.too_large
+            ));
+        }
+        if let Some(first) = self.unreadable.first() {
+            why.push(format!("{} are wrong: {first}", self.unreadable.len()));
+        }
+        if failed > 0 {
+            why.push(message.to_owned());
+        }
+        let rejected =
+            self.below_floor + self.beyond + self.too_large + self.unreadable.len() + failed;
+        LogsResponse {
+            partial_success: (rejected > 0).then(|| PartialSuccess {
+                rejected_log_records: i64::try_from(rejected).unwrap_or(i64::MAX),
+                error_message: why.join("; "),
+            }),
+        }
+    }
+
+    /// Counts events that did not fit into the message of a request.
+    pub fn add_beyond(&mut self, count: usize) {
+        self.too_large += count;
+    }
+}
+
+/// What all records of one resource are about.
+struct About {
+    dimensions: Vec<(String, String)>,
+    identity_bytes: usize,
+    kept: Option<WireValue>,
+    kept_bytes: usize,
+}
+
+impl About {
+    fn of(resource: &Resource, settings: &Settings) -> Self {
+        let mut dimensions = Vec::new();
+        for wanted in &settings.dimensions {
+            let found = resource.attributes.iter().find(|it| it.key == *wanted);
+            let value = found.map_or_else(String::new, |it| text(it.value.as_ref()));
+            if !value.is_empty() {
+                let key = if wanted == "name" {
+                    "label_name"
+                } else {
+                    wanted
+                };
+                dimensions.push((key.to_owned(), value));
+            }
+        }
+        if dimensions.is_empty() {
+            dimensions.push((UNKNOWN.0.to_owned(), UNKNOWN.1.to_owned()));
+        }
+        let identity_bytes = dimensions
+            .iter()
+            .map(|(key, value)| key.len() + value.len());
+        let identity_bytes = identity_bytes.sum();
+        let mut attributes = Vec::new();
+        let mut kept_bytes = 0;
+        for attribute in &resource.attributes {
+            let bytes = prost::Message::encoded_len(attribute);
+            if kept_bytes + bytes <= RESOURCE_BYTES {
+                kept_bytes += bytes;
+                attributes.push(attribute.clone());
+            }
+        }
+        let kept = (!attributes.is_empty()).then(|| wire_value(&members(&attributes), 0));
+        Self {
+            dimensions,
+            identity_bytes,
+            kept,
+            kept_bytes,
+        }
+    }
+}
+
+/// A record that does not state how bad it is is for information.
+fn severity_of(record: &LogRecord) -> Severity {
+    let of_number = match record.severity_number {
+        1..=8 => Some(Severity::Debug),
+        9..=12 => Some(Severity::Info),
+        13..=16 => Some(Severity::Warning),
+        17..=20 => Some(Severity::Error),
+        21..=24 => Some(Severity::Critical),
+        _ => None,
+    };
+    of_number
+        .or_else(|| severity::of_word(&record.severity_text))
+        .unwrap_or(Severity::Info)
+}
+
+fn word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Default | Severity::Debug => "debug",
+        Severity::Info => "info",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+        Severity::Critical => "critical",
+    }
+}
+
+fn event(
+    record: &LogRecord,
+    severity: Severity,
+    scope: &InstrumentationScope,
+    resource: &About,
+) -> Event {
+    let named = record.attributes.iter().find(|it| it.key == EVENT_NAME);
+    let named = named.map(|it| text(it.value.as_ref())).unwrap_or_default();
+    let names = [&*record.event_name, &*named, &*scope.name];
+    let name = names.into_iter().find(|name| !name.trim().is_empty());
+    let nanos = [record.time_unix_nano, record.observed_time_unix_nano];
+    let nanos = nanos.into_iter().find(|nanos| *nanos > 0);
+    let body = text(record.body.as_ref());
+    let mut metadata = Vec::new();
+    let mut keep = |key: &str, value: Value| {
+        let is_empty = match &value {
+            Value::String(text) => text.is_empty(),
+            Value::Object(members) => members.is_empty(),
+            other => other.is_null(),
+        };
+        if !is_empty {
+            metadata.push((key.to_owned(), value));
+        }
+    };
+    let kind = record.body.as_ref().and_then(|it| it.kind.as_ref());
+    if matches!(kind, Some(Kind::Kvlist(_))) {
+        keep("body", of_any(record.body.as_ref()));
+    }
+    keep("attributes", members(&record.attributes));
+    keep("scope", scope.name.clone().into());
+    keep("severityText", record.severity_text.clone().into());
+    keep("traceId", hexadecimal(&record.trace_id).into());
+    keep("spanId", hexadecimal(&record.span_id).into());
+    Event {
+        name: name.unwrap_or(NAMELESS).to_owned(),
+        dimensions: resource.dimensions.iter().cloned().collect(),
+        severity: severity.into(),
+        timestamp: nanos.map_or(0, |nanos| {
+            i64::try_from(nanos / 1_000_000).unwrap_or(i64::MAX)
+        }),
+        summary: first_line(&body),
+        body,
+        metadata_fields: Some(Struct {
+            fields: fields(metadata),
+        }),
+        ..Event::default()
+    }
+}
+
+/// The first line of a text, as much as a summary holds, with a mark where it is cut.
+fn first_line(text: &str) -> String {
+    const MORE: &str = "\u{2026}";
+    let line = text.lines().next().unwrap_or_default();
+    if line.len() <= SUMMARY_BYTES {
+        return line.to_owned();
+    }
+    let start = crate::text::start(line, SUMMARY_BYTES - MORE.len());
+    format!("{start}{MORE}")
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to memory does not fail");
+        text
+    })
+}

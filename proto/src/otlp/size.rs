@@ -1,0 +1,118 @@
+//! Counts the values of a request before it is decoded: an empty one has two bytes on the wire, and many
+//! times as many in memory.
+
+use prost::encoding::{WireType, decode_key, decode_varint};
+
+/// Messages inside one another that a decoder reads.
+const DEPTH: usize = 100;
+
+/// What a message is.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Request,
+    ResourceLogs,
+    Resource,
+    ScopeLogs,
+    Record,
+    Pair,
+    Any,
+    Array,
+    Pairs,
+}
+
+impl Kind {
+    /// The message in a field of this one; none for what is not counted.
+    fn within(self, field: u32) -> Option<Self> {
+        Some(match (self, field) {
+            (Self::Request, 1) => Self::ResourceLogs,
+            (Self::ResourceLogs, 1) => Self::Resource,
+            (Self::ResourceLogs, 2) => Self::ScopeLogs,
+            (Self::ScopeLogs, 2) => Self::Record,
+            (Self::Resource | Self::Pairs, 1) | (Self::Record, 6) => Self::Pair,
+            (Self::Record, 5) | (Self::Pair, 2) | (Self::Array, 1) => Self::Any,
+            (Self::Any, 5) => Self::Array,
+            (Self::Any, 6) => Self::Pairs,
+            _ => return None,
+        })
+    }
+}
+
+/// How many values and records a request for logs has, as far as it can be read.
+pub(super) fn values(request: &[u8]) -> usize {
+    count(Kind::Request, request, 0)
+}
+
+fn count(kind: Kind, mut bytes: &[u8], depth: usize) -> usize {
+    let mut found = 0;
+    while !bytes.is_empty() && depth < DEPTH {
+        let Some((field, wire, rest)) = next(bytes) else {
+            break;
+        };
+        bytes = rest;
+        if let (Some(inner), Some(message)) = (kind.within(field), wire) {
+            found += 1 + count(inner, message, depth + 1);
+        }
+    }
+    found
+}
+
+/// A field: its number, its bytes if it has a length, and what follows.
+type Field<'a> = (u32, Option<&'a [u8]>, &'a [u8]);
+
+fn next(mut bytes: &[u8]) -> Option<Field<'_>> {
+    let (field, wire) = decode_key(&mut bytes).ok()?;
+    let skipped = match wire {
+        WireType::Varint => {
+            decode_varint(&mut bytes).ok()?;
+            0
+        }
+        WireType::SixtyFourBit => 8,
+        WireType::ThirtyTwoBit => 4,
+        WireType::LengthDelimited => {
+            let length = usize::try_from(decode_varint(&mut bytes).ok()?).ok()?;
+            let (message, rest) = bytes.split_at_checked(length)?;
+            return Some((field, Some(message), rest));
+        }
+        WireType::StartGroup | WireType::EndGroup => return None,
+    };
+    Some((field, None, bytes.get(skipped..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+    use crate::otlp::wire::{
+        AnyValue, ArrayValue, KeyValue, LogRecord, LogsRequest, ResourceLogs, ScopeLogs,
+        any_value::Kind as AnyKind,
+    };
+
+    #[test]
+    fn every_record_and_value_counts() {
+        let list = ArrayValue {
+            values: vec![AnyValue::default(); 10],
+        };
+        let record = LogRecord {
+            time_unix_nano: 7,
+            body: Some(AnyValue {
+                kind: Some(AnyKind::Array(list)),
+            }),
+            attributes: vec![KeyValue::default(); 5],
+            ..LogRecord::default()
+        };
+        let request = LogsRequest {
+            resource_logs: vec![ResourceLogs {
+                scope_logs: vec![ScopeLogs {
+                    log_records: vec![record; 3],
+                    ..ScopeLogs::default()
+                }],
+                ..ResourceLogs::default()
+            }],
+        };
+        // Resource, scope, and of each record itself, its body, the list, ten values and five pairs.
+        assert_eq!(values(&request.encode_to_vec()), 2 + 3 * (3 + 10 + 5));
+        assert_eq!(values(&[0xff; 30]), 0);
+        assert_eq!(values(&[0x0a, 0].repeat(1_000)), 1_000);
+    }
+}

@@ -1,0 +1,81 @@
+//! Values of OpenTelemetry as JSON, and as they are kept with an event.
+
+use std::collections::BTreeMap;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use prost_types::{ListValue, Struct, Value as WireValue, value::Kind as WireKind};
+use serde_json::{Map, Value};
+
+use super::wire::{AnyValue, KeyValue, any_value::Kind};
+
+/// Lists and objects inside one another; what lies deeper becomes text.
+const DEPTH: usize = 24;
+/// The largest integer of which every smaller one is a number of its own in the wire's doubles.
+const EXACT_MAX: u64 = 1 << 53;
+
+/// A value as text: a string as it is, everything else as JSON.
+pub(super) fn text(any: Option<&AnyValue>) -> String {
+    match of_any(any) {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+pub(super) fn of_any(any: Option<&AnyValue>) -> Value {
+    match any.and_then(|any| any.kind.as_ref()) {
+        None => Value::Null,
+        Some(Kind::String(text)) => text.as_str().into(),
+        Some(Kind::Bool(flag)) => (*flag).into(),
+        Some(Kind::Int(number)) => (*number).into(),
+        // JSON has no number that is not finite.
+        Some(Kind::Double(number)) if !number.is_finite() => number.to_string().into(),
+        Some(Kind::Double(number)) => (*number).into(),
+        Some(Kind::Array(list)) => list.values.iter().map(|it| of_any(Some(it))).collect(),
+        Some(Kind::Kvlist(list)) => members(&list.values),
+        Some(Kind::Bytes(bytes)) => STANDARD.encode(bytes).into(),
+    }
+}
+
+pub(super) fn members(pairs: &[KeyValue]) -> Value {
+    let pairs = pairs.iter();
+    let pairs = pairs.map(|pair| (pair.key.clone(), of_any(pair.value.as_ref())));
+    Value::Object(pairs.collect::<Map<_, _>>())
+}
+
+pub(super) fn fields(
+    values: impl IntoIterator<Item = (String, Value)>,
+) -> BTreeMap<String, WireValue> {
+    let values = values.into_iter();
+    values.map(|(key, it)| (key, wire_value(&it, 0))).collect()
+}
+
+pub(super) fn wire_value(value: &Value, depth: usize) -> WireValue {
+    let kind = match value {
+        Value::Null => WireKind::NullValue(0),
+        Value::Bool(flag) => WireKind::BoolValue(*flag),
+        Value::Number(number) => {
+            let whole = number.as_u64().or(number.as_i64().map(i64::unsigned_abs));
+            match number.as_f64() {
+                Some(double) if whole.is_none_or(|it| it <= EXACT_MAX) => {
+                    WireKind::NumberValue(double)
+                }
+                _ => WireKind::StringValue(number.to_string()),
+            }
+        }
+        Value::String(text) => WireKind::StringValue(text.clone()),
+        deep @ (Value::Array(_) | Value::Object(_)) if depth >= DEPTH => {
+            WireKind::StringValue(deep.to_string())
+        }
+        Value::Array(list) => WireKind::ListValue(ListValue {
+            values: list.iter().map(|it| wire_value(it, depth + 1)).collect(),
+        }),
+        Value::Object(members) => WireKind::StructValue(Struct {
+            fields: members
+                .iter()
+                .map(|(key, it)| (key.clone(), wire_value(it, depth + 1)))
+                .collect(),
+        }),
+    };
+    WireValue { kind: Some(kind) }
+}

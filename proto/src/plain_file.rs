@@ -1,0 +1,149 @@
+//! Reads files that may be anything by now: plain ones alone, up to a size, and without waiting.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
+    path::Path,
+};
+
+use rustix::fs::OFlags;
+
+/// Opens a file to read it.
+///
+/// # Errors
+/// Those of the system, and that it is no plain file.
+pub fn open(path: &Path) -> io::Result<File> {
+    with(OpenOptions::new().read(true), path, OFlags::empty())
+}
+
+/// Opens a file that only its owner may read, to write behind what it holds; makes it if need be.
+///
+/// # Errors
+/// As [`open`].
+pub fn append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true).mode(0o600);
+    with(&mut options, path, OFlags::empty())
+}
+
+/// The content of a file.
+///
+/// # Errors
+/// As [`open`], and that it has more bytes.
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    whole(&open(path)?, bytes_max)
+}
+
+/// As [`read`], of a file whose name is no link to elsewhere.
+///
+/// # Errors
+/// As [`read`], and that it is a link.
+pub fn read_no_link(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let opened = with(OpenOptions::new().read(true), path, OFlags::NOFOLLOW);
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        Some(number) if number == rustix::io::Errno::LOOP.raw_os_error() => {
+            io::Error::other("it is a link to elsewhere")
+        }
+        _ => error,
+    })?;
+    whole(&file, bytes_max)
+}
+
+/// As [`read`], of a text.
+///
+/// # Errors
+/// As [`read`], and that it is no text.
+pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    text(read(path, bytes_max)?)
+}
+
+/// The rest of a file that is open.
+///
+/// # Errors
+/// Those of the system, and that it has more bytes.
+pub fn whole(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    file.take(bytes_max.saturating_add(1))
+        .read_to_end(&mut content)?;
+    if u64::try_from(content.len()).unwrap_or(u64::MAX) > bytes_max {
+        let message = format!("it has more than {bytes_max} bytes");
+        return Err(io::Error::other(message));
+    }
+    Ok(content)
+}
+
+/// Content as a text.
+///
+/// # Errors
+/// When it is none.
+pub fn text(content: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(content).map_err(|_other| io::Error::other("it is not a text"))
+}
+
+fn with(options: &mut OpenOptions, path: &Path, flags: OFlags) -> io::Result<File> {
+    // Opening a pipe would wait for its other end.
+    let flags = flags | OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let file = options.custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
+
+    use super::*;
+
+    fn pipe(folder: &Path) -> PathBuf {
+        let pipe = folder.join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        pipe
+    }
+
+    #[test]
+    fn what_is_no_plain_file_or_has_no_end_is_not_read_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let other: [PathBuf; 3] = [
+            pipe(folder.path()),
+            folder.path().to_owned(),
+            "/dev/zero".into(),
+        ];
+        for path in other {
+            let refused = read(&path, 10).unwrap_err();
+            assert_eq!(refused.to_string(), "it is not a plain file", "{path:?}");
+            assert!(append(&path).is_err(), "{path:?}");
+        }
+        let long = folder.path().join("long");
+        fs::write(&long, "12345678901").unwrap();
+        let refused = read(&long, 10).unwrap_err();
+        assert_eq!(refused.to_string(), "it has more than 10 bytes");
+        assert_eq!(read_text(&long, 11).unwrap().len(), 11);
+        fs::write(&long, b"\xff").unwrap();
+        assert!(read_text(&long, 11).is_err());
+    }
+
+    #[test]
+    fn a_link_is_followed_only_where_it_may_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "text").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!(read(&link, 10).unwrap(), b"text");
+        let refused = read_no_link(&link, 10).unwrap_err();
+        assert_eq!(refused.to_string(), "it is a link to elsewhere");
+        assert_eq!(read_no_link(&file, 10).unwrap(), b"text");
+    }
+
+    #[test]
+    fn what_is_made_is_for_its_owner_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        append(&log).unwrap();
+        assert_eq!(log.metadata().unwrap().permissions().mode() & 0o077, 0);
+    }
+}

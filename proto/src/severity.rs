@@ -1,0 +1,66 @@
+//! The words that monitoring has for how bad something is.
+
+use crate::zenoss::cloud::Severity;
+
+/// The severity that a word of any sender stands for, without regard to letter case.
+pub fn of_word(word: &str) -> Option<Severity> {
+    let word = word.trim().to_lowercase();
+    let found = WORDS.iter().find(|(words, _)| words.contains(&&*word));
+    found.map(|(_, severity)| *severity)
+}
+
+const WORDS: [(&[&str], Severity); 5] = [
+    (
+        &[
+            "critical",
+            "crit",
+            "fatal",
+            "emergency",
+            "emerg",
+            "panic",
+            "alert",
+            "page",
+            "disaster",
+            "p1",
+        ],
+        Severity::Critical,
+    ),
+    (&["error", "err", "major", "high", "p2"], Severity::Error),
+    (
+        &["warning", "warn", "minor", "medium", "average", "p3"],
+        Severity::Warning,
+    ),
+    (
+        &[
+            "info",
+            "information",
+            "informational",
+            "notice",
+            "low",
+            "p4",
+        ],
+        Severity::Info,
+    ),
+    (
+        &["debug", "trace", "none", "ok", "normal", "p5"],
+        Severity::Debug,
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_one_severity_however_it_is_written() {
+        for (words, severity) in WORDS {
+            for word in words {
+                assert_eq!(of_word(word), Some(severity), "{word}");
+                let shouted = format!(" {} ", word.to_uppercase());
+                assert_eq!(of_word(&shouted), Some(severity), "{word}");
+            }
+        }
+        assert_eq!(of_word("whatever"), None);
+        assert_eq!(of_word(""), None);
+    }
+}

@@ -1,0 +1,230 @@
+//! What people cannot see in a text: characters that leave no ink or act on what is around them, and
+//! marks beyond what one character bears. By the data of Unicode.
+
+use icu_properties::{
+    CodePointMapData, CodePointSetData,
+    props::{
+        CanonicalCombiningClass, DefaultIgnorableCodePoint, Emoji, EmojiModifier,
+        ExtendedPictographic, GeneralCategory, GeneralCategoryGroup,
+    },
+};
+
+/// Combining marks that one character bears; more run over the lines above and below.
+pub const MARKS_MAX: usize = 4;
+
+/// How a character of a text is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// As it is.
+    Plain,
+    /// Not at all, or by what it does to others: a control, a mark of direction, an ignorable character.
+    Hidden,
+    /// As one more mark on a character that bears enough.
+    Surplus,
+}
+
+/// Whether a character leaves no ink or acts on what is around it, wherever it stands. Spaces do not.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
+        // Ends of lines, marks of annotations, and two characters that are drawn as nothing.
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' | '\u{2800}' | '\u{1d159}')
+}
+
+/// The characters of a text, and how each is seen where it stands: joiners and variation selectors are
+/// plain where a script or a picture needs them.
+pub fn seen(text: &str) -> impl Iterator<Item = (char, Seen)> {
+    let mut chars = text.chars().peekable();
+    let (mut before, mut marks) = (None, 0);
+    std::iter::from_fn(move || {
+        let c = chars.next()?;
+        let is_needed = joins(before, c, chars.peek().copied()) || selects(before, c);
+        let seen = if is_hidden(c) && !is_needed {
+            Seen::Hidden
+        } else if is_needed || is_mark(c) {
+            marks += 1;
+            if marks > MARKS_MAX {
+                Seen::Surplus
+            } else {
+                Seen::Plain
+            }
+        } else {
+            marks = 0;
+            Seen::Plain
+        };
+        // What is not shown stands between no others.
+        if seen == Seen::Plain {
+            before = Some(c);
+        }
+        Some((c, seen))
+    })
+}
+
+/// Whether a character stands on the one before it.
+fn is_mark(c: char) -> bool {
+    let category = CodePointMapData::<GeneralCategory>::new().get(c);
+    GeneralCategoryGroup::Mark.contains(category)
+}
+
+/// Whether a joiner is needed there: after the sign that takes a vowel away, as in Hindi, between letters
+/// that join, as in Persian, or between the parts of a picture.
+pub fn joins(before: Option<char>, joiner: char, after: Option<char>) -> bool {
+    let arabic = |c: char| matches!(c, '\u{600}'..='\u{8ff}');
+    match joiner {
+        '\u{200c}' => {
+            before.is_some_and(is_virama) || before.is_some_and(arabic) && after.is_some_and(arabic)
+        }
+        '\u{200d}' => {
+            let ends = |c: char| is_pictured(c) || c == '\u{fe0f}';
+            before.is_some_and(is_virama)
+                || before.is_some_and(ends) && after.is_some_and(is_pictured)
+        }
+        _ => false,
+    }
+}
+
+fn is_virama(c: char) -> bool {
+    let class = CodePointMapData::<CanonicalCombiningClass>::new().get(c);
+    class == CanonicalCombiningClass::Virama
+}
+
+/// Whether a character is a picture, or the colour of one.
+fn is_pictured(c: char) -> bool {
+    CodePointSetData::new::<ExtendedPictographic>().contains(c)
+        || CodePointSetData::new::<EmojiModifier>().contains(c)
+}
+
+/// Whether a variation selector says how the picture before it is drawn.
+fn selects(before: Option<char>, selector: char) -> bool {
+    let is_picture = |c| CodePointSetData::new::<Emoji>().contains(c);
+    matches!(selector, '\u{fe0e}' | '\u{fe0f}') && before.is_some_and(is_picture)
+}
+
+/// A text for a terminal or a page: what is hidden and surplus marks are written by their numbers, such
+/// as `\u{1b}`. Ends of lines and tabs stay where `is_block`.
+pub fn visible(text: &str, is_block: bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for (c, seen) in seen(text) {
+        match (c, seen) {
+            ('\n' | '\t', _) if is_block => shown.push(c),
+            ('\n' | '\t' | '\r', _) => shown.extend(c.escape_default()),
+            (c, Seen::Plain) => shown.push(c),
+            (c, Seen::Hidden | Seen::Surplus) => shown.extend(c.escape_unicode()),
+        }
+    }
+    shown
+}
+
+/// The start of a text that has at most so many bytes and ends between two characters.
+pub fn start(text: &str, bytes_max: usize) -> &str {
+    let mut end = bytes_max.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Characters that nobody sees: those that were found in names, and others of each kind.
+    const HIDDEN: [char; 30] = [
+        '\0',
+        '\u{7}',
+        '\u{1b}',
+        '\u{7f}',
+        '\u{85}',
+        '\u{9b}',
+        '\u{ad}',
+        '\u{34f}',
+        '\u{61c}',
+        '\u{115f}',
+        '\u{1160}',
+        '\u{17b4}',
+        '\u{180b}',
+        '\u{180e}',
+        '\u{180f}',
+        '\u{200b}',
+        '\u{200e}',
+        '\u{202e}',
+        '\u{2028}',
+        '\u{2060}',
+        '\u{2065}',
+        '\u{2800}',
+        '\u{3164}',
+        '\u{feff}',
+        '\u{ffa0}',
+        '\u{fffb}',
+        '\u{1bca0}',
+        '\u{1d173}',
+        '\u{e0001}',
+        '\u{e01ef}',
+    ];
+
+    #[test]
+    fn what_leaves_no_ink_is_hidden_wherever_it_stands() {
+        for c in HIDDEN {
+            assert!(is_hidden(c), "{c:?}");
+            for text in [
+                format!("{c}"),
+                format!("a{c}b"),
+                format!("👩{c}🚒"),
+                format!("क्{c}ष"),
+            ] {
+                let hidden = seen(&text).find(|(found, _)| *found == c);
+                assert_eq!(hidden, Some((c, Seen::Hidden)), "{text:?}");
+                assert!(!visible(&text, false).contains(c), "{text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_scripts_and_pictures_need_stays() {
+        for text in [
+            "disk /var is 97 % full",
+            "größe, naïve, e\u{301}",
+            "हिन्दी क्\u{200d}ष श्री",
+            "ภาษาไทย ที่นี่",
+            "می\u{200c}خواهم",
+            "数据库 データベース 데이터베이스",
+            "👩\u{200d}🚒 👩🏽\u{200d}🚒 🏳\u{fe0f}\u{200d}🌈 👨\u{200d}👩\u{200d}👧\u{200d}👦 ❤\u{fe0f} 1\u{fe0f}\u{20e3} 🇩🇪 ☠\u{fe0f}",
+            "שרת السيرفر",
+        ] {
+            assert!(seen(text).all(|(_, seen)| seen == Seen::Plain), "{text}");
+            assert_eq!(visible(text, false), text);
+        }
+    }
+
+    #[test]
+    fn one_character_bears_few_marks() {
+        for base in ["e", "👍", "👩\u{200d}🚒", "あ"] {
+            let text = format!("{base}{}z", "\u{301}".repeat(200));
+            let surplus = seen(&text)
+                .filter(|(_, seen)| *seen == Seen::Surplus)
+                .count();
+            assert_eq!(surplus, 200 - MARKS_MAX, "{base}");
+        }
+        // Joiners and selectors in a row are no way around it.
+        for text in [
+            format!("👩{}🚒", "\u{200d}".repeat(200)),
+            format!("☠{}", "\u{fe0f}".repeat(200)),
+        ] {
+            let plain = seen(&text).filter(|(_, seen)| *seen == Seen::Plain).count();
+            assert!(plain <= MARKS_MAX + 2, "{text:?}: {plain}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_gets_nothing_that_it_obeys() {
+        let text = "a\u{1b}]52;c;eA==\u{7}\tb\r\nc\u{9b}31m";
+        assert_eq!(
+            visible(text, false),
+            "a\\u{1b}]52;c;eA==\\u{7}\\tb\\r\\nc\\u{9b}31m"
+        );
+        assert_eq!(
+            visible(text, true),
+            "a\\u{1b}]52;c;eA==\\u{7}\tb\\r\nc\\u{9b}31m"
+        );
+    }
+}

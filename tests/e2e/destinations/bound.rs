@@ -1,0 +1,411 @@
+//! Stored secrets stay with the whole address that they are stored for, whichever way a draft says the
+//! secret and whichever deed sends it: a property over all of them, against receivers that record.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bellwether_tests::{
+    receiver::{Received, Receiver, Reply},
+    rest::{Answer, Rest},
+    world::World,
+};
+use serde_json::{Value, json};
+
+const DESTINATIONS: &str = "/v1/notification/destinations";
+const CANARY: &str = "canary-bound-5e1f";
+/// What the token of a stored grant is.
+const TOKEN: &str = "canary-token-77ab";
+const SIGNING: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX";
+const MASK: &str = "********";
+/// Where the stored destinations lead: path and query.
+const HOOK: &str = "/hook/a?b=c";
+const CLEAR: &str = "/clear/a?b=c";
+const TOKENS: &str = "/tokens/a?b=c";
+
+/// A stored secret: the destination, where it stands in it, and the addresses that it is sent to.
+struct Case {
+    kind: Value,
+    secret: &'static str,
+    field: &'static str,
+    addresses: &'static [&'static str],
+}
+
+#[expect(clippy::too_many_lines, reason = "a table of destination types")]
+fn cases(home: &Receiver) -> Vec<Case> {
+    const URL: &[&str] = &["/webhook/url", "/webhook/onClear/url"];
+    let webhook = |members: Value| {
+        let mut webhook = json!({
+            "url": home.url(HOOK),
+            "onClear": {"url": home.url(CLEAR), "payload": "{}"},
+        });
+        let all = webhook.as_object_mut().unwrap();
+        all.extend(members.as_object().unwrap().clone());
+        json!({"webhook": webhook})
+    };
+    let case = |kind, secret, field, addresses| Case {
+        kind,
+        secret,
+        field,
+        addresses,
+    };
+    let servicenow = json!({"servicenow": {
+        "instanceUrl": home.url(HOOK),
+        "tokenUrl": home.url(TOKENS),
+        "clientId": "bellwether",
+        "clientSecret": CANARY,
+        "refreshToken": CANARY,
+    }});
+    let instance = &["/servicenow/instanceUrl", "/servicenow/tokenUrl"];
+    let secret_url = json!({"webhook": {
+        "secretUrl": home.url(HOOK),
+        "headers": {"x-team": CANARY},
+    }});
+    let oauth = json!({"auth": {"oauth2": {
+        "tokenUrl": home.url(TOKENS),
+        "clientId": "bellwether",
+        "clientSecret": CANARY,
+    }}});
+    let authorization = json!({"headers": {"authorization": format!("Bearer {CANARY}")}});
+    let basic = json!({"auth": {"basic": {"username": "ops", "password": CANARY}}});
+    let bearer = json!({"auth": {"bearer": {"token": CANARY}}});
+    vec![
+        case(
+            webhook(authorization),
+            "/webhook/headers/authorization",
+            "type.webhook.headers[authorization]",
+            URL,
+        ),
+        case(
+            webhook(json!({"headers": {"x-team": CANARY}})),
+            "/webhook/headers/x-team",
+            "type.webhook.headers[x-team]",
+            URL,
+        ),
+        case(
+            webhook(json!({"signingSecret": SIGNING})),
+            "/webhook/signingSecret",
+            "type.webhook.signingSecret",
+            URL,
+        ),
+        case(
+            webhook(basic),
+            "/webhook/auth/basic/password",
+            "type.webhook.auth.basic.password",
+            URL,
+        ),
+        case(
+            webhook(bearer),
+            "/webhook/auth/bearer/token",
+            "type.webhook.auth.bearer.token",
+            URL,
+        ),
+        case(
+            webhook(oauth),
+            "/webhook/auth/oauth2/clientSecret",
+            "type.webhook.auth.oauth2.clientSecret",
+            &[
+                "/webhook/url",
+                "/webhook/onClear/url",
+                "/webhook/auth/oauth2/tokenUrl",
+            ],
+        ),
+        case(
+            secret_url,
+            "/webhook/headers/x-team",
+            "type.webhook.headers[x-team]",
+            &["/webhook/secretUrl", "/webhook/onClear"],
+        ),
+        case(
+            servicenow.clone(),
+            "/servicenow/clientSecret",
+            "type.servicenow.clientSecret",
+            instance,
+        ),
+        case(
+            servicenow,
+            "/servicenow/refreshToken",
+            "type.servicenow.refreshToken",
+            instance,
+        ),
+    ]
+}
+
+/// An address with one part changed, each in turn.
+fn elsewhere(address: &str, away: &Receiver) -> Vec<String> {
+    let (_, path) = address
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
+    vec![
+        address.replacen("http://", "https://", 1),
+        address.replacen("127.0.0.1", "127.0.0.2", 1),
+        address.replacen("127.0.0.1", "localhost", 1),
+        away.url(&format!("/{path}")),
+        format!("http://127.0.0.1/{path}"),
+        address.replacen("/a?", "/b?", 1),
+        address.replacen("/a?", "/a/?", 1),
+        address.replacen("/a?", "/a/{{event.id}}?", 1),
+        address.replacen("b=c", "b=d", 1),
+        address.replacen("?b=c", "", 1),
+    ]
+}
+
+/// The drafts that leave the secret out, each in its own way.
+fn ways(draft: &Value, secret: &str) -> Vec<Value> {
+    let (parent, name) = secret.rsplit_once('/').unwrap();
+    let with = |change: &dyn Fn(&mut serde_json::Map<String, Value>)| {
+        let mut draft = draft.clone();
+        let members = draft.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        members.remove(name);
+        change(members);
+        draft
+    };
+    let said = |name: &str, value: &str| {
+        let (name, value) = (name.to_owned(), json!(value));
+        with(&move |members| {
+            members.insert(name.clone(), value.clone());
+        })
+    };
+    let mut ways = vec![with(&|_| {}), said(name, ""), said(name, MASK)];
+    if parent.ends_with("/headers") {
+        let upper = name.to_ascii_uppercase();
+        ways.extend([said(&upper, ""), said(&upper, MASK)]);
+        let mut without = draft.clone();
+        let webhook = without.pointer_mut("/webhook").unwrap();
+        webhook.as_object_mut().unwrap().remove("headers");
+        ways.push(without);
+    }
+    ways
+}
+
+/// Every deed that may send or store a draft; those that only check as well.
+async fn deeds(rest: &Rest, name: &str, kind: &Value) -> Vec<(&'static str, Answer)> {
+    let draft = json!({"name": name, "type": kind});
+    let apply = |validate_only: bool| {
+        let documents = json!([{"destination": draft}]);
+        json!({"documents": documents, "validateOnly": validate_only})
+    };
+    let one = format!("{DESTINATIONS}/{name}");
+    let (config, test) = ("/v1/config:apply", format!("{DESTINATIONS}:test"));
+    vec![
+        ("test", rest.post(&test, &draft).await),
+        ("PUT", rest.put(&one, &draft).await),
+        (
+            "checked PUT",
+            rest.put(&format!("{one}?validateOnly=true"), &draft).await,
+        ),
+        ("apply", rest.post(config, &apply(false)).await),
+        ("checked apply", rest.post(config, &apply(true)).await),
+    ]
+}
+
+/// Whether a request shows anything that was made of a stored secret.
+fn shows_secret(request: &Received) -> bool {
+    let basic = STANDARD.encode(format!("ops:{CANARY}"));
+    let text = format!("{:?} {}", request.headers, request.text());
+    let is_signed = request.headers.contains_key("webhook-signature");
+    is_signed || [CANARY, TOKEN, &basic].iter().any(|it| text.contains(it))
+}
+
+async fn recorder() -> Receiver {
+    let token = json!({"access_token": TOKEN, "expires_in": 3600});
+    Receiver::answering(move |_| Reply::json(&token)).await
+}
+
+#[tokio::test]
+async fn no_stored_secret_leaves_for_an_address_that_it_was_not_given_for() {
+    let world = World::start();
+    let rest = world.rest();
+    let (home, away) = (recorder().await, recorder().await);
+    let mut tried = 0;
+    for (at, case) in cases(&home).into_iter().enumerate() {
+        let name = format!("d{at}");
+        let created = json!({"name": name, "type": case.kind});
+        rest.post(DESTINATIONS, &created).await.ok();
+        let one = format!("{DESTINATIONS}/{name}");
+        let stored = rest.get(&one).await.ok();
+        for address in case.addresses {
+            let was = case.kind.pointer(address).and_then(Value::as_str);
+            let from = was.map_or_else(|| home.url(HOOK), str::to_owned);
+            for to in elsewhere(&from, &away) {
+                let mut draft = case.kind.clone();
+                if let Some(value) = draft.pointer_mut(address) {
+                    *value = json!(to);
+                } else {
+                    draft["webhook"]["onClear"] = json!({"url": to});
+                }
+                for kind in ways(&draft, case.secret) {
+                    for (deed, answer) in deeds(&rest, &name, &kind).await {
+                        tried += 1;
+                        let text = answer.text();
+                        assert_eq!(answer.status, 400, "{deed} {kind}: {text}");
+                        let named = text.to_ascii_lowercase();
+                        let field = case.field.to_ascii_lowercase();
+                        assert!(named.contains(&field), "{deed} {kind}: {text}");
+                        assert!(!text.contains(CANARY) && !text.contains(SIGNING), "{text}");
+                    }
+                }
+            }
+        }
+        let now = rest.get(&one).await.ok();
+        assert_eq!(
+            now["destination"]["etag"], stored["destination"]["etag"],
+            "{name}"
+        );
+        // To the same address each of them is lent, and the receiver gets it.
+        home.forget();
+        for kind in ways(&case.kind, case.secret) {
+            for (deed, answer) in deeds(&rest, &name, &kind).await {
+                assert_eq!(answer.status, 200, "{deed} {kind}: {}", answer.text());
+            }
+        }
+        let received = home.received();
+        let got = received.iter().filter(|it| shows_secret(it)).count();
+        assert!(
+            got >= ways(&case.kind, case.secret).len(),
+            "{name}: {received:?}"
+        );
+        for request in received.iter().filter(|it| shows_secret(it)) {
+            let of_instance = HOOK.split('?').next().unwrap();
+            let is_bound = request.path == HOOK
+                || request.path == TOKENS
+                || request.path.starts_with(of_instance);
+            assert!(is_bound, "{name}: {request:?}");
+        }
+    }
+    let left: Vec<_> = away.received().into_iter().filter(shows_secret).collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert!(tried > 3_000, "{tried}");
+}
+
+#[tokio::test]
+async fn a_secret_that_is_given_again_goes_along_and_one_of_another_name_is_not_lent() {
+    let world = World::start();
+    let rest = world.rest();
+    let (home, away) = (recorder().await, recorder().await);
+    let hook = |receiver: &Receiver, headers: Value, signing: &str| {
+        json!({"webhook": {
+            "url": receiver.url(HOOK), "headers": headers, "signingSecret": signing,
+        }})
+    };
+    let headers = json!({"authorization": CANARY});
+    let stored = json!({"name": "d", "type": hook(&home, headers.clone(), "")});
+    rest.post(DESTINATIONS, &stored).await.ok();
+    // Under another name nothing is stored, and a header of another name is another header.
+    let other = json!({"name": "e", "type": hook(&home, json!({"authorization": MASK}), "")});
+    let copied = rest.post(DESTINATIONS, &other).await;
+    assert_eq!(copied.status, 400, "{}", copied.text());
+    for renamed in ["x-authorization", "authorization2", "proxy-authorization"] {
+        for value in ["", MASK] {
+            let kind = hook(&away, json!({renamed: value}), "");
+            for (deed, answer) in deeds(&rest, "d", &kind).await {
+                assert_eq!(answer.status, 400, "{deed} {kind}: {}", answer.text());
+            }
+        }
+    }
+    // Another type has other secrets.
+    let pagerduty = json!({"pagerduty": {"routingKey": MASK}});
+    for (deed, answer) in deeds(&rest, "d", &pagerduty).await {
+        assert_eq!(answer.status, 400, "{deed}: {}", answer.text());
+    }
+    // What is not stored in clear cannot be read by listing it as plain.
+    let mut plain = hook(&home, json!({"x-team": MASK}), "");
+    plain["webhook"]["plainHeaders"] = json!(["x-team"]);
+    for (deed, answer) in deeds(&rest, "d", &plain).await {
+        assert_eq!(answer.status, 400, "{deed}: {}", answer.text());
+    }
+    assert!(home.received().is_empty() && away.received().is_empty());
+    // A draft that names other headers drops it; one that gives it again may go where it likes.
+    let test = format!("{DESTINATIONS}:test");
+    let dropped = json!({"name": "d", "type": hook(&away, json!({"x-env": "lab"}), "")});
+    rest.post(&test, &dropped).await.ok();
+    assert!(!away.received().iter().any(shows_secret));
+    let moved = json!({"name": "d", "type": hook(&away, headers, "")});
+    rest.put(&format!("{DESTINATIONS}/d"), &moved).await.ok();
+    rest.post(&test, &json!({"name": "d"})).await.ok();
+    assert!(away.received().last().is_some_and(shows_secret));
+}
+
+#[tokio::test]
+async fn what_the_variables_of_an_address_stand_for_belongs_to_it() {
+    let world = World::start();
+    let rest = world.rest();
+    let home = recorder().await;
+    let kind = |default: &str, other: &str, header: &str| {
+        let value = |default: &str| json!({"from": "event.severity", "default": default});
+        json!({"webhook": {
+            "url": home.url("/{{values.where}}/hook"),
+            "values": {"where": value(default), "other": value(other)},
+            "headers": {"authorization": header},
+            "payload": "{\"a\": \"{{values.other}}\"}",
+        }})
+    };
+    let stored = json!({"name": "d", "type": kind("ours", "a", CANARY)});
+    rest.post(DESTINATIONS, &stored).await.ok();
+    for (deed, answer) in deeds(&rest, "d", &kind("theirs", "a", MASK)).await {
+        assert_eq!(answer.status, 400, "{deed}: {}", answer.text());
+        let field = "type.webhook.headers[authorization]";
+        assert!(answer.text().contains(field), "{deed}: {}", answer.text());
+    }
+    assert!(home.received().is_empty());
+    for (deed, answer) in deeds(&rest, "d", &kind("ours", "b", MASK)).await {
+        assert_eq!(answer.status, 200, "{deed}: {}", answer.text());
+    }
+    let received = home.received();
+    assert!(received.iter().any(shows_secret));
+    assert!(
+        received.iter().all(|it| it.path == "/ours/hook"),
+        "{received:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_header_is_secret_unless_it_is_listed_and_does_not_look_like_a_credential() {
+    let world = World::start();
+    let rest = world.rest();
+    let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln";
+    // The header, its value, whether `plainHeaders` lists it, and whether a read shows it.
+    let table = [
+        ("x-env", "lab", true, true),
+        ("X-Env", "lab", true, true),
+        ("accept", "application/vnd.github+json", true, true),
+        ("content-type", "text/plain", false, true),
+        ("x-env", "lab", false, false),
+        ("x-env", "Bearer abc", true, false),
+        ("x-env", "basic b3BzOnB3", true, false),
+        ("x-env", "token 123", true, false),
+        ("x-env", token, true, false),
+        ("x-env", "xoxb-1-2", true, false),
+        ("x-env", "ghp_0123456789", true, false),
+        ("authorization", "abc", false, false),
+        ("x-api-key", "abc", false, false),
+        ("cookie", "a=b", false, false),
+    ];
+    for (at, (header, value, is_listed, is_shown)) in table.into_iter().enumerate() {
+        let mut webhook = json!({"url": "http://127.0.0.1:9/", "headers": {header: value}});
+        if is_listed {
+            webhook["plainHeaders"] = json!([header]);
+        }
+        let name = format!("d{at}");
+        let draft = json!({"name": name, "type": {"webhook": webhook}});
+        rest.post(DESTINATIONS, &draft).await.ok();
+        let one = format!("{DESTINATIONS}/{name}");
+        let read = rest.get(&one).await.ok()["destination"].clone();
+        let shown = &read["type"]["webhook"]["headers"][header];
+        let expected = if is_shown { value } else { MASK };
+        assert_eq!(shown, expected, "{header}: {value}");
+        // What was read is written back as it is.
+        let again = rest.put(&one, &read).await.ok();
+        assert_eq!(
+            again["destination"]["type"], read["type"],
+            "{header}: {value}"
+        );
+    }
+    for header in ["authorization", "x-api-key", "Cookie", "x-auth-token"] {
+        let webhook = json!({
+            "url": "http://127.0.0.1:9/", "headers": {header: "a"}, "plainHeaders": [header],
+        });
+        let draft = json!({"name": "x", "type": {"webhook": webhook}});
+        let refused = rest.post(DESTINATIONS, &draft).await;
+        assert_eq!(refused.status, 400, "{header}: {}", refused.text());
+    }
+}

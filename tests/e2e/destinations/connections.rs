@@ -1,0 +1,257 @@
+//! Connections that die, close and refuse: the next request goes over one that lives.
+
+use std::path::PathBuf;
+
+use bellwether_tests::{
+    eventually::eventually,
+    providers::{
+        certificates::Authority,
+        connections::{Connections, Deed, Request},
+    },
+    rest::Rest,
+    world::World,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::samples;
+
+/// The second attempt comes soon, and there is no third.
+const SETTINGS: &str = "[delivery]\nschedule = [\"0s\", \"100ms\", \"1h\"]\njitter = 0.0\n";
+
+const DELIVERIES: &str = "/v1/notification/deliveries";
+
+struct Stage {
+    world: World,
+    receiver: Connections,
+    told: usize,
+    _folder: Option<TempDir>,
+}
+
+impl Stage {
+    async fn http1(rule: impl Fn(Request) -> Deed + Send + Sync + 'static) -> Self {
+        let receiver = Connections::http1(rule).await;
+        Self::new(World::with_settings(SETTINGS), receiver, "1s", None).await
+    }
+
+    async fn http2(timeout: &str, rule: impl Fn(Request) -> Deed + Send + Sync + 'static) -> Self {
+        let authority = Authority::new("ours");
+        let folder = tempfile::tempdir().expect("a folder");
+        let file: PathBuf = folder.path().join("ca.pem");
+        authority.write(&file);
+        let receiver = Connections::http2(authority.server("localhost"), rule).await;
+        let world = World::with_authorities(SETTINGS, &file);
+        Self::new(world, receiver, timeout, Some(folder)).await
+    }
+
+    async fn new(
+        world: World,
+        receiver: Connections,
+        timeout: &str,
+        folder: Option<TempDir>,
+    ) -> Self {
+        let rest = world.rest();
+        let destination = json!({
+            "name": "hook",
+            "type": {"webhook": {
+                "url": receiver.url("/"),
+                "headers": {"content-type": "text/plain"},
+                "payload": "{{event.dimensions.host}}",
+            }},
+            "delivery": {"timeout": timeout},
+        });
+        for (kind, draft) in [
+            ("triggers", samples::trigger("disk", "disk")),
+            ("destinations", destination),
+            ("rules", samples::rule("teller", "disk", "hook", "")),
+        ] {
+            let path = format!("/v1/notification/{kind}");
+            rest.post(&path, &draft).await.ok();
+        }
+        Self {
+            world,
+            receiver,
+            told: 0,
+            _folder: folder,
+        }
+    }
+
+    fn rest(&self) -> Rest {
+        self.world.rest()
+    }
+
+    /// Sends so many messages; once all have arrived, the attempts of each.
+    async fn tell(&mut self, count: usize) -> Vec<Vec<String>> {
+        let from = self.told;
+        self.told += count;
+        let hosts = (from..self.told).map(|host| format!("db-{host}"));
+        let events = hosts.map(|host| samples::event("full", &host, "SEVERITY_ERROR", "disk"));
+        let events = samples::events(&events.collect::<Vec<_>>());
+        let rest = self.rest();
+        rest.post("/v1/data-receiver/events", &events).await.ok();
+        let all = eventually("the messages to arrive", async || {
+            let list = rest.get(&format!("{DELIVERIES}?pageSize=100")).await.ok();
+            let all = list["deliveries"].as_array().cloned().unwrap_or_default();
+            let arrived = all.iter().filter(|it| it["state"] == "DELIVERED").count();
+            (arrived == self.told).then_some(all)
+        })
+        .await;
+        let mut outcomes = Vec::new();
+        for delivery in &all[..count] {
+            let id = delivery["id"].as_str().expect("an id");
+            let whole = rest.get(&format!("{DELIVERIES}/{id}")).await.ok();
+            let attempts = whole["delivery"]["attempts"].as_array().cloned();
+            let attempts = attempts.unwrap_or_default();
+            let outcome = |attempt: &Value| attempt["outcome"].as_str().map(str::to_owned);
+            outcomes.push(attempts.iter().filter_map(outcome).collect());
+        }
+        outcomes
+    }
+}
+
+const ONCE: [&str; 1] = ["OUTCOME_DELIVERED"];
+const AGAIN: [&str; 2] = ["OUTCOME_UNKNOWN", "OUTCOME_DELIVERED"];
+
+/// Answers the first request of the first connection; then that is done on it. Others answer.
+fn then(deed: Deed) -> impl Fn(Request) -> Deed {
+    move |request| match (request.connection, request.number) {
+        (1, 2..) => deed,
+        _ => Deed::Answers,
+    }
+}
+
+#[tokio::test]
+async fn a_dead_http2_connection_takes_one_attempt_and_no_more() {
+    let mut stage = Stage::http2("1s", then(Deed::FallsSilent)).await;
+    assert_eq!(stage.tell(1).await, [ONCE]);
+    for attempts in stage.tell(4).await {
+        assert_eq!(attempts, AGAIN, "what was sent is not called unreachable");
+    }
+    let connections = stage.receiver.connections();
+    assert_eq!(stage.tell(1).await, [ONCE]);
+    assert_eq!(stage.receiver.connections(), connections, "it is kept");
+    assert!(stage.receiver.answered().values().all(|times| *times == 1));
+}
+
+#[tokio::test]
+async fn a_dead_http2_connection_is_noticed_while_a_request_waits() {
+    let mut stage = Stage::http2("20s", then(Deed::FallsSilent)).await;
+    assert_eq!(stage.tell(1).await, [ONCE]);
+    assert_eq!(stage.tell(2).await, [ONCE, ONCE], "pings were not answered");
+}
+
+#[tokio::test]
+async fn what_was_refused_unprocessed_is_sent_again_at_once_and_counts_no_attempt() {
+    for deed in [Deed::Refuses, Deed::GoesAway, Deed::Closes] {
+        let mut stage = Stage::http2("5s", then(deed)).await;
+        assert_eq!(stage.tell(1).await, [ONCE]);
+        for attempts in stage.tell(3).await {
+            assert_eq!(attempts, ONCE, "{deed:?}");
+        }
+        let answered = stage.receiver.answered();
+        assert!(answered.values().all(|times| *times == 1), "{answered:?}");
+        assert_eq!(answered.len(), 4);
+    }
+    // Also where the connection was never good for anything, and more than once.
+    for deed in [Deed::Refuses, Deed::GoesAway] {
+        let rule = move |request: Request| match request.connection {
+            1..=3 => deed,
+            _ => Deed::Answers,
+        };
+        let mut stage = Stage::http2("5s", rule).await;
+        assert_eq!(stage.tell(1).await, [ONCE], "{deed:?}");
+        assert_eq!(stage.receiver.connections(), 4);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_was_come_to_is_not_sent_again_at_once() {
+    let first = |deed| {
+        move |request: Request| match request.connection {
+            1 => deed,
+            _ => Deed::Answers,
+        }
+    };
+    for deed in [Deed::GoesAwayAfter, Deed::Closes, Deed::FallsSilent] {
+        let mut stage = Stage::http2("1s", first(deed)).await;
+        assert_eq!(stage.tell(1).await, [AGAIN], "{deed:?}");
+    }
+    for deed in [Deed::Closes, Deed::FallsSilent] {
+        let mut stage = Stage::http1(first(deed)).await;
+        assert_eq!(stage.tell(1).await, [AGAIN], "{deed:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_refused_for_good_ends_the_attempt() {
+    let stage = Stage::http2("3s", |_| Deed::Refuses).await;
+    let draft = json!({"type": {"webhook": {"url": stage.receiver.url("/")}}, "delivery": {"timeout": "30s"}});
+    let path = "/v1/notification/destinations:test";
+    let tested = stage.rest().post(path, &draft).await.ok();
+    assert_eq!(tested["outcome"], "OUTCOME_UNREACHABLE", "{tested}");
+    let says = tested["explanation"].as_str().expect("a sentence");
+    assert!(
+        says.contains("refused the request unread, 9 times"),
+        "{says}"
+    );
+}
+
+#[tokio::test]
+async fn idle_connections_that_died_take_one_attempt_and_no_more() {
+    // Eight connections, each of which answers once.
+    let rule = |request: Request| match (request.connection, request.number) {
+        (1..=8, 2..) => Deed::FallsSilent,
+        _ => Deed::Answers,
+    };
+    let mut stage = Stage::http1(rule).await;
+    stage.tell(60).await;
+    let before = stage.receiver.connections();
+    stage.tell(1).await;
+    for attempts in stage.tell(5).await {
+        assert!(attempts.len() <= 2, "{attempts:?}");
+    }
+    assert!(before >= 1);
+    assert_eq!(stage.tell(1).await, [ONCE]);
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_closes_costs_no_attempt() {
+    for deed in [Deed::Closes, Deed::HalfCloses] {
+        let rule = move |request: Request| match (deed, request.number) {
+            (Deed::HalfCloses, _) => Deed::HalfCloses,
+            (_, 1) => Deed::Answers,
+            _ => deed,
+        };
+        let mut stage = Stage::http1(rule).await;
+        for _ in 0..3 {
+            assert_eq!(stage.tell(1).await, [ONCE], "{deed:?}");
+        }
+        let answered = stage.receiver.answered();
+        assert!(answered.values().all(|times| *times == 1), "{answered:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_test_goes_over_a_connection_of_its_own_and_says_so() {
+    let mut stage = Stage::http2("5s", |request| match request.connection {
+        1 => Deed::Answers,
+        _ => Deed::FallsSilent,
+    })
+    .await;
+    assert_eq!(stage.tell(1).await, [ONCE]);
+    let path = "/v1/notification/destinations:test";
+    for (draft, connections) in [
+        (json!({"name": "hook", "delivery": {"timeout": "1s"}}), 2),
+        (
+            json!({"type": {"webhook": {"url": stage.receiver.url("/")}}, "delivery": {"timeout": "1s"}}),
+            3,
+        ),
+    ] {
+        let tested = stage.rest().post(path, &draft).await.ok();
+        assert_eq!(tested["outcome"], "OUTCOME_UNKNOWN", "{tested}");
+        let says = tested["explanation"].as_str().expect("a sentence");
+        assert!(says.ends_with("(over a new connection)"), "{says}");
+        assert_eq!(stage.receiver.connections(), connections);
+    }
+    assert_eq!(stage.tell(1).await, [ONCE], "the kept one is still good");
+}

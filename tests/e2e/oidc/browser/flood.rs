@@ -1,0 +1,132 @@
+//! Sign-ins that never end, by an unauthenticated client, while the provider is slow.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use bellwether_tests::{
+    eventually::eventually,
+    receiver::{Receiver, Reply},
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpSocket,
+};
+
+use super::{Browser, Method, PAGE, World, json, settings};
+
+/// The first line that the page answers to a client of that address of this machine.
+async fn begins_from(address: &str, gateway: SocketAddr) -> String {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket
+        .bind(format!("{address}:0").parse().unwrap())
+        .unwrap();
+    let mut stream = socket.connect(gateway).await.unwrap();
+    let request = "GET /sign-in HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer.lines().next().unwrap().to_owned()
+}
+
+/// Begins to sign in; answers the state that the browser has to bring back.
+async fn begun_state(browser: &mut Browser) -> String {
+    let address = format!("{PAGE}/sign-in");
+    let begun = browser.step(Method::GET, &address, "", "none").await;
+    let next = url::Url::parse(&begun.next.unwrap()).unwrap();
+    let mut pairs = next.query_pairs().filter(|(name, _)| name == "state");
+    pairs.next().unwrap().1.into_owned()
+}
+
+/// A provider that names its endpoints, and takes an hour for anything else.
+async fn slow_provider() -> (Receiver, String) {
+    let issuer = Arc::new(OnceLock::<String>::new());
+    let own = Arc::clone(&issuer);
+    let provider = Receiver::answering(move |asked| {
+        if !asked.path.starts_with("/.well-known/") {
+            let mut never = Reply::status(200);
+            never.delay = Duration::from_secs(3_600);
+            return never;
+        }
+        let issuer = own.get().unwrap();
+        let endpoint = |name: &str| format!("{issuer}/{name}");
+        Reply::json(&json!({
+            "issuer": issuer, "jwks_uri": endpoint("jwks"),
+            "authorization_endpoint": endpoint("auth"), "token_endpoint": endpoint("token"),
+        }))
+    })
+    .await;
+    let address = format!("http://{}", provider.address());
+    issuer.set(address.clone()).unwrap();
+    (provider, address)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn junk_of_one_address_leaves_others_their_sign_ins_while_the_provider_is_slow() {
+    let (provider, issuer) = slow_provider().await;
+    let page = format!("page = {PAGE:?}\n");
+    let world = World::with_settings(&(settings(&issuer) + &page));
+    let asked = || {
+        let all = provider.received();
+        all.iter().filter(|it| it.path == "/token").count()
+    };
+
+    // What was not begun here is refused, and the provider is asked for nothing.
+    for _ in 0..20 {
+        let mut stranger = Browser::new(&world);
+        let host = stranger.gateway.trim_start_matches("http://").to_owned();
+        let name = "bellwether-sign-in".to_owned();
+        let kept = "x.v.%2F".to_owned();
+        stranger.cookies.insert((host, name), kept);
+        let address = format!("{PAGE}/signed-in?state=x&code=c");
+        let answer = stranger.arrives(&address).await;
+        assert_eq!(answer.status, 401, "{}", answer.body);
+        assert!(answer.body.contains("not begun here"), "{}", answer.body);
+        assert!(!answer.signs_in());
+    }
+    assert_eq!(asked(), 0);
+
+    // What one address did begin takes a quarter of the places at most.
+    let mut begun = Vec::new();
+    for _ in 0..20 {
+        let mut stranger = Browser::new(&world);
+        let state = begun_state(&mut stranger).await;
+        begun.push((stranger, format!("{PAGE}/signed-in?state={state}&code=c")));
+    }
+    let mut arriving = tokio::task::JoinSet::new();
+    for (mut stranger, address) in begun {
+        arriving.spawn(async move { stranger.arrives(&address).await.status });
+    }
+    for _ in 0..16 {
+        assert_eq!(arriving.join_next().await.unwrap().unwrap(), 503);
+    }
+    eventually("the provider to be asked", async || {
+        (asked() == 4).then_some(())
+    })
+    .await;
+    let gateway = world.service().address("rest").parse().unwrap();
+    let line = begins_from("127.0.0.2", gateway).await;
+    assert!(line.contains("303"), "{line}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_provider_says_of_an_error_is_shown_without_what_a_terminal_obeys() {
+    let (_provider, issuer) = slow_provider().await;
+    let page = format!("page = {PAGE:?}\n");
+    let world = World::with_settings(&(settings(&issuer) + &page));
+    let mut browser = Browser::new(&world);
+    let state = begun_state(&mut browser).await;
+    let error = "%1B%5D52%3Bc%3BeA%3D%3D%07%C2%9B31m%E2%80%AE%3Cscript%3E";
+    let address = format!("{PAGE}/signed-in?state={state}&error={error}");
+    let answer = browser.arrives(&address).await;
+    assert_eq!(answer.status, 401);
+    let hidden = answer
+        .body
+        .chars()
+        .find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
+    assert_eq!(hidden, None, "{:?}", answer.body);
+    assert!(answer.body.contains("u{1b}"), "{}", answer.body);
+    assert!(!answer.body.contains("<script"), "{}", answer.body);
+}

@@ -1,0 +1,255 @@
+//! Templates and mappings: what they may cost over both wires, and where a webhook's variables stand.
+
+use std::time::{Duration, Instant};
+
+use bellwether_tests::{
+    eventually::eventually, receiver::Receiver, rest::Rest, wire::Wire, world::World,
+};
+use serde_json::{Value, json};
+use tonic::Code;
+
+use crate::samples;
+
+/// The square of a list's length in a few bytes.
+const SQUARE: &str =
+    "{{#event.metadata.m}}{{#event.metadata.m}}{{/event.metadata.m}}{{/event.metadata.m}}";
+
+/// More than any rendering takes beside other tests, and far less than an unbounded one.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An event with a list as long as the limit of metadata allows.
+fn long_event() -> Value {
+    let mut event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk full");
+    event["metadataFields"] = json!({"m": vec![1; 30_000]});
+    event
+}
+
+async fn stored_event(rest: &Rest) -> String {
+    let body = samples::events(&[long_event()]);
+    rest.post("/v1/data-receiver/events", &body).await.ok();
+    let query = json!({"query": {"clause": {"equals": {"field": "name", "stringVal": "full"}}}});
+    let found = rest.post("/v1/events:search", &query).await.ok();
+    found["results"][0]["id"].as_str().unwrap().to_owned()
+}
+
+/// Calls the method; the answer must be a refusal that names the template and the limit, soon.
+async fn too_much(wire: &Wire, method: &str, request: &Value, named: &str) {
+    let begun = Instant::now();
+    let refusal = wire.refused(method, request).await;
+    let place = format!("{} over {}: {}", method, wire.name(), refusal.message);
+    assert_eq!(refusal.code, Code::InvalidArgument, "{place}");
+    let is_named = refusal.message.contains(named) && refusal.message.contains("100000 steps");
+    assert!(is_named, "{place}");
+    assert!(begun.elapsed() < PATIENCE, "{place}");
+}
+
+#[tokio::test]
+async fn a_template_that_costs_too_much_is_refused_with_its_name_and_the_limit() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    let event = stored_event(&rest).await;
+    samples::disks_to_hook(&rest, &receiver).await;
+    let mut costly = samples::webhook("costly", &receiver.url("/"));
+    costly["type"]["webhook"]["payload"] = json!(SQUARE);
+    rest.post("/v1/notification/destinations", &costly)
+        .await
+        .ok();
+    let names = ["n."; 255].concat() + "nn";
+    let long = format!(
+        "{{{{#event.metadata.m}}}}{{{{#event.metadata.m}}}}{{{{{names}}}}}\
+         {{{{/event.metadata.m}}}}{{{{/event.metadata.m}}}}"
+    );
+    let document = json!({"m": vec![1; 60_000]}).to_string();
+    let nested = "{{#m}}{{#m}}{{/m}}{{/m}}";
+    let mapping = json!({"event": {"name": "x", "summary": nested, "dimensions": {"host": "a"}}});
+    for wire in world.wires() {
+        for message in [SQUARE, &long] {
+            let preview =
+                json!({"eventId": event, "message": message, "destinationNames": ["hook"]});
+            too_much(
+                &wire,
+                "RuleService/PreviewRule",
+                &preview,
+                "the rule's message",
+            )
+            .await;
+        }
+        let preview = json!({"eventId": event, "destinationNames": ["hook", "costly"]});
+        let named = "`costly`: the webhook's payload";
+        too_much(&wire, "RuleService/PreviewRule", &preview, named).await;
+        let test = json!({"type": costly["type"], "eventId": event});
+        let named = "the webhook's payload";
+        too_much(&wire, "DestinationService/TestDestination", &test, named).await;
+        let test = json!({"mapping": mapping, "body": document});
+        too_much(
+            &wire,
+            "IntakeMappingService/TestIntakeMapping",
+            &test,
+            "event.summary",
+        )
+        .await;
+    }
+    assert_eq!(receiver.count(), 0, "a refused test sends nothing");
+
+    // A stored mapping is the same, for each webhook.
+    let mut stored = mapping;
+    stored["name"] = json!("square");
+    rest.post("/v1/intake/mappings", &stored).await.ok();
+    let begun = Instant::now();
+    let sent = rest
+        .send(http::Method::POST, "/v1/intake/webhooks/square", document)
+        .await;
+    assert_eq!(sent.status, 400, "{}", sent.text());
+    assert!(sent.text().contains("100000 steps"), "{}", sent.text());
+    assert!(begun.elapsed() < PATIENCE);
+}
+
+#[tokio::test]
+async fn many_costly_previews_hold_up_no_other_call_and_lose_no_message() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    samples::disks_to_hook(&rest, &receiver).await;
+    let rule = samples::rule("square", "disk", "hook", SQUARE);
+    rest.post("/v1/notification/rules", &rule).await.ok();
+    let event = stored_event(&rest).await;
+    let preview = json!({"eventId": event, "message": SQUARE, "destinationNames": ["hook"]});
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..24 {
+        let (rest, preview) = (rest.clone(), preview.clone());
+        calls.spawn(async move {
+            let path = "/v1/notification/rules:preview";
+            rest.post(path, &preview).await.status
+        });
+    }
+    let begun = Instant::now();
+    assert_eq!(rest.get("/healthz").await.status, 200);
+    assert!(begun.elapsed() < PATIENCE);
+    while let Some(status) = calls.join_next().await {
+        let status = status.unwrap().as_u16();
+        assert!([400, 429, 503].contains(&status), "{status}");
+    }
+    // The rule's message gives way to the default, which says nothing of the rule.
+    receiver.until_received(1).await;
+    let document = receiver.received()[0].json();
+    assert_eq!(document["rule"]["message"], "");
+    assert_eq!(document["event"]["summary"], "disk full");
+    let list = "/v1/notification/deliveries";
+    let why = eventually("the delivery to end", async || {
+        let listed = rest.get(list).await.ok();
+        let id = listed["deliveries"][0]["id"].as_str()?.to_owned();
+        let one = rest.get(&format!("{list}/{id}")).await.ok();
+        let why = one["delivery"]["attempts"][0]["explanation"].as_str()?;
+        Some(why.to_owned())
+    })
+    .await;
+    assert!(
+        why.contains("the rule's message: it takes more than"),
+        "{why}"
+    );
+}
+
+/// Tries to break out of a header and of an address.
+const HOSTILE: &str = "a\r\nx-evil: 1\u{0}/../b?c=d&e#f \u{e4}";
+
+#[tokio::test]
+async fn variables_stand_in_headers_paths_and_queries_escaped_for_each() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    let token = "canary-token-77";
+    for (at, address) in ["url", "secretUrl"].into_iter().enumerate() {
+        let template = format!("/in/{token}/{{{{event.summary}}}}?q={{{{event.summary}}}}");
+        let mut destination = samples::webhook("hook", "");
+        destination["type"]["webhook"] = json!({
+            address: receiver.url(&template),
+            "headers": {
+                "X-Severity": "{{event.severity}}",
+                "X-Title": "{{event.summary}} of {{entity.name}}",
+                "Authorization": "Bearer canary-bearer-9 {{event.severity}}",
+                "X-Same": "plain",
+            },
+            "plainHeaders": ["X-Severity", "X-Title", "X-Same"],
+        });
+        let event = samples::event("full", "db-1", "SEVERITY_ERROR", HOSTILE);
+        let test = json!({"type": destination["type"], "event": event});
+        let path = "/v1/notification/destinations:test";
+        let tested = rest.post(path, &test).await.ok();
+        assert_eq!(tested["outcome"], "OUTCOME_DELIVERED", "{tested}");
+        let received = receiver.received().swap_remove(at);
+        assert_eq!(received.header("x-severity"), "error");
+        assert_eq!(
+            received.header("authorization"),
+            "Bearer canary-bearer-9 error"
+        );
+        assert_eq!(received.header("x-same"), "plain");
+        assert_eq!(received.header("x-evil"), "");
+        let title = received.header("x-title");
+        assert!(
+            title.starts_with('a') && title.ends_with("of db-1"),
+            "{title:?}"
+        );
+        let escaped = received
+            .path
+            .strip_prefix(&format!("/in/{token}/"))
+            .unwrap();
+        let (segment, query) = escaped.split_once("?q=").unwrap();
+        assert_eq!(segment, query);
+        assert!(
+            segment.contains("%2F..%2Fb%3Fc%3Dd%26e%23f%20%C3%A4"),
+            "{segment}"
+        );
+        // What a secret address and header are filled with shows no secret.
+        let shown = tested.to_string();
+        assert!(!shown.contains("canary-bearer-9"), "{shown}");
+        assert_eq!(shown.contains(token), address == "url", "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn headers_that_cannot_be_templates_are_refused_when_they_are_saved() {
+    let world = World::start();
+    let rest = world.rest();
+    for (header, value, fault) in [
+        ("X-A", "{{#open}}", "not closed"),
+        ("X-A", "{{> part}}", "partials"),
+        ("X-A", "{{values.gone}}", "`values.gone`"),
+        ("Content-Type", "text/{{event.name}}", "type of the body"),
+    ] {
+        let mut destination = samples::webhook("hook", "https://example.com/");
+        destination["type"]["webhook"]["headers"] = json!({header: value});
+        let answer = rest
+            .post("/v1/notification/destinations", &destination)
+            .await;
+        assert_eq!(answer.status, 400, "{value}");
+        let text = answer.text();
+        assert!(
+            text.contains(fault) && text.contains(header),
+            "{value}: {text}"
+        );
+    }
+    for (address, fault) in [
+        ("https://{{event.name}}.example.com/", "before its path"),
+        ("{{event.name}}", "before its path"),
+        ("https://example.com:{{event.name}}/", "before its path"),
+        ("https://user{{tenant}}@example.com/", "before its path"),
+        (
+            "https://example.com/{{{event.name}}}",
+            "every value is escaped",
+        ),
+    ] {
+        for field in ["url", "secretUrl"] {
+            let destination = json!({"name": "hook", "type": {"webhook": {field: address}}});
+            let answer = rest
+                .post("/v1/notification/destinations", &destination)
+                .await;
+            assert_eq!(answer.status, 400, "{address}");
+            assert!(
+                answer.text().contains(fault),
+                "{address}: {}",
+                answer.text()
+            );
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! A receiver that speaks HTTP/1.1, or HTTP/2 over TLS, byte by byte, so that it can do what a library
+//! would not: fall silent on one connection, refuse streams, and end a connection before it came to a
+//! request.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use rustls::ServerConfig;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+};
+use tokio_rustls::TlsAcceptor;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+const ACK: u8 = 1;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+const REFUSED_STREAM: u32 = 7;
+/// `:status: 200`, as the static table of HPACK has it.
+const OK: [u8; 1] = [0x88];
+
+/// What is done with one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    /// It is answered with 200.
+    Answers,
+    /// The connection is silent from now on, as one is that a firewall forgot: nothing is read any more.
+    FallsSilent,
+    /// Its stream is refused. HTTP/2 alone.
+    Refuses,
+    /// The connection ends, and names the request before this one as the last that it came to. HTTP/2
+    /// alone.
+    GoesAway,
+    /// The connection ends, and names this request as the last that it came to. It is not answered. HTTP/2
+    /// alone.
+    GoesAwayAfter,
+    /// The connection is closed without an answer.
+    Closes,
+    /// It is answered with 200, and no more is sent over the connection.
+    HalfCloses,
+}
+
+type Rule = Arc<dyn Fn(Request) -> Deed + Send + Sync>;
+
+/// A request as it is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    /// Counts connections from 1.
+    pub connection: usize,
+    /// Counts the requests of this connection from 1.
+    pub number: usize,
+}
+
+/// A receiver on a free port; it ends when it is dropped.
+#[derive(Debug)]
+pub struct Connections {
+    address: SocketAddr,
+    scheme: &'static str,
+    seen: Arc<Mutex<Seen>>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    connections: usize,
+    /// The bodies of requests, and what was done with each.
+    requests: Vec<(Vec<u8>, Deed)>,
+}
+
+impl Connections {
+    /// Starts one that speaks HTTP/1.1 and does with each request what the rule says.
+    pub async fn http1(rule: impl Fn(Request) -> Deed + Send + Sync + 'static) -> Self {
+        Self::start(None, Arc::new(rule)).await
+    }
+
+    /// Starts one that speaks HTTP/2 and does with each request what the rule says.
+    pub async fn http2(
+        mut tls: ServerConfig,
+        rule: impl Fn(Request) -> Deed + Send + Sync + 'static,
+    ) -> Self {
+        tls.alpn_protocols = vec![b"h2".to_vec()];
+        let acceptor = TlsAcceptor::from(Arc::new(tls));
+        Self::start(Some(acceptor), Arc::new(rule)).await
+    }
+
+    async fn start(acceptor: Option<TlsAcceptor>, rule: Rule) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let scheme = if acceptor.is_some() { "https" } else { "http" };
+        let seen = Arc::default();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(listen(listener, acceptor, rule, Arc::clone(&seen)));
+        Self {
+            address,
+            scheme,
+            seen,
+            _tasks: tasks,
+        }
+    }
+
+    /// The address of a path here, by the name of this machine.
+    pub fn url(&self, path: &str) -> String {
+        format!("{}://localhost:{}{path}", self.scheme, self.address.port())
+    }
+
+    /// Connections so far.
+    ///
+    /// # Panics
+    /// Never, unless another holder has.
+    pub fn connections(&self) -> usize {
+        self.seen.lock().unwrap().connections
+    }
+
+    /// How often that was done with a request.
+    ///
+    /// # Panics
+    /// Never, unless another holder has.
+    pub fn count(&self, deed: Deed) -> usize {
+        let seen = self.seen.lock().unwrap();
+        let done = seen.requests.iter().filter(|(_, done)| *done == deed);
+        done.count()
+    }
+
+    /// How often each body was answered.
+    ///
+    /// # Panics
+    /// Never, unless another holder has.
+    pub fn answered(&self) -> BTreeMap<Vec<u8>, usize> {
+        let seen = self.seen.lock().unwrap();
+        let mut bodies = BTreeMap::new();
+        for (body, deed) in &seen.requests {
+            if matches!(deed, Deed::Answers | Deed::HalfCloses) {
+                *bodies.entry(body.clone()).or_default() += 1;
+            }
+        }
+        bodies
+    }
+}
+
+async fn listen(
+    listener: TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    rule: Rule,
+    seen: Arc<Mutex<Seen>>,
+) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let (acceptor, rule, seen) = (acceptor.clone(), Arc::clone(&rule), Arc::clone(&seen));
+        connections.spawn(async move {
+            let connection = {
+                let mut seen = seen.lock().unwrap();
+                seen.connections += 1;
+                seen.connections
+            };
+            let request = Request {
+                connection,
+                number: 0,
+            };
+            let mut judge = Judge {
+                rule,
+                request,
+                seen,
+            };
+            // The other side may hang up whenever it likes.
+            match acceptor {
+                None => drop(serve_http1(stream, &mut judge).await),
+                Some(acceptor) => {
+                    if let Ok(stream) = acceptor.accept(stream).await {
+                        drop(serve_http2(stream, &mut judge).await);
+                    }
+                }
+            }
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// Judges the requests of one connection.
+struct Judge {
+    rule: Rule,
+    request: Request,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Judge {
+    fn judge(&mut self, body: Vec<u8>) -> Deed {
+        self.request.number += 1;
+        let deed = (self.rule)(self.request);
+        self.seen.lock().unwrap().requests.push((body, deed));
+        deed
+    }
+}
+
+async fn serve_http1(stream: TcpStream, judge: &mut Judge) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if stream.read_line(&mut line).await? == 0 {
+                return Ok(());
+            }
+            let line = line.trim_end().to_ascii_lowercase();
+            if line.is_empty() {
+                break;
+            }
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse().map_err(std::io::Error::other)?;
+            }
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).await?;
+        let deed = judge.judge(body);
+        match deed {
+            Deed::Answers | Deed::HalfCloses => {
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+                stream.write_all(answer).await?;
+            }
+            Deed::FallsSilent => std::future::pending().await,
+            Deed::Closes => return Ok(()),
+            Deed::Refuses | Deed::GoesAway | Deed::GoesAwayAfter => {
+                return Err(std::io::Error::other("HTTP/1.1 cannot do that"));
+            }
+        }
+        if deed == Deed::HalfCloses {
+            stream.shutdown().await?;
+        }
+    }
+}
+
+async fn serve_http2(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    judge: &mut Judge,
+) -> std::io::Result<()> {
+    let mut preface = [0; PREFACE.len()];
+    stream.read_exact(&mut preface).await?;
+    write(&mut stream, SETTINGS, 0, 0, &[]).await?;
+    let mut bodies: HashMap<u32, Vec<u8>> = HashMap::new();
+    loop {
+        let (kind, flags, id, payload) = read(&mut stream).await?;
+        match kind {
+            SETTINGS if flags & ACK == 0 => write(&mut stream, SETTINGS, ACK, 0, &[]).await?,
+            PING if flags & ACK == 0 => write(&mut stream, PING, ACK, 0, &payload).await?,
+            HEADERS => {
+                bodies.insert(id, Vec::new());
+            }
+            DATA => {
+                bodies.entry(id).or_default().extend(&payload);
+                if let Ok(size @ 1..) = u32::try_from(payload.len()) {
+                    for of in [0, id] {
+                        write(&mut stream, WINDOW_UPDATE, 0, of, &size.to_be_bytes()).await?;
+                    }
+                }
+            }
+            _ => {}
+        }
+        if !matches!(kind, HEADERS | DATA) || flags & END_STREAM == 0 {
+            continue;
+        }
+        let deed = judge.judge(bodies.remove(&id).unwrap_or_default());
+        match deed {
+            Deed::Answers | Deed::HalfCloses => {
+                let flags = END_STREAM | END_HEADERS;
+                write(&mut stream, HEADERS, flags, id, &OK).await?;
+            }
+            Deed::FallsSilent => std::future::pending().await,
+            Deed::Refuses => {
+                write(
+                    &mut stream,
+                    RST_STREAM,
+                    0,
+                    id,
+                    &REFUSED_STREAM.to_be_bytes(),
+                )
+                .await?;
+            }
+            Deed::GoesAway | Deed::GoesAwayAfter => {
+                let last = if deed == Deed::GoesAway {
+                    id.saturating_sub(2)
+                } else {
+                    id
+                };
+                let payload = [last.to_be_bytes(), [0; 4]].concat();
+                write(&mut stream, GOAWAY, 0, 0, &payload).await?;
+                return stream.shutdown().await;
+            }
+            Deed::Closes => return stream.shutdown().await,
+        }
+    }
+}
+
+async fn read(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<(u8, u8, u32, Vec<u8>)> {
+    let mut head = [0; 9];
+    stream.read_exact(&mut head).await?;
+    let size = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+    let id = u32::from_be_bytes([head[5] & 0x7f, head[6], head[7], head[8]]);
+    let mut payload = vec![0; size as usize];
+    stream.read_exact(&mut payload).await?;
+    Ok((head[3], head[4], id, payload))
+}
+
+async fn write(
+    stream: &mut (impl AsyncWrite + Unpin),
+    kind: u8,
+    flags: u8,
+    id: u32,
+    payload: &[u8],
+) -> std::io::Result<()> {
+    let size = u32::try_from(payload.len()).map_err(std::io::Error::other)?;
+    let mut frame = size.to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(id.to_be_bytes());
+    frame.extend(payload);
+    stream.write_all(&frame).await?;
+    stream.flush().await
+}
