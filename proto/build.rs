@@ -2,7 +2,7 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-const FILES: [&str; 24] = [
+const FILES: [&str; 25] = [
     "bellwether/options/options.proto",
     "bellwether/v1/audit.proto",
     "bellwether/v1/backup.proto",
@@ -24,6 +24,7 @@ const FILES: [&str; 24] = [
     "bellwether/v1/rule.proto",
     "bellwether/v1/sign_in.proto",
     "bellwether/v1/silence.proto",
+    "bellwether/v1/template.proto",
     "bellwether/v1/trigger.proto",
     "bellwether/v1/view.proto",
     "zenoss/cloud/data_receiver.proto",

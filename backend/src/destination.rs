@@ -40,7 +40,7 @@ use serde_json::Value;
 use url::{Position, Url};
 
 use crate::{
-    domain::{Content, DestinationKind},
+    domain::{Content, DestinationKind, TemplateLanguage},
     error::{Error, Violation},
     message::{Context, Exceeded, Facts},
 };
@@ -133,8 +133,12 @@ pub struct ChatThread {
 /// Everything that is wrong with where messages are to go, secrets filled in; paths begin at the
 /// destination, such as `type.email.subject`. With a guard, addresses are those that it lets messages
 /// go to, as far as that can be told without resolving names.
-pub fn check(kind: &DestinationKind, guard: Option<&Guard>) -> Vec<Violation> {
-    let mut checks = Checks::new(kind, guard);
+pub fn check(
+    kind: &DestinationKind,
+    language: TemplateLanguage,
+    guard: Option<&Guard>,
+) -> Vec<Violation> {
+    let mut checks = Checks::new(kind, language, guard);
     with_type!(kind, settings => {
         for (field, source) in settings.templates() {
             checks.template(&field, source);
@@ -247,7 +251,7 @@ async fn aside<T: DestinationType, M: Send + 'static>(
     (content, around): (&Content, &Context<'_>),
     work: impl FnOnce(&T, &Content, &Context<'_>) -> M + Send + 'static,
 ) -> Result<M, Error> {
-    let loops = |source: &str| source.contains("{{#");
+    let loops = |source: &str| source.contains("{{#") || source.contains("{%");
     let own = templates.templates();
     let mut own = own.iter().map(|(_, source)| source);
     if !loops(&content.rule.message) && !loops(&around.links.template) && !own.any(|it| loops(it)) {

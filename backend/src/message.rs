@@ -1,7 +1,6 @@
 //! What there is to tell, as every kind of destination writes it: variables, templates, texts that fit.
 
 mod check;
-pub(crate) mod cut;
 pub(crate) mod digest;
 pub(crate) mod domain_json;
 pub(crate) mod facts;
@@ -11,6 +10,7 @@ pub(crate) mod members;
 pub mod sample;
 
 use crate::domain::RecordId;
+pub(crate) use crate::template::cut;
 
 pub(crate) use check::fault;
 pub use check::{check_message, message_warnings};

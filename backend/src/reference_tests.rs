@@ -12,14 +12,14 @@ use crate::{
     destination::render,
     domain::{
         Clause, Content, DestinationKind, Literal, Name, Query, RecordId, Secret, Severity,
-        Trigger,
+        TemplateLanguage, Trigger,
         destination::{
             Email, EventTemplates, MsTeams, PagerDuty, ServiceNow, Slack, Webhook, WebhookMethod,
         },
     },
     matching::field::Field,
     message::{Context, Links, sample},
-    template::{OPEN_VARIABLES, Template, VARIABLES},
+    template::{JINJA_FILTERS, OPEN_VARIABLES, Template, VARIABLES},
 };
 
 /// When set, examples that differ are written anew instead of failing.
@@ -72,6 +72,32 @@ fn every_example_of_template_syntax_is_taken_or_refused_as_told() {
     for refused in ["{{> x}}", "{{= =}}"] {
         assert!(topic("templates").markdown.contains(refused));
         assert!(Template::parse(refused).is_err());
+    }
+}
+
+#[test]
+fn every_filter_of_jinja_is_told_and_the_example_is_rendered() {
+    assert_eq!(bellwether_proto::reference::filters(), JINJA_FILTERS);
+    let blocks = topic("templates").blocks().into_iter();
+    let examples = blocks.filter_map(|block| match block {
+        Block::Code(word, lines) if word == "jinja" => Some(lines.join("\n")),
+        _ => None,
+    });
+    for example in examples {
+        let slack = DestinationKind::Slack(Slack {
+            channel: "#ops".into(),
+            token: Secret::new("xoxb"),
+        });
+        let mut content = content(slack, &example);
+        content.rule.template_language = TemplateLanguage::Jinja;
+        let rendered = render(&content, &context());
+        assert_eq!(rendered.warnings, [""; 0]);
+        let text = rendered.shown["text"].as_str().unwrap();
+        assert!(text.starts_with("<!here> *ERROR* Sample"), "{text}");
+        assert!(
+            text.ends_with("/disk-full|Runbook>, since 09:00 CET"),
+            "{text}"
+        );
     }
 }
 

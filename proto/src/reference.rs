@@ -60,11 +60,20 @@ impl Topic {
 /// The variables of templates, in the order of their table; where any key may stand, it ends with
 /// `KEY`.
 pub fn variables() -> Vec<&'static str> {
+    names_of_templates("\n## Variables\n")
+}
+
+/// The filters of templates in Jinja, in the order of their table.
+pub fn filters() -> Vec<&'static str> {
+    let examples = names_of_templates("\n## Filters\n").into_iter();
+    let name = |example: &'static str| example.split('(').next();
+    examples.filter_map(name).collect()
+}
+
+/// What stands first in the rows of a table of the topic on templates.
+fn names_of_templates(heading: &str) -> Vec<&'static str> {
     let templates = Topic::find("templates").map_or("", |topic| topic.markdown);
-    let table = templates
-        .split("\n## Variables\n")
-        .nth(1)
-        .unwrap_or_default();
+    let table = templates.split(heading).nth(1).unwrap_or_default();
     let table = table.split("\n## ").next().unwrap_or_default();
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
     rows.filter_map(|row| row.split('`').next()).collect()

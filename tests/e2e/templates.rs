@@ -253,3 +253,86 @@ async fn headers_that_cannot_be_templates_are_refused_when_they_are_saved() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_rule_and_a_destination_in_jinja_say_what_their_authors_mean() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    let trigger = samples::trigger("disk", "disk");
+    rest.post("/v1/notification/triggers", &trigger).await.ok();
+    let payload = "{\"text\": \"{{ rule.message }}\", \"high\": {% if event.severity in ['error', 'critical'] %}true{% else %}false{% endif %}, \"labels\": \"{% for k, v in event.dimensions|items %}{{ k }}={{ v }} {% endfor %}\"}";
+    let destination = json!({
+        "name": "hook",
+        "templateLanguage": "JINJA",
+        "type": {"webhook": {
+            "url": receiver.url("/in/{{ event.name|upper }}"),
+            "headers": {"X-Title": "{{ event.summary|truncate(9) }}"},
+            "plainHeaders": ["X-Title"],
+            "payload": payload,
+        }},
+    });
+    let path = "/v1/notification/destinations";
+    let stored = rest.post(path, &destination).await.ok();
+    assert_eq!(
+        stored["destination"]["templateLanguage"], "JINJA",
+        "{stored}"
+    );
+    let mut rule = samples::rule("tell", "disk", "hook", "{{ event.summary|title }}");
+    rule["templateLanguage"] = json!("JINJA");
+    let stored = rest.post("/v1/notification/rules", &rule).await.ok();
+    assert_eq!(stored["rule"]["templateLanguage"], "JINJA", "{stored}");
+
+    let preview = json!({"message": "{{ event.severity|upper }}", "templateLanguage": "JINJA", "destinationNames": ["hook"]});
+    let shown = rest
+        .post("/v1/notification/rules:preview", &preview)
+        .await
+        .ok();
+    let body = shown["previews"][0]["rendered"]["body"].as_str().unwrap();
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["text"], "ERROR");
+
+    let event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk \"full\"");
+    rest.post("/v1/data-receiver/events", &samples::events(&[event]))
+        .await
+        .ok();
+    receiver.until_received(1).await;
+    let received = receiver.received().remove(0);
+    assert_eq!(received.path, "/in/FULL");
+    assert_eq!(
+        received.header("x-title").as_bytes(),
+        "disk \"fu\u{2026}".as_bytes()
+    );
+    let expected = json!({"text": "Disk \"Full\"", "high": true, "labels": "host=db-1 "});
+    assert_eq!(received.json(), expected);
+}
+
+#[tokio::test]
+async fn a_template_in_jinja_that_is_wrong_is_refused_with_line_and_column() {
+    let world = World::start();
+    for wire in world.wires() {
+        for (message, place) in [
+            ("a\n{{ event.summary|nope }}", "line 2, column 18"),
+            ("{% if x %}", "line 1, column 11"),
+            ("{% include 'x' %}", "line 1, column 4"),
+        ] {
+            let rule =
+                json!({"rule": {"name": "r", "message": message, "templateLanguage": "JINJA"}});
+            let refusal = wire.refused("RuleService/CreateRule", &rule).await;
+            assert!(refusal.message.contains(place), "{}", refusal.message);
+            let preview = json!({"message": message, "templateLanguage": "JINJA"});
+            let refusal = wire.refused("RuleService/PreviewRule", &preview).await;
+            assert!(refusal.message.contains(place), "{}", refusal.message);
+        }
+        let costly =
+            "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}";
+        let test = json!({"type": {"webhook": {"url": "http://127.0.0.1:9/", "payload": costly}}, "templateLanguage": "JINJA"});
+        too_much(
+            &wire,
+            "DestinationService/TestDestination",
+            &test,
+            "payload",
+        )
+        .await;
+    }
+}

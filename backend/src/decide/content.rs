@@ -1,7 +1,9 @@
 //! What a message can tell about the rule and the trigger that led to it.
 
 use super::{Match, Past, Snapshot};
-use crate::domain::{Name, Notified, RevisionId, Rule, Trigger, delivery::RuleContent};
+use crate::domain::{
+    Name, Notified, RevisionId, Rule, TemplateLanguage, Trigger, delivery::RuleContent,
+};
 
 /// What messages can tell about a rule.
 pub fn rule_content(rule: &Rule) -> RuleContent {
@@ -9,6 +11,7 @@ pub fn rule_content(rule: &Rule) -> RuleContent {
         name: rule.name.as_str().into(),
         description: rule.description.clone(),
         message: rule.message.clone(),
+        template_language: rule.template_language,
         enabled: rule.enabled,
         repeat_interval_seconds: rule.repeat_interval_seconds,
         trigger_names: rule.trigger_names.clone(),
@@ -22,6 +25,7 @@ fn gone(name: &Name) -> RuleContent {
         name: name.as_str().into(),
         description: String::new(),
         message: String::new(),
+        template_language: TemplateLanguage::default(),
         enabled: false,
         repeat_interval_seconds: 0,
         trigger_names: Vec::new(),

@@ -596,6 +596,7 @@ impl Writer<'_> {
                     rule: content.clone(),
                     trigger: trigger.cloned(),
                     destination_kind: destination.kind.clone(),
+                    template_language: destination.template_language,
                     group: None,
                     thread,
                     digest: None,

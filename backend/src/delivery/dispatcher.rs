@@ -219,6 +219,7 @@ impl Dispatcher {
                 content: &delivery.content,
                 destination_name: &delivery.destination_name,
                 kind: &lease.destination.kind,
+                template_language: lease.destination.template_language,
                 opening: lease.opening,
                 thread: thread.as_ref(),
                 recipients: &delivery.recipients,

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     domain::{
-        Content, RecordId, TraceContext, Transcript,
+        Content, RecordId, TemplateLanguage, TraceContext, Transcript,
         delivery::{Recipients, Request, Response},
     },
     message::Context,
@@ -31,6 +31,8 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) content: &'a Content,
     /// What is told beside it.
     pub(super) around: Context<'a>,
+    /// The language of the templates of the destination as it is now.
+    pub(super) template_language: TemplateLanguage,
     /// The first delivery about what this one updates.
     pub(super) opening: Option<RecordId>,
     /// The message in a chat that this one answers.

@@ -4,7 +4,7 @@ use url::Url;
 
 use super::Guard;
 use crate::{
-    domain::{DestinationKind, Secret},
+    domain::{DestinationKind, Secret, TemplateLanguage},
     error::Violation,
     limits::{SETTING_BYTES_MAX, URL_CHARACTERS_MAX},
     message,
@@ -14,14 +14,21 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Checks<'a> {
     kind: &'static str,
+    /// The language of its templates.
+    pub(super) language: TemplateLanguage,
     guard: Option<&'a Guard>,
     pub(super) found: Vec<Violation>,
 }
 
 impl<'a> Checks<'a> {
-    pub(super) fn new(kind: &DestinationKind, guard: Option<&'a Guard>) -> Self {
+    pub(super) fn new(
+        kind: &DestinationKind,
+        language: TemplateLanguage,
+        guard: Option<&'a Guard>,
+    ) -> Self {
         Self {
             kind: kind.word(),
+            language,
             guard,
             found: Vec::new(),
         }
@@ -40,7 +47,8 @@ impl<'a> Checks<'a> {
 
     /// Checks a template.
     pub(super) fn template(&mut self, field: &str, source: &str) {
-        self.found.extend(message::fault(self.path(field), source));
+        let fault = message::fault(self.path(field), self.language, source);
+        self.found.extend(fault);
     }
 
     /// Checks a text that must be there.

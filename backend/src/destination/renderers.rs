@@ -6,8 +6,8 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use crate::error::Error;
 
-/// Runs what takes processor time beside the runtime, a few at once, in the order in which it is asked
-/// for. Clones share the places.
+/// Runs CPU-bound work off the runtime, a few jobs at a time, in the order of the calls. Clones share
+/// the places.
 #[derive(Debug, Clone)]
 pub struct Renderers(Arc<Semaphore>);
 
@@ -26,7 +26,8 @@ impl Renderers {
     /// [`Error::Unavailable`] while the service stops, [`Error::Internal`] when the work panics.
     ///
     /// # Cancel safety
-    /// Work that waits is not begun for a dropped call; what has begun ends and keeps its place until then.
+    /// A dropped call that waits does not start its work; work that started runs to its end and keeps its
+    /// place until then.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -59,7 +60,7 @@ mod tests {
 
     #[tokio::test]
     #[expect(clippy::disallowed_methods, reason = "both tasks end in this test")]
-    async fn work_beyond_the_places_waits_and_is_not_begun_for_who_left() {
+    async fn work_waits_for_a_place_and_is_not_started_for_a_dropped_call() {
         let renderers = Renderers(Arc::new(Semaphore::new(1)));
         let (free, wait) = mpsc::channel::<()>();
         let (began, has_begun) = tokio::sync::oneshot::channel();
@@ -80,6 +81,6 @@ mod tests {
         free.send(()).unwrap();
         assert!(first.await.unwrap().unwrap());
         assert!(renderers.run(|| true).await.unwrap());
-        assert!(is_left.recv().is_err(), "the work of who left was done");
+        assert!(is_left.recv().is_err(), "the work of a dropped call ran");
     }
 }

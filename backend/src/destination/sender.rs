@@ -26,8 +26,8 @@ use crate::{
     clock::Clock,
     config::Config,
     domain::{
-        Content, DestinationKind, IncomingEvent, Outcome, RecordId, Status, TraceContext,
-        Transcript, delivery::Recipients,
+        Content, DestinationKind, IncomingEvent, Outcome, RecordId, Status, TemplateLanguage,
+        TraceContext, Transcript, delivery::Recipients,
     },
     error::Error,
     message::{Context, Links},
@@ -51,6 +51,8 @@ pub struct SendRequest<'a> {
     pub destination_name: &'a str,
     /// Where to: the destination as it is now.
     pub kind: &'a DestinationKind,
+    /// The language of the templates in it.
+    pub template_language: TemplateLanguage,
     /// The first delivery about what this one updates, when that arrived.
     pub opening: Option<RecordId>,
     /// The message in a chat that this one answers.
@@ -179,6 +181,7 @@ impl Sender {
                 // The destination is of another type than when the notification was decided.
                 current = Content {
                     destination_kind: request.kind.clone(),
+                    template_language: request.template_language,
                     ..request.content.clone()
                 };
                 (&current, settings)
@@ -199,6 +202,7 @@ impl Sender {
             rule: request.rule,
             content,
             around,
+            template_language: request.template_language,
             opening: request.opening,
             thread: request.thread,
             recipients: request.recipients,

@@ -2,6 +2,7 @@
 
 mod digests;
 mod providers;
+mod requested;
 
 use std::sync::LazyLock;
 
@@ -12,7 +13,7 @@ use super::{Rendered, check, render};
 use crate::{
     domain::{
         Annotation, Clause, Content, DestinationKind, Literal, Name, Query, RecordId, Secret,
-        Severity, Status, Trigger,
+        Severity, Status, TemplateLanguage, Trigger,
         destination::{
             Email, EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack,
             Webhook, WebhookMethod,
@@ -470,7 +471,7 @@ fn no_template_loses_a_notification() {
 #[test]
 fn what_is_wrong_with_templates_is_told_at_save() {
     let places = |kind: &DestinationKind| -> Vec<String> {
-        let violations = check(kind, None).into_iter();
+        let violations = check(kind, TemplateLanguage::Mustache, None).into_iter();
         violations.map(|violation| violation.field).collect()
     };
     assert_eq!(places(&webhook("{{", None)), ["type.webhook.payload"]);
@@ -483,13 +484,16 @@ fn what_is_wrong_with_templates_is_told_at_save() {
         ["type.event.nameTemplate", "type.event.summaryTemplate"]
     );
     assert_eq!(places(&slack()), Vec::<String>::new());
-    let violations = check_message("fine\n and {{#this}} not");
+    let violations = check_message(TemplateLanguage::Mustache, "fine\n and {{#this}} not");
     assert_eq!(violations[0].field, "message");
     assert!(
         violations[0].description.starts_with("line 2, column 6: "),
         "{violations:?}"
     );
-    assert_eq!(check_message("{{event.name}}"), []);
+    assert_eq!(
+        check_message(TemplateLanguage::Mustache, "{{event.name}}"),
+        []
+    );
 }
 
 #[test]

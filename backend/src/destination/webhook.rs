@@ -35,7 +35,7 @@ pub(crate) struct Body {
 
 /// Whether a text of a webhook is a template.
 fn is_template(text: &str) -> bool {
-    text.contains("{{")
+    text.contains("{{") || text.contains("{%")
 }
 
 impl DestinationType for Webhook {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::domain::{
     DestinationKind, DigestContent, DigestItem, EventId, Folding, GroupContent, Name, Occurrence,
-    OccurrenceId, RecordId, Status, ThreadOf, Trigger,
+    OccurrenceId, RecordId, Status, TemplateLanguage, ThreadOf, Trigger,
 };
 
 /// One notification on its way to one destination.
@@ -190,6 +190,8 @@ pub struct Content {
     pub trigger: Option<Trigger>,
     /// The kind and the templates of the destination; secrets and the address in it are not used.
     pub destination_kind: DestinationKind,
+    /// The language of the templates in it.
+    pub template_language: TemplateLanguage,
     /// The group that it tells of; none for an occurrence on its own. `occurrence` is its most severe
     /// open member, then the oldest; after its end the one that was closed last.
     pub group: Option<GroupContent>,
@@ -240,6 +242,8 @@ pub struct RuleContent {
     pub description: String,
     /// The message's template.
     pub message: String,
+    /// The language of that template.
+    pub template_language: TemplateLanguage,
     /// Whether it was enabled.
     pub enabled: bool,
     /// Seconds between repeats.

@@ -6,7 +6,7 @@ mod webhook;
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    domain::{Budget, Name, RecordId},
+    domain::{Budget, Name, RecordId, TemplateLanguage},
     limits::HEALTH_ATTEMPTS_MAX,
 };
 
@@ -29,6 +29,8 @@ pub struct Destination {
     pub tags: Vec<String>,
     /// Where messages go.
     pub kind: DestinationKind,
+    /// The language of the templates in it.
+    pub template_language: TemplateLanguage,
     /// How messages are delivered.
     pub delivery: DeliverySettings,
     /// Counts its edits from 1; the etag is made of it.

@@ -1,6 +1,6 @@
 //! Rules: what joins triggers to destinations.
 
-use crate::domain::{FlappingLimits, Name, RecordId};
+use crate::domain::{FlappingLimits, Name, RecordId, TemplateLanguage};
 
 /// Seconds between repeats when a rule states none.
 pub const REPEAT_INTERVAL_SECONDS_DEFAULT: u32 = 3600;
@@ -28,6 +28,8 @@ pub struct Rule {
     pub destination_names: Vec<Name>,
     /// The message's template; empty means the destination's default.
     pub message: String,
+    /// The language of that template.
+    pub template_language: TemplateLanguage,
     /// Whether later matches of the same occurrence notify again.
     pub repeat: bool,
     /// Seconds that must pass before a repeat; 0 means every match.

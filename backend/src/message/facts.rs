@@ -6,8 +6,11 @@ use serde_json::{Value, json};
 
 use super::{Context, cut, digest, domain_json, labels, members};
 use crate::{
-    domain::{Content, DigestId, GroupId, Occurrence, Severity, Status, destination::ValueMap},
-    template::{Budget, Escape, Template},
+    domain::{
+        Content, DestinationKind, DigestId, GroupId, Occurrence, Severity, Status,
+        TemplateLanguage, delivery::RuleContent, destination::ValueMap,
+    },
+    template::{AnyTemplate, Budget, Escape, Variables},
 };
 
 /// Characters of a headline.
@@ -15,6 +18,9 @@ const HEADLINE_CHARACTERS_MAX: usize = 200;
 
 /// Characters of a title, which every receiver that limits one takes.
 const TITLE_CHARACTERS_MAX: usize = 100;
+
+/// Characters of a text in a template that is filled in its simplest form.
+const SIMPLE_CHARACTERS_MAX: usize = 200;
 
 /// What a rule's message is called among warnings.
 const RULE_MESSAGE: &str = "the rule's message";
@@ -47,10 +53,14 @@ pub(crate) struct Facts<'a> {
     pub(crate) exceeded: Option<Exceeded>,
     /// What all its templates may take still.
     budget: Budget,
+    /// Whether the rule's message is in the markup of the destination, its values escaped for that.
+    pub(crate) is_markup: bool,
+    /// The language of the destination's templates.
+    pub(crate) language: TemplateLanguage,
     /// Variables of the destination's own.
     values: BTreeMap<String, String>,
     /// Made when a template first asks for them.
-    variables: Option<Value>,
+    variables: Option<Variables>,
 }
 
 impl<'a> Facts<'a> {
@@ -71,6 +81,8 @@ impl<'a> Facts<'a> {
             warnings: Vec::new(),
             exceeded: None,
             budget: Budget::of_message(),
+            is_markup: false,
+            language: content.template_language,
             values: BTreeMap::new(),
             variables: None,
         };
@@ -79,8 +91,11 @@ impl<'a> Facts<'a> {
         if content.digest.is_none() {
             facts.link = around.links.to(content, facts.timestamp_ms());
         }
-        if let Some(link) = facts.fill("the setting link_template", own, Escape::Percent) {
+        let mustache = TemplateLanguage::Mustache;
+        let link = facts.fill_in(mustache, "the setting link_template", own, Escape::Percent);
+        if let Some(link) = link {
             if let Some(variables) = &mut facts.variables {
+                let variables = variables.edit();
                 variables["link"] = link.as_str().into();
                 if content.group.is_some() {
                     variables["group"]["link"] = link.as_str().into();
@@ -88,10 +103,17 @@ impl<'a> Facts<'a> {
             }
             facts.link = link;
         }
-        facts.message = facts.fill(RULE_MESSAGE, &content.rule.message, Escape::None);
+        let RuleContent {
+            message,
+            template_language,
+            ..
+        } = &content.rule;
+        let (place, is_markup) = place_of_message(&content.destination_kind, *template_language);
+        facts.message = facts.fill_in(*template_language, RULE_MESSAGE, message, place);
+        facts.is_markup = is_markup;
         // From here on templates can show it.
         if let (Some(variables), Some(message)) = (&mut facts.variables, &facts.message) {
-            variables["rule"]["message"] = message.as_str().into();
+            variables.edit()["rule"]["message"] = message.as_str().into();
         }
         facts
     }
@@ -100,14 +122,15 @@ impl<'a> Facts<'a> {
     pub(crate) fn define(&mut self, values: &BTreeMap<String, ValueMap>) {
         for (name, value) in values {
             let what = format!("the value `{name}`");
-            let found = self.fill(&what, &format!("{{{{{{{}}}}}}}", value.from), Escape::None);
+            let from = format!("{{{{{{{}}}}}}}", value.from);
+            let found = self.fill_in(TemplateLanguage::Mustache, &what, &from, Escape::None);
             let mapped = found.and_then(|found| value.map.get(&found));
             let mapped = mapped.unwrap_or(&value.default);
             self.values.insert(name.clone(), mapped.clone());
         }
         // From here on templates can show them.
         if let Some(variables) = &mut self.variables {
-            variables["values"] = json!(self.values);
+            variables.edit()["values"] = json!(self.values);
         }
     }
 
@@ -190,12 +213,23 @@ impl<'a> Facts<'a> {
         Some(members::lines(group, &self.link, headline))
     }
 
-    /// Fills a template; none when it is empty or fails, which is then among the warnings.
+    /// Fills a template of the destination; none when it is empty or fails, which is then among the
+    /// warnings.
     pub(crate) fn fill(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
+        self.fill_in(self.language, what, source, escape)
+    }
+
+    fn fill_in(
+        &mut self,
+        language: TemplateLanguage,
+        what: &str,
+        source: &str,
+        escape: Escape,
+    ) -> Option<String> {
         if source.is_empty() {
             return None;
         }
-        let template = match Template::parse(source) {
+        let template = match AnyTemplate::parse(language, source) {
             Ok(template) => template,
             Err(error) => {
                 self.warn(what, &error.to_string());
@@ -205,23 +239,39 @@ impl<'a> Facts<'a> {
         for name in template.unknown_variables() {
             self.warn(what, &format!("no event has a variable `{name}`"));
         }
-        let variables = self
-            .variables
-            .take()
-            .unwrap_or_else(|| self.make_variables());
+        let variables = self.variables();
         let filled = template.render(&variables, escape, &mut self.budget);
         self.variables = Some(variables);
         match filled {
             Ok(text) => Some(text),
             Err(error) => {
                 self.warn(what, &error.to_string());
-                self.exceeded.get_or_insert_with(|| Exceeded {
-                    of_rule: what == RULE_MESSAGE,
-                    fault: format!("{what}: {error}"),
-                });
+                if error.is_limit() {
+                    self.exceeded.get_or_insert_with(|| Exceeded {
+                        of_rule: what == RULE_MESSAGE,
+                        fault: format!("{what}: {error}"),
+                    });
+                }
                 None
             }
         }
+    }
+
+    /// Fills a template of the destination with the least there is to tell: short texts and empty lists,
+    /// every value escaped. None when that fails too.
+    pub(crate) fn fill_simply(&mut self, source: &str, escape: Escape) -> Option<String> {
+        let template = AnyTemplate::parse(self.language, source).ok()?;
+        let mut json = self.make_variables();
+        simplify(&mut json);
+        let variables = Variables::new(json);
+        template
+            .render_simply(&variables, escape, &mut Budget::of_message())
+            .ok()
+    }
+
+    fn variables(&mut self) -> Variables {
+        let made = self.variables.take();
+        made.unwrap_or_else(|| Variables::new(self.make_variables()))
     }
 
     /// Notes what is wrong with something.
@@ -251,6 +301,7 @@ impl<'a> Facts<'a> {
             rule,
             trigger,
             destination_kind,
+            template_language: _,
             group,
             thread: _,
             digest,
@@ -291,6 +342,26 @@ impl<'a> Facts<'a> {
             variables["digest"] = digest::variables(digest, &events);
         }
         variables
+    }
+}
+
+/// How values stand in a rule's message to that kind of destination, and whether the whole is its
+/// markup then. Elsewhere the message is plain text, which each destination escapes as a whole.
+fn place_of_message(kind: &DestinationKind, language: TemplateLanguage) -> (Escape, bool) {
+    match (kind, language) {
+        (DestinationKind::Slack(_), TemplateLanguage::Jinja) => (Escape::Slack, true),
+        (DestinationKind::MsTeams(_), _) => (Escape::Card, true),
+        _ => (Escape::None, false),
+    }
+}
+
+/// Cuts texts, empties lists, and leaves out what nests.
+fn simplify(variables: &mut Value) {
+    match variables {
+        Value::String(text) => *text = cut::characters(text, SIMPLE_CHARACTERS_MAX),
+        Value::Array(entries) => entries.clear(),
+        Value::Object(fields) => fields.values_mut().for_each(simplify),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

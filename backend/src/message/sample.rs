@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::domain::{
     Content, DestinationKind, EventId, GroupContent, Grouping, MemberChange, Occurrence, RecordId,
-    Severity, Status, Value, delivery::RuleContent, rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
+    Severity, Status, TemplateLanguage, Value, delivery::RuleContent,
+    rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
 };
 
 /// An open occurrence that is plainly a sample.
@@ -108,6 +109,7 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
             name: "test".into(),
             description: "Takes the place of a rule in a test message.".into(),
             message,
+            template_language: TemplateLanguage::default(),
             enabled: true,
             repeat_interval_seconds: REPEAT_INTERVAL_SECONDS_DEFAULT,
             trigger_names: Vec::new(),
@@ -115,6 +117,7 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
         },
         trigger: None,
         destination_kind: kind,
+        template_language: TemplateLanguage::default(),
         group: None,
         thread: None,
         digest: None,

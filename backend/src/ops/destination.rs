@@ -11,14 +11,14 @@ use crate::{
     destination::{self, Guard},
     domain::{
         BudgetWindow, DeliverySettings, Destination, DestinationKind, Health, HealthState, Name,
-        RecordId,
+        RecordId, TemplateLanguage,
     },
     error::{Error, Violation},
     ops::{
         bounds::Bounds,
         resource::{Drafted, Origin, Resources},
         users::{Used, bytes_of, release, users_of},
-        validate::Faults,
+        validate::{Faults, language},
     },
     store::Changes,
 };
@@ -39,6 +39,8 @@ pub struct DestinationDraft {
     /// Where messages go; none only together with a fault. A secret that is empty or the mask was
     /// left out.
     pub kind: Option<DestinationKind>,
+    /// The number of the language of its templates.
+    pub template_language: i32,
     /// How messages are delivered.
     pub delivery: DeliverySettings,
     /// For an update: the etag that must be current; empty asks for no check.
@@ -83,7 +85,9 @@ impl Drafted for Destination {
         faults.texts(&draft.description, &draft.tags);
         check::settings(draft.delivery, draft.kind.as_ref(), &mut faults);
         let kept = stored.map(|stored| &stored.kind);
-        let kind = checked_kind(draft.kind.clone(), kept, Some(&all.guard), &mut faults);
+        let language = language(draft.template_language, &mut faults).unwrap_or_default();
+        let drafted = (draft.kind.clone(), language);
+        let kind = checked_kind(drafted, kept, Some(&all.guard), &mut faults);
         let mut changes = all.store.changes();
         if let (Some(stored), Some(kind)) = (stored, &kind)
             && stored.kind != *kind
@@ -96,6 +100,7 @@ impl Drafted for Destination {
             description: draft.description.clone(),
             tags: draft.tags.clone(),
             kind,
+            template_language: language,
             delivery: draft.delivery,
             revision: origin.revision,
             create_ms: origin.create_ms,
@@ -178,7 +183,7 @@ impl Destinations {
     pub async fn try_draft(
         &self,
         draft: DestinationDraft,
-    ) -> Result<(DestinationKind, DeliverySettings), Error> {
+    ) -> Result<(DestinationKind, TemplateLanguage, DeliverySettings), Error> {
         let stored = match Name::parse(&draft.name) {
             Ok(name) => self.store.get::<Destination>(name.as_str().into()).await?,
             Err(_fault) => None,
@@ -193,20 +198,21 @@ impl Destinations {
         }
         check::settings(draft.delivery, draft.kind.as_ref(), &mut faults);
         // Where the guard does not let it go, the test says so.
-        let kind = checked_kind(draft.kind, kept, None, &mut faults);
-        Ok((faults.or(kind)?, draft.delivery))
+        let language = language(draft.template_language, &mut faults).unwrap_or_default();
+        let kind = checked_kind((draft.kind, language), kept, None, &mut faults);
+        Ok((faults.or(kind)?, language, draft.delivery))
     }
 }
 
 /// Where messages are to go, with the secrets that are kept; checked, also by a guard when there is
 /// one.
 fn checked_kind(
-    kind: Option<DestinationKind>,
+    (kind, language): (Option<DestinationKind>, TemplateLanguage),
     kept: Option<&DestinationKind>,
     guard: Option<&Guard>,
     faults: &mut Faults,
 ) -> Option<DestinationKind> {
     let kind = secrets::keep(kind?, kept, faults);
-    faults.extend_new(destination::check(&kind, guard));
+    faults.extend_new(destination::check(&kind, language, guard));
     Some(kind)
 }

@@ -6,7 +6,9 @@ mod signature;
 mod tests;
 
 use crate::{
-    domain::{Clause, IntakeMapping, MappedEvent, WebhookSignature, secret::MASK},
+    domain::{
+        Clause, IntakeMapping, MappedEvent, TemplateLanguage, WebhookSignature, secret::MASK,
+    },
     error::{Error, Violation},
     limits::{
         EVENT_DIMENSIONS_MAX, MAPPING_PATH_BYTES_MAX, MAPPINGS_MAX, SETTING_BYTES_MAX,
@@ -157,7 +159,11 @@ fn check_event(event: &MappedEvent, faults: &mut Faults) {
         ("event.type", &event.kind),
     ];
     for (path, source) in texts {
-        faults.extend(message::fault(path.into(), source).into_iter().collect());
+        faults.extend(
+            message::fault(path.into(), TemplateLanguage::Mustache, source)
+                .into_iter()
+                .collect(),
+        );
     }
     if !(1..=EVENT_DIMENSIONS_MAX).contains(&event.dimensions.len()) {
         let pairs = event.dimensions.len();
@@ -172,7 +178,11 @@ fn check_event(event: &MappedEvent, faults: &mut Faults) {
         if key.is_empty() || key == "name" || key.chars().any(char::is_control) {
             faults.add(&path, "cannot be the key of a dimension");
         }
-        faults.extend(message::fault(path, source).into_iter().collect());
+        faults.extend(
+            message::fault(path, TemplateLanguage::Mustache, source)
+                .into_iter()
+                .collect(),
+        );
     }
     path("event.severity.from", &event.severity.from, faults);
     if event.severity.map.len() > VALUE_MAP_MAX {

@@ -22,7 +22,7 @@ use crate::{
         bounds::Bounds,
         resource::{Drafted, Origin, Resource, Resources},
         users,
-        validate::Faults,
+        validate::{Faults, language},
     },
     store::{Changes, Stored},
 };
@@ -50,6 +50,8 @@ pub struct RuleDraft {
     pub destination_names: Vec<String>,
     /// The message's template.
     pub message: String,
+    /// The number of its language.
+    pub template_language: i32,
     /// Whether later matches notify again.
     pub repeat: bool,
     /// Seconds between repeats; none means the default.
@@ -128,7 +130,8 @@ impl Drafted for Rule {
         let mut faults = Faults::default();
         let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
-        faults.extend(message::check_message(&draft.message));
+        let language = language(draft.template_language, &mut faults).unwrap_or_default();
+        faults.extend(message::check_message(language, &draft.message));
         let repeat_interval_seconds = repeat_interval(draft, &mut faults);
         let delay_ms = delay(draft, &mut faults);
         let auto_pause_ms = auto_pause(draft, &mut faults);
@@ -167,6 +170,7 @@ impl Drafted for Rule {
             trigger_names: names(&triggers),
             destination_names: names(&destinations),
             message: draft.message.clone(),
+            template_language: language,
             repeat: draft.repeat,
             repeat_interval_seconds,
             send_updates: draft.send_updates,

@@ -19,7 +19,7 @@ use crate::{
     config::{LifetimeConfig, ReleaseConfig},
     domain::{
         Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, Literal, Name,
-        Occurrence, Query, RecordId, Rule, Secret, Severity, Trigger,
+        Occurrence, Query, RecordId, Rule, Secret, Severity, TemplateLanguage, Trigger,
         destination::{EventTemplates, Webhook, WebhookMethod},
     },
     ops::{
@@ -200,6 +200,7 @@ pub(crate) fn rule(of: &str, triggers: &[&str], destinations: &[&str]) -> Rule {
         trigger_names: triggers.iter().map(|it| name(it)).collect(),
         destination_names: destinations.iter().map(|it| name(it)).collect(),
         message: String::new(),
+        template_language: TemplateLanguage::default(),
         repeat: false,
         repeat_interval_seconds: 3600,
         send_updates: false,
@@ -245,6 +246,7 @@ pub(crate) fn destination(of: &str) -> Destination {
         description: String::new(),
         tags: Vec::new(),
         kind,
+        template_language: TemplateLanguage::default(),
         delivery: DeliverySettings::default(),
         revision: 1,
         create_ms: START_MS,

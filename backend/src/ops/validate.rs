@@ -1,7 +1,7 @@
 //! Checks that collect everything that is wrong with a draft.
 
 use crate::{
-    domain::Name,
+    domain::{Name, TemplateLanguage},
     error::{Error, Violation},
     limits::{DESCRIPTION_CHARACTERS_MAX, TAG_CHARACTERS_MAX, TAGS_MAX},
 };
@@ -116,4 +116,14 @@ impl Faults {
     pub(super) fn extend(&mut self, violations: Vec<Violation>) {
         self.0.extend(violations);
     }
+}
+
+/// The language of that number; none, which is then a fault, when there is no such language.
+pub(super) fn language(number: i32, faults: &mut Faults) -> Option<TemplateLanguage> {
+    let language = TemplateLanguage::of_number(number);
+    if language.is_none() {
+        let fault = format!("unknown value {number}; expected one of MUSTACHE, JINJA");
+        faults.add("templateLanguage", fault);
+    }
+    language
 }

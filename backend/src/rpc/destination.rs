@@ -11,6 +11,7 @@ use super::{
     },
 };
 use crate::{
+    domain::TemplateLanguage,
     error::Error,
     message::check_message,
     ops::destination::{DestinationDraft, Destinations, Test, TestTarget, Tester},
@@ -45,13 +46,15 @@ impl DestinationApi {
             name: request.name,
             r#type: request.r#type,
             delivery: request.delivery,
+            template_language: request.template_language,
             ..v1::Destination::default()
         });
         let name = draft.name.clone();
-        let (kind, settings) = self.destinations.try_draft(draft).await?;
+        let (kind, language, settings) = self.destinations.try_draft(draft).await?;
         Ok(TestTarget::Draft {
             name,
             kind: Box::new(kind),
+            language,
             settings,
         })
     }
@@ -162,7 +165,11 @@ impl DestinationService for DestinationApi {
         let event = request.event.take();
         let about = convert::about(&request.event_id, event, self.tester.now_ms())?;
         let message = request.message.clone();
-        let faults = check_message(&message);
+        let language = TemplateLanguage::of_number(request.template_language).ok_or_else(|| {
+            let fault = "is an unknown value; expected one of MUSTACHE, JINJA";
+            Error::invalid("templateLanguage", fault)
+        })?;
+        let faults = check_message(language, &message);
         if !faults.is_empty() {
             return Err(Error::Invalid(faults).into());
         }
@@ -170,6 +177,7 @@ impl DestinationService for DestinationApi {
         let test = Test {
             target,
             message,
+            message_language: language,
             about,
         };
         let (delivery, attempt) = self.tester.test(test).await?;

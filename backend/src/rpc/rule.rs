@@ -127,6 +127,7 @@ impl RuleService for RuleApi {
             trigger_names: wire.trigger_names,
             destination_names: wire.destination_names,
             message: wire.message,
+            template_language: wire.template_language,
             repeat_interval: wire.repeat_interval,
             group: wire.group.map(grouping),
             ..RuleDraft::default()

@@ -2,16 +2,20 @@
 
 use std::io;
 
+use super::TemplateError;
 use crate::limits::{MESSAGE_STEPS_MAX, RENDERED_BYTES_MAX, TEMPLATE_STEPS_MAX};
 
 /// Bytes written or compared that cost as much as one step.
 const STEP_BYTES: usize = 64;
 /// Bytes of a value written as JSON that do: it is walked through for them.
-const JSON_STEP_BYTES: usize = 16;
+const JSON_STEP_BYTES: usize = 4;
 
 /// Why a template was not rendered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
+    /// An expression of it failed.
+    #[error(transparent)]
+    Failed(#[from] TemplateError),
     /// The text would be longer than the limit.
     #[error("the text has more than the {0} bytes that one template may write")]
     TooLong(usize),
@@ -21,6 +25,13 @@ pub enum RenderError {
          over long lists take less"
     )]
     TooManySteps(usize),
+}
+
+impl RenderError {
+    /// Whether a limit was passed.
+    pub fn is_limit(&self) -> bool {
+        !matches!(self, Self::Failed(_))
+    }
 }
 
 /// The steps that rendering may take: a part of a template, an entry of a list, a look-up of a name,
@@ -56,9 +67,22 @@ impl Budget {
         }
     }
 
-    /// Begins with another template.
-    pub(super) fn begin_template(&mut self) {
+    /// Begins with another template, and says how many steps it may take.
+    pub(super) fn begin_template(&mut self) -> usize {
         self.steps = self.steps_max;
+        self.steps_max.min(self.left)
+    }
+
+    /// Takes all steps of a template, and says that these were too few.
+    pub(super) fn exhaust(&mut self) -> RenderError {
+        let limit = if self.left <= self.steps {
+            self.total
+        } else {
+            self.steps_max
+        };
+        self.left = self.left.saturating_sub(self.steps);
+        self.steps = 0;
+        RenderError::TooManySteps(limit)
     }
 
     /// Takes so many steps.
@@ -121,7 +145,7 @@ impl io::Write for Limited<'_> {
         let steps = after / JSON_STEP_BYTES - before / JSON_STEP_BYTES;
         let taken = self.budget.write(before, bytes.len());
         if let Err(fault) = taken.and_then(|()| self.budget.spend(steps)) {
-            self.fault = Some(fault);
+            self.fault = Some(fault.clone());
             return Err(io::Error::other(fault));
         }
         self.bytes.extend_from_slice(bytes);

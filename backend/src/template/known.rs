@@ -98,7 +98,7 @@ pub(crate) const VALUES: &str = "values.";
 const MEMBERS: [&str; 2] = ["group.events.", "digest.events."];
 
 /// Unknown names that are told of one template.
-const UNKNOWN_MAX: usize = 20;
+pub(super) const UNKNOWN_MAX: usize = 20;
 
 /// Whether some message may have the variable.
 pub(crate) fn is_known(name: &str) -> bool {

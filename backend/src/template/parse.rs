@@ -1,7 +1,6 @@
 //! From text to template.
 
-use super::{Part, Template, TemplateError};
-use crate::limits::TEMPLATE_BYTES_MAX;
+use super::{Part, Template, TemplateError, check_size};
 
 /// Sections inside sections.
 const NESTING_MAX: usize = 32;
@@ -15,16 +14,7 @@ impl Template {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        if text.len() > TEMPLATE_BYTES_MAX {
-            let bytes = text.len();
-            let message =
-                format!("the template has {bytes} bytes; at most {TEMPLATE_BYTES_MAX} are kept");
-            return Err(TemplateError {
-                line: 1,
-                column: 1,
-                message,
-            });
-        }
+        check_size(text)?;
         let mut open = vec![Open {
             name: "",
             at: 0,
@@ -47,7 +37,7 @@ impl Template {
             (Some(outermost), true) => Ok(Self {
                 parts: outermost.parts,
             }),
-            (Some(section), false) => Err(fault(
+            (Some(section), false) => Err(TemplateError::at(
                 text,
                 section.at,
                 format!("section `{}` is not closed", section.name),
@@ -94,12 +84,18 @@ impl<'a> Tag<'a> {
             Some(b'^') => (Kind::Inverted, 3, "}}"),
             Some(b'/') => (Kind::End, 3, "}}"),
             Some(b'!') => (Kind::Comment, 3, "}}"),
-            Some(b'>') => return Err(fault(text, at, "partials are not allowed")),
-            Some(b'=') => return Err(fault(text, at, "other delimiters are not allowed")),
+            Some(b'>') => return Err(TemplateError::at(text, at, "partials are not allowed")),
+            Some(b'=') => {
+                return Err(TemplateError::at(
+                    text,
+                    at,
+                    "other delimiters are not allowed",
+                ));
+            }
             _ => (Kind::Variable, 2, "}}"),
         };
         let Some(length) = rest[name_at..].find(close) else {
-            return Err(fault(
+            return Err(TemplateError::at(
                 text,
                 at,
                 format!("the tag is not closed: `{close}` is missing"),
@@ -120,18 +116,22 @@ impl<'a> Tag<'a> {
 
     fn check_name(&self, text: &str) -> Result<(), TemplateError> {
         if self.name.is_empty() {
-            return Err(fault(text, self.at, "the tag names no variable"));
+            return Err(TemplateError::at(
+                text,
+                self.at,
+                "the tag names no variable",
+            ));
         }
         if self.name.len() > NAME_BYTES_MAX {
             let bytes = self.name.len();
             let message =
                 format!("the tag's name has {bytes} bytes; at most {NAME_BYTES_MAX} are taken");
-            return Err(fault(text, self.at, message));
+            return Err(TemplateError::at(text, self.at, message));
         }
         let wrong = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '{' | '}');
         if self.name.contains(wrong) {
             let message = format!("`{}` is no name of a variable", self.name.escape_debug());
-            return Err(fault(text, self.at, message));
+            return Err(TemplateError::at(text, self.at, message));
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl<'a> Tag<'a> {
             Kind::Section | Kind::Inverted => {
                 if open.len() > NESTING_MAX {
                     let message = format!("sections are nested deeper than {NESTING_MAX}");
-                    return Err(fault(text, self.at, message));
+                    return Err(TemplateError::at(text, self.at, message));
                 }
                 let inverted = self.kind == Kind::Inverted;
                 open.push(Open {
@@ -184,11 +184,11 @@ impl<'a> Tag<'a> {
                         "section `{}` ends here, but `{}` is open",
                         self.name, section.name
                     );
-                    return Err(fault(text, self.at, message));
+                    return Err(TemplateError::at(text, self.at, message));
                 }
                 _ => {
                     let message = format!("section `{}` ends here and never began", self.name);
-                    return Err(fault(text, self.at, message));
+                    return Err(TemplateError::at(text, self.at, message));
                 }
             },
         }
@@ -225,14 +225,4 @@ fn alone(text: &str, tag: &Tag<'_>, earliest: usize) -> Option<(usize, usize)> {
         None => return None,
     };
     Some((line_at, text.len() - after.len()))
-}
-
-fn fault(text: &str, at: usize, message: impl Into<String>) -> TemplateError {
-    let before = &text[..at];
-    let line_at = before.rfind('\n').map_or(0, |at| at + 1);
-    TemplateError {
-        line: before.matches('\n').count() + 1,
-        column: before[line_at..].chars().count() + 1,
-        message: message.into(),
-    }
 }

@@ -2,35 +2,9 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use super::{Budget, Part, RenderError, Template, budget::Limited};
-
-/// What cannot stand in a part of a path, or in a value of a query or a form.
-const RESERVED: AsciiSet = NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
-
-/// What `{{x}}` does to a value, by the place it stands in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Escape {
-    /// Nothing.
-    None,
-    /// `&`, `<`, `>`, `"` and `'` become HTML entities.
-    Html,
-    /// As inside the quotes of a JSON string.
-    Json,
-    /// As in the value of a header: control characters and line breaks become spaces.
-    Header,
-    /// The same, where `&`, `<` and `>` become the entities of Slack's markup before.
-    SlackJson,
-    /// As one part of a path or one value of a query or a form: all but letters, digits, `-`, `.`,
-    /// `_` and `~` is percent-encoded. A value of dots alone, which would lead up a path, is `_`.
-    Percent,
-}
+use super::{Budget, Escape, Part, RenderError, Template, budget::Limited, escape::escaped};
 
 impl Template {
     /// Renders the template. A variable that the data lacks is empty.
@@ -46,15 +20,19 @@ impl Template {
         escape: Escape,
         budget: &mut Budget,
     ) -> Result<String, RenderError> {
-        budget.begin_template();
-        let mut renderer = Renderer {
-            stack: vec![data],
-            escape,
-            budget,
-            text: String::new(),
-        };
-        renderer.parts(&self.parts)?;
-        Ok(renderer.text)
+        Renderer::new(data, escape, budget).all(&self.parts)
+    }
+
+    /// Renders the template with raw values escaped as well, but for what is JSON on its own.
+    pub(super) fn render_simply(
+        &self,
+        data: &Value,
+        escape: Escape,
+        budget: &mut Budget,
+    ) -> Result<String, RenderError> {
+        let mut renderer = Renderer::new(data, escape, budget);
+        renderer.is_simple = true;
+        renderer.all(&self.parts)
     }
 }
 
@@ -62,21 +40,50 @@ struct Renderer<'a, 'b> {
     stack: Vec<&'a Value>,
     escape: Escape,
     budget: &'b mut Budget,
+    is_simple: bool,
     text: String,
 }
 
-impl<'a> Renderer<'a, '_> {
+impl<'a, 'b> Renderer<'a, 'b> {
+    fn new(data: &'a Value, escape: Escape, budget: &'b mut Budget) -> Self {
+        budget.begin_template();
+        Self {
+            stack: vec![data],
+            escape,
+            budget,
+            is_simple: false,
+            text: String::new(),
+        }
+    }
+
+    fn all(mut self, parts: &[Part]) -> Result<String, RenderError> {
+        self.parts(parts)?;
+        Ok(self.text)
+    }
+
     fn parts(&mut self, parts: &[Part]) -> Result<(), RenderError> {
         for part in parts {
             self.budget.spend(1)?;
             match part {
                 Part::Text(text) => self.push(text)?,
                 Part::Variable { name, raw } => {
-                    let shown = match self.find(name)? {
+                    let found = self.find(name)?;
+                    let shown = match found {
                         Some(value) => shown(value, self.budget)?,
                         None => Cow::Borrowed(""),
                     };
-                    let escape = if *raw { Escape::None } else { self.escape };
+                    if *raw && self.is_simple && self.escape == Escape::Json {
+                        let is_text = matches!(found, Some(Value::String(_)));
+                        let json = match &*shown {
+                            "" if !is_text => "null".into(),
+                            _ if is_text => escaped(&shown, Escape::Json),
+                            shown => Cow::Borrowed(shown),
+                        };
+                        self.push(&json)?;
+                        continue;
+                    }
+                    let is_raw = *raw && !self.is_simple;
+                    let escape = if is_raw { Escape::None } else { self.escape };
                     self.push(&escaped(&shown, escape))?;
                 }
                 Part::Section {
@@ -188,47 +195,4 @@ fn shown<'a>(value: &'a Value, budget: &mut Budget) -> Result<Cow<'a, str>, Rend
             Cow::Owned(json.text(written.is_ok())?)
         }
     })
-}
-
-fn escaped(text: &str, escape: Escape) -> Cow<'_, str> {
-    match escape {
-        Escape::Header if text.contains(char::is_control) => {
-            text.replace(char::is_control, " ").into()
-        }
-        Escape::None | Escape::Header => Cow::Borrowed(text),
-        Escape::Html => html(text),
-        Escape::Percent if !text.is_empty() && text.bytes().all(|it| it == b'.') => "_".into(),
-        Escape::Percent => utf8_percent_encode(text, &RESERVED).into(),
-        Escape::SlackJson => {
-            let marked = text.replace('&', "&amp;");
-            let marked = marked.replace('<', "&lt;").replace('>', "&gt;");
-            escaped(&marked, Escape::Json).into_owned().into()
-        }
-        Escape::Json => {
-            let quoted = Value::from(text).to_string();
-            let inner = quoted
-                .strip_prefix('"')
-                .and_then(|rest| rest.strip_suffix('"'));
-            Cow::Owned(inner.unwrap_or_default().to_owned())
-        }
-    }
-}
-
-/// A text as it stands in HTML.
-pub(crate) fn html(text: &str) -> Cow<'_, str> {
-    if !text.contains(['&', '<', '>', '"', '\'']) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    Cow::Owned(escaped)
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
-    field::{DESCRIPTION, NAME, TAGS},
+    field::{DESCRIPTION, LANGUAGE, NAME, TAGS},
     shared,
 };
 use crate::{
@@ -76,6 +76,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "Type",
         FieldKind::Choice(TYPES),
         "Where messages go. Left and Right choose; what was typed for another type is kept."),
+        LANGUAGE,
         FieldSpec::new(
             "type.webhook.url",
             "URL",
@@ -85,7 +86,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.secretUrl",
             "Secret URL",
             FieldKind::Secret,
-            "In place of the URL, where knowing it is all that it takes to send there.").only("webhook"),
+            "In place of the URL, where knowing it is all that it takes to send there. Path and query may be a template.").only("webhook"),
         FieldSpec::new(
             "type.webhook.method",
             "Method",
@@ -95,7 +96,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "type.webhook.headers",
             "Headers",
             FieldKind::Pairs,
-            "A line `name: value` for each, at most 50. Values of authorization-like names are secret.").only("webhook"),
+            "A line `name: value` for each, at most 50. Values may be templates; those of authorization-like names are secret.").only("webhook"),
         FieldSpec::new(
             "type.webhook.payload",
             "Payload",

@@ -122,6 +122,17 @@ impl FieldKind {
     }
 }
 
+/// The language of templates.
+pub(super) const LANGUAGE: FieldSpec = FieldSpec::new(
+    "templateLanguage",
+    "Templates in",
+    FieldKind::Word(&[
+        ("mustache", "TEMPLATE_LANGUAGE_UNSPECIFIED"),
+        ("jinja", "JINJA"),
+    ]),
+    "Mustache, or Jinja with conditions, loops and filters. The topic templates has both.",
+);
+
 pub(super) const NAME: FieldSpec = FieldSpec::new(
     "name",
     "Name",

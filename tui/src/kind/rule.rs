@@ -2,7 +2,7 @@
 
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
-    field::{DESCRIPTION, NAME, TAGS},
+    field::{DESCRIPTION, LANGUAGE, NAME, TAGS},
     shared, trigger,
 };
 use crate::{
@@ -80,6 +80,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Lines,
             "A template, as {{event.summary}}. Empty means the destination's default. ‹form_test› previews it.",
         ),
+        LANGUAGE,
         FieldSpec::new(
             "sendUpdates",
             "Send updates",

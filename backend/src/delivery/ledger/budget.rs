@@ -259,6 +259,7 @@ fn digest(content: DigestContent, destination: &Destination, due_ms: i64, now_ms
                 rule: RuleContent::default(),
                 trigger: None,
                 destination_kind: destination.kind.clone(),
+                template_language: destination.template_language,
                 group: None,
                 thread: None,
                 digest: Some(content),

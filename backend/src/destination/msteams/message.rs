@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::{
     domain::Severity,
     message::{Facts, cut},
+    template::{self, Escape},
 };
 
 /// Teams refuses a message beyond 28 KB; thousands are meant, to be on the safe side.
@@ -33,15 +34,16 @@ pub(super) fn body(facts: &mut Facts<'_>) -> Value {
 }
 
 fn default_text(facts: &Facts<'_>) -> String {
-    // An event must not hide where a link leads to.
-    let headline = facts.headline.replace("](", "] (");
+    // An event must neither hide where a link leads to nor mention anybody.
+    let text_of = |text: &str| template::escaped(text, Escape::Card).into_owned();
+    let headline = text_of(&facts.headline);
     let mut text = match facts.change() {
         Some(change) => format!("{headline} ({change})"),
         None => headline,
     };
     for line in facts.members().into_iter().flatten() {
         text.push_str("\n\n");
-        text.push_str(&line.replace("](", "] ("));
+        text.push_str(&text_of(&line));
     }
     text
 }

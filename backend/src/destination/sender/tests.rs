@@ -22,7 +22,7 @@ use crate::{
         receiver::{Received, Receiver, RecordingSink, Reply},
     },
     domain::{
-        Content, DestinationKind, Outcome, RecordId, Secret, Severity,
+        Content, DestinationKind, Outcome, RecordId, Secret, Severity, TemplateLanguage,
         delivery::Recipients,
         destination::{
             EventTemplates, Header, HeaderValue, MsTeams, PagerDuty, ServiceNow, Slack, Webhook,
@@ -108,6 +108,7 @@ fn request<'a>(
         content,
         destination_name: "the-destination",
         kind,
+        template_language: TemplateLanguage::Mustache,
         opening: None,
         thread: None,
         recipients: &NO_RECIPIENTS,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::{
     domain::{Severity, destination::Slack},
     message::{Facts, cut},
-    template::Escape,
+    template::{self, Escape},
 };
 
 /// Slack cuts a message's text beyond this, in characters.
@@ -32,7 +32,12 @@ pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
         let start = cut::cut(&message, TEXT_CHARACTERS_MAX, cost);
         let limit = format!("{TEXT_CHARACTERS_MAX} characters");
         let start = facts.note_cut(&message, start, "Slack", &limit);
-        body["text"] = escaped(&start).into();
+        let text = if facts.is_markup {
+            start
+        } else {
+            escaped(&start)
+        };
+        body["text"] = text.into();
         return body;
     }
     let field = |(label, value): (&str, String)| json!({"type": "mrkdwn", "text": format!("*{label}*\n{value}")});
@@ -97,11 +102,9 @@ fn cost(letter: char) -> usize {
     }
 }
 
-/// A text that Slack shows as it is: nobody is called by an event that holds `<!channel>`.
+/// A text that Slack shows as it is: an event that holds `<!channel>` calls no room.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    template::escaped(text, Escape::Slack).into_owned()
 }
 
 fn color(facts: &Facts<'_>) -> &'static str {

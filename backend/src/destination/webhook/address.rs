@@ -2,15 +2,13 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
 
-use serde_json::Value;
-
 use super::is_template;
 use crate::{
     destination::{Checks, whole_address},
     domain::destination::ValueMap,
     limits::URL_CHARACTERS_MAX,
     message::Facts,
-    template::{Budget, Escape, Template},
+    template::{AnyTemplate, Budget, Escape, Variables},
 };
 
 const WHAT: &str = "the webhook's url";
@@ -35,7 +33,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     }
     let host = url.find("://").map_or(url, |at| &url[at + 3..]);
     let host = host.split(['/', '?', '#']).next().unwrap_or_default();
-    if host.contains("{{") || !url.contains("://") {
+    if is_template(host) || !url.contains("://") {
         return checks.add(
             field,
             "has variables before its path; they are allowed in the path and the query",
@@ -45,7 +43,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
         return checks.url(field, url);
     }
     // What is wrong with it as a template is said where all templates are checked.
-    let Ok(template) = Template::parse(url) else {
+    let Ok(template) = AnyTemplate::parse(checks.language, url) else {
         return;
     };
     if template.has_raw() {
@@ -73,13 +71,14 @@ pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
             &format!("has {bytes} bytes; without its variables it has at most {FILLED_BYTES_MAX}"),
         );
     }
-    let template = Template::parse(url).ok();
+    let template = AnyTemplate::parse(facts.language, url).ok();
     let blank = template.as_ref().map(blank);
     Some(blank.unwrap_or(Cow::Borrowed(url)).into_owned())
 }
 
 /// The address with every variable empty.
-fn blank(template: &Template) -> Cow<'static, str> {
-    let blank = template.render(&Value::Null, Escape::Percent, &mut Budget::of_message());
+fn blank(template: &AnyTemplate) -> Cow<'static, str> {
+    let nothing = Variables::default();
+    let blank = template.render(&nothing, Escape::Percent, &mut Budget::of_message());
     blank.unwrap_or_default().into()
 }

@@ -27,7 +27,7 @@ use crate::{
         STATUSES_MAX, VALUE_MAP_MAX, VALUE_NAME_MAX, VALUES_MAX,
     },
     matching::DocumentQuery,
-    template::{OWN_VALUES, Template, is_variable},
+    template::{AnyTemplate, OWN_VALUES, is_variable},
 };
 
 /// Bytes of a signing secret.
@@ -247,7 +247,7 @@ fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
     }
     for (field, source) in webhook.templates() {
         // What is no template is told of as such.
-        let Ok(template) = Template::parse(source) else {
+        let Ok(template) = AnyTemplate::parse(checks.language, source) else {
             continue;
         };
         let asked = template.own_values();
@@ -307,7 +307,9 @@ fn check_header(header: &Header, checks: &mut Checks<'_>) {
             &path,
             format!("is larger than {HEADER_VALUE_BYTES_MAX} bytes"),
         );
-    } else if WireValue::try_from(header::blank(value)).is_err() || value.trim() != value {
+    } else if WireValue::try_from(header::blank(checks.language, value)).is_err()
+        || value.trim() != value
+    {
         checks.add(
             &path,
             "has a value with control characters, or white space around it",

@@ -2,10 +2,13 @@
 
 use super::is_template;
 use crate::{
-    domain::destination::{Header, HeaderValue},
+    domain::{
+        TemplateLanguage,
+        destination::{Header, HeaderValue},
+    },
     limits::HEADER_VALUE_BYTES_MAX,
     message::{Facts, cut},
-    template::{Budget, Escape, Template},
+    template::{AnyTemplate, Budget, Escape, Variables},
 };
 
 /// Characters of a header's name that a path shows.
@@ -26,10 +29,10 @@ pub(super) fn text(header: &Header) -> &str {
 }
 
 /// The value with every variable empty; a text that is no template as it is.
-pub(super) fn blank(text: &str) -> String {
-    let template = Template::parse(text).ok().filter(|_| is_template(text));
-    let blank = template.map(|it| {
-        let nothing = serde_json::Value::Null;
+pub(super) fn blank(language: TemplateLanguage, text: &str) -> String {
+    let template = AnyTemplate::parse(language, text).ok();
+    let blank = template.filter(|_| is_template(text)).map(|it| {
+        let nothing = Variables::default();
         it.render(&nothing, Escape::Header, &mut Budget::of_message())
     });
     blank
@@ -45,7 +48,7 @@ pub(super) fn fill(header: &Header, facts: &mut Facts<'_>) -> Option<String> {
     }
     let what = format!("the webhook's header `{}`", header.name);
     let filled = facts.fill(&what, text, Escape::Header);
-    let filled = filled.unwrap_or_else(|| blank(text));
+    let filled = filled.unwrap_or_else(|| blank(facts.language, text));
     // What an author wrote between the variables is on one line already.
     let line = filled.replace(char::is_control, " ");
     let room = HEADER_VALUE_BYTES_MAX.saturating_sub(header.name.len());

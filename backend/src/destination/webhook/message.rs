@@ -4,7 +4,10 @@ use serde_json::Value;
 
 use super::{Body, address, document::document, header};
 use crate::{
-    domain::destination::{HeaderValue, Webhook},
+    domain::{
+        TemplateLanguage,
+        destination::{HeaderValue, Webhook},
+    },
     message::Facts,
     template::Escape,
 };
@@ -43,12 +46,21 @@ fn content(facts: &mut Facts<'_>, webhook: &Webhook, payload: &str) -> (String, 
     }
     let content_type = content_type(webhook);
     let warned = facts.warnings.len();
-    match facts.fill(WHAT, payload, escape(&content_type)) {
+    let place = escape(&content_type, facts.language);
+    match facts.fill(WHAT, payload, place) {
         Some(text) => match fault(&content_type, &text) {
             None => return (content_type, text),
             Some(fault) => facts.warn(WHAT, &fault),
         },
         None => debug_assert!(facts.warnings.len() > warned, "a failed template warns"),
+    }
+    let simple = facts.fill_simply(payload, place);
+    if let Some(text) = simple.filter(|it| fault(&content_type, it).is_none()) {
+        facts.warn(
+            WHAT,
+            "it is sent in its simplest form, with short texts and without lists",
+        );
+        return (content_type, text);
     }
     let mut safe = document(facts);
     // So that a reader knows why this is not what the author asked for.
@@ -75,11 +87,12 @@ fn essence(content_type: &str) -> String {
 }
 
 /// How values are put into a body, so that none can end the place that it stands in.
-fn escape(content_type: &str) -> Escape {
+fn escape(content_type: &str, language: TemplateLanguage) -> Escape {
     match &*essence(content_type) {
         "application/x-www-form-urlencoded" => Escape::Percent,
         "text/html" | "text/xml" | "application/xml" => Escape::Html,
         markup if markup.ends_with("+xml") => Escape::Html,
+        "text/markdown" if language == TemplateLanguage::Jinja => Escape::Markdown,
         "text/plain" | "text/markdown" => Escape::None,
         _ => Escape::Json,
     }
@@ -93,7 +106,5 @@ fn fault(content_type: &str, body: &str) -> Option<String> {
     }
     let parsed: Result<Value, _> = serde_json::from_str(body);
     let error = parsed.err()?;
-    Some(format!(
-        "what it makes is not JSON ({error}); the standard document is sent in its place"
-    ))
+    Some(format!("what it makes is not JSON ({error})"))
 }

@@ -115,7 +115,7 @@ async fn target(webhook: &Webhook, attempt: &mut AttemptContext<'_>) -> Result<T
             headers: BTreeMap::new(),
         });
     }
-    let template = address.clone();
+    let (template, language) = (address.clone(), attempt.template_language);
     let content = (attempt.content, &attempt.around);
     let filled = aside(
         &attempt.outlets.renderers,
@@ -123,6 +123,7 @@ async fn target(webhook: &Webhook, attempt: &mut AttemptContext<'_>) -> Result<T
         content,
         move |webhook, content, around| {
             let mut facts = Facts::new(content, around);
+            facts.language = language;
             facts.define(&webhook.values);
             let headers = webhook.headers.iter();
             let headers =

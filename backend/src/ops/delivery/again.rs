@@ -73,6 +73,7 @@ impl<'a> Templates<'a> {
             content: Content {
                 rule: rule.unwrap_or_else(|| old.value.content.rule.clone()),
                 destination_kind: destination.value.kind.clone(),
+                template_language: destination.value.template_language,
                 ..old.value.content.clone()
             },
             ..old.value.clone()

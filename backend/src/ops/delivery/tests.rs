@@ -44,6 +44,7 @@ impl World {
 
     async fn save_destination(&self, name: &str) {
         let destination = Destination {
+            template_language: crate::domain::TemplateLanguage::Mustache,
             id: samples::id(name),
             name: samples::name(name),
             description: String::new(),

@@ -13,7 +13,7 @@ use crate::{
     destination::{SendRequest, Sender},
     domain::{
         Attempt, Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, EventId,
-        Health, HealthState, IncomingEvent, Occurrence, Outcome, RecordId,
+        Health, HealthState, IncomingEvent, Occurrence, Outcome, RecordId, TemplateLanguage,
     },
     error::Error,
     limits::{TESTS_MAX, TESTS_RETRY_AFTER},
@@ -52,6 +52,8 @@ pub struct Test {
     pub target: TestTarget,
     /// The message's template, as in a rule; empty means the default.
     pub message: String,
+    /// The language of that template.
+    pub message_language: TemplateLanguage,
     /// What to tell about.
     pub about: About,
 }
@@ -67,6 +69,8 @@ pub enum TestTarget {
         name: String,
         /// Where messages go.
         kind: Box<DestinationKind>,
+        /// The language of the templates in it.
+        language: TemplateLanguage,
         /// How messages are delivered.
         settings: DeliverySettings,
     },
@@ -145,13 +149,16 @@ impl Works {
         let destination = self.destination(test.target, now_ms).await?;
         let timeout = destination.settings.timeout.unwrap_or(self.config.timeout);
         let longest = attempt::longest(&self.config, destination.settings, &destination.kind);
+        let mut content = sample::content(occurrence, destination.kind.clone(), test.message);
+        content.template_language = destination.language;
+        content.rule.template_language = test.message_language;
         let planned = Delivery {
             event,
             test: true,
             ..Delivery::new(
                 RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
                 (destination.id, destination.name),
-                sample::content(occurrence, destination.kind.clone(), test.message),
+                content,
                 now_ms,
             )
         };
@@ -161,6 +168,7 @@ impl Works {
             destination_name: &planned.destination_name,
             content: &planned.content,
             kind: &destination.kind,
+            template_language: destination.language,
             opening: None,
             thread: None,
             recipients: &planned.recipients,
@@ -297,17 +305,20 @@ impl Works {
                     id: found.value.id,
                     name,
                     kind: found.value.kind,
+                    language: found.value.template_language,
                     settings: found.value.delivery,
                 })
             }
             TestTarget::Draft {
                 name,
                 kind,
+                language,
                 settings,
             } => Ok(Tested {
                 id: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
                 name,
                 kind: *kind,
+                language,
                 settings,
             }),
         }
@@ -318,6 +329,7 @@ struct Tested {
     id: RecordId,
     name: String,
     kind: DestinationKind,
+    language: TemplateLanguage,
     settings: DeliverySettings,
 }
 

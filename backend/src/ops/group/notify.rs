@@ -652,6 +652,7 @@ impl Making<'_> {
                     rule: of_update(&entry, rule, self.past),
                     trigger: trigger_of_update(&entry, rule, &matches, in_force),
                     destination_kind: destination.kind.clone(),
+                    template_language: destination.template_language,
                     group: Some(content.clone()),
                     thread: None,
                     digest: None,

@@ -11,7 +11,10 @@ use crate::{
     },
     error::Error,
     message::{self, Context, Exceeded, Links},
-    ops::{find, validate::Faults},
+    ops::{
+        find,
+        validate::{Faults, language},
+    },
     store::Stored,
 };
 
@@ -74,7 +77,11 @@ impl Rules {
             faults.name(&draft.name, false);
         }
         faults.texts(&draft.description, &draft.tags);
-        faults.extend(message::check_message(&draft.message));
+        let language = language(draft.template_language, &mut faults);
+        faults.extend(message::check_message(
+            language.unwrap_or_default(),
+            &draft.message,
+        ));
         let interval_seconds = repeat_interval(&draft, &mut faults);
         let group = draft.group.as_ref().map(|it| grouping(it, &mut faults));
         let triggers = self
@@ -90,7 +97,7 @@ impl Rules {
         faults.or(Some(()))?;
 
         let occurrence = self.occurrence(event.flatten()).await?;
-        let mut warnings = message::message_warnings(&draft.message);
+        let mut warnings = message::message_warnings(language.unwrap_or_default(), &draft.message);
         for Stored { value: trigger, .. } in &triggers {
             for warning in self.fields.warnings(&trigger.query).await? {
                 warnings.push(format!("trigger `{}`: {warning}", trigger.name));
@@ -100,6 +107,7 @@ impl Rules {
             name: draft.name,
             description: draft.description,
             message: draft.message,
+            template_language: language.unwrap_or_default(),
             enabled: draft.enabled,
             repeat_interval_seconds: interval_seconds,
             trigger_names: triggers.iter().map(|t| t.value.name.clone()).collect(),
@@ -122,6 +130,7 @@ impl Rules {
                 rule: rule.clone(),
                 trigger: trigger.clone(),
                 destination_kind: destination.kind,
+                template_language: destination.template_language,
                 group: group.clone(),
                 thread: None,
                 digest: None,

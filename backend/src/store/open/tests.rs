@@ -45,6 +45,7 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 fn webhook(token: &str, signing: &str) -> Destination {
     Destination {
+        template_language: crate::domain::TemplateLanguage::Mustache,
         id: RecordId::from_parts(1, 2),
         name: Name::parse("pager").unwrap(),
         description: String::new(),

@@ -11,7 +11,7 @@ use crate::{
 /// Proposals at most.
 const MOST: usize = 8;
 /// What stands before the name of a variable, longest first.
-const OPENINGS: [&str; 6] = ["{{{", "{{#", "{{^", "{{/", "{{&", "{{"];
+const OPENINGS: [&str; 7] = ["{{{", "{{#", "{{^", "{{/", "{{&", "{{", "{%"];
 /// What ends the variables of which any key may stand.
 const ANY_KEY: &str = "KEY";
 
@@ -51,31 +51,47 @@ fn completion(model: &Model) -> Option<Completion> {
     variable(text, &model.seen_dimensions())
 }
 
-/// The variables that the end of a template may become.
+/// The variables, or behind a `|` the filters, that the end of a template may become.
 fn variable(text: &str, dimensions: &[String]) -> Option<Completion> {
-    let at = text.rfind("{{")?;
+    let at = text.rfind("{{").max(text.rfind("{%"))?;
     let is_third = text[..at].ends_with('{');
     let tag = &text[at - usize::from(is_third)..];
     let opening = OPENINGS.iter().find(|opening| tag.starts_with(**opening))?;
-    let typed = tag[opening.len()..].trim_start();
-    if typed.contains('}') {
+    let inside = tag[opening.len()..].trim_start();
+    if inside.contains('}') {
         return None;
     }
-    let known = reference::variables().into_iter();
-    let keyed = known.flat_map(|name| match name.strip_suffix(ANY_KEY) {
-        Some("event.dimensions.") => dimensions
-            .iter()
-            .map(|key| format!("event.dimensions.{key}"))
-            .collect(),
-        Some(open) => vec![open.to_owned()],
-        None => vec![name.to_owned()],
-    });
+    let is_name = |c: char| !(c.is_whitespace() || "|(),=<>~+\"'[".contains(c));
+    let before = inside.trim_end_matches(is_name);
+    let typed = &inside[before.len()..];
+    let names: Vec<String> = if before.trim_end().ends_with('|') {
+        let filters = reference::filters().into_iter();
+        filters.map(str::to_owned).collect()
+    } else {
+        let known = reference::variables().into_iter();
+        let keyed = known.flat_map(|name| match name.strip_suffix(ANY_KEY) {
+            Some("event.dimensions.") => dimensions
+                .iter()
+                .map(|key| format!("event.dimensions.{key}"))
+                .collect(),
+            Some(open) => vec![open.to_owned()],
+            None => vec![name.to_owned()],
+        });
+        keyed.collect()
+    };
     let goes_on = |name: &String| name.len() > typed.len() && name.starts_with(typed);
-    let words: Vec<String> = keyed.filter(goes_on).take(MOST).collect();
+    let words: Vec<String> = names.into_iter().filter(goes_on).take(MOST).collect();
+    // Only a tag of one name is certain to end behind it.
+    let end = match *opening {
+        _ if !before.is_empty() => "",
+        "{%" => "",
+        "{{{" => "}}}",
+        _ => "}}",
+    };
     (!words.is_empty()).then_some(Completion {
         typed: typed.len(),
         words,
-        end: if *opening == "{{{" { "}}}" } else { "}}" },
+        end,
     })
 }
 
@@ -124,7 +140,10 @@ mod tests {
     #[test]
     fn a_variable_is_proposed_where_one_may_stand() {
         let seen = ["host".to_owned()];
-        let cases: [(&str, &[&str], &str); 7] = [
+        let cases: [(&str, &[&str], &str); 10] = [
+            ("{% if event.is_cri", &["event.is_critical"], ""),
+            ("{{ event.name|regex_r", &["regex_replace"], ""),
+            ("{{ x ~ event.sum", &["event.summary"], ""),
             ("{{event.sum", &["event.summary"], "}}"),
             ("a {{{event.bo", &["event.body"], "}}}"),
             ("{{#event.is_cri", &["event.is_critical"], "}}"),

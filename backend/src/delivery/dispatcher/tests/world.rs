@@ -176,6 +176,7 @@ impl World {
     ) -> Destination {
         let now_ms = self.clock.now_ms();
         let destination = Destination {
+            template_language: crate::domain::TemplateLanguage::Mustache,
             id: self.id(),
             name: Name::parse(name).unwrap(),
             description: String::new(),

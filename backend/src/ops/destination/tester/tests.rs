@@ -15,7 +15,7 @@ use crate::{
     },
     domain::{
         Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, EventId,
-        IncomingEvent, Outcome, Secret, Severity,
+        IncomingEvent, Outcome, Secret, Severity, TemplateLanguage,
         destination::{Header, HeaderValue, Slack, Webhook, WebhookMethod},
     },
     error::Error,
@@ -60,6 +60,7 @@ impl World {
     async fn test(&self, target: TestTarget, about: About) -> Result<Tested, Error> {
         let test = Test {
             target,
+            message_language: TemplateLanguage::Mustache,
             message: "about {{event.summary}}".into(),
             about,
         };
@@ -102,6 +103,7 @@ fn draft(kind: DestinationKind) -> TestTarget {
     TestTarget::Draft {
         name: String::new(),
         kind: Box::new(kind),
+        language: TemplateLanguage::Mustache,
         settings: DeliverySettings::default(),
     }
 }
@@ -207,6 +209,7 @@ async fn a_stored_destination_is_tested_about_any_event_and_stays_out_of_the_que
     let receiver = Receiver::start(|_| Reply::status(200)).await;
     let world = World::new();
     let destination = Destination {
+        template_language: TemplateLanguage::Mustache,
         id: samples::id("hook"),
         name: samples::name("hook"),
         description: String::new(),
@@ -272,6 +275,7 @@ fn sample_test(kind: DestinationKind) -> Test {
     Test {
         target: draft(kind),
         message: String::new(),
+        message_language: TemplateLanguage::Mustache,
         about: About::Sample,
     }
 }

@@ -28,6 +28,7 @@ impl From<v1::Destination> for DestinationDraft {
             description: wire.description,
             tags: wire.tags,
             kind,
+            template_language: wire.template_language,
             delivery,
             etag: wire.etag,
             faults,

@@ -27,6 +27,7 @@ impl From<DestinationView> for v1::Destination {
             r#type: Some(v1::DestinationType {
                 r#type: Some(shown(destination.kind)),
             }),
+            template_language: destination.template_language.number(),
             delivery: (!is_default).then(|| settings(destination.delivery)),
             rule_names: view.rule_names.iter().map(ToString::to_string).collect(),
             recent_notification_count: Some(count(view.recent_notifications)),

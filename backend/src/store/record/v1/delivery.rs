@@ -11,7 +11,8 @@ use super::{
     trigger::TriggerV1,
 };
 use crate::domain::{
-    Attempt, Content, Delivery, DeliveryState, EventId, Folding, Outcome, RecordId, Transcript,
+    Attempt, Content, Delivery, DeliveryState, EventId, Folding, Outcome, RecordId,
+    TemplateLanguage, Transcript,
     delivery::{Recipients, Request, Response, RuleContent},
 };
 
@@ -96,6 +97,8 @@ struct ContentV1 {
     thread: Option<ThreadV1>,
     #[prost(message, optional, tag = "8")]
     digest: Option<DigestContentV1>,
+    #[prost(int32, tag = "9")]
+    template_language: i32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -114,6 +117,8 @@ struct RuleContentV1 {
     trigger_names: Vec<String>,
     #[prost(string, repeated, tag = "7")]
     destination_names: Vec<String>,
+    #[prost(int32, tag = "8")]
+    template_language: i32,
 }
 
 impl From<&Delivery> for DeliveryV1 {
@@ -217,6 +222,7 @@ impl From<&Content> for ContentV1 {
             group: content.group.as_ref().map(GroupContentV1::from),
             thread: content.thread.map(ThreadV1::from),
             digest: content.digest.as_ref().map(DigestContentV1::from),
+            template_language: content.template_language.number(),
         }
     }
 }
@@ -233,6 +239,7 @@ impl ContentV1 {
             rule: self.rule?.into_content()?,
             trigger,
             destination_kind: self.destination_kind?.into_kind(Secrets::LeftOut)?,
+            template_language: TemplateLanguage::of_number(self.template_language)?,
             group: match self.group {
                 None => None,
                 Some(group) => Some(group.into_content()?),
@@ -255,6 +262,7 @@ impl From<&RuleContent> for RuleContentV1 {
             name: rule.name.clone(),
             description: rule.description.clone(),
             message: rule.message.clone(),
+            template_language: rule.template_language.number(),
             enabled: rule.enabled,
             repeat_interval_seconds: rule.repeat_interval_seconds,
             trigger_names: texts(&rule.trigger_names),
@@ -269,6 +277,7 @@ impl RuleContentV1 {
             name: self.name,
             description: self.description,
             message: self.message,
+            template_language: TemplateLanguage::of_number(self.template_language)?,
             enabled: self.enabled,
             repeat_interval_seconds: self.repeat_interval_seconds,
             trigger_names: names(&self.trigger_names)?,

@@ -6,7 +6,7 @@ use super::webhook::{MethodV1, WebhookV1};
 use crate::{
     domain::{
         Budget, DeliverySettings, Destination, DestinationKind, Health, HealthState, Name,
-        RecordId, Secret, Severity,
+        RecordId, Secret, Severity, TemplateLanguage,
         destination::{
             Email, EventTemplates, Header, HeaderValue, MailPriority, MsTeams, PagerDuty,
             RefusedRecipient, ServiceNow, Slack, Tried, Webhook,
@@ -43,6 +43,8 @@ pub(crate) struct DestinationV1 {
     update_ms: i64,
     #[prost(message, optional, tag = "13")]
     budget: Option<BudgetV1>,
+    #[prost(int32, tag = "14")]
+    template_language: i32,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -290,6 +292,7 @@ impl DestinationV1 {
             description: destination.description.clone(),
             tags: destination.tags.clone(),
             kind: Some(DestinationKindV1::new(&destination.kind, secrets)),
+            template_language: destination.template_language.number(),
             timeout_ms: u64::try_from(timeout_ms).unwrap_or(u64::MAX),
             max_in_flight: settings.max_in_flight.unwrap_or(0),
             max_per_minute: settings.max_per_minute.unwrap_or(0),
@@ -319,6 +322,7 @@ impl DestinationV1 {
             description: self.description,
             tags: self.tags,
             kind: self.kind?.into_kind(secrets)?,
+            template_language: TemplateLanguage::of_number(self.template_language)?,
             delivery: DeliverySettings {
                 timeout: (self.timeout_ms > 0).then(|| Duration::from_millis(self.timeout_ms)),
                 max_in_flight: stated(self.max_in_flight),

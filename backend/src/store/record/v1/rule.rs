@@ -1,6 +1,6 @@
 //! Rules.
 
-use crate::domain::{FlappingLimits, Grouping, Name, RecordId, Rule};
+use crate::domain::{FlappingLimits, Grouping, Name, RecordId, Rule, TemplateLanguage};
 
 #[derive(Clone, PartialEq, prost::Message)]
 #[expect(
@@ -48,6 +48,8 @@ pub(crate) struct RuleV1 {
     shadow: bool,
     #[prost(message, optional, tag = "20")]
     flapping: Option<FlappingLimitsV1>,
+    #[prost(int32, tag = "21")]
+    template_language: i32,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -81,6 +83,7 @@ impl From<&Rule> for RuleV1 {
             trigger_names: texts(&rule.trigger_names),
             destination_names: texts(&rule.destination_names),
             message: rule.message.clone(),
+            template_language: rule.template_language.number(),
             repeat: rule.repeat,
             repeat_interval_seconds: rule.repeat_interval_seconds,
             send_updates: rule.send_updates,
@@ -116,6 +119,7 @@ impl RuleV1 {
             trigger_names: names(&self.trigger_names)?,
             destination_names: names(&self.destination_names)?,
             message: self.message,
+            template_language: TemplateLanguage::of_number(self.template_language)?,
             repeat: self.repeat,
             repeat_interval_seconds: self.repeat_interval_seconds,
             send_updates: self.send_updates,
