@@ -76,7 +76,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "Type",
         FieldKind::Choice(TYPES),
         "Where messages go. Left and Right choose; what was typed for another type is kept."),
-        LANGUAGE,
         FieldSpec::new(
             "type.webhook.url",
             "URL",
@@ -234,6 +233,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "The new event's severity.").only("event"),
         DESCRIPTION,
         TAGS,
+        LANGUAGE,
         FieldSpec::section(
             "#mail",
             "Sender and headers",

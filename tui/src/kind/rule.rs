@@ -80,7 +80,6 @@ pub(super) const SPEC: KindSpec = KindSpec {
             FieldKind::Lines,
             "A template, as {{event.summary}}. Empty means the destination's default. ‹form_test› previews it.",
         ),
-        LANGUAGE,
         FieldSpec::new(
             "sendUpdates",
             "Send updates",
@@ -95,6 +94,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         ),
         DESCRIPTION,
         TAGS,
+        LANGUAGE,
         FieldSpec::section(
             "#when",
             "When",

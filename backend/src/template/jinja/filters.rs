@@ -121,7 +121,8 @@ pub(super) fn text<'a>(state: &State<'_, '_>, value: &'a Value) -> Result<Cow<'a
             .try_iter()
             .err()
             .unwrap_or_else(|| wrong("is no value"))),
-        ValueKind::String | ValueKind::Bool | ValueKind::Number => Ok(match value.as_str() {
+        ValueKind::Bool => Ok(if value.is_true() { "true" } else { "false" }.into()),
+        ValueKind::String | ValueKind::Number => Ok(match value.as_str() {
             Some(text) => text.into(),
             None => number(value).into(),
         }),
@@ -129,7 +130,7 @@ pub(super) fn text<'a>(state: &State<'_, '_>, value: &'a Value) -> Result<Cow<'a
     }
 }
 
-/// A number or a truth as text; whole numbers without a fraction.
+/// A number as text; whole numbers without a fraction.
 fn number(value: &Value) -> String {
     match f64::try_from(value.clone()) {
         #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53")]

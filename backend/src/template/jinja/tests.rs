@@ -26,9 +26,9 @@ fn rendered(source: &str, escape: Escape) -> Result<String, RenderError> {
 #[test]
 fn what_is_no_template_is_refused_with_its_place() {
     let cases = [
-        ("{{", 1, 3, "unexpected end"),
+        ("{{", 1, 1, "unexpected end"),
         ("a\nb {{ 1 + }}", 2, 10, "unexpected end of variable block"),
-        ("{% if x %}", 1, 11, "unexpected end of input"),
+        ("{% if x %}", 1, 9, "unexpected end of input"),
         ("{% include 'x' %}", 1, 4, "unknown statement"),
         ("{% import 'x' as y %}", 1, 4, "unknown statement"),
         ("{% extends 'x' %}", 1, 4, "unknown statement"),
