@@ -87,6 +87,9 @@ fn every_filter_of_jinja_is_told_and_the_example_is_rendered() {
         let slack = DestinationKind::Slack(Slack {
             channel: "#ops".into(),
             token: Secret::new("xoxb"),
+            blocks: String::new(),
+            update_first: false,
+            broadcast_replies: false,
         });
         let mut content = content(slack, &example);
         content.rule.template_language = TemplateLanguage::Jinja;

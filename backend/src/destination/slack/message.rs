@@ -23,8 +23,12 @@ pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
     if let Some(blocks) = own_blocks(facts, &slack.blocks) {
         body["blocks"] = blocks;
         // What notifications and programs without blocks show.
-        let text = facts.message.as_deref().unwrap_or(&facts.headline);
-        let text = escaped(&cut::cut(text, TEXT_CHARACTERS_MAX, cost));
+        let cut = |text: &str| cut::cut(text, TEXT_CHARACTERS_MAX, cost);
+        let text = match &facts.message {
+            Some(markup) if facts.is_markup => cut(markup),
+            Some(message) => escaped(&cut(message)),
+            None => escaped(&cut(&facts.headline)),
+        };
         body["text"] = with_change(text, facts).into();
         return body;
     }
