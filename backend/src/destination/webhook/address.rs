@@ -16,11 +16,16 @@ const WHAT: &str = "the webhook's url";
 const FILLED_BYTES_MAX: usize = 8 * 1024;
 
 /// All that decides where an address leads: itself, and the author's own variables that it asks for.
+/// One that reaches them in another way than by name may ask for any.
 pub(super) fn leads_to(url: &str, values: &BTreeMap<String, ValueMap>) -> String {
     let mut whole = whole_address(url);
-    if let (true, Ok(template)) = (is_template(url), Template::parse(url)) {
-        for name in template.own_values() {
-            let _infallible = write!(whole, " {name}={:?}", values.get(name));
+    if is_template(url) {
+        let by_name = |(at, word): (usize, &str)| url[at + word.len()..].starts_with('.');
+        let asks_for_any = !url.match_indices("values").all(by_name);
+        for (name, value) in values {
+            if asks_for_any || url.contains(name.as_str()) {
+                let _infallible = write!(whole, " {name}={value:?}");
+            }
         }
     }
     whole
