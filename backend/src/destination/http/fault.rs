@@ -16,7 +16,7 @@ use crate::destination::{
 pub(super) enum Lost {
     /// The receiver did not process it.
     Unprocessed,
-    /// The connection was kept from an earlier request, and closed. Nobody knows which came first.
+    /// The connection was kept from an earlier request, and closed. No one knows which came first.
     Stale(SendFailure),
     /// It was not sent: there is no connection.
     Refused(SendFailure),
