@@ -1,4 +1,4 @@
-//! Intake mappings: what becomes of a webhook of any service.
+//! Intake mappings: what happens to a webhook of any service.
 
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,

@@ -52,8 +52,9 @@ pub(crate) struct Cli {
     #[arg(long, requires = "snapshot", conflicts_with = "json")]
     pub(crate) svg: bool,
 
-    /// Keys that are pressed on that screen, in steps parted by spaces, as `j j /host=db-1<Enter> x`: the
-    /// picture shows a frame after each, one after the other. What they do is done.
+    /// Keys that are pressed on that screen, in steps separated by spaces, as
+    /// `j j /host=db-1<Enter> x`: the picture shows a frame after each, one after the other. What
+    /// they do is done.
     #[arg(
         long,
         requires = "snapshot",
@@ -264,11 +265,11 @@ pub(crate) enum Command {
     Backend,
     /// Run the REST gateway alone, before the backend at --backend.
     Gateway,
-    /// Read a data folder, or a running service, through and say what is wrong with it; nothing is
+    /// Read a data folder, or a running service, through and show what is wrong with it; nothing is
     /// changed.
     Check(CheckArguments),
-    /// Write a backup of a running service, or of a data folder that is not in use. Said again after
-    /// it was cut off, it goes on where it was.
+    /// Write a backup of a running service, or of a data folder that is not in use. Resumes an
+    /// interrupted one when rerun.
     Backup(BackupArguments),
     /// Make an empty or new data folder (--data-dir) out of a backup, or a store in a schema of a database
     /// (--store) that holds none.
@@ -315,11 +316,11 @@ pub(crate) enum StoreCommand {
     },
     /// Raise the tables to the layout that this version needs. Stop the node that uses them first.
     Migrate {
-        /// Print the statements in place of carrying them out, for whoever owns the schema.
+        /// Print the statements in place of carrying them out, for the owner of the schema.
         #[arg(long)]
         print_sql: bool,
     },
-    /// Say what is there: layout, size, the newest place, and which node has the store.
+    /// Show what is there: layout, size, the newest place, and which node has the store.
     Status,
 }
 
@@ -349,8 +350,8 @@ pub(crate) struct CheckArguments {
     /// Check the backup in that folder in place of the data folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) backup: Option<PathBuf>,
-    /// The file `secret.key` of the service that was backed up: it proves that nobody changed the
-    /// backup.
+    /// The file `secret.key` of the service that was backed up: it proves that the backup is
+    /// unmodified.
     #[arg(long, value_name = "FILE", requires = "backup")]
     pub(crate) secret_key: Option<PathBuf>,
     /// Answer in JSON.
@@ -365,7 +366,7 @@ pub(crate) struct BackupArguments {
     /// A new or empty folder.
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
-    /// Put `secret.key` and `admin.key` into the backup: whoever has it can read its secrets.
+    /// Put `secret.key` and `admin.key` into the backup: anyone with it can read its secrets.
     #[arg(long, group = "keys")]
     pub(crate) with_keys: bool,
     /// Leave the keys out: a copy of `secret.key` must be kept elsewhere.
@@ -388,7 +389,7 @@ pub(crate) struct RestoreArguments {
     /// Take a backup that an earlier version made, which nothing proves to be unchanged.
     #[arg(long)]
     pub(crate) accept_unproven: bool,
-    /// Do not send what was due by now, which may have been sent after the backup, until somebody
+    /// Do not send what was due by now, which may have been sent after the backup, until a user
     /// sends it again.
     #[arg(long)]
     pub(crate) hold_deliveries: bool,
@@ -514,11 +515,11 @@ pub(crate) enum ClientCommand {
     Rotate {
         /// Its name.
         name: String,
-        /// How many seconds the key before is still accepted; 0 ends it at once [default: 86400].
+        /// Seconds that the previous key stays valid; 0 ends it immediately [default: 86400].
         #[arg(long, value_name = "SECONDS")]
         overlap: Option<u32>,
     },
-    /// Make a client's key worthless, at once.
+    /// Revoke a client's key immediately.
     Revoke {
         /// Its name.
         name: String,

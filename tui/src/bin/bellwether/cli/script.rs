@@ -65,7 +65,7 @@ pub(crate) enum Script {
     Export(ExportArguments),
     /// Delete a stored resource.
     Delete(DeleteArguments),
-    /// Say what `apply` would change. Exit code 0: nothing, 1: something.
+    /// Show what `apply` would change. Exit code 0: nothing, 1: something.
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(DiffArguments),
     /// Make the configuration what documents say: all of it or none.
@@ -80,16 +80,16 @@ pub(crate) enum Script {
     /// Follow what changes, as JSON lines, until the service ends it or goes away.
     #[command(after_help = WATCH_EXAMPLES)]
     Watch(WatchArguments),
-    /// Say why rules did or did not notify about an event.
+    /// Show why rules did or did not notify about an event.
     Explain(ExplainArguments),
     /// Send a test message to a stored destination. Exit code 1: it was not delivered.
     Test(TestArguments),
-    /// Say what a stored trigger, or one in a document, would have matched.
+    /// Show what a stored trigger, or one in a document, would have matched.
     #[command(after_help = TRY_EXAMPLES)]
     Try(TryArguments),
     /// Write what a stored rule would send to each of its destinations.
     Preview(PreviewArguments),
-    /// Say how the service fares. Exit code 1: a destination fails or messages were given up.
+    /// Show the status of the service. Exit code 1: a destination fails or messages were given up.
     Status(StatusArguments),
     /// Ask whether the service serves; needs no key. Exit code 3: it does not.
     Health,
@@ -188,11 +188,11 @@ pub(crate) struct DiffArguments {
     pub(crate) output: Output,
 }
 
-/// What is to be known of who would be told.
+/// What is needed to know who would be notified.
 #[derive(Debug, Args)]
 pub(crate) struct ImpactArguments {
-    /// Say how many messages there would have been in the last days, such as 7d, and who would not have
-    /// been told.
+    /// Show how many messages there would have been in the last days, such as 7d, and who would not
+    /// have been notified.
     #[arg(long, value_name = "DAYS", value_parser = days)]
     pub(crate) impact: Option<u32>,
     /// Change nothing, with exit code 5, when there would have been more messages.
@@ -209,7 +209,7 @@ pub(crate) struct ApplyArguments {
     /// Apply what `diff --save` kept; refused when what is stored has changed since.
     #[arg(long, value_name = "FILE", conflicts_with = "prune")]
     pub(crate) plan: Option<PathBuf>,
-    /// Only say what would change.
+    /// Only show what would change.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -271,7 +271,7 @@ pub(crate) struct EventsArguments {
 pub(crate) struct WatchArguments {
     /// Which events [default: all].
     pub(crate) filter: Option<String>,
-    /// Where to keep how far it was read: said again, it goes on from there.
+    /// Where to keep how far it was read: rerun, it continues from there.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 }
