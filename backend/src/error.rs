@@ -20,8 +20,8 @@ pub enum Error {
     AlreadyExists(String),
     /// The idempotency key was used for another request: take a new one.
     #[error(
-        "the idempotency key was used for a request with another body; a key stands for one \
-         request, so send this one with a key of its own"
+        "the idempotency key was used for a request with another body; use a new key for each \
+         request"
     )]
     KeyUsed,
     /// The state does not allow it: change that first.
@@ -32,7 +32,7 @@ pub enum Error {
     Refused {
         /// Which reason.
         reason: Reason,
-        /// A sentence for people.
+        /// A message for people.
         message: String,
     },
     /// Somebody else changed it meanwhile: read it again and decide anew.

@@ -130,7 +130,7 @@ impl Default for Families {
                 "skipped",
                 "Held notifications dropped because they closed or no longer matched",
             ),
-            released: to.counter("released", "What was held and sent when nothing held it"),
+            released: to.counter("released", "Held notifications that were sent"),
             release_lateness_seconds: to.histogram(
                 "release_lateness_seconds",
                 "Time from the end of a hold until its evaluation",

@@ -336,7 +336,7 @@ pub(crate) struct FaultContext<'a> {
 pub(crate) struct Fault {
     /// The status that the native interface gives.
     pub(crate) status: StatusCode,
-    /// A sentence for people.
+    /// A message for people.
     pub(crate) message: String,
     /// Each thing that is wrong; empty when that is the message.
     pub(crate) each: Vec<String>,

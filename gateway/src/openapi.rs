@@ -53,8 +53,9 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
             "title": "Bellwether",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "A notification and event service. JSON is the canonical mapping of \
-                protocol buffers: zero values are left out of answers unless a field says that it \
-                is always answered, and names are taken in camelCase and in snake_case.",
+                protocol buffers: zero values are omitted from responses unless a field is \
+                documented as always present, and names are accepted in camelCase and in \
+                snake_case.",
             "license": {"name": env!("CARGO_PKG_LICENSE"), "identifier": env!("CARGO_PKG_LICENSE")},
             "contact": {"name": "The operator of this service"},
         },

@@ -21,7 +21,7 @@ pub(crate) struct Problem {
     pub(crate) status: StatusCode,
     /// The gRPC code.
     pub(crate) code: Code,
-    /// A sentence for people.
+    /// A message for people.
     pub(crate) message: String,
     details: Vec<Any>,
     retry_after_s: Option<u64>,
@@ -67,8 +67,8 @@ impl Problem {
 
     /// The request names a host that this is not.
     pub(crate) fn misdirected() -> Self {
-        let why = "the header `host` names another service; the setting `hosts` says what this one is \
-                   called";
+        let why = "the header `host` names another service; the setting `hosts` lists the names \
+                   of this one";
         Self {
             status: StatusCode::MISDIRECTED_REQUEST,
             ..Self::new(Code::InvalidArgument, why)
@@ -117,7 +117,7 @@ impl Problem {
 
     /// The body is written in a way that is not read.
     pub(crate) fn unknown_encoding() -> Self {
-        let message = "the body is encoded in a way that is not known here; send it as it is, or \
+        let message = "the content encoding is not supported; send the body uncompressed, or \
                        compressed once with gzip";
         Self {
             status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -145,7 +145,7 @@ impl Problem {
 
     /// The fault is on this side.
     pub(crate) fn internal() -> Self {
-        Self::new(Code::Internal, "something went wrong inside the service")
+        Self::new(Code::Internal, "internal error of the service")
     }
 
     /// Come back later.
@@ -217,7 +217,7 @@ impl Problem {
                 Some(match code {
                     Code::Unavailable => Self::unavailable("the backend cannot be reached"),
                     _ if connection_broke(status) => Self::unavailable(
-                        "the backend broke off; whether the request had an effect is not known",
+                        "the connection to the backend broke; it is unknown whether the request had an effect",
                     ),
                     Code::DeadlineExceeded => Self::deadline(),
                     Code::ResourceExhausted => Self::unavailable("the backend is overloaded"),

@@ -404,7 +404,7 @@ fn no_key_travels_in_clear_to_another_machine_unless_that_is_accepted() {
         let output = run(command);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
-        let sentence = "keys would travel in clear to 192.0.2.1; give an address with https://, or \
+        let sentence = "keys would be sent unencrypted to 192.0.2.1; give an address with https://, or \
                         accept it with --insecure";
         assert!(told.contains(sentence), "{arguments:?}: {told}");
     }

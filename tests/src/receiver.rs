@@ -315,7 +315,7 @@ async fn answer(
             whole.boxed_unsync()
         }
         Manner::Hangs => std::future::pending().await,
-        Manner::Closes => return Err("told to close"),
+        Manner::Closes => return Err("closed as requested"),
         Manner::Huge => {
             StreamBody::new(stream::iter((0..1_600).map(|_| Ok(Frame::data(CHUNK))))).boxed_unsync()
         }
@@ -324,7 +324,7 @@ async fn answer(
             let broken = start.chain(stream::once(async {
                 // Lets the start out before the end comes.
                 tokio::task::yield_now().await;
-                Err("told to break")
+                Err("broken off as requested")
             }));
             StreamBody::new(broken).boxed_unsync()
         }

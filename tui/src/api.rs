@@ -40,7 +40,7 @@ impl fmt::Debug for Api {
 pub struct CallError {
     /// What the caller can do about it.
     pub kind: CallErrorKind,
-    /// A sentence for people.
+    /// A message for people.
     pub message: String,
     /// Each field that is wrong, and why.
     pub fields: Vec<(String, String)>,

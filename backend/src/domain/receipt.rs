@@ -22,6 +22,6 @@ pub struct Receipt {
 pub struct Refusal {
     /// The event's place in the list, from 0.
     pub place: usize,
-    /// What is wrong with it, for people.
+    /// The error, for people.
     pub reason: String,
 }

@@ -25,7 +25,7 @@ pub(super) fn person(claims: &Value, config: &OidcConfig, now_ms: i64) -> Result
     check_audience(claims, config)?;
     let ends_ms = check_time(claims, now_ms)?;
     let subject = claims["sub"].as_str().filter(|it| !it.is_empty());
-    let subject = subject.ok_or_else(|| refused("it does not say whose it is (`sub`)"))?;
+    let subject = subject.ok_or_else(|| refused("it has no subject (`sub`)"))?;
     let name = name(claims, config)?;
     Ok(Person {
         role: role(claims, config, &name)?,

@@ -119,7 +119,7 @@ fn event(level: Level, space: FreeSpace, now_ms: i64) -> IncomingEvent {
         summary: format!("{what} ({} MiB free)", mebibytes(space.free_bytes)),
         body: format!(
             "New events are refused while less than {} MiB are free (`store.free_space_floor`); \
-             reads, acknowledgements, deliveries and deletes go on.",
+             reads, acknowledgements, deliveries and deletes continue.",
             mebibytes(space.floor_bytes)
         ),
         severity,

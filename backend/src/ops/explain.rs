@@ -126,7 +126,7 @@ pub struct Judgement {
     pub notifies: bool,
     /// Whether a trigger matched and nothing was told all the same.
     pub held_back: bool,
-    /// A sentence for people.
+    /// A message for people.
     pub reason: String,
     /// Which state of the rule it speaks of; none when there was none, or it is not kept.
     pub definition: Option<Definition>,

@@ -229,7 +229,7 @@ async fn released(
         let status = occurrence.status.word();
         return Err(Error::FailedPrecondition(format!(
             "it cannot be sent: the occurrence is {status}, or the rule sends nothing of it by \
-             now; what waits is evaluated by itself"
+             now; held notifications are evaluated automatically"
         )));
     }
     let mut reports = Reports::default();

@@ -96,7 +96,7 @@ pub(crate) async fn said(store: &Store, kind: &str) -> Occurrence {
         }
         tokio::task::yield_now().await;
     }
-    panic!("nothing of kind {kind} was said")
+    panic!("the service reported no event of type {kind}")
 }
 
 /// Makes a record one that nobody can read.

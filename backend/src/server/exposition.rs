@@ -87,7 +87,7 @@ impl Source for Exposition {
             self.add_disk(&mut now).await;
             if let Err(error) = self.add_stored(&mut now).await {
                 // What is not known is left out.
-                tracing::warn!(%error, "metrics of what is stored could not be read");
+                tracing::warn!(%error, "metrics of the store could not be read");
             }
             lines.push_str(&written(&now));
             lines

@@ -38,8 +38,8 @@ fn operation(endpoint: &Endpoint) -> Value {
         "parameters": parameters(endpoint.operation),
         "responses": {
             "200": {"description": "As Alertmanager answers."},
-            "4XX": {"description": "A sentence that says what is wrong, as a JSON string."},
-            "default": {"description": "A sentence that says what is wrong, as a JSON string."},
+            "4XX": {"description": "The error message, as a JSON string."},
+            "default": {"description": "The error message, as a JSON string."},
         },
     });
     if endpoint.operation == Operation::PostSilences {

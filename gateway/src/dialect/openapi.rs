@@ -71,8 +71,8 @@ fn example(path: &str) -> Option<Value> {
 
 /// What the tag stands for.
 pub(crate) fn tag() -> Value {
-    let description = "What senders of other services send, and what they are answered, in their own \
-                       words: see `/docs/senders`.";
+    let description = "Requests and responses in the formats of other products: see \
+                       `/docs/senders`.";
     json!({"name": TAG, "description": description})
 }
 
@@ -103,9 +103,9 @@ fn operation(dialect: &Dialect, endpoint: &Endpoint) -> Value {
         "description": format!("{} Dialect: `{}`.", endpoint.about, dialect.name),
         "parameters": parameters(endpoint.path),
         "responses": {
-            endpoint.success.as_str(): {"description": "What the sender expects of success."},
-            "4XX": {"description": "What the sender expects of a refusal."},
-            "default": {"description": "What the sender expects of a failure."},
+            endpoint.success.as_str(): {"description": "The response that the sender expects on success."},
+            "4XX": {"description": "The response that the sender expects on a rejection."},
+            "default": {"description": "The response that the sender expects on a failure."},
         },
     });
     if endpoint.method == http::Method::POST {
@@ -125,9 +125,9 @@ fn parameters(path: &str) -> Vec<Value> {
     let captured = path.split('/').filter_map(|segment| {
         let name = segment.strip_prefix('{')?.strip_suffix('}')?;
         let description = match name {
-            "key" => "The key of a client of the role `ingest`, made for this sender alone.",
+            "key" => "The key of a client with the role `ingest`, used by this sender only.",
             "mapping" => "The name of a stored mapping.",
-            _ => "What the sender calls it.",
+            _ => "The sender's identifier.",
         };
         let example = match name {
             "key" => "KEY",

@@ -176,7 +176,9 @@ fn enumeration(plan: &EnumPlan) -> Value {
     let mut description = plan.doc.to_string() + &values.collect::<String>();
     if let Some(value) = plan.values.iter().rfind(|value| !value.word.is_empty()) {
         let (word, name) = (&value.word, &value.name);
-        let taken = format!("\nTaken in also by number, and as `{word}` for `{name}` in any case.");
+        let taken = format!(
+            "\nAlso accepted as a number, and as `{word}` for `{name}` in any letter case."
+        );
         description.push_str(&taken);
     }
     json!({"type": "string", "description": description, "enum": names})

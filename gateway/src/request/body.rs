@@ -82,7 +82,7 @@ pub(super) async fn read(
             });
         };
         let Ok(frame) = frame else {
-            return Err(Problem::invalid("the body broke off"));
+            return Err(Problem::invalid("the body is incomplete"));
         };
         let Ok(data) = frame.into_data() else {
             continue;

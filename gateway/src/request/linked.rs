@@ -146,7 +146,7 @@ impl Handler {
             }
         }
         if sign.is_empty() {
-            let why = "this link is for who has a key";
+            let why = "this link requires a key";
             return Err(Problem::new(Code::Unauthenticated, why));
         }
         *permit = Some(self.admit(Holder::at(exchange.peer))?);

@@ -167,7 +167,8 @@ impl Handler {
         let away = Cookie::Away.read(page, headers).and_then(Away::read);
         let away = away.filter(|away| away.state == parameter(query, "state"));
         let Some(away) = away else {
-            let why = "this sign-in was not begun in this browser, or took longer than ten minutes";
+            let why =
+                "this sign-in was not started in this browser, or took longer than ten minutes";
             return Err(Problem::new(Code::Unauthenticated, why));
         };
         let error = parameter(query, "error");

@@ -222,7 +222,7 @@ impl Table {
                 closed,
                 open = self.open,
                 strangers,
-                "connections that showed no key were closed, to leave room for others"
+                "unauthenticated connections were closed, to make room for others"
             );
             (self.sent_away, self.told) = (0, Some(Instant::now()));
         }

@@ -152,7 +152,7 @@ async fn a_certificate_that_cannot_be_shown_is_not_stored() {
         (of("x", &own.1), "holds no certificate"),
         (of("", &own.1), "is required"),
         (of(&own.0, &"x".repeat(20_000)), "at most 16384"),
-        (plain, "is shown over `https` alone"),
+        (plain, "can only be used with an `https` address"),
     ] {
         let wrong = json!({"name": "wrong", "type": wrong});
         let refused = world.rest().post(DESTINATIONS, &wrong).await;

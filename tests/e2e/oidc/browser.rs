@@ -189,7 +189,7 @@ async fn a_browser_signs_in_only_by_what_it_began_itself_and_is_told_why_it_is_n
     let mut browser = Browser::new(&world);
     let (status, told) = browser.open("/signed-in?code=a&state=b").await;
     assert_eq!(status, 401);
-    assert!(told.contains("was not begun in this browser"), "{told}");
+    assert!(told.contains("was not started in this browser"), "{told}");
 
     provider.ask("/come?account=nobody", None).await;
     let (status, told) = browser.open("/sign-in").await;
@@ -249,7 +249,7 @@ async fn a_code_counts_once_in_the_browser_that_it_was_got_for() {
         assert_eq!(answer.status, 401, "{address}: {}", answer.body);
         assert!(!answer.signs_in(), "{address}");
         assert!(
-            answer.body.contains("not begun in this browser"),
+            answer.body.contains("not started in this browser"),
             "{}",
             answer.body
         );

@@ -73,8 +73,8 @@ pub fn why_broken(status: &tonic::Status) -> Option<String> {
     // The wire's words for an answer that is no HTTP/2, such as that of a server that speaks TLS.
     let is_foreign = status.message() == "h2 protocol error: http2 error";
     is_foreign.then(|| {
-        "what answers there does not speak gRPC in clear; a service with a certificate wants \
-         `https://`"
+        "the server at that address does not speak unencrypted gRPC; for a service with a \
+         certificate use `https://`"
             .to_owned()
     })
 }

@@ -71,7 +71,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "event.dimensions",
             "Dimensions",
             FieldKind::Pairs,
-            "What it is about: a line `host: {{data.host}}` for each. ‹form_test› shows what comes of it.",
+            "What it is about: a line `host: {{data.host}}` for each. ‹form_test› shows the result.",
         )
         .needed(),
         FieldSpec::new(
@@ -138,13 +138,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "signature.scheme",
             "Signed",
             FieldKind::Word(SCHEMES),
-            "What has to prove who sends, beside the key.",
+            "Signature required in addition to the key.",
         ),
         FieldSpec::new(
             "signature.secret",
             "Signing secret",
             FieldKind::Secret,
-            "What it is signed with. Left as it is, the stored one stays.",
+            "The signing secret. Unchanged, the stored one is kept.",
         ),
         DESCRIPTION,
         TAGS,

@@ -153,8 +153,8 @@ impl Talk {
         self.heard.forget();
         if let Some(form) = model.page.form() {
             self.lines.extend(say::form(model, form));
-            let shown = "`LABEL = value` fills a field in, `LABEL` tells what it is for, an empty \
-                        line reads the form again.";
+            let shown = "`LABEL = value` fills in a field, `LABEL` describes it, an empty line \
+                        prints the form again.";
             self.say(shown);
             self.wrong.clear();
             return;
@@ -209,7 +209,7 @@ impl Talk {
         heading.extend(say::state(model));
         self.say(format!("{}: {}.", say::title(model), heading.join(", ")));
         if model.page.list.count == 0 && !model.page.list.filter.is_empty() {
-            self.say("No match; `filter` alone takes it away.");
+            self.say("No match; `filter` without text removes the filter.");
         }
         for (at, id) in fresh.iter().enumerate() {
             let mark = if model.page.list.marks.contains(id) {
@@ -345,8 +345,8 @@ impl Talk {
                 self.again = false;
                 self.say(format!("What can be typed here ({}):", say::title(model)));
                 self.lines.extend(command::help(model));
-                let shown = "ROWS are numbers such as 3, 1 4 or 2-5, or a name. A number alone opens \
-                            a row or a link. An empty line reads on. Also: the words of the palette, \
+                let shown = "ROWS are numbers such as 3, 1 4 or 2-5, or a name. A number without \
+                            a command opens a row or a link. An empty line reads on. Also: the words of the palette, \
                             such as `test NAME`, `edit NAME`, `event ID` or `sort COLUMN`.";
                 self.say(shown);
                 return vec![];

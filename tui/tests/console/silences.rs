@@ -48,7 +48,7 @@ mod against_the_service {
         assert_shows(&console.screen(), "name=disk dimensions.host=");
         console.press("d").unwrap();
         assert!(
-            console.shows("It ends, and what it holds").await,
+            console.shows("It ends, and held notifications").await,
             "{}",
             console.screen()
         );

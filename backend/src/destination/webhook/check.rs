@@ -168,10 +168,7 @@ fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks
     const CERTIFICATE: &str = "auth.mtls.certificate";
     const KEY: &str = "auth.mtls.privateKey";
     if !webhook.address().starts_with("https:") {
-        checks.add(
-            "auth.mtls",
-            "is shown over `https` alone, which the address is not",
-        );
+        checks.add("auth.mtls", "can only be used with an `https` address");
     }
     let mut is_whole = true;
     for (field, text) in [(CERTIFICATE, certificate), (KEY, private_key.reveal())] {

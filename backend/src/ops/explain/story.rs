@@ -128,7 +128,7 @@ fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
         let sent: Vec<_> = rule.deliveries.iter().filter(is_part).collect();
         let names = sent.iter().map(|it| it.delivery.destination_name.as_str());
         let names: Vec<_> = names.collect();
-        let whom = match names.as_slice() {
+        let receivers = match names.as_slice() {
             [] => "they were".to_owned(),
             [one] => format!("{one} was"),
             several => format!("{} were", several.join(", ")),
@@ -144,11 +144,11 @@ fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
             .and_then(|it| it.delivery.content.group.as_ref());
         let with = group.map_or_else(String::new, |it| format!(", with {}", GroupId(it.id)));
         let (kind, text) = if is_shadow {
-            let whom = names.join(", ");
-            let text = format!("{whom} would have been {what}{with}; only recorded, as a shadow");
+            let receivers = names.join(", ");
+            let text = format!("{receivers} would have been {what}{with}; only recorded (dry run)");
             ("shadowed", text)
         } else {
-            ("told", format!("{whom} {what}{with}"))
+            ("notified", format!("{receivers} {what}{with}"))
         };
         Moment {
             rule_name: Some(rule.rule_name.clone()),

@@ -173,7 +173,7 @@ impl Source {
         }
         let verified = self.verified.get(number);
         if verified.is_some_and(|verified| content.digest() != *verified) {
-            return Err(self.damaged(number, "is not what it was a moment ago"));
+            return Err(self.damaged(number, "has changed while it was read"));
         }
         Ok(content)
     }

@@ -448,8 +448,8 @@ fn convention() -> Option<ProjectDirs> {
 fn check_loopback(setting: &str, listen: Option<SocketAddr>) -> Result<(), ConfigError> {
     match listen {
         Some(address) if !address.ip().is_loopback() => Err(ConfigError(format!(
-            "{setting}: other machines reach {address}, and keys would travel in clear; give a \
-             certificate with --tls-cert and --tls-key, or accept it with --insecure"
+            "{setting}: other machines reach {address}, and keys would be sent unencrypted; give \
+             a certificate with --tls-cert and --tls-key, or accept it with --insecure"
         ))),
         _ => Ok(()),
     }

@@ -109,7 +109,7 @@ pub(crate) fn check_clear(
         return Ok(());
     }
     Err(ConfigError(format!(
-        "{setting}: keys would travel in clear to {host}; give an address with https://, or accept \
+        "{setting}: keys would be sent unencrypted to {host}; give an address with https://, or accept \
          it with --insecure"
     )))
 }

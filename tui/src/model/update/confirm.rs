@@ -91,8 +91,8 @@ pub(super) fn delete(model: &mut Model) {
             Kind::Rule => "Its outstanding messages are still delivered.",
             Kind::Calendar => "Only unused calendars can be deleted.",
             Kind::Mapping => "Requests to it are rejected from then on.",
-            Kind::Inhibition => "What it holds is evaluated immediately.",
-            Kind::Silence => "It ends, and what it holds is evaluated immediately.",
+            Kind::Inhibition => "Held notifications are evaluated immediately.",
+            Kind::Silence => "It ends, and held notifications are evaluated immediately.",
             _ => "No rule uses it.",
         };
         confirm = confirm.line(Token::Text, words);
@@ -546,7 +546,7 @@ pub(super) fn save(
 pub(super) fn differs(before: &str, after: &str) -> Vec<(Token, String)> {
     let mut lines = difference(before, after, 1);
     if lines.is_empty() {
-        let words = "Nothing is different from what is stored.";
+        let words = "No changes to the stored version.";
         lines.push((Token::Dim, words.to_owned()));
     }
     lines

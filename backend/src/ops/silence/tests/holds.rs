@@ -382,7 +382,8 @@ async fn the_timeline_tells_what_became_of_it_in_order() {
     assert_eq!(
         kinds,
         [
-            "opened", "held", "released", "told", "changed", "told", "changed", "closed", "told"
+            "opened", "held", "released", "notified", "changed", "notified", "changed", "closed",
+            "notified"
         ]
     );
     assert_eq!(story[3].text, "hook was notified of it");

@@ -502,7 +502,7 @@ fn origins(listed: Vec<String>) -> Read<Origins> {
         None => Ok(Origins::These(listed)),
         Some(wrong) => Err(format!(
             "`{wrong}` is no origin: it has to look like \"https://console.example.net\", without a \
-             path; [\"*\"] alone stands for all"
+             path; [\"*\"] allows all"
         )),
     }
 }

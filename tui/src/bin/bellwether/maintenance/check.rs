@@ -92,7 +92,7 @@ fn of_backup(
             Trust::Keys(_) => writeln!(out, "verified with its keys: not modified"),
             Trust::Checksums if manifest.is_proven() => writeln!(
                 out,
-                "whether somebody changed it is not known: name the `secret.key` of its service \
+                "it cannot be verified whether it was modified: name the `secret.key` of its service \
                  with --secret-key"
             ),
             Trust::Checksums => writeln!(out, "not authenticated: made by an earlier version"),
