@@ -184,8 +184,6 @@ pub const GROUP_INTERVAL_MIN: Duration = Duration::from_secs(10);
 pub const GROUP_INTERVAL_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Occurrences that join a group with one message, and that a message tells a change of.
 pub const GROUP_JOINING_MAX: usize = 1_000;
-/// Groups that a page of the list looks at.
-pub const GROUPS_SCANNED_MAX: usize = 10_000;
 /// Occurrences that a group takes.
 pub const GROUP_MEMBERS_MAX: u32 = 10_000;
 /// Members whose text a message keeps.
@@ -341,8 +339,8 @@ pub const SCAN_TURN: Duration = Duration::from_millis(2);
 /// Bytes of records that one of them reads at a time, unless one alone has more.
 pub const SCAN_BATCH_BYTES: usize = 2 * 1024 * 1024;
 
-/// How long a page of events or deliveries is filled; one with too little by then ends early, and says
-/// that there is more.
+/// How long a page of events, deliveries, outstanding resolutions, groups or audit entries is filled; a
+/// page that is not full by then ends early, with a token for the rest.
 pub const PAGE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Occurrences, the newest first, that are read for the fields that events have.
@@ -425,8 +423,6 @@ pub const BULK_DEFAULT: usize = 100;
 pub const BULK_MAX: usize = 1_000;
 /// Deliveries that one dry run looks at.
 pub const BULK_COUNTED_MAX: usize = 50_000;
-/// Occurrences that one page of obligations looks at.
-pub const OBLIGATIONS_SCANNED_MAX: usize = 5_000;
 
 /// Sets of changes that wait in each lane of the store.
 pub const STORE_QUEUE_SETS_MAX: usize = 8_192;
@@ -611,7 +607,5 @@ pub const DISK_SPACIOUS_FLOORS: u64 = 3;
 /// Documents that are applied at a time.
 pub const CONFIG_DOCUMENTS_MAX: usize = 1_000;
 
-/// Entries of the audit log that a page looks at.
-pub const AUDIT_SCAN_MAX: usize = 20_000;
-/// Callers and methods that are distinguished in a minute when their calls are refused.
+/// Callers and methods that are told apart in a minute when their calls are refused.
 pub const AUDIT_REFUSALS_MAX: usize = 100;

@@ -38,6 +38,13 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
     health::describe(&mut paths);
     tags.insert(alertmanager::TAG.to_owned(), alertmanager::tag());
     alertmanager::describe(&mut paths);
+    for (path, item) in &mut paths {
+        for (method, operation) in item {
+            if operation["x-codeSamples"].is_null() {
+                example::add_command(method, path, operation);
+            }
+        }
+    }
     let mut schemas = schema::all(plan, operations);
     schemas.extend(answers::schemas());
     json!({

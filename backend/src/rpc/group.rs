@@ -31,7 +31,7 @@ impl GroupService for GroupApi {
         request: Request<v1::ListGroupsRequest>,
     ) -> Result<Response<v1::ListGroupsResponse>, Status> {
         let (filter, page) = convert::list(request.into_inner())?;
-        let (groups, next_page_token) = list(&self.deciding.store, &filter, &page).await?;
+        let (groups, next_page_token) = list(&self.deciding, &filter, &page).await?;
         Ok(Response::new(v1::ListGroupsResponse {
             groups: groups.into_iter().map(convert::group).collect(),
             next_page_token,

@@ -113,7 +113,7 @@ impl<'a> Check<'a> {
 
     async fn run(mut self) -> Findings {
         match self.everything().await {
-            Ok(()) => self.findings.is_complete = true,
+            Ok(is_complete) => self.findings.is_complete = is_complete,
             Err(error) => self
                 .findings
                 .tell(format!("{error}; what comes after it was not read")),
@@ -123,11 +123,27 @@ impl<'a> Check<'a> {
 }
 
 impl Check<'_> {
-    async fn everything(&mut self) -> Result<(), EngineError> {
+    /// Reads everything; false when some of it cannot be read.
+    async fn everything(&mut self) -> Result<bool, EngineError> {
         self.total = self.store.engine().row_count().await?;
         self.head = self.store.engine().log_head().await?;
+        let mut is_readable = true;
         for kind in Kind::ALL {
-            with_record!(kind, Of => self.records::<Of>().await?, else self.untyped(kind).await?);
+            match self.kind(kind).await {
+                Err(EngineError::Corrupt(why)) => {
+                    is_readable = false;
+                    let word = kind.word();
+                    self.findings
+                        .tell(format!("{why}; no further {word} was read"));
+                }
+                other => other?,
+            }
+        }
+        if !is_readable {
+            let rest = "the audit log, the indexes and the change log were not read, because not \
+                        every record can be";
+            self.findings.tell(rest);
+            return Ok(false);
         }
         self.audit_log().await?;
         if self.is_in_use {
@@ -135,7 +151,12 @@ impl Check<'_> {
         } else {
             self.entries_at_rest().await?;
         }
-        self.log().await
+        self.log().await?;
+        Ok(true)
+    }
+
+    async fn kind(&mut self, kind: Kind) -> Result<(), EngineError> {
+        with_record!(kind, Of => self.records::<Of>().await, else self.untyped(kind).await)
     }
 
     async fn entries_at_rest(&mut self) -> Result<(), EngineError> {

@@ -98,12 +98,13 @@ fn parameters(operation: Operation) -> Vec<Value> {
             "Store it although it covers more than is likely to be meant.",
             json!({"type": "boolean", "default": false}),
         )],
-        Operation::GetSilence | Operation::DeleteSilence => vec![parameter(
-            "silenceID",
-            "path",
-            "The id of a silence, or its name.",
-            json!({"type": "string", "minLength": 1}),
-        )],
+        Operation::GetSilence | Operation::DeleteSilence => {
+            let description = "The id of a silence, or its name.";
+            let schema = json!({"type": "string", "minLength": 1});
+            let mut id = parameter("silenceID", "path", description, schema);
+            id["example"] = json!("patch-window");
+            vec![id]
+        }
         Operation::GetReceivers => Vec::new(),
     }
 }

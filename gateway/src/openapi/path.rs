@@ -56,7 +56,7 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
     }
     let example = example::body(plan, operation);
     let command = example::command(plan, operation, example.as_ref());
-    described["x-codeSamples"] = json!([{"lang": "Shell", "label": "curl", "source": command}]);
+    described["x-codeSamples"] = example::sample(&command);
     if let Some(message) = operation.described_body() {
         let mut content = json!({"schema": schema::reference(&plan.messages[message].name)});
         if let Some(example) = example {

@@ -9,11 +9,12 @@ use crate::{
         RevisionOf, Rule, Severity, Status,
     },
     error::Error,
-    limits::OBLIGATIONS_SCANNED_MAX,
+    limits::PAGE_TIME_MAX,
     ops::{
         page::{PageRequest, Scope},
         revision,
     },
+    scan,
     store::{
         Direction, Index,
         engine::Range,
@@ -121,9 +122,8 @@ impl ObligationFilter {
 }
 
 impl Deliveries {
-    /// Lists outstanding resolutions, newest occurrences first; answers them with the token of the
-    /// next page, which is empty at the end. A page may hold fewer than asked for before the end:
-    /// it stops after having looked at many occurrences without outstanding resolutions.
+    /// Lists who is owed a closing message, newest occurrences first; answers them with the token of
+    /// the next page, which is empty at the end. A page is filled as long as [`PAGE_TIME_MAX`] allows.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a bad page size or token.
@@ -138,12 +138,12 @@ impl Deliveries {
         let mut place = key.and_then(|key| ObligationKey::from_key(&key));
         let (mut known, mut rules) = (HashMap::new(), HashMap::new());
         let mut items: Vec<Obligation> = Vec::new();
-        let mut looked_at = 0;
+        let end = self.clock.passed() + PAGE_TIME_MAX;
         loop {
             let occurrences = self.occurrences(filter.event, place, BATCH).await?;
             let is_end = occurrences.len() < BATCH;
-            looked_at += occurrences.len();
             for occurrence in occurrences {
+                scan::turn().await;
                 let begun = place.filter(|place| place.occurrence == occurrence.key);
                 let entries = self.entries(&mut rules, &occurrence).await?;
                 for item in owed(&occurrence, &entries, filter, begun) {
@@ -159,7 +159,7 @@ impl Deliveries {
                 }
             }
             match place {
-                Some(place) if !is_end && looked_at >= OBLIGATIONS_SCANNED_MAX => {
+                Some(place) if !is_end && self.clock.passed() >= end => {
                     return Ok((items, scope.token(&place.key())));
                 }
                 Some(_) if !is_end => {}
