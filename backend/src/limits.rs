@@ -607,5 +607,5 @@ pub const DISK_SPACIOUS_FLOORS: u64 = 3;
 /// Documents that are applied at a time.
 pub const CONFIG_DOCUMENTS_MAX: usize = 1_000;
 
-/// Callers and methods that are told apart in a minute when their calls are refused.
+/// Callers and methods that are distinguished in a minute when their calls are refused.
 pub const AUDIT_REFUSALS_MAX: usize = 100;

@@ -86,7 +86,7 @@ pub(super) fn sample(command: &str) -> Value {
     json!([{"lang": "Shell", "label": "curl", "source": command}])
 }
 
-/// `above` holds the messages that this one stands in.
+/// `above` holds the messages that this one is in.
 fn message(plan: &Plan, id: MessageId, above: &mut Vec<MessageId>) -> Option<Value> {
     if above.contains(&id) {
         return None;

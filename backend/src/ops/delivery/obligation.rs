@@ -122,8 +122,8 @@ impl ObligationFilter {
 }
 
 impl Deliveries {
-    /// Lists who is owed a closing message, newest occurrences first; answers them with the token of
-    /// the next page, which is empty at the end. A page is filled as long as [`PAGE_TIME_MAX`] allows.
+    /// Lists outstanding resolutions, newest occurrences first; answers them with the token of the
+    /// next page, which is empty at the end. A page is filled as long as [`PAGE_TIME_MAX`] allows.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a bad page size or token.
