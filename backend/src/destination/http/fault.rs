@@ -37,8 +37,8 @@ pub(super) fn classify(error: &legacy::Error, progress: Progress) -> Lost {
         return Lost::Refused(SendFailure::Unreachable(said));
     }
     if let Some(refused) = refused_identity(error) {
-        let told = cause::explain(&refused, "egress.ca_file");
-        let said = format!("no secure connection: {told}");
+        let reason = cause::explain(&refused, "egress.ca_file");
+        let said = format!("no secure connection: {reason}");
         return Lost::Refused(SendFailure::Unreachable(said));
     }
     if find::<h2::Error>(error).is_some_and(is_unprocessed) {

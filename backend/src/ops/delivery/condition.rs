@@ -288,7 +288,7 @@ impl Reader {
         let field = clause.field().unwrap_or_default();
         if ["lastSeen", "startTime", "timestamp"].contains(&field) {
             let message = "deliveries are found by `since=` and `until=`, when they were decided; \
-                           these stand beside the other conditions, not in `or` or `not`";
+                           use these at the top level, not in `or` or `not`";
             self.fault(path, message.into());
         }
         let is_own = OWN.contains(&field);

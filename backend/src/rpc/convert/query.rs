@@ -199,7 +199,7 @@ impl Reader<'_> {
 
 /// A clause that is always well formed.
 fn stand_in() -> Clause {
-    Clause::Contains("summary".into(), "stand-in".into())
+    Clause::Contains("summary".into(), "placeholder".into())
 }
 
 /// A condition, as clauses or as text; both when they say the same. None for none, or with a fault.

@@ -177,8 +177,8 @@ fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
         Some("verify-ca") => Some(Verify::Authority),
         Some(other @ ("disable" | "allow" | "prefer" | "require")) => {
             return Err(format!(
-                "sslmode={other} does not say who the database is; use verify-full, or verify-ca \
-                 where its certificate is for another name{}",
+                "sslmode={other} does not verify the identity of the database; use verify-full, \
+                 or verify-ca if its certificate is for another name{}",
                 if is_local {
                     ", or disable on this machine"
                 } else {
