@@ -9,7 +9,7 @@ pub use violation::Violation;
 /// Why an operation was not carried out. The message of each kind is for people.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request is wrong: mend the fields and send it again.
+    /// The request is wrong: fix the fields and send it again.
     #[error("{}", first_violation(.0))]
     Invalid(Vec<Violation>),
     /// What is asked for does not exist.
@@ -35,7 +35,7 @@ pub enum Error {
         /// A message for people.
         message: String,
     },
-    /// Somebody else changed it meanwhile: read it again and decide anew.
+    /// Another client changed it meanwhile: read it again and re-evaluate.
     #[error("{0}")]
     Aborted(String),
     /// No key, or a wrong one.
@@ -49,7 +49,7 @@ pub enum Error {
     Exhausted {
         /// What is exhausted.
         message: String,
-        /// When to come back; none when waiting alone does not help.
+        /// When to come back; none when waiting does not help.
         retry_after: Option<Duration>,
     },
     /// The service cannot do it now; nothing was changed.

@@ -49,7 +49,7 @@ pub(crate) struct Notice {
     is_refusal: bool,
 }
 
-/// How who looks at a page is let in.
+/// How the viewer of a page is authenticated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// By a key.
@@ -121,7 +121,7 @@ pub(crate) fn welcome(entry: Entry) -> String {
     whole("Bellwether", &out.html)
 }
 
-/// The page that says why nothing is shown; without an entry where another one would not help.
+/// The page that shows why nothing is shown; without an entry where another one would not help.
 pub(crate) fn refusal(why: &str, entry: Option<Entry>) -> String {
     let helps = entry.is_some();
     let mut out = Page::new(entry.unwrap_or_default());

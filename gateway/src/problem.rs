@@ -14,7 +14,7 @@ use tonic_types::pb;
 
 use crate::limits;
 
-/// An answer that says what went wrong.
+/// An answer that shows what went wrong.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     /// The HTTP status.
@@ -105,7 +105,7 @@ impl Problem {
         }
     }
 
-    /// The body, or what becomes of it on its way, is larger than is taken in.
+    /// The body, or its outcome on its way, is larger than is accepted.
     pub(crate) fn body_too_large(limit_bytes: usize) -> Self {
         let message = format!("the body is larger than {limit_bytes} bytes; send less at a time");
         let status = StatusCode::PAYLOAD_TOO_LARGE;
@@ -125,7 +125,7 @@ impl Problem {
         }
     }
 
-    /// The header block is larger than is taken in.
+    /// The header block is larger than is accepted.
     pub(crate) fn headers_too_large(limit_bytes: usize) -> Self {
         let message = format!("the request line and headers are larger than {limit_bytes} bytes");
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
@@ -165,7 +165,7 @@ impl Problem {
         problem
     }
 
-    /// What the backend answered, or what became of the call to it.
+    /// What the backend answered, or the outcome of the call to it.
     pub(crate) fn from_status(status: &Status, body_limit_bytes: usize) -> Self {
         if let Some(problem) = Self::of_transport(status, body_limit_bytes) {
             return problem;
@@ -228,7 +228,7 @@ impl Problem {
         }
     }
 
-    /// The headers that belong to it, besides those of every answer.
+    /// The headers that belong to it, in addition to those of every answer.
     pub(crate) fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(seconds) = self.retry_after_s

@@ -1,4 +1,5 @@
-//! What lies below an error: the libraries' own, of which people are told the one they can act on.
+//! What lies below an error: the libraries' own, of which the one that users can act on is
+//! reported.
 
 use std::{error::Error, io};
 
@@ -36,7 +37,7 @@ fn below<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
     }
 }
 
-/// Whether a server shows a certificate as its own that calls itself an authority.
+/// Whether a server presents a certificate as its own that calls itself an authority.
 pub fn is_authority_as_server(wrong: &CertificateError) -> bool {
     is_of_webpki(wrong, "CaUsedAsEndEntity")
 }

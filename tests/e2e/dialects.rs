@@ -310,7 +310,7 @@ async fn the_example_of_each_path_is_accepted_as_it_stands_in_the_openapi_docume
             continue;
         }
         let example = operation["x-codeSamples"][0]["source"].as_str().unwrap();
-        // The note on an alert asks for a role of its own, and is tried with Opsgenie's client.
+        // The note on an alert asks for a separate role, and is tried with Opsgenie's client.
         if example.contains("/notes") {
             continue;
         }

@@ -81,3 +81,4 @@ mod views;
 mod weather;
 mod web;
 mod whole_requests;
+mod words;

@@ -30,7 +30,7 @@ use crate::{
     journey, samples,
 };
 
-/// Senders at once, each with one event at a time.
+/// Senders concurrently, each with one event at a time.
 const SENDERS: usize = 8;
 /// Events that are to be answered before something is killed.
 pub(crate) const ANSWERED: usize = 150;
@@ -121,7 +121,7 @@ pub(crate) fn init(data_dir: &Path) {
     assert!(made.status.success(), "{said}");
 }
 
-/// What became of the events that were sent, by host.
+/// What happened to the events that were sent, by host.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub(crate) answered: BTreeSet<String>,
@@ -132,7 +132,7 @@ pub(crate) struct Told {
     why: String,
 }
 
-/// Sends events, one in each request, until it is told to stop.
+/// Sends events, one in each request, until it is stopped.
 pub(crate) fn send(
     rest: &Rest,
     round: &str,
@@ -279,7 +279,7 @@ async fn the_main_job_is_done_over_rest_and_grpc() {
     }
     let answer = world.rest().get("/v1/overview").await;
     assert_eq!(answer.status, 200, "{}", answer.text());
-    // What is open at once is told apart from what repeats.
+    // Simultaneous openings are distinguished from what repeats.
     let event = samples::event("full", "host-0", "SEVERITY_ERROR", "disk is full");
     let again = samples::events(&[event]);
     let rest = world.rest();
@@ -655,7 +655,7 @@ async fn a_node_that_demands_a_standby_waits_for_it_and_is_not_ready_without() {
         "{connections}"
     );
 
-    // Nobody is answered before the standby has it.
+    // No one is answered before the standby has it.
     standby.kill();
     let mut waiting = std::pin::pin!(send("b"));
     let two_seconds = std::time::Duration::from_secs(2);

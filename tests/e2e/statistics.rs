@@ -1,5 +1,5 @@
 //! What the service counts: exact at any size, the same as a count of what REST lists, also after a
-//! kill; and begun anew with a data folder of a release that did not count.
+//! kill; and begun again with a data folder of a release that did not count.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +17,7 @@ use crate::samples;
 /// More than counting by an index ever went to.
 const EVENTS: usize = 12_000;
 const PER_REQUEST: usize = 1_000;
-/// A failing destination gives up at once.
+/// A failing destination gives up immediately.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n";
 
 async fn set_up(rest: &Rest, receiver: &Receiver) {

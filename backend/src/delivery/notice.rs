@@ -1,4 +1,4 @@
-//! What the service says of its destinations, as events of its own.
+//! What the service says of its destinations, as separate events.
 
 use std::collections::BTreeMap;
 

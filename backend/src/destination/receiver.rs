@@ -88,7 +88,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Starts one that answers as told.
+    /// Starts one that answers as configured.
     pub(crate) async fn start(reply: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -191,7 +191,7 @@ async fn answer(reply: Reply) -> Result<Response<Body>, &'static str> {
     }
 }
 
-/// Takes in what the service would tell itself, and keeps it.
+/// Processes what the service would tell itself, and keeps it.
 #[derive(Debug, Default)]
 pub(crate) struct RecordingSink(Mutex<Vec<(IncomingEvent, Vec<RecordId>)>>);
 

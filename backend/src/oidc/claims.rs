@@ -13,7 +13,7 @@ use crate::{
 /// Where a name is looked for when nothing is set.
 const NAMES: [&str; 3] = ["email", "preferred_username", "sub"];
 
-/// Who is let in by these claims.
+/// The users that these claims authorize.
 ///
 /// # Errors
 /// [`Error::Unauthenticated`] when they do not count here or now, [`Error::PermissionDenied`] when they
@@ -89,7 +89,7 @@ fn name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
         &own[..]
     };
     let named = names.iter().find_map(|claim| {
-        // An address that nobody proved may be anybody's.
+        // An address that no one proved may be anybody's.
         if *claim == "email" && claims["email_verified"] == false {
             return None;
         }

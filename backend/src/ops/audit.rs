@@ -40,7 +40,7 @@ const KEPT: [&str; 9] = [
     "view",
     "client",
 ];
-/// Stands for all refused callers whom there is no room for.
+/// Stands for all further refused callers.
 const OTHERS: &str = "others";
 
 /// Which entries to list; an empty list is all.
@@ -231,8 +231,8 @@ impl AuditLog {
         entries
     }
 
-    /// Forgets what is old enough; answers how many entries. The newest stays, so that the chain goes
-    /// on from it.
+    /// Forgets what is old enough; answers how many entries. The newest stays, so that the chain
+    /// continues from it.
     ///
     /// # Errors
     /// Those of the store; what was forgotten before stays forgotten.

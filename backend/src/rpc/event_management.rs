@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// What is said of an occurrence that was closed by hand.
+/// What is reported of an occurrence that was closed by hand.
 const MAY_REOPEN: &str = "its sender has not closed it: its next report opens it again and notifies; \
                           set STATUS_SUPPRESSED instead to notify no one until its sender closes it";
 

@@ -1,4 +1,4 @@
-//! `GroupService`: what one rule tells of in one message.
+//! `GroupService`: what one rule reports on in one message.
 
 use bellwether_proto::v1::{self, group_service_server::GroupService};
 use tonic::{Request, Response, Status, async_trait};

@@ -29,7 +29,7 @@ use crate::{
 
 /// Records or entries read at a time.
 const PAGE: usize = 500;
-/// Faults that are told; more are only counted.
+/// Faults that are reported; more are only counted.
 const FAULTS_TOLD_MAX: usize = 100;
 
 /// What was found.
@@ -68,15 +68,15 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Reads every record, every index entry and the change log of a store that nobody writes to
+/// Reads every record, every index entry and the change log of a store that no one writes to
 /// meanwhile. `progress` is called every few hundred records.
 pub async fn verify(store: &Store, progress: &(dyn Fn(Progress) + Sync)) -> Findings {
     Check::new(store, progress, false).run().await
 }
 
-/// As [`verify`], of a store that is written to meanwhile: in short reads, with pauses between them,
-/// and told is only what is wrong with a record or an entry that did not change while it was looked
-/// at. What changes after it was read is not read again.
+/// As [`verify`], of a store that is written to meanwhile: in short reads, with pauses between
+/// them, and reported is only what is wrong with a record or an entry that did not change while it
+/// was looked at. What changes after it was read is not read again.
 pub async fn verify_in_use(store: &Store, progress: &(dyn Fn(Progress) + Sync)) -> Findings {
     Check::new(store, progress, true).run().await
 }
@@ -273,7 +273,7 @@ impl Check<'_> {
         read
     }
 
-    /// Says which records of a kind are not found by some indexes.
+    /// Returns which records of a kind are not found by some indexes.
     async fn missing<T: Record>(&mut self, wrong: &BTreeSet<u8>) -> Result<(), EngineError> {
         let mut range = Range::under(b"");
         loop {
@@ -286,7 +286,7 @@ impl Check<'_> {
             range.start = after(last);
             let mut owned = Vec::new();
             for (key, row) in page {
-                // Those that cannot be read have been told of.
+                // Those that cannot be read have been reported.
                 let Ok(value) = self.store.decode::<T>(&row.value) else {
                     continue;
                 };

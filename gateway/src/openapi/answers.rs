@@ -25,7 +25,7 @@ enum When {
     Changing,
 }
 
-/// An answer that says what went wrong.
+/// An answer that shows what went wrong.
 struct FailureAnswer {
     status: u16,
     when: When,
@@ -214,7 +214,7 @@ const OTHER: &str = "Other";
 const ERROR: &str = "Error";
 const DETAIL: &str = "ErrorDetail";
 
-/// These schemas: the JSON form of a `google.rpc.Status`, and of what stands in its details.
+/// These schemas: the JSON form of a `google.rpc.Status`, and of what is in its details.
 pub(super) fn schemas() -> [(String, Value); 2] {
     let text = |description: &str| json!({"type": "string", "description": description});
     let error = json!({

@@ -17,13 +17,13 @@ pub(super) fn body(plan: &Plan, operation: &Operation) -> Option<Value> {
     message(plan, operation.described_body()?, &mut Vec::new())
 }
 
-/// A value of a field as it stands in a path.
+/// A value of a field as it is in a path.
 pub(super) fn segment(field: &FieldPlan) -> String {
     let example = &*field.takes.example;
     if example.is_empty() { TEXT } else { example }.to_owned()
 }
 
-/// The request as a command. `SERVICE` and `KEY` are variables of whoever tries it.
+/// The request as a command. `SERVICE` and `KEY` are variables of the reader's shell.
 pub(super) fn command(plan: &Plan, operation: &Operation, body: Option<&Value>) -> String {
     let mut path = String::new();
     let mut bindings = operation.path_bindings.iter();
@@ -86,7 +86,7 @@ pub(super) fn sample(command: &str) -> Value {
     json!([{"lang": "Shell", "label": "curl", "source": command}])
 }
 
-/// `above` holds the messages that this one stands in.
+/// `above` holds the messages that this one is in.
 fn message(plan: &Plan, id: MessageId, above: &mut Vec<MessageId>) -> Option<Value> {
     if above.contains(&id) {
         return None;

@@ -260,7 +260,7 @@ fn single(plan: &Plan, kind: Kind, how: Use) -> Value {
     }
 }
 
-/// Answered as text, as not every reader's numbers are wide enough; taken in as either.
+/// Answered as text, as not every reader's numbers are wide enough; accepted as either.
 fn wide(format: &str, pattern: &str, how: Use) -> Value {
     let mut schema = json!({"type": "string", "format": format, "pattern": pattern});
     if how != Use::Answer {

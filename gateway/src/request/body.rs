@@ -109,7 +109,7 @@ pub(super) async fn read(
     Err(Problem::body_too_large(limit_bytes))
 }
 
-/// Reads some of a body that nobody wants, and keeps nothing, so that its sender gets to read the
+/// Reads some of a body that no one wants, and keeps nothing, so that its sender gets to read the
 /// answer.
 pub(super) async fn pass_over(incoming: Incoming, most_bytes: usize) {
     let reading = read_over(incoming, most_bytes);

@@ -216,7 +216,7 @@ impl Handler {
     }
 }
 
-/// That path, if a page is there, so that nobody is led elsewhere.
+/// That path, if a page is there, so that no one is led elsewhere.
 fn page_of(path: &str) -> String {
     let is_page = Linked::find(path).is_some() && path.bytes().all(|byte| byte.is_ascii_graphic());
     let path = if is_page { path } else { "/" };
@@ -228,7 +228,7 @@ fn parameter(query: &str, name: &str) -> String {
     found.map(|(_, value)| value).unwrap_or_default()
 }
 
-/// Has the browser forget who signed in; not for a page of somebody else.
+/// Has the browser forget who signed in; not for a page of another client.
 fn leave(page: &str, headers: &HeaderMap) -> Reply {
     let left = if is_of_this_page(headers) {
         sent_to("/", [Cookie::Session.kept(page, "", 0)])

@@ -1,5 +1,5 @@
-//! What a process tells of itself: what was built, since when it runs, and what it takes of the
-//! machine. Where the system does not say, nothing is said.
+//! What a process reports on itself: what was built, since when it runs, and what it takes of the
+//! machine. Where the system does not say, nothing is reported.
 
 use std::pin::Pin;
 

@@ -13,10 +13,11 @@ use serde_json::json;
 use super::{Provider, settings};
 use crate::samples;
 
-/// The address that the gateway is said to have; nothing listens there, so a browser is led to it by hand.
+/// The address that the gateway is reported to have; nothing listens there, so a browser is led to
+/// it by hand.
 const PAGE: &str = "http://127.0.0.1:9";
 
-/// Somebody's browser: it keeps what it is told to for each place, and goes where it is sent.
+/// A user's browser: it keeps cookies for each site and follows redirects.
 struct Browser {
     gateway: String,
     cookies: BTreeMap<(String, String), String>,
@@ -156,7 +157,8 @@ async fn people_sign_in_at_the_page_and_are_known_to_it_alone() {
     let (status, shown) = ada.open("/").await;
     assert!(status == 200 && shown.contains("0 open"), "{shown}");
 
-    // What a browser sends by itself opens nothing else, and nobody else's page can make use of it.
+    // What a browser sends automatically opens nothing else, and no one else's page can make use of
+    // it.
     assert_eq!(ada.open("/v1/notification/rules").await.0, 401);
     for (site, expected) in [
         ("same-origin", 200),

@@ -1,5 +1,5 @@
-//! One client asks for all that costs most, again and again: ingest and others hardly notice, and what
-//! nobody waits for any more ends.
+//! One client asks for all that costs most, again and again: ingest and others hardly notice, and
+//! what no one waits for any more ends.
 
 use std::{
     sync::Arc,
@@ -15,7 +15,7 @@ use tokio::{task::JoinSet, time::interval};
 
 use super::{EVENTS, attack::hostile_times, peak_mib};
 
-/// Calls at once.
+/// Calls concurrently.
 const CALLS: usize = 64;
 /// Clauses of each query, of the 500 that one may have.
 const CLAUSES: usize = 400;
@@ -27,7 +27,7 @@ const ROUNDS: usize = 15;
 /// `just bench` has the figures of a release.
 const HEALTH_MAX: Duration = Duration::from_secs(1);
 const OTHERS_MAX: Duration = Duration::from_secs(3);
-/// How long what was given up may go on.
+/// How long what was given up may continue.
 const END_MAX: Duration = Duration::from_secs(3);
 
 /// A query that is true of nothing, and looks at the whole body in each clause.

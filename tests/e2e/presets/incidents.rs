@@ -378,7 +378,8 @@ async fn what_flaps_is_one_incident_that_ends_when_it_settles() {
     stage.until_open(0).await;
     stage.ends().await;
     for (name, _, board) in &stage.receivers {
-        // ServiceNow knows the event, Slack here one thread, all others the occurrences that were told of.
+        // ServiceNow knows the event, Slack here one thread, all others the occurrences that were
+        // reported.
         let expected = if ["servicenow", "slack"].contains(name) {
             1
         } else {

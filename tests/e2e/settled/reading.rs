@@ -113,7 +113,7 @@ async fn what_is_alike_in_an_order_follows_by_start_and_id() {
     }
 }
 
-/// Repeats events until it is told to stop, now and then with another severity.
+/// Repeats events until it is stopped, now and then with another severity.
 async fn repeat(wire: Wire, hosts: Vec<String>, stop: Arc<AtomicBool>, repeated: Arc<AtomicUsize>) {
     const AT_ONCE: usize = 10;
     for turn in 0.. {
@@ -319,7 +319,7 @@ async fn a_frequency_has_exactly_the_spans_that_were_asked_for() {
     }
 }
 
-/// The warnings of an answer, whether they stand in it or in the resource that it holds.
+/// The warnings of an answer, whether they are in it or in the resource that it holds.
 fn warnings(answer: &Value) -> String {
     let members = answer.as_object().expect("an object");
     let inside = members.values().filter_map(|value| value.get("warnings"));
@@ -570,7 +570,7 @@ async fn a_hint_is_near_and_a_length_is_told_with_the_one_allowed() {
     }
 }
 
-/// What a backend was told of the time that is left, in milliseconds.
+/// What a backend was reported about the time that is left, in milliseconds.
 fn milliseconds(timeout: &str) -> Option<u128> {
     let (number, unit) = timeout.split_at_checked(timeout.len().checked_sub(1)?)?;
     let number: u128 = number.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Intake mappings: what becomes of a webhook of any service.
+//! Intake mappings: what happens to a webhook of any service.
 
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
@@ -150,9 +150,9 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No mappings yet.\n\nA mapping makes events of the webhooks of any service: its templates say what \
-        the name,\nthe host and the line for people are. ‹new› creates one, and in its form ‹form_test› shows \
-        what\nit makes of a document before it is saved. The topic «mappings» of the reference has examples.",
+    empty: "No mappings yet.\n\nA mapping converts webhooks of any service to events: its \
+        templates define the name,\nthe host and the summary. ‹new› creates one, and in its form \
+        ‹form_test› shows the events\nof a document before it is saved. The topic «mappings» of the reference has examples.",
     beside: &[],
 };
 

@@ -26,7 +26,7 @@ mod against_the_service {
             &screen,
             "covers 1 open event now, would have held 0 messages in 7 days",
         );
-        // The answer is No until somebody says Yes.
+        // The answer is No until a user says Yes.
         press(&mut console, "<Enter>").await;
         let screen = press(&mut console, "0").await;
         assert_shows(&screen, "No silences yet.");

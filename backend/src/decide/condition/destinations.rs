@@ -1,4 +1,4 @@
-//! A rule without a destination that exists has nobody to notify.
+//! A rule without a destination that exists has no one to notify.
 
 use super::{Condition, Hold};
 

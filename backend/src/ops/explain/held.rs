@@ -1,4 +1,4 @@
-//! What holds a rule's message back, held it at a decision, and what became of what waited.
+//! What holds a rule's message back, held it at a decision, and what happened to what waited.
 
 use super::{Gate, NextStep};
 use crate::{
@@ -19,7 +19,7 @@ pub(super) fn then(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<H
     held.map_or_else(Vec::new, |it| it.held_by.clone())
 }
 
-/// The hold that suppression is: since when, and by whom.
+/// The hold that suppression is: since when, and by which client.
 pub(super) fn suppressed(
     rule_name: &Name,
     rule: RecordId,

@@ -22,9 +22,9 @@ use crate::{
     },
 };
 
-/// Groups read at once.
+/// Groups read at a time.
 const BATCH: usize = 100;
-/// Entries of an index read at once.
+/// Entries of an index read at a time.
 const PAGE: usize = 1_000;
 
 /// A group, and how its members stand.

@@ -1,4 +1,4 @@
-//! A delivery with its attempts, and what was said on the wire in each.
+//! A delivery with its attempts, and what was reported on the wire in each.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is counted of the work with the database, for whoever reads it at `/metrics`.
+//! What is counted of the work with the database, shown at `/metrics`.
 
 use std::{sync::Arc, time::Duration};
 

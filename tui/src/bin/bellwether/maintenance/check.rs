@@ -1,4 +1,4 @@
-//! `bellwether check`: reads a data folder or a running service through and says what is wrong.
+//! `bellwether check`: reads a data folder or a running service through and shows what is wrong.
 
 use std::{io::Write, path::Path};
 
@@ -155,7 +155,7 @@ fn refused(status: &Status) -> Failure {
     })
 }
 
-/// Tells what was found, for people or as JSON.
+/// Reports what was found, for people or as JSON.
 fn report(
     (kind, what): (&str, &str),
     findings: &CheckFindings,
