@@ -5,7 +5,9 @@ use bellwether_proto::cloud::{
     self, EventWrapper, Events, data_receiver_service_client::DataReceiverServiceClient,
     event_wrapper::EventType,
 };
-use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use bellwether_tests::{
+    eventually::eventually, process, receiver::Receiver, rest::Rest, world::World,
+};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -32,7 +34,8 @@ fn orders(cause: &'static str, effect: &'static str) -> impl Iterator<Item = Vec
 
 async fn set_up(rest: &Rest, receiver: &Receiver) {
     let mut trigger = samples::trigger("all", "any");
-    trigger["type"] = json!({"event": {"filter": "severity>=info"}});
+    trigger["type"] =
+        json!({"event": {"filter": "name=HostDown or name=Effect or name=Other or name=Patched"}});
     rest.post("/v1/notification/triggers", &trigger).await.ok();
     let hook = samples::webhook("hook", &receiver.url("/"));
     rest.post("/v1/notification/destinations", &hook).await.ok();
@@ -239,10 +242,12 @@ async fn a_flexible_silence_holds_the_whole_request_that_begins_it() {
         notified += 1;
         assert_eq!(deliveries(&rest).await, notified, "order {order}");
         let path = format!("/v1/notification/silences/{site}");
-        let found = rest.get(&path).await.ok();
-        assert_eq!(found["silence"]["state"], "ACTIVE", "{found}");
-        let covered = &found["silence"]["coveredCount"];
-        assert_eq!(*covered, json!(EFFECTS), "{found}");
+        let found = eventually("the silence to begin", async || {
+            let found = rest.get(&path).await.ok();
+            (found["silence"]["state"] == "ACTIVE").then_some(found)
+        })
+        .await;
+        assert_eq!(found["silence"]["coveredCount"], json!(EFFECTS), "{found}");
     }
     receiver.until_received(notified).await;
     for request in receiver.received() {
@@ -252,7 +257,13 @@ async fn a_flexible_silence_holds_the_whole_request_that_begins_it() {
 }
 
 fn world_is_whole(mut world: World) {
+    let address = format!("http://{}", world.service().address("grpc"));
+    let mut check = process::command(world.folder(), ["check", "--connect", &address]);
+    check
+        .arg("--key-file")
+        .arg(world.data_dir().join("admin.key"));
+    let output = process::run(check);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
     assert!(world.terminate().success());
-    let output = bellwether_tests::process::run(world.command(&["check"]));
-    assert!(output.status.success());
 }

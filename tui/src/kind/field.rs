@@ -126,10 +126,7 @@ impl FieldKind {
 pub(super) const LANGUAGE: FieldSpec = FieldSpec::new(
     "templateLanguage",
     "Templates in",
-    FieldKind::Word(&[
-        ("mustache", "TEMPLATE_LANGUAGE_UNSPECIFIED"),
-        ("jinja", "JINJA"),
-    ]),
+    FieldKind::Word(&[("mustache", ""), ("jinja", "JINJA")]),
     "Mustache, or Jinja with conditions, loops and filters. The topic templates has both.",
 );
 

@@ -284,13 +284,23 @@ async fn has_all(folder: &TempDir) {
     assert_eq!(all::<Revision>(&store).await, samples::revisions());
     let findings = verify(&store, &|_| {}).await;
     assert_eq!(findings.told, Vec::<String>::new());
-    let read: Vec<_> = findings.records.into_keys().collect();
-    let missing: Vec<_> = Kind::ALL
-        .into_iter()
-        .map(Kind::word)
-        .filter(|it| !read.contains(it))
-        .collect();
-    assert_eq!(missing, Vec::<&str>::new());
+    // Facts and counters are not counted; what came later than these layouts is not in them.
+    let later = [
+        Kind::Meta,
+        Kind::Silence,
+        Kind::Counter,
+        Kind::Calendar,
+        Kind::Inhibition,
+        Kind::Audit,
+        Kind::Group,
+        Kind::Mapping,
+        Kind::Budget,
+        Kind::View,
+    ];
+    for kind in Kind::ALL {
+        let is_read = findings.records.contains_key(kind.word());
+        assert_eq!(is_read, !later.contains(&kind), "{kind:?}");
+    }
 }
 
 /// Puts bytes in the place of a record, as who can write to the disk and corrects its checksums.
