@@ -7,10 +7,10 @@ mod thread;
 
 pub(crate) mod backoff;
 pub(crate) mod breaker;
-pub(crate) mod burials;
 pub(crate) mod clock_step;
 pub(crate) mod dead_letters;
 pub(crate) mod decide;
+pub(crate) mod digest_cascade;
 pub(crate) mod follow;
 pub(crate) mod health;
 #[cfg(test)]

@@ -16,7 +16,7 @@ const PAGE: usize = 256;
 /// The digests that died and whose deliveries have yet to follow. That they are is on disk with the
 /// budget; this is where to continue.
 #[derive(Debug)]
-pub(crate) struct Burials {
+pub(crate) struct DigestCascade {
     store: Store,
     clock: Arc<dyn Clock>,
     /// By destination and digest.
@@ -25,7 +25,7 @@ pub(crate) struct Burials {
     is_taken_up: bool,
 }
 
-impl Burials {
+impl DigestCascade {
     pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
