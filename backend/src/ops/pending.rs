@@ -9,8 +9,8 @@ use crate::{
     error::Error,
     limits::DELIVERIES_SCANNED_MAX,
     ops::{
-        asked::settled,
         bounds::Bounds,
+        cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
         edit::{Edits, OccurrenceTarget},

@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
-        asked::settled,
+        cause_lookup::settled,
         commit::commit,
         deciding::Deciding,
         group,

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     domain::EventId,
     limits::{INTAKE_BATCH_EVENTS, INTAKE_CONFLICT_TIME_MAX, INTAKE_WORKERS},
-    ops::{asked::Recent, deciding::Deciding},
+    ops::{cause_lookup::Recent, deciding::Deciding},
     scan,
     store::EngineError,
     trace::{Span, SpanKind},

@@ -19,7 +19,7 @@ use crate::{
     error::Error,
     limits::{LOOK_BATCH, TELL_BATCH, TELLS_AT_ONCE},
     ops::{
-        asked::settled,
+        cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
         group::notify::{self, Due},
