@@ -3,7 +3,7 @@
 mod act;
 mod breadth;
 pub mod flexible;
-pub mod keeper;
+pub mod lifecycle;
 mod preview;
 
 use std::time::Duration;

@@ -217,7 +217,7 @@ async fn edits_keep_to_what_has_passed_and_what_is_over_stays_so() {
     }
     // Like closed occurrences, it is forgotten in the end.
     world.wait(31 * 24 * 3_600).await;
-    keeper::forget(&world.node().deciding).await.unwrap();
+    lifecycle::forget(&world.node().deciding).await.unwrap();
     assert!(samples::all::<Silence>(&world.store).await.is_empty());
 }
 
