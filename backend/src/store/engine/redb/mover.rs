@@ -14,10 +14,10 @@ use super::{
     file::{self, File, Opened},
     filter,
     layers::{Layers, Moving},
+    legacy_entries::{LegacyEntries, Scan},
     log,
     memtable::Memtable,
     mover_commands::MoverCommand,
-    old::{OldEntries, Scan},
     put::put,
     runs,
     tree::Tree,
@@ -36,7 +36,7 @@ pub(super) struct Mover {
     /// None while it cannot be opened.
     database: Option<Database>,
     blocks: Arc<Blocks>,
-    old: Arc<OldEntries>,
+    old: Arc<LegacyEntries>,
     scan: Option<Scan>,
     union: Option<Union>,
     /// Runs that nothing names any more.
