@@ -14,7 +14,7 @@ use super::{
     address::Address,
     clock::DatabaseClock,
     fault,
-    known::Known,
+    log_cache::LogCache,
     plan::number,
     query::Query,
     readers::Readers,
@@ -87,7 +87,7 @@ impl Node {
 
     /// Renews it until it is forgotten. While the database does not answer no one else leads
     /// either.
-    pub(super) async fn keep(self: Arc<Self>, known: Arc<Known>) {
+    pub(super) async fn keep(self: Arc<Self>, known: Arc<LogCache>) {
         let mut log = known.signal();
         let mut told = known.last_changed(&[Kind::Client]);
         let mut answered = Instant::now();
