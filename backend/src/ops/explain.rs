@@ -9,18 +9,18 @@
 mod definitions;
 mod gates;
 mod held;
+mod history;
 mod judge;
 mod opening;
 mod sent;
-mod story;
 mod timeline;
 
 use std::collections::{HashMap, HashSet};
 
 use definitions::Definitions;
+pub use history::{Moment, story};
 use judge::{Judge, Subject};
 use sent::Pauses;
-pub use story::{Moment, story};
 use timeline::{PastState, Point};
 
 use crate::{
