@@ -27,15 +27,15 @@ pub(super) enum MoverCommand {
     Close,
 }
 
-/// MoverCommands of one mover.
+/// Commands of one mover.
 #[derive(Debug, Default)]
 pub(super) struct MoverCommands {
-    state: Mutex<ErrandState>,
+    state: Mutex<CommandState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct ErrandState {
+struct CommandState {
     reopen: bool,
     /// How often the file was opened again, or failed to be.
     reopenings: u64,
@@ -43,11 +43,11 @@ struct ErrandState {
     /// Why it could not be moved the last time.
     stuck: Option<Stuck>,
     spare_rests_until: Option<Instant>,
-    /// How long commands are still done.
+    /// Whether commands are still carried out, and why not.
     ending: Ending,
 }
 
-/// Whether commands are still done.
+/// Whether commands are still carried out.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     /// They are.
@@ -55,7 +55,7 @@ enum Ending {
     Open,
     /// What is left is done, then the file is closed.
     Closing,
-    /// No one does any.
+    /// No commands are carried out any more.
     Gone,
 }
 
@@ -70,20 +70,20 @@ struct Stuck {
 }
 
 impl MoverCommands {
-    fn state(&self) -> MutexGuard<'_, ErrandState> {
+    fn state(&self) -> MutexGuard<'_, CommandState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut ErrandState)) {
+    fn change(&self, change: impl FnOnce(&mut CommandState)) {
         change(&mut self.state());
         self.changed.notify_all();
     }
 
     fn wait<'a>(
         &self,
-        state: MutexGuard<'a, ErrandState>,
+        state: MutexGuard<'a, CommandState>,
         until: Option<Instant>,
-    ) -> MutexGuard<'a, ErrandState> {
+    ) -> MutexGuard<'a, CommandState> {
         match until {
             None => self
                 .changed
@@ -209,7 +209,7 @@ impl MoverCommands {
         });
     }
 
-    /// No one does commands any more.
+    /// No commands are carried out any more.
     pub(super) fn abandon(&self) {
         self.change(|state| state.ending = Ending::Gone);
     }
