@@ -79,7 +79,7 @@ impl DigestCascade {
                     self.add(dead.collect::<Vec<_>>());
                 }
                 Err(EngineError::Corrupt(why)) => {
-                    tracing::error!(why, "not all budgets could be looked at");
+                    tracing::error!(why, "not all budgets could be read");
                     return Ok(());
                 }
                 Err(error) => return Err(error.into()),
@@ -140,5 +140,5 @@ async fn why(store: &Store, digest: RecordId) -> Result<String, Error> {
     let (found, _) = store.get_readable::<Delivery>(vec![key]).await?;
     let digest = found.into_iter().flatten().next();
     let why = digest.map(|it| it.value.last_error).unwrap_or_default();
-    Ok(format!("the digest it was folded into was given up: {why}"))
+    Ok(format!("its digest became a dead letter: {why}"))
 }

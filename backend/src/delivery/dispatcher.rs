@@ -290,7 +290,7 @@ impl Dispatcher {
             }
         };
         if tokio::time::timeout(DRAIN_TIME_MAX, ends).await.is_err() {
-            tracing::warn!("attempts under way were cut off; they are made again");
+            tracing::warn!("attempts in progress were interrupted; they are repeated");
         }
     }
 

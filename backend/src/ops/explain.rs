@@ -427,7 +427,7 @@ fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation 
             notifies: true,
             held_back: false,
             reason: format!(
-                "it notified, and was deleted since; what it was is no longer kept{so_far}"
+                "it notified, and was deleted since; its definition is no longer stored{so_far}"
             ),
             definition: None,
             triggers: Vec::new(),

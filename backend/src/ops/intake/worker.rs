@@ -146,7 +146,7 @@ impl Worker {
             }
             jobs = contested;
             if Instant::now() >= until {
-                let why = "others changed the same events all the while";
+                let why = "others kept changing the same events";
                 return self.refuse(jobs, &EngineError::Unavailable(why.into()));
             }
             if pause > Duration::ZERO {

@@ -280,7 +280,7 @@ impl Silencing {
             if silence.comments.len() >= SILENCE_COMMENTS_MAX {
                 return Err(Error::Exhausted {
                     message: format!(
-                        "the silence has {SILENCE_COMMENTS_MAX} comments, and takes no more"
+                        "the silence has {SILENCE_COMMENTS_MAX} comments, the maximum"
                     ),
                     retry_after: None,
                 });

@@ -115,7 +115,7 @@ async fn more_than_is_likely_meant_is_refused_with_counts_until_it_is_said() {
         ),
         (
             "-host=x",
-            "is true of an event without any field; it covers 20 of 20",
+            "matches an event without any field; it covers 20 of 20",
         ),
     ] {
         let draft = world.draft("quiet", text, 60);
