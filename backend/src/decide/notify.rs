@@ -618,7 +618,8 @@ pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64
 }
 
 /// Why what does not group goes out in one message.
-const TOGETHER: &str = "so many notifications of the rule were released together that they are sent in one message";
+const TOGETHER: &str =
+    "so many notifications of the rule were released together that they are sent in one message";
 
 /// What holds something until the next message of a group.
 fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String) -> HeldBy {

@@ -55,9 +55,7 @@ impl Operand {
             (Holds::Text | Holds::Anything, Literal::Text(text)) => Ok(Self::text(text)),
             (Holds::Text, Literal::Bool(flag)) => Ok(Self::text(&flag.to_string())),
             (Holds::Time, Literal::Bool(_)) => Err("is a boolean; expected a time".into()),
-            (Holds::Number, Literal::Bool(_)) => {
-                Err("is a boolean; expected a number".into())
-            }
+            (Holds::Number, Literal::Bool(_)) => Err("is a boolean; expected a number".into()),
             (Holds::Bool, Literal::Number(_)) => {
                 Err("is a number; expected `true` or `false`".into())
             }

@@ -103,7 +103,8 @@ impl Deliveries {
             }
             if old.value.state == DeliveryState::Shadowed {
                 return Err(Error::FailedPrecondition(
-                    "it was recorded by a dry run and cannot be sent; preview the rule instead".into(),
+                    "it was recorded by a dry run and cannot be sent; preview the rule instead"
+                        .into(),
                 ));
             }
             if let DeliveryState::Leased { .. } = old.value.state {

@@ -111,12 +111,7 @@ impl Exposition {
             "Memory of events that are not committed yet",
             kib * 1024,
         );
-        gauge(
-            to,
-            "watchers",
-            "Open watch streams",
-            self.guard.watchers(),
-        );
+        gauge(to, "watchers", "Open watch streams", self.guard.watchers());
         let in_flight = self.dispatcher.borrow().in_flight;
         gauge(
             to,
@@ -244,12 +239,7 @@ impl Exposition {
             end,
         };
         let held = engine.count(due, until(None), HELD_COUNTED_MAX).await?;
-        gauge(
-            to,
-            "pending",
-            "Occurrences with held notifications",
-            held,
-        );
+        gauge(to, "pending", "Occurrences with held notifications", held);
         let late = Key::new().moment(now_ms.saturating_sub(LATE_MS)).build();
         let overdue = engine.count(due, until(Some(late)), HELD_COUNTED_MAX);
         gauge(

@@ -196,7 +196,11 @@ async fn teams_is_judged_by_what_it_says() {
                   HTTP error 429 with ContextId tcid=0";
     let html = [("content-type", "text/html; charset=utf-8")];
     let own = [
-        (answers(200, &[], "1"), DELIVERED, "Teams accepted the message"),
+        (
+            answers(200, &[], "1"),
+            DELIVERED,
+            "Teams accepted the message",
+        ),
         (
             answers(200, &[], failed),
             REJECTED,

@@ -111,7 +111,10 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
         Auth::Basic { username, password } => {
             checks.setting("auth.basic.username", username);
             if username.contains(':') {
-                checks.add("auth.basic.username", "contains a colon, which would end it");
+                checks.add(
+                    "auth.basic.username",
+                    "contains a colon, which would end it",
+                );
             }
             checks.secret("auth.basic.password", password);
         }

@@ -124,8 +124,7 @@ impl Deliveries {
         }
         match hold {
             None if self.store.engine().is_shared() && !self.holds.are_known() => {
-                let reason =
-                    "the leader delivers and knows the reason";
+                let reason = "the leader delivers and knows the reason";
                 waiting(reason.into(), Some(due_ms.max(now_ms)))
             }
             None => waiting(String::new(), Some(due_ms.max(now_ms))),

@@ -94,9 +94,7 @@ fn check_keys(event: &IncomingEvent, violate: &mut impl FnMut(&str, String)) {
         .dimensions
         .keys()
         .find_map(|key| match control_in(key) {
-            _ if key.is_empty() => {
-                Some("has a pair with an empty key".to_owned())
-            }
+            _ if key.is_empty() => Some("has a pair with an empty key".to_owned()),
             Some(control) => Some(format!(
                 "the key `{}` holds the control character {control:?}; take it out",
                 key.escape_debug()
