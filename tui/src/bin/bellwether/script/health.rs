@@ -39,7 +39,9 @@ pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(
     if troubles.is_empty() {
         return Ok(());
     }
-    Err(Failure::new("not everybody is reached"))
+    Err(Failure::new(
+        "a destination fails, or there are dead letters",
+    ))
 }
 
 /// What keeps messages from their destinations, a line each.
