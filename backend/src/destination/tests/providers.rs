@@ -149,9 +149,9 @@ fn slack_shows_the_authors_blocks_and_calls_nobody() {
     let sent = document(&content);
     assert_eq!(
         sent["blocks"][0]["text"]["text"],
-        "<https://x.example|runbook> <!here> &lt;!channel&gt; \"&amp;\" @here"
+        "<https://x.example|runbook> <!here> &lt;!channel&gt; \"&amp;\" @\u{2060}here"
     );
-    assert_eq!(sent["text"], "&lt;!channel&gt; \"&amp;\" @here");
+    assert_eq!(sent["text"], "&lt;!channel&gt; \"&amp;\" @\u{2060}here");
     assert_eq!(sent["attachments"], Json::Null);
     let too_many = format!("[{}{{}}]", "{},".repeat(50));
     for wrong in ["[", "{}", "[]", "[1]", "\"x\"", &too_many] {
