@@ -7,10 +7,10 @@ use vergen_gitcl::{CargoBuilder, Emitter, GitclBuilder, RustcBuilder};
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
     if env::var_os("PROFILE").is_none_or(|profile| profile != "release") {
-        // Nothing is built again for each commit while somebody works on it.
+        // Nothing is built again for each commit while a user works on it.
         return Ok(());
     }
-    // Out of an archive, without git, they are said to be unknown.
+    // Out of an archive, without git, they are reported to be unknown.
     let git = GitclBuilder::default()
         .sha(true)
         .commit_date(true)

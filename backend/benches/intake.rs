@@ -1,8 +1,9 @@
 //! How many events intake takes in a second, each on disk with its state before it is answered.
 //!
 //! Events come one by one and in lists of 100, as new ones and as repeats, without rules and, in
-//! lists, with a rule that tells of each: of new ones once, of repeats by turns that the severity
-//! changed; that also beside 1,000 silences and 100 inhibitions, of which none concerns the events. Takes a folder as argument; without one it makes a temporary one.
+//! lists, with a rule that reports on each: of new ones once, of repeats by turns that the severity
+//! changed; that also beside 1,000 silences and 100 inhibitions, of which none concerns the events.
+//! Takes a folder as argument; without one it makes a temporary one.
 
 #![expect(
     clippy::print_stdout,
@@ -117,7 +118,7 @@ struct Load {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Around {
     Nothing,
-    /// A rule that tells of each event.
+    /// A rule that reports on each event.
     Rule,
     /// The same, and silences and inhibitions.
     RuleAndHolds,

@@ -1,6 +1,6 @@
 //! How many records the store takes in a second, beside what the disk could at best.
 //!
-//! A record is an occurrence of 500 bytes with four index entries, each in a set of its own. The
+//! A record is an occurrence of 500 bytes with four index entries, each in a separate set. The
 //! disk's rate is that of appending 512 bytes and syncing, one after the other, in the same folder.
 //! Takes a folder as argument; without one it makes a temporary one.
 

@@ -1,4 +1,4 @@
-//! When the spans of a calendar are: computed from its windows whenever somebody asks, never stored.
+//! When the spans of a calendar are: computed from its windows whenever a user asks, never stored.
 //!
 //! - A span holds from its start on and not at its end any more. Spans that overlap or touch are one.
 //! - A start that the clocks skip is taken with the offset before the gap; one that comes twice is the
@@ -154,7 +154,7 @@ impl Prepared {
                 Some(first) if in_window => Some(first.end_ms),
                 first => first.map(|it| it.start_ms),
             };
-            // A span that goes on where looking ends may be longer.
+            // A span that continues where looking ends may be longer.
             if let Some(changes_ms) = changes_ms.filter(|it| *it < found.until_ms) {
                 return CalendarStatus {
                     in_window,

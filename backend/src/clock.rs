@@ -35,13 +35,13 @@ pub trait Clock: Debug + Send + Sync + 'static {
     fn passed(&self) -> Duration;
 
     /// How far the clock is ahead of [`Clock::passed`], in milliseconds: a change of
-    /// [`STEP_MIN_MS`] or more tells that somebody set it.
+    /// [`STEP_MIN_MS`] or more means that it was set.
     fn offset_ms(&self) -> i64 {
         self.now_ms().saturating_sub(millis(self.passed()))
     }
 
-    /// Returns when the clock shows that time or a later one, at once when it already does; also
-    /// when somebody sets the clock back, so that the caller looks again at what it waits for.
+    /// Returns when the clock shows that time or a later one, immediately when it already does;
+    /// also when the clock is set back, so that the caller looks again at what it waits for.
     ///
     /// # Cancel safety
     /// A dropped call leaves nothing behind.

@@ -1,4 +1,4 @@
-//! The settings of the service: plain data, made once by whoever starts it.
+//! The settings of the service: plain data, created once at start.
 
 mod authorities;
 mod mailbox;
@@ -39,7 +39,7 @@ pub struct Config {
     pub tenant: String,
     /// The address that `link` and `url` in messages start with; empty leaves them empty.
     pub link_base: String,
-    /// A template for `link` in messages, for a page of one's own; empty leads to this service.
+    /// A template for `link` in messages, for a separate page; empty leads to this service.
     pub link_template: String,
     /// How long links to this service can be followed without a key; zero asks everybody for one.
     pub link_lifetime: Duration,
@@ -49,7 +49,7 @@ pub struct Config {
     pub database: Option<DatabaseConfig>,
     /// How long occurrences live.
     pub lifetime: LifetimeConfig,
-    /// How what was held is told of.
+    /// How what was held is reported.
     pub release: ReleaseConfig,
     /// How messages are delivered.
     pub delivery: DeliveryConfig,
@@ -59,17 +59,17 @@ pub struct Config {
     pub origins: Origins,
     /// The names that the service is called by; none are all.
     pub hosts: Hosts,
-    /// The proxies that are believed about for whom they pass calls on.
+    /// The proxies that are believed about the address of their clients.
     pub proxies: Proxies,
     /// Where messages may go.
     pub egress: EgressConfig,
     /// The mail server; without it email destinations fail with a sentence saying so.
     pub smtp: Option<SmtpConfig>,
-    /// Where the providers are, so that a test can stand in for them.
+    /// Where the providers are, so that a test can replace them.
     pub providers: ProviderConfig,
-    /// Where people sign in; none lets in who has a key alone.
+    /// Where people sign in; with none, only keys are accepted.
     pub oidc: Option<OidcConfig>,
-    /// Which log records of OpenTelemetry are taken in, and what they are about.
+    /// Which log records of OpenTelemetry are accepted, and what they are about.
     pub logs: LogSettings,
 }
 
@@ -160,7 +160,7 @@ pub struct DatabaseConfig {
     pub schema: String,
     /// What this process is called where another one wants the store.
     pub node_name: String,
-    /// The file with the keys that seal secrets; never made by whoever serves.
+    /// The file with the keys that seal secrets; never created when serving.
     pub secret_key_file: PathBuf,
     /// Connections that this process keeps.
     pub connections: usize,
@@ -181,16 +181,16 @@ pub struct LifetimeConfig {
     pub retention: Duration,
 }
 
-/// How what was held is told of when it is free.
+/// How what was held is reported when it is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReleaseConfig {
-    /// More openings than this, of one rule without groups, that one hold frees are one group; zero tells
-    /// of each by itself.
+    /// More openings than this, of one rule without groups, that one hold releases are one group;
+    /// zero reports each separately.
     pub together_from: usize,
 }
 
 impl ReleaseConfig {
-    /// How many openings are told of one by one.
+    /// How many openings are reported one by one.
     pub fn singly_max(self) -> usize {
         match self.together_from {
             0 => usize::MAX,
@@ -231,9 +231,9 @@ pub struct DeliveryConfig {
     pub timeout: Duration,
     /// How long a mail server may take to answer the text of a mail, beside that time.
     pub mail_answer_timeout: Duration,
-    /// Attempts under way at once, over all destinations.
+    /// Attempts under way concurrently, over all destinations.
     pub max_in_flight: usize,
-    /// Attempts under way at once to one destination, at most, when it does not say.
+    /// Attempts under way concurrently to one destination, at most, when it does not say.
     pub max_in_flight_per_destination: u32,
     /// Failures without a success after which a destination is paused.
     pub pause_after: Duration,
@@ -282,7 +282,7 @@ impl Default for AuditConfig {
     }
 }
 
-/// Where messages may go beside what the egress guard lets out, and whom they may be entrusted to.
+/// Where messages may go beside what the egress guard lets out, and which authorities are trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressConfig {
     /// Networks that messages may go to although the guard would not let them.

@@ -1,8 +1,8 @@
 //! Destination types: the list of them, what each has to say for itself, and what all of them share.
 //!
-//! What a destination is set to stands in [`crate::domain::destination`], since deliveries keep a
-//! copy of it. What is done with that is one folder a type: what it must hold, what is sent, how it
-//! is sent, and what the provider's answer means.
+//! What a destination is set to is in [`crate::domain::destination`], since deliveries keep a copy
+//! of it. What is done with that is one folder a type: what it must hold, what is sent, how it is
+//! sent, and what the provider's answer means.
 
 mod attempt;
 mod check;
@@ -62,7 +62,8 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     /// The most that the provider takes, in bytes; none where no limit is known.
     const BYTES_MAX: Option<usize> = None;
 
-    /// Whether the receiver keeps a state for each thread, so that many messages cannot be told as one.
+    /// Whether the receiver keeps a state for each thread, so that many messages cannot be
+    /// combined.
     fn keeps_state(&self) -> bool {
         false
     }
@@ -99,7 +100,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     ) -> impl Future<Output = Ending> + Send;
 }
 
-/// Goes on with the settings of whichever type it is: the list of types.
+/// Continues with the settings of whichever type it is: the list of types.
 macro_rules! with_type {
     ($kind:expr, $settings:ident => $then:expr) => {
         match $kind {
@@ -131,8 +132,8 @@ pub struct ChatThread {
 }
 
 /// Everything that is wrong with where messages are to go, secrets filled in; paths begin at the
-/// destination, such as `type.email.subject`. With a guard, addresses are those that it lets messages
-/// go to, as far as that can be told without resolving names.
+/// destination, such as `type.email.subject`. With a guard, addresses are those that it lets
+/// messages go to, as far as that can be determined without resolving names.
 pub fn check(
     kind: &DestinationKind,
     language: TemplateLanguage,
@@ -148,7 +149,7 @@ pub fn check(
     checks.found
 }
 
-/// Whether many messages may be told as one to a destination.
+/// Whether many messages may be reported as one to a destination.
 pub fn takes_digests(kind: &DestinationKind) -> bool {
     !with_type!(kind, settings => settings.keeps_state())
 }
@@ -186,7 +187,7 @@ pub struct Rendered {
     pub limit_bytes: Option<usize>,
     /// What went wrong while it was made, for people.
     pub warnings: Vec<String>,
-    /// The first template that takes more than rendering may take; the default stands in its place.
+    /// The first template that takes more than rendering may take; the default replaces it.
     pub exceeded: Option<Exceeded>,
 }
 

@@ -9,7 +9,7 @@ pub use violation::Violation;
 /// Why an operation was not carried out. The message of each kind is for people.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request is wrong: mend the fields and send it again.
+    /// The request is wrong: fix the fields and send it again.
     #[error("{}", first_violation(.0))]
     Invalid(Vec<Violation>),
     /// What is asked for does not exist.
@@ -20,8 +20,8 @@ pub enum Error {
     AlreadyExists(String),
     /// The idempotency key was used for another request: take a new one.
     #[error(
-        "the idempotency key was used for a request with another body; a key stands for one \
-         request, so send this one with a key of its own"
+        "the idempotency key was used for a request with another body; use a new key for each \
+         request"
     )]
     KeyUsed,
     /// The state does not allow it: change that first.
@@ -32,10 +32,10 @@ pub enum Error {
     Refused {
         /// Which reason.
         reason: Reason,
-        /// A sentence for people.
+        /// A message for people.
         message: String,
     },
-    /// Somebody else changed it meanwhile: read it again and decide anew.
+    /// Another client changed it meanwhile: read it again and re-evaluate.
     #[error("{0}")]
     Aborted(String),
     /// No key, or a wrong one.
@@ -49,7 +49,7 @@ pub enum Error {
     Exhausted {
         /// What is exhausted.
         message: String,
-        /// When to come back; none when waiting alone does not help.
+        /// When to come back; none when waiting does not help.
         retry_after: Option<Duration>,
     },
     /// The service cannot do it now; nothing was changed.

@@ -1,4 +1,4 @@
-//! The service: a tonic gRPC server over redb that takes in events and sends messages.
+//! The service: a tonic gRPC server over redb that ingests events and sends messages.
 
 pub mod calendar;
 pub mod clock;

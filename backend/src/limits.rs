@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Events in one request.
 pub const EVENTS_PER_REQUEST_MAX: usize = 1_000;
-/// Events in one request of another dialect, with one that says what was left out.
+/// Events in one request of another dialect, with one that shows what was left out.
 pub const DIALECT_EVENTS_MAX: usize = bellwether_proto::bulk::EVENTS_MAX + 1;
 /// Items in one annotate or status request.
 pub const ITEMS_PER_REQUEST_MAX: usize = 1_000;
@@ -21,18 +21,19 @@ pub const PAGE_SIZE_MAX: usize = 1_000;
 /// Records on a page when the caller does not say.
 pub const PAGE_SIZE_DEFAULT: usize = 50;
 /// Bytes of triggers, destinations or rules on one page, unless one alone has more: with what each
-/// adds on the wire, a page fits into the 4 MiB that gRPC clients take unless told otherwise.
+/// adds on the wire, a page fits into the 4 MiB that gRPC clients take by default.
 pub const LIST_PAGE_BYTES: usize = 3 * 1024 * 1024;
-/// Triggers, destinations or rules that a list reads at once to begin with.
+/// Triggers, destinations or rules that a list reads at a time to begin with.
 pub const LIST_STEP_FIRST: usize = 16;
-/// Triggers, destinations or rules that a list reads at once.
+/// Triggers, destinations or rules that a list reads at a time.
 pub const LIST_STEP_MAX: usize = 256;
 
-/// Bytes of a token that somebody signs in with.
+/// Bytes of a token that a user signs in with.
 pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
 /// How far the clocks of the service and of a provider of identities may be apart.
 pub const TOKEN_CLOCK_LEEWAY: Duration = Duration::from_secs(60);
-/// Tokens whose calls are ended when they end; beyond it that which ends first is let go with its calls.
+/// Tokens whose calls are ended when they end; above it that which ends first is let go with its
+/// calls.
 pub const TOKENS_KNOWN_MAX: usize = 10_000;
 /// Keys of a provider of identities.
 pub const PROVIDER_KEYS_MAX: usize = 64;
@@ -40,13 +41,13 @@ pub const PROVIDER_KEYS_MAX: usize = 64;
 pub const PROVIDER_KEYS_INTERVAL: Duration = Duration::from_secs(600);
 /// How long it is not asked again, whatever tokens are shown.
 pub const PROVIDER_KEYS_PAUSE: Duration = Duration::from_secs(5);
-/// Sign-ins by browsers that ask a provider at once, whatever unauthenticated clients begin; those of one
-/// address have a quarter.
+/// Sign-ins by browsers that ask a provider concurrently, whatever unauthenticated clients begin;
+/// those of one address have a quarter.
 pub const BROWSER_SIGN_INS_MAX: usize = 16;
 /// How long a browser may be away to sign in.
 pub const BROWSER_SIGN_IN: Duration = Duration::from_secs(600);
 
-/// Attempts that are kept to tell how a destination fares.
+/// Attempts that are kept to determine the health of a destination.
 pub const HEALTH_ATTEMPTS_MAX: usize = 50;
 /// A destination is slow when its attempts take so long.
 pub const SLOW_FROM: Duration = Duration::from_secs(5);
@@ -67,7 +68,7 @@ pub const COUNTER_HOURS: u32 = 31 * 24;
 pub const STATISTICS_SPAN_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Columns of statistics.
 pub const STATISTICS_COLUMNS_MAX: u32 = 120;
-/// Destinations, and rules, that statistics tell of.
+/// Destinations, and rules, that statistics report on.
 pub const STATISTICS_SUBJECTS_MAX: usize = 200;
 
 /// Levels of nested clauses in a query.
@@ -183,8 +184,6 @@ pub const GROUP_INTERVAL_MIN: Duration = Duration::from_secs(10);
 pub const GROUP_INTERVAL_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Occurrences that join a group with one message, and that a message tells a change of.
 pub const GROUP_JOINING_MAX: usize = 1_000;
-/// Groups that a page of the list looks at.
-pub const GROUPS_SCANNED_MAX: usize = 10_000;
 /// Occurrences that a group takes.
 pub const GROUP_MEMBERS_MAX: u32 = 10_000;
 /// Members whose text a message keeps.
@@ -205,7 +204,7 @@ pub const DIGEST_ROWS_MAX: usize = 200;
 pub const DIGEST_SHOWN_MAX: usize = 20;
 /// Bytes of the texts of these together.
 pub const DIGEST_SHOWN_BYTES_MAX: usize = 160 * 1024;
-/// How long a rule waits for what mostly closes by itself, at least.
+/// How long a rule waits for what mostly closes automatically, at least.
 pub const RULE_AUTO_PAUSE_MIN: Duration = Duration::from_secs(30);
 /// The same, at most.
 pub const RULE_AUTO_PAUSE_MAX: Duration = Duration::from_secs(3_600);
@@ -248,7 +247,7 @@ pub const CALENDAR_COUNTED_MAX: usize = 200_000;
 pub const CALENDAR_CANDIDATES_MAX: usize = 10_000;
 /// Years within which a recurrence must produce something.
 pub const CALENDAR_FIRST_YEARS: i16 = 10;
-/// Spans of a calendar that are answered at once.
+/// Spans of a calendar that are answered at a time.
 pub const CALENDAR_SPANS_MAX: usize = 1_000;
 /// Inhibitions.
 pub const INHIBITIONS_MAX: usize = 500;
@@ -284,7 +283,7 @@ pub const SILENCE_IDLE_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
 pub const SILENCE_TEXT_CHARACTERS_MAX: usize = 1_000;
 /// Comments of a silence.
 pub const SILENCE_COMMENTS_MAX: usize = 100;
-/// Silences of a page that are counted anew, since they were edited in this moment.
+/// Silences of a page that are counted again, since they were edited in this moment.
 pub const SILENCES_RECOUNTED_MAX: usize = 10;
 /// Where counting what a silence covers, holds or skipped stops.
 pub const SILENCES_COUNTED_MAX: usize = 100_000;
@@ -295,16 +294,16 @@ pub const HOLDS_SHOWN_MAX: usize = 16;
 
 /// Occurrences that a test of a trigger without progress looks at.
 pub const TRIGGER_TEST_OCCURRENCES_MAX: usize = 200_000;
-/// How long such a test goes on looking.
+/// How long such a test continues looking.
 pub const TRIGGER_TEST_TIME_MAX: Duration = Duration::from_secs(10);
 /// Occurrences that a test of a trigger looks at between two tellings of its progress.
 pub const TRIGGER_TEST_STEP: usize = 2_000;
 /// Matches of a test of a trigger that are shown.
 pub const TRIGGER_TEST_SHOWN_MAX: usize = 100;
 
-/// Days that can be replayed, and how many are unless it is said.
+/// Days that can be replayed, and how many are unless specified.
 pub const REPLAY_DAYS_MAX: u32 = 30;
-/// How many are unless it is said.
+/// How many are unless specified.
 pub const REPLAY_DAYS: u32 = 7;
 /// Occurrences that a replay takes, the newest first.
 pub const REPLAY_OCCURRENCES_MAX: usize = 10_000;
@@ -319,29 +318,29 @@ pub const REPLAY_ROWS_MAX: u64 = 200_000;
 pub const REPLAY_STEP: usize = 100;
 /// How long one replay takes at most; an impact is two.
 pub const REPLAY_TIME_MAX: Duration = Duration::from_secs(10);
-/// How long before the days that are told of a replay begins.
+/// How long before the reported days a replay begins.
 pub const REPLAY_WARM_UP: Duration = Duration::from_secs(24 * 3_600);
-/// Occurrences that an impact shows of those that would notify nobody any more.
+/// Occurrences that an impact shows of those that would notify no one any more.
 pub const IMPACT_SHOWN_MAX: usize = 20;
 
 /// Threads for searches, previews, explanations and exports, at most; half the processors otherwise.
 pub const SCAN_THREADS_MAX: usize = 4;
 /// Threads that read the store for them.
 pub const SCAN_READERS_MAX: usize = 8;
-/// Searches, previews, explanations and exports under way at once; of these and of those that wait one
-/// client has at most a quarter.
+/// Searches, previews, explanations and exports under way concurrently; of these and of those that
+/// wait one client has at most a quarter.
 pub const SCANS_RUNNING_MAX: usize = 16;
 /// Those that wait.
 pub const SCANS_WAITING_MAX: usize = 128;
-/// Steps of streams, such as watches, that are under way on these threads at once.
+/// Steps of streams, such as watches, that are under way on these threads concurrently.
 pub const SCAN_STEPS_RUNNING_MAX: usize = 16;
 /// How long one of them runs before others get their turn.
 pub const SCAN_TURN: Duration = Duration::from_millis(2);
-/// Bytes of records that one of them reads at once, unless one alone has more.
+/// Bytes of records that one of them reads at a time, unless one alone has more.
 pub const SCAN_BATCH_BYTES: usize = 2 * 1024 * 1024;
 
-/// How long a page of events or deliveries is filled; one with too little by then ends early, and says
-/// that there is more.
+/// How long a page of events, deliveries, outstanding resolutions, groups or audit entries is filled; a
+/// page that is not full by then ends early, with a token for the rest.
 pub const PAGE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Occurrences, the newest first, that are read for the fields that events have.
@@ -351,14 +350,14 @@ pub const FIELDS_NEWS_MAX: usize = 2_000;
 /// Names of such fields that are kept.
 pub const FIELD_NAMES_MAX: usize = 10_000;
 
-/// Connections open at once.
+/// Connections open concurrently.
 pub const CONNECTIONS_MAX: usize = 10_240;
-/// Connections open at once on which no key was shown, in all and of one address (of IPv6: of one
-/// network of 64 bits). Beyond it the oldest are closed.
+/// Connections open concurrently on which no key was shown, in all and of one address (of IPv6: of
+/// one network of 64 bits). Above it the oldest are closed.
 pub const STRANGERS_MAX: usize = 1_024;
 /// Those of one address.
 pub const STRANGERS_OF_ADDRESS_MAX: usize = 512;
-/// Calls under way at once on such connections; beyond it the oldest connections are closed.
+/// Calls under way concurrently on such connections; above it the oldest connections are closed.
 pub const STRANGER_CALLS_MAX: usize = 4_096;
 /// Those of one address.
 pub const STRANGER_CALLS_OF_ADDRESS_MAX: usize = 2_048;
@@ -366,7 +365,7 @@ pub const STRANGER_CALLS_OF_ADDRESS_MAX: usize = 2_048;
 pub const STRANGER_QUIET_MAX: Duration = Duration::from_secs(30);
 /// Bytes of the request of a call that needs no key.
 pub const STRANGER_REQUEST_BYTES_MAX: usize = 4 * 1024;
-/// Calls under way at once on one connection; a client that has more makes another connection.
+/// Calls under way concurrently on one connection; a client that has more makes another connection.
 pub const STREAMS_PER_CONNECTION_MAX: u32 = 256;
 /// Bytes that a connection or a call may send ahead of being read.
 ///
@@ -394,7 +393,7 @@ pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 /// Rules that may lead to an event one after the other, through `event` destinations.
 pub const CHAIN_MAX: usize = 16;
-/// Occurrences of one event read at once.
+/// Occurrences of one event read at a time.
 pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;
 /// Occurrences routed by one request.
 pub const ROUTES_PER_REQUEST_MAX: usize = 1_000;
@@ -408,9 +407,9 @@ pub const OAUTH_PARAMS_MAX: usize = 20;
 pub const REFUSALS_ALIKE_MAX: usize = 20;
 /// Attempts of one delivery that are answered.
 pub const ATTEMPTS_MAX: usize = 100;
-/// Tests of destinations that are under way at once.
+/// Tests of destinations that are under way concurrently.
 pub const TESTS_MAX: usize = 64;
-/// When somebody who asks for one more is asked to come back.
+/// When a caller that asks for one more is asked to come back.
 pub const TESTS_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Deliveries that cannot be read and are left aside until the next start.
 pub const SET_ASIDE_MAX: usize = 100_000;
@@ -424,8 +423,6 @@ pub const BULK_DEFAULT: usize = 100;
 pub const BULK_MAX: usize = 1_000;
 /// Deliveries that one dry run looks at.
 pub const BULK_COUNTED_MAX: usize = 50_000;
-/// Occurrences that one page of obligations looks at.
-pub const OBLIGATIONS_SCANNED_MAX: usize = 5_000;
 
 /// Sets of changes that wait in each lane of the store.
 pub const STORE_QUEUE_SETS_MAX: usize = 8_192;
@@ -436,7 +433,7 @@ pub const STORE_BATCH_SETS_MAX: usize = 2_000;
 /// Bytes of sets of changes after which a commit takes no more.
 pub const STORE_BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Bytes of the store's file from which on every commit saves what a start after a kill would have
-/// to find out: a smaller file is read through faster than people notice.
+/// to find out: a smaller file is scanned faster than people notice.
 pub const STORE_QUICK_REPAIR_FROM: u64 = 128 * 1024 * 1024;
 /// Bytes of changes that the store holds in memory before it moves them into its file.
 pub const STORE_MEMORY_BYTES: usize = 32 * 1024 * 1024;
@@ -464,7 +461,8 @@ pub const STORE_LOCK_TIME_MAX: Duration = Duration::from_secs(5);
 pub const STORE_READ_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a commit to a database may go unanswered before its connection is given up.
 pub const STORE_COMMIT_TIME_MAX: Duration = Duration::from_secs(30);
-/// How long is tried to find out what became of a commit, and to get one through after passing faults.
+/// How long is tried to find out the outcome of a commit, and to get one through after passing
+/// faults.
 pub const STORE_DOUBT_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long an answered commit waits for the steps of others before it to be read.
 pub const STORE_STEPS_TIME_MAX: Duration = Duration::from_millis(250);
@@ -478,12 +476,13 @@ pub const STORE_NODE_RENEWED_EVERY: Duration = Duration::from_secs(1);
 pub const STORE_NODE_TIME_MAX: Duration = Duration::from_secs(6);
 /// How long after the last time it may not write any more.
 pub const STORE_NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
-/// How long the answer to who revokes a key waits until every node has heard of it.
+/// How long the answer to who revokes a key waits until every node knows it.
 pub const STORE_NODES_FOLLOW_TIME_MAX: Duration = Duration::from_secs(15);
-/// Connections of a node to a database that do not read for many calls at once: three that write, one
-/// that follows, one that says that the node lives, one for backups.
+/// Connections of a node to a database that do not read for many concurrent calls: three that
+/// write, one that follows, one that says that the node lives, one for backups.
 pub const STORE_CONNECTIONS_APART: usize = 6;
-/// Connections of a node to a database, unless it is said: of the rest each reads for many calls at once.
+/// Connections of a node to a database, unless specified: of the rest each reads for many
+/// concurrent calls.
 pub const STORE_CONNECTIONS: usize = 10;
 /// The most that a node may have.
 pub const STORE_CONNECTIONS_MAX: usize = 100;
@@ -491,13 +490,13 @@ pub const STORE_CONNECTIONS_MAX: usize = 100;
 /// Occurrences that a page of a walk takes out of the change log, to find what moved meanwhile.
 pub const WALK_LOG_NAMES_MAX: usize = 100_000;
 
-/// Events that wait for intake, in KiB; beyond it senders are asked to come back.
+/// Events that wait for intake, in KiB; above it senders are asked to come back.
 pub const INTAKE_QUEUE_KIB_MAX: u32 = 64 * 1024;
 /// When senders are asked to come back.
 pub const INTAKE_RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Events that are committed together, unless one request has more.
 pub const INTAKE_BATCH_EVENTS: usize = 1_000;
-/// How long events are decided anew while others keep changing the same occurrences.
+/// How long events are re-evaluated while others keep changing the same occurrences.
 pub const INTAKE_CONFLICT_TIME_MAX: Duration = Duration::from_secs(10);
 /// Intake workers; while one waits for its commit the others decide.
 pub const INTAKE_WORKERS: usize = 4;
@@ -513,13 +512,13 @@ pub const THREAD_LOOKED_AT_MAX: usize = 1_024;
 pub const HOLD_CHANGES_MAX: usize = 20;
 /// Occurrences of which what waits is decided in one commit.
 pub const LOOK_BATCH: usize = 200;
-/// Such commits under way at once.
+/// Such commits under way concurrently.
 pub const LOOKS_AT_ONCE: usize = 4;
-/// Groups of a rule that one commit tells of.
+/// Groups of a rule that one commit reports on.
 pub const TELL_BATCH: usize = 32;
-/// Occurrences told of after which a commit takes no more groups.
+/// Occurrences reported after which a commit takes no more groups.
 pub const TELL_MEMBERS: usize = 200;
-/// Such commits under way at once.
+/// Such commits under way concurrently.
 pub const TELLS_AT_ONCE: usize = 4;
 /// How long it takes until what failed of a review is tried again; twice as long each time, up to
 /// [`REVIEW_INTERVAL_MAX`].
@@ -528,22 +527,22 @@ pub const REVIEW_RETRY: Duration = Duration::from_secs(1);
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// How long what is made due by a commit may wait for the look that finds it.
 pub const REVIEW_LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// Lists of events under way at once. Of these and of the capacities that follow one client has at
-/// most a quarter.
+/// Lists of events under way concurrently. Of these and of the capacities that follow one client
+/// has at most a quarter.
 pub const INTAKE_UNDER_WAY_MAX: usize = 2_048;
-/// Other calls under way at once that read.
+/// Other calls under way concurrently that read.
 pub const READS_UNDER_WAY_MAX: usize = 256;
-/// Calls under way at once that change something other than events.
+/// Calls under way concurrently that change something other than events.
 pub const CHANGES_UNDER_WAY_MAX: usize = 256;
-/// Calls under way at once whose answers may be large: pages of lists, previews, explanations.
+/// Calls under way concurrently whose answers may be large: pages of lists, previews, explanations.
 pub const PAGES_UNDER_WAY_MAX: usize = 24;
-/// Watches open at once.
+/// Watches open concurrently.
 pub const WATCHES_OPEN_MAX: usize = 256;
-/// Other streams open at once.
+/// Other streams open concurrently.
 pub const STREAMS_UNDER_WAY_MAX: usize = 1_024;
-/// Streams open at once that follow whether the service lives, which needs no key.
+/// Streams open concurrently that follow whether the service lives, which needs no key.
 pub const HEALTH_WATCHES_MAX: usize = 64;
-/// Unary calls at once whose message is not there yet.
+/// Unary calls concurrently whose message is not there yet.
 pub const CALLS_ARRIVING_MAX: usize = 8_192;
 /// Memory for the requests under way, in KiB.
 pub const REQUEST_MEMORY_KIB_MAX: usize = 128 * 1024;
@@ -559,17 +558,17 @@ pub const CLIENT_REQUESTS_PER_SECOND_MAX: u32 = 1_000_000;
 pub const CLIENT_EVENTS_PER_SECOND_MAX: u32 = 10_000_000;
 /// Refused calls of one address or client within a minute that make an event.
 pub const REFUSALS_REPORTED_FROM: u32 = 20;
-/// Addresses and clients whose refused calls are counted at once.
+/// Addresses and clients whose refused calls are counted concurrently.
 pub const REFUSED_SUBJECTS_MAX: usize = 256;
-/// Addresses and clients with events of their own about refused calls, within an hour.
+/// Addresses and clients with separate events about refused calls, within an hour.
 pub const REFUSED_SUBJECTS_TOLD_MAX: usize = 10;
 /// Characters of an idempotency key.
 pub const IDEMPOTENCY_KEY_CHARACTERS_MAX: usize = 255;
 /// How long the answer to a request with an idempotency key is given again.
 pub const RECEIPT_TIME: Duration = Duration::from_secs(24 * 3600);
-/// Answers that are kept to be given again; beyond it the oldest are forgotten early.
+/// Answers that are kept to be given again; above it the oldest are forgotten early.
 pub const RECEIPTS_MAX: usize = 1_000_000;
-/// Bytes of the answers that are kept to be given again; beyond it the oldest are forgotten early.
+/// Bytes of the answers that are kept to be given again; above it the oldest are forgotten early.
 pub const RECEIPT_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Bytes of the reasons for refused events in one answer that is kept; what comes after them is
 /// refused without its reason.
@@ -583,21 +582,21 @@ pub const RECEIPT_SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 pub const BACKUP_PAGE_RECORDS_MAX: usize = 1_000;
 /// Bytes that a step of a backup is meant to have.
 pub const BACKUP_STEP_BYTES: usize = 1024 * 1024;
-/// Bytes of one message of a backup. A step goes on until the end of a commit, and a delivery comes
-/// with all its attempts.
+/// Bytes of one message of a backup. A step continues until the end of a commit, and a delivery
+/// comes with all its attempts.
 pub const BACKUP_MESSAGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Commits after which a backup under way looks at the change log, so that it is not overtaken.
 pub const BACKUP_LOG_STEPS: u64 = 1_000;
-/// Bytes of the checksums of a store's blocks, and of their journal: those of a store of a terabyte. Without
-/// them the store is read through.
+/// Bytes of the checksums of a store's blocks, and of their journal: those of a store of a
+/// terabyte. Without them the store is scanned.
 pub const STORE_CHECKSUM_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// Bytes of one file of a backup.
 pub const BACKUP_PIECE_BYTES: u64 = 64 * 1024 * 1024;
 /// Bytes that a backup reads in a second from a service in use, unless its caller says otherwise.
 pub const BACKUP_BYTES_PER_SECOND: u64 = 32 * 1024 * 1024;
-/// Backups read at once from one service.
+/// Backups read concurrently from one service.
 pub const BACKUPS_MAX: usize = 2;
-/// Checks of a service in use at once.
+/// Checks of a service in use concurrently.
 pub const CHECKS_MAX: usize = 1;
 
 /// The disk is called nearly full while less is free than so many times the floor below which
@@ -605,10 +604,8 @@ pub const CHECKS_MAX: usize = 1;
 pub const DISK_NEARLY_FULL_FLOORS: u64 = 2;
 /// The disk is called roomy again when so many times the floor are free.
 pub const DISK_SPACIOUS_FLOORS: u64 = 3;
-/// Documents that are applied at once.
+/// Documents that are applied at a time.
 pub const CONFIG_DOCUMENTS_MAX: usize = 1_000;
 
-/// Entries of the audit log that a page looks at.
-pub const AUDIT_SCAN_MAX: usize = 20_000;
-/// Callers and methods that are told apart in a minute when their calls are refused.
+/// Callers and methods that are distinguished in a minute when their calls are refused.
 pub const AUDIT_REFUSALS_MAX: usize = 100;

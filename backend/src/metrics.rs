@@ -1,6 +1,6 @@
-//! What is counted while the service works, for whoever reads it at `/metrics`.
+//! What is counted while the service works, shown at `/metrics`.
 //!
-//! Labels are words of the program's own, so that nobody who calls can make them many.
+//! Labels are words of the program's own, so that no one who calls can make them many.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ pub const PREFIX: &str = "bellwether";
 const QUICK: [f64; 12] = [
     0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
 ];
-/// The same for what takes as long as somebody else needs, or is tried for days.
+/// The same for what takes as long as another client needs, or is tried for days.
 const SLOW: [f64; 14] = [
     0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1_800.0, 7_200.0, 36_000.0, 172_800.0,
 ];
@@ -93,7 +93,7 @@ pub enum CommitStep {
     /// What waited was sent, so long after nothing held it any more; none where an edit or an operator
     /// freed it before its time.
     Released(Option<Duration>),
-    /// A group was told of that so many occurrences joined so far.
+    /// A message about a group that so many occurrences had joined.
     Grouped(u32),
 }
 
@@ -130,7 +130,7 @@ impl Default for Families {
                 "skipped",
                 "Held notifications dropped because they closed or no longer matched",
             ),
-            released: to.counter("released", "What was held and sent when nothing held it"),
+            released: to.counter("released", "Held notifications that were sent"),
             release_lateness_seconds: to.histogram(
                 "release_lateness_seconds",
                 "Time from the end of a hold until its evaluation",
@@ -216,7 +216,8 @@ impl Metrics {
         &self.0.registry
     }
 
-    /// So many events were taken in, of which so many told of an occurrence that was not there yet.
+    /// So many events were accepted, of which so many reported an occurrence that was not there
+    /// yet.
     pub fn accepted(&self, dialect: &'static str, events: usize, opened: usize) {
         let label = [("dialect", dialect)];
         let repeated = events.saturating_sub(opened);
@@ -224,7 +225,7 @@ impl Metrics {
         add(&self.0.events_deduplicated, &label, repeated);
     }
 
-    /// So many events were not taken in.
+    /// So many events were not accepted.
     pub fn refused(&self, dialect: &'static str, code: Code, events: usize) {
         let labels = [("dialect", dialect), ("code", word(code))];
         add(&self.0.events_refused, &labels, events);

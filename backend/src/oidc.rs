@@ -1,4 +1,5 @@
-//! People who sign in at a provider of identities: their token says who they are and what they may do.
+//! People who sign in at a provider of identities: their token shows who they are and what they may
+//! do.
 
 mod browser;
 mod claims;
@@ -20,7 +21,7 @@ use crate::{
 use browser::Browsers;
 use keyring::Keyring;
 
-/// Somebody whose token is good.
+/// A user whose token is good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
     /// `oidc:` and the name in the token.

@@ -1,4 +1,4 @@
-//! The reference topics say what the code does.
+//! The reference topics show what the code does.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -22,7 +22,7 @@ use crate::{
     template::{JINJA_FILTERS, OPEN_VARIABLES, Template, VARIABLES},
 };
 
-/// When set, examples that differ are written anew instead of failing.
+/// When set, examples that differ are rewritten instead of failing.
 const WRITE: &str = "BELLWETHER_WRITE_REFERENCE";
 const NOW_MS: i64 = 1_769_846_400_000;
 
@@ -43,7 +43,7 @@ fn table(topic: &Topic, heading: &str) -> Vec<Vec<String>> {
     panic!("{} has no table under `{heading}`", topic.name);
 }
 
-/// What stands in code marks in the first cells of a table.
+/// What is in code marks in the first cells of a table.
 fn names(topic: &Topic, heading: &str) -> BTreeSet<String> {
     let rows = table(topic, heading).into_iter();
     rows.map(|row| row[0].trim_matches('`').to_owned())
@@ -210,7 +210,7 @@ fn webhook() -> DestinationKind {
     })
 }
 
-/// Every example that is told: its topic, the info of its fence, and what the code makes.
+/// Every example that is reported: its topic, the info of its fence, and what the code makes.
 fn examples() -> Vec<(&'static str, &'static str, String)> {
     let sent = made(webhook(), "{{event.severity}}: {{event.summary}}");
     let document: Value = serde_json::from_str(sent["body"].as_str().unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! Work that costs much, on threads of its own: so many at once, a fair share for each client, in
-//! short turns, and ended when its caller is gone.
+//! Work that costs much, on separate threads: so many concurrently, a fair share for each client,
+//! in short turns, and ended when its caller is gone.
 //!
 //! What a call may cost is up to its caller: a query of 500 clauses, over every stored event. On the
 //! threads that serve connections and ingest it would hold up both.
@@ -68,7 +68,7 @@ pub struct Scans {
     steps: Arc<Places>,
 }
 
-/// For whom something is scanned, and whether that changes nothing.
+/// The client for which something is scanned, and whether that changes nothing.
 #[derive(Debug, Clone)]
 pub struct Scanner {
     /// The client that has the share.
@@ -194,8 +194,8 @@ impl<T> Running<T> {
     }
 }
 
-/// Gives others their turn when that of this task is over. A task that nobody waits for any more does
-/// not return from here, so that what it found amid its end is never used.
+/// Gives others their turn when that of this task is over. A task that no one waits for any more
+/// does not return from here, so that what it found amid its end is never used.
 pub async fn turn() {
     let is_due = CURRENT.try_with(|scan| {
         let is_over = scan.is_over.load(Ordering::Relaxed);
@@ -232,13 +232,14 @@ pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// Whether nobody waits for what this task finds, and it may stop looking: [`turn`] will not return.
+/// Whether no one waits for what this task finds, and it may stop looking: [`turn`] will not
+/// return.
 pub fn is_over() -> bool {
     let over = CURRENT.try_with(|scan| scan.reads && scan.is_over.load(Ordering::Relaxed));
     over.unwrap_or(false)
 }
 
-/// Has this thread give way to others. Elsewhere than on Linux that is said of a whole process.
+/// Has this thread give way to others. Elsewhere than on Linux that is reported of a whole process.
 fn give_way() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(NICE) {

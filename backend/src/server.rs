@@ -83,7 +83,7 @@ pub struct Backend {
     cors: Cors,
     hosts: Hosts,
     work: Work,
-    /// Ends streams that would go on for ever.
+    /// Ends streams that would continue for ever.
     streams: CancellationToken,
     tls: Option<Tls>,
     certificate: CertificateWatch,
@@ -96,8 +96,8 @@ impl Backend {
     /// Opens the store and takes the address.
     ///
     /// # Errors
-    /// A sentence for people that names what stands in the way; nothing was changed then, except
-    /// that a new data folder may have been made.
+    /// A sentence for people that names the obstacle; nothing was changed then, except that a new
+    /// data folder may have been made.
     pub async fn bind(config: Config) -> Result<Self, StartError> {
         Self::bind_at(config, Arc::new(SystemClock)).await
     }
@@ -133,7 +133,8 @@ impl Backend {
     }
 
     /// Serves gRPC over TLS alone. What the configuration offers to agree on has to be `h2` and
-    /// `http/1.1`, which carries gRPC-Web. Events of the service tell when the certificate ends soon.
+    /// `http/1.1`, which carries gRPC-Web. Events of the service report when the certificate ends
+    /// soon.
     #[must_use]
     pub fn with_tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
@@ -173,7 +174,7 @@ impl Backend {
     /// and returns.
     ///
     /// # Errors
-    /// When a part of the service ended by itself; everything accepted is on disk all the same.
+    /// When a part of the service ended automatically; everything accepted is on disk anyway.
     pub async fn serve(self, shutdown: CancellationToken) -> Result<(), ServeError> {
         let (closing, stopping) = (CancellationToken::new(), CancellationToken::new());
         let (mut work, certificate) = (self.work, self.certificate);

@@ -1,6 +1,6 @@
-//! Spans of what becomes of an event, for a collector of OpenTelemetry: one of the call that brings
-//! it, one of the decision, one of each attempt of a delivery that follows from it. Without a collector
-//! there are none, and the context that a sender gave is passed on as it is.
+//! Spans of what happens to an event, for a collector of OpenTelemetry: one of the call that brings
+//! it, one of the decision, one of each attempt of a delivery that follows from it. Without a
+//! collector there are none, and the context that a sender gave is passed on as it is.
 
 mod export;
 
@@ -63,7 +63,7 @@ impl Span {
             span: context.span_id().to_bytes(),
             is_sampled: context.is_sampled(),
         };
-        // What nobody sees costs nothing further.
+        // What no one sees costs nothing further.
         let context = (own.is_sampled || parent.is_some()).then_some(own);
         Self {
             made: Some(Box::new(made)),
@@ -87,7 +87,7 @@ impl Span {
         self.context
     }
 
-    /// Says something about it, which is made only where somebody will see it.
+    /// Says something about it, which is made only if it is shown.
     pub fn note<V: Into<Value>>(&mut self, key: &'static str, value: impl FnOnce() -> V) {
         if let Some(made) = &mut self.made {
             made.set_attribute(KeyValue::new(key, value()));

@@ -15,7 +15,7 @@ use crate::{
     query, route,
 };
 
-/// The parts of an HTTP request that a message is made of.
+/// The parts of an HTTP request that a message is built from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestParts<'a> {
     /// Captured segments of the path, still encoded.
@@ -57,7 +57,7 @@ pub(crate) fn request(
     let is_field = matches!(operation.body, BodyRule::Field(..));
     for (binding, capture) in operation.path_bindings.iter().zip(parts.captures) {
         match route::decode_segment(capture) {
-            // What stands in the request itself follows the body, which is a field of it then.
+            // What is in the request itself follows the body, which is a field of it then.
             Some(value) if is_field && !binding.in_body_field => {
                 wire::put_bytes_field(&mut out, binding.number, value.as_bytes());
             }

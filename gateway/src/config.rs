@@ -14,26 +14,26 @@ use crate::{dialect::Settings as SenderSettings, limits};
 pub struct Config {
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// The largest body taken in, in bytes.
+    /// The largest body accepted, in bytes.
     pub body_limit_bytes: usize,
-    /// The largest request line and headers taken in, in bytes; at most 64 KiB.
+    /// The largest request line and headers accepted, in bytes; at most 64 KiB.
     pub header_limit_bytes: usize,
     /// How long a request may take, from its headers to its answer.
     pub deadline: Duration,
     /// How long a client may take to send its first request's headers.
     pub header_timeout: Duration,
-    /// How long requests under way may go on after a shutdown began.
+    /// How long requests under way may continue after a shutdown began.
     pub drain: Duration,
-    /// How many connections are open at once, if the system has as many. Beyond it one that has shown
-    /// no key is closed, or else the new one.
+    /// How many connections are open concurrently, if the system has as many. Above it one that has
+    /// shown no key is closed, or else the new one.
     pub max_connections: usize,
-    /// How many requests are under way at once; further ones are turned away with 503.
+    /// How many requests are under way concurrently; further ones are turned away with 503.
     pub max_in_flight: usize,
-    /// Whose pages may call besides this gateway's own.
+    /// Whose pages may call in addition to this gateway's own.
     pub origins: Origins,
     /// The names that the gateway is called by; none are all.
     pub hosts: Hosts,
-    /// The proxies that are believed about for whom they pass requests on.
+    /// The proxies that are believed about the address of their clients.
     pub proxies: Proxies,
     /// What is to be known about senders that speak another dialect.
     pub senders: SenderSettings,

@@ -1,8 +1,8 @@
 //! What other senders speak: their requests become events for one call, and the answers are theirs.
 //!
-//! A dialect is a row of functions in a file of its own, each pure: bytes, headers and path become a
-//! [`Translated`], and what came of it becomes an [`Answer`]. Reading bodies, keys, limits and the call
-//! are the same for all of them, and stand in `request::sender`.
+//! A dialect is a row of functions in a separate file, each pure: bytes, headers and path become a
+//! [`Translated`], and its outcome becomes an [`Answer`]. Reading bodies, keys, limits and the call
+//! are the same for all of them, and are in `request::sender`.
 
 mod alert;
 mod alertmanager;
@@ -61,7 +61,7 @@ pub struct Settings {
     pub replica_labels: Vec<String>,
     /// The severity of an alert whose label `severity` is missing or says something unknown.
     pub alert_severity: Severity,
-    /// Which log records are taken in, and what they are about.
+    /// Which log records are accepted, and what they are about.
     pub logs: LogSettings,
 }
 
@@ -165,13 +165,13 @@ pub(crate) struct Incoming<'a> {
 /// What a request asks for.
 #[derive(Debug)]
 pub(crate) struct Translated {
-    /// To be taken in.
+    /// To be accepted.
     pub(crate) events: Vec<Event>,
-    /// Why items of the request become no events; the others are taken in.
+    /// Why items of the request become no events; the others are accepted.
     pub(crate) refused: Refused,
     /// What tells a repeat of the request: at most 255 visible ASCII characters.
     pub(crate) once: Option<String>,
-    /// A note on an event, written after the events are taken in.
+    /// A note on an event, written after the events are accepted.
     pub(crate) note: Option<Note>,
     /// The event that is asked for, by its id.
     pub(crate) query: Option<String>,
@@ -214,7 +214,7 @@ impl Refused {
         }
     }
 
-    /// The fault that is answered although the others are taken in; none when there is none.
+    /// The fault that is answered although the others are accepted; none when there is none.
     fn fault(&self) -> Option<Fault> {
         let mut each = self.shown.clone();
         if self.count > each.len() {
@@ -284,7 +284,7 @@ pub(crate) struct Note {
 pub(crate) enum Success {
     /// This, unless an event was refused: that is a fault.
     Whole(Box<dyn FnOnce(&Outcome) -> Answer + Send>),
-    /// This, which tells of events that were refused.
+    /// This, which reports events that were refused.
     Partial(Box<dyn FnOnce(&Outcome) -> Answer + Send>),
 }
 
@@ -303,7 +303,7 @@ impl std::fmt::Debug for Success {
     }
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// What the backend says of the events.
@@ -336,7 +336,7 @@ pub(crate) struct FaultContext<'a> {
 pub(crate) struct Fault {
     /// The status that the native interface gives.
     pub(crate) status: StatusCode,
-    /// A sentence for people.
+    /// A message for people.
     pub(crate) message: String,
     /// Each thing that is wrong; empty when that is the message.
     pub(crate) each: Vec<String>,

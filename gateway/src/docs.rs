@@ -35,7 +35,7 @@ pub(crate) fn page(document: &Value) -> String {
     )
 }
 
-/// A page with what stands beside its content, and what stands at its end.
+/// A page with a sidebar and a footer.
 fn whole(title: &str, contents: &str, main: &str, end: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \

@@ -1,6 +1,6 @@
 //! Entity tags as headers carry them.
 
-/// What parts the etag of a resource from the hash of the answer it stands in.
+/// What parts the etag of a resource from the hash of the answer it is in.
 const HASH_MARK: char = '.';
 
 /// The tag of an answer, without quotes: the etag of the resource in it, if it is one, and the hash

@@ -7,14 +7,14 @@ use bellwether_proto::listen::network_of;
 /// Whose share of this gateway a request takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Holder {
-    /// Whoever has a key that the backend knows: its hash under a secret of this process.
+    /// Clients whose key the backend knows: its hash under a secret of this process.
     Key(u64),
     /// Who has shown none, by address.
     Address(IpAddr),
 }
 
 impl Holder {
-    /// Nobody in particular at that address.
+    /// No one in particular at that address.
     pub(crate) fn at(peer: IpAddr) -> Self {
         Self::Address(network_of(peer))
     }

@@ -1,7 +1,8 @@
-//! What of a list of events was not sent on, told in the answer: nothing is thrown away in silence.
+//! What of a list of events was not sent on, reported in the answer: nothing is thrown away in
+//! silence.
 //!
 //! An entry that does not fit its message cannot be sent on as one. It is refused here, and the
-//! answer tells of it as if the backend had refused it.
+//! answer reports on it as if the backend had refused it.
 
 use bellwether_proto::{
     cloud::{Event, EventError, EventStatusResult, Events},
@@ -34,7 +35,7 @@ impl LeftOut {
         let mut message = read.wire;
         let mut detailed = false;
         if !read.refused.is_empty() {
-            // Places are told with the details only. What was just written can be read.
+            // Places are reported with the details only. What was just written can be read.
             detailed = Events::decode(&*message).is_ok_and(|events| events.detailed_response);
             wire::put_tag(&mut message, DETAILED_RESPONSE, WireType::Varint);
             wire::put_varint(&mut message, 1);

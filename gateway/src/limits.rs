@@ -1,4 +1,4 @@
-//! Fixed bounds of what the gateway takes in and hands out; those that can be set are in `config`.
+//! Fixed bounds of what the gateway accepts and hands out; those that can be set are in `config`.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(crate) const LINKED_MEMBERS: i32 = 100;
 pub(crate) const QUERY_PAIRS: usize = 2_000;
 /// Bytes of one answer of the backend.
 pub(crate) const ANSWER_BYTES: usize = 64 * 1024 * 1024;
-/// Bytes of an answer's body handed to the connection at once.
+/// Bytes of an answer's body handed to the connection at a time.
 pub(crate) const CHUNK_BYTES: usize = 64 * 1024;
 /// Memory for the bodies of all requests under way, in KiB.
 pub(crate) const BODIES_KIB: usize = 96 * 1024;
@@ -26,12 +26,12 @@ pub(crate) const BODIES_KIB: usize = 96 * 1024;
 pub(crate) const STRANGE_BODIES_KIB: usize = 16 * 1024;
 /// Bytes of a body without a key that are read over before the answer.
 pub(crate) const STRANGE_BODY_BYTES: usize = 256 * 1024;
-/// Connections open at once on which no key was shown, in all and of one address (of IPv6: of one
-/// network of 64 bits). Beyond it the oldest are closed.
+/// Connections open concurrently on which no key was shown, in all and of one address (of IPv6: of
+/// one network of 64 bits). Above it the oldest are closed.
 pub(crate) const STRANGERS: usize = 1_024;
 /// Those of one address.
 pub(crate) const STRANGERS_OF_ADDRESS: usize = 512;
-/// Requests under way on such connections; beyond it the oldest connections are closed.
+/// Requests under way on such connections; above it the oldest connections are closed.
 pub(crate) const STRANGER_REQUESTS: usize = 2_048;
 /// Those of one address.
 pub(crate) const STRANGER_REQUESTS_OF_ADDRESS: usize = 1_024;
@@ -43,7 +43,7 @@ pub(crate) const COMPRESSED_FROM: usize = 1024;
 pub(crate) const COMPRESSED_AT_ONCE: usize = 128 * 1024;
 /// Requests under way on one HTTP/2 connection.
 pub(crate) const STREAMS_PER_CONNECTION: u32 = 100;
-/// How long the backend may take to say whether it is ready.
+/// How long the backend may take to show whether it is ready.
 pub(crate) const READINESS: Duration = Duration::from_secs(2);
 /// A request that took longer leaves a line in the log, like one that failed.
 pub(crate) const SLOW: Duration = Duration::from_secs(1);
@@ -63,15 +63,16 @@ pub(crate) const RETRY_AFTER_S: u64 = 1;
 pub(crate) const IDLE: Duration = Duration::from_secs(75);
 /// Bytes of a body, unless another limit is configured.
 pub(crate) const BODY_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes of the body of a sender that sends many events at once, unless less is configured for all.
+/// Bytes of the body of a sender that sends many events in one request, unless less is configured
+/// for all.
 pub(crate) const BATCH_BODY_BYTES: usize = 16 * 1024 * 1024;
 /// Values in the JSON of such a body that is larger than other bodies.
 pub(crate) const BATCH_VALUES: usize = 1_000_000;
-/// Bytes of a text that stands once in a message and is kept with each of its events.
+/// Bytes of a text that occurs once in a message and is kept with each of its events.
 pub(crate) const REPEATED_TEXT_BYTES: usize = 2 * 1024;
 /// Bytes of the name of a reporter, as the backend takes them.
 pub(crate) const REPORTER_BYTES: usize = 256;
-/// Items of a message that are wrong, of which the answer says what.
+/// Items of a message that are wrong, of which the answer shows what.
 pub(crate) const REFUSED_SHOWN: usize = 10;
 /// Bytes of an event's summary, as the backend takes them.
 pub(crate) const SUMMARY_BYTES: usize = 1024;

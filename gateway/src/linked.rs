@@ -49,7 +49,7 @@ pub(crate) struct Notice {
     is_refusal: bool,
 }
 
-/// How who looks at a page is let in.
+/// How the viewer of a page is authenticated.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// By a key.
@@ -115,13 +115,13 @@ pub(crate) fn page(found: &Value, notice: Option<&Notice>, entry: Entry) -> Stri
 pub(crate) fn welcome(entry: Entry) -> String {
     let mut out = Page::new(entry);
     out.html
-        .push_str("<h1>Bellwether</h1><p>What is open, for who may see it.</p>");
+        .push_str("<h1>Bellwether</h1><p>Open events, for signed-in users and API keys.</p>");
     out.form(&[("show", "Show")]);
     out.html.push_str(DOCUMENTS);
     whole("Bellwether", &out.html)
 }
 
-/// The page that says why nothing is shown; without an entry where another one would not help.
+/// The page that shows why nothing is shown; without an entry where another one would not help.
 pub(crate) fn refusal(why: &str, entry: Option<Entry>) -> String {
     let helps = entry.is_some();
     let mut out = Page::new(entry.unwrap_or_default());
@@ -568,7 +568,7 @@ mod tests {
 
     #[test]
     fn a_key_is_asked_for_only_where_it_helps() {
-        assert!(refusal("show a key", Some(Entry::Key)).contains("type=\"password\""));
+        assert!(refusal("a key is required", Some(Entry::Key)).contains("type=\"password\""));
         assert!(!refusal("it is gone", None).contains("<form"));
     }
 

@@ -38,6 +38,13 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
     health::describe(&mut paths);
     tags.insert(alertmanager::TAG.to_owned(), alertmanager::tag());
     alertmanager::describe(&mut paths);
+    for (path, item) in &mut paths {
+        for (method, operation) in item {
+            if operation["x-codeSamples"].is_null() {
+                example::add_command(method, path, operation);
+            }
+        }
+    }
     let mut schemas = schema::all(plan, operations);
     schemas.extend(answers::schemas());
     json!({
@@ -46,8 +53,9 @@ pub(crate) fn document(plan: &Plan, operations: &[Operation]) -> Value {
             "title": "Bellwether",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "A notification and event service. JSON is the canonical mapping of \
-                protocol buffers: zero values are left out of answers unless a field says that it \
-                is always answered, and names are taken in camelCase and in snake_case.",
+                protocol buffers: zero values are omitted from responses unless a field is \
+                documented as always present, and names are accepted in camelCase and in \
+                snake_case.",
             "license": {"name": env!("CARGO_PKG_LICENSE"), "identifier": env!("CARGO_PKG_LICENSE")},
             "contact": {"name": "The operator of this service"},
         },

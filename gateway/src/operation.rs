@@ -9,7 +9,7 @@ use bellwether_proto::json::{
 
 use crate::route::Template;
 
-/// Below this path senders in the field add JSON fields of their own, which are ignored.
+/// Below this path senders in the field add their own JSON fields, which are ignored.
 const LENIENT_PREFIX: &str = "/v1/data-receiver/";
 
 /// A method of a service under one HTTP rule.
@@ -31,7 +31,7 @@ pub(crate) struct Operation {
     pub(crate) grpc_path: http::uri::PathAndQuery,
     /// The HTTP method.
     pub(crate) method: Method,
-    /// The path's template as it stands in the rule.
+    /// The path's template as it is in the rule.
     pub(crate) template: Template,
     /// What the body holds.
     pub(crate) body: BodyRule,
@@ -197,8 +197,8 @@ impl Operation {
         }
     }
 
-    /// The same, where the interface tells of it: a DELETE may carry its fields in a body, but that is
-    /// not for new clients to take up.
+    /// The same, where the interface reports on it: a DELETE may carry its fields in a body, but
+    /// that is not for new clients to take up.
     pub(crate) fn described_body(&self) -> Option<MessageId> {
         self.body_message()
             .filter(|_| self.method != Method::DELETE)

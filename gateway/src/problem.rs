@@ -14,14 +14,14 @@ use tonic_types::pb;
 
 use crate::limits;
 
-/// An answer that says what went wrong.
+/// An answer that shows what went wrong.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     /// The HTTP status.
     pub(crate) status: StatusCode,
     /// The gRPC code.
     pub(crate) code: Code,
-    /// A sentence for people.
+    /// A message for people.
     pub(crate) message: String,
     details: Vec<Any>,
     retry_after_s: Option<u64>,
@@ -67,8 +67,8 @@ impl Problem {
 
     /// The request names a host that this is not.
     pub(crate) fn misdirected() -> Self {
-        let why = "the header `host` names another service; the setting `hosts` says what this one is \
-                   called";
+        let why = "the header `host` names another service; the setting `hosts` lists the names \
+                   of this one";
         Self {
             status: StatusCode::MISDIRECTED_REQUEST,
             ..Self::new(Code::InvalidArgument, why)
@@ -105,7 +105,7 @@ impl Problem {
         }
     }
 
-    /// The body, or what becomes of it on its way, is larger than is taken in.
+    /// The body, or its outcome on its way, is larger than is accepted.
     pub(crate) fn body_too_large(limit_bytes: usize) -> Self {
         let message = format!("the body is larger than {limit_bytes} bytes; send less at a time");
         let status = StatusCode::PAYLOAD_TOO_LARGE;
@@ -117,7 +117,7 @@ impl Problem {
 
     /// The body is written in a way that is not read.
     pub(crate) fn unknown_encoding() -> Self {
-        let message = "the body is encoded in a way that is not known here; send it as it is, or \
+        let message = "the content encoding is not supported; send the body uncompressed, or \
                        compressed once with gzip";
         Self {
             status: StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -125,7 +125,7 @@ impl Problem {
         }
     }
 
-    /// The header block is larger than is taken in.
+    /// The header block is larger than is accepted.
     pub(crate) fn headers_too_large(limit_bytes: usize) -> Self {
         let message = format!("the request line and headers are larger than {limit_bytes} bytes");
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
@@ -145,7 +145,7 @@ impl Problem {
 
     /// The fault is on this side.
     pub(crate) fn internal() -> Self {
-        Self::new(Code::Internal, "something went wrong inside the service")
+        Self::new(Code::Internal, "internal error of the service")
     }
 
     /// Come back later.
@@ -165,7 +165,7 @@ impl Problem {
         problem
     }
 
-    /// What the backend answered, or what became of the call to it.
+    /// What the backend answered, or the outcome of the call to it.
     pub(crate) fn from_status(status: &Status, body_limit_bytes: usize) -> Self {
         if let Some(problem) = Self::of_transport(status, body_limit_bytes) {
             return problem;
@@ -217,7 +217,7 @@ impl Problem {
                 Some(match code {
                     Code::Unavailable => Self::unavailable("the backend cannot be reached"),
                     _ if connection_broke(status) => Self::unavailable(
-                        "the backend broke off; whether the request had an effect is not known",
+                        "the connection to the backend broke; it is unknown whether the request had an effect",
                     ),
                     Code::DeadlineExceeded => Self::deadline(),
                     Code::ResourceExhausted => Self::unavailable("the backend is overloaded"),
@@ -228,7 +228,7 @@ impl Problem {
         }
     }
 
-    /// The headers that belong to it, besides those of every answer.
+    /// The headers that belong to it, in addition to those of every answer.
     pub(crate) fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(seconds) = self.retry_after_s

@@ -60,7 +60,7 @@ pub(crate) fn read(
     out
 }
 
-/// Says why a name is not taken as a query parameter.
+/// Returns why a name is not taken as a query parameter.
 fn refusal(plan: &Plan, operation: &Operation, name: &str) -> String {
     let message = &plan.messages[operation.input];
     if let Some(index) = message.index_of(name) {

@@ -10,7 +10,7 @@ use prost::Message as _;
 use serde_json::{Map, Value};
 use tonic::Code;
 
-/// What is said of a list of which every item was refused; none of every other answer.
+/// What is reported of a list of which every item was refused; none of every other answer.
 pub(crate) fn of(grpc_path: &str, answer: &[u8]) -> Option<String> {
     match grpc_path {
         "/zenoss.cloud.DataReceiverService/PutEvents" => {

@@ -52,7 +52,7 @@ use recognition::Recognised;
 use reply::Reply;
 use sign_in::SignInStep;
 
-/// What senders of the published interface may also send, and this service does not take in.
+/// What senders of the published interface may also send, and this service does not accept.
 const NOT_SERVED: [&str; 2] = ["/v1/data-receiver/metrics", "/v1/data-receiver/models"];
 
 /// What pages of other origins may send and read, if they may call at all.
@@ -88,7 +88,7 @@ pub(crate) struct Handler {
     strange_memory: Arc<Pool<Holder>>,
     openapi: Bytes,
     docs: Bytes,
-    /// Where people sign in by a browser, and when the backend said so.
+    /// Where people sign in by a browser, and when the backend reported it.
     sign_in_page: Mutex<Option<(Instant, String)>>,
 }
 
@@ -103,7 +103,7 @@ enum RequestTarget<'p> {
     Problem(Problem),
 }
 
-/// The headers of a request that say how its answer is to be.
+/// The headers of a request that show how its answer is to be.
 struct Asked(HeaderMap);
 
 impl Asked {
@@ -130,7 +130,7 @@ struct Exchange<'a> {
 }
 
 impl Handler {
-    /// Compiles the tables and pages. The error says what cannot be served.
+    /// Compiles the tables and pages. The error shows what cannot be served.
     pub(crate) fn new(config: Config, upstream: Upstream) -> Result<Self, String> {
         let sets = [
             bellwether_proto::FILE_DESCRIPTOR_SET,
@@ -234,7 +234,7 @@ impl Handler {
         let took = start.elapsed();
         self.metrics
             .answered(operation, reply.status, took, reply.body.len());
-        // A line for what an operator looks for; the rest is counted, and told on request.
+        // A line for what an operator looks for; the rest is counted, and reported on request.
         macro_rules! line {
             ($level:ident) => {
                 tracing::$level!(
@@ -315,7 +315,7 @@ impl Handler {
         })
     }
 
-    /// Makes the reply to a request. A request that is let in leaves its place in `permit`.
+    /// Makes the reply to a request. An accepted request leaves its place in `permit`.
     async fn reply(
         &self,
         request: Request<Incoming>,

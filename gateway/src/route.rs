@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 /// The path of an HTTP rule, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
-    /// As it stands in the rule.
+    /// As it is in the rule.
     pub(crate) text: Box<str>,
     /// Its segments; `None` captures one.
     pub(crate) segments: Vec<Option<Box<str>>>,

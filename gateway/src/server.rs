@@ -97,7 +97,7 @@ impl Gateway {
     /// [`Config::drain`], and returns. Idle connections do not hold it up.
     ///
     /// # Cancel safety
-    /// Dropping the future closes every connection at once.
+    /// Dropping the future closes every connection immediately.
     pub async fn serve(self, shutdown: CancellationToken) {
         let config = &self.handler.config;
         // A request under way may be silent until its deadline.

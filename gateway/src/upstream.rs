@@ -173,7 +173,7 @@ impl Upstream {
         let who = PathAndQuery::from_static("/bellwether.v1.ClientService/GetCaller");
         match self.call(who, metadata, Bytes::new(), timeout).await {
             Err(status) if REFUSED.contains(&status.code()) => Err(status),
-            // Who may not ask more for now, or not that, is known all the same.
+            // Who may not ask more for now, or not that, is known anyway.
             _ => Ok(()),
         }
     }

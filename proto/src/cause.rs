@@ -1,4 +1,5 @@
-//! What lies below an error: the libraries' own, of which people are told the one they can act on.
+//! What lies below an error: the libraries' own, of which the one that users can act on is
+//! reported.
 
 use std::{error::Error, io};
 
@@ -36,7 +37,7 @@ fn below<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
     }
 }
 
-/// Whether a server shows a certificate as its own that calls itself an authority.
+/// Whether a server presents a certificate as its own that calls itself an authority.
 pub fn is_authority_as_server(wrong: &CertificateError) -> bool {
     is_of_webpki(wrong, "CaUsedAsEndEntity")
 }
@@ -70,20 +71,20 @@ pub fn explain(error: &rustls::Error, authorities: &str) -> String {
             "the server does not speak TLS at that address".into()
         }
         rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
-            "the server asks for a certificate of the client, and none was shown".into()
+            "the server requires a client certificate, and none was presented".into()
         }
         rustls::Error::AlertReceived(AlertDescription::CertificateRevoked) => {
-            "the server says that the certificate of the client was revoked".into()
+            "the server rejected the client certificate as revoked".into()
         }
         rustls::Error::AlertReceived(AlertDescription::CertificateExpired) => {
-            "the server says that the certificate of the client has expired".into()
+            "the server rejected the client certificate as expired".into()
         }
         rustls::Error::AlertReceived(
             AlertDescription::UnknownCA
             | AlertDescription::DecryptError
             | AlertDescription::BadCertificate
             | AlertDescription::CertificateUnknown,
-        ) => "the server does not accept the certificate of the client".into(),
+        ) => "the server does not accept the client certificate".into(),
         other => other.to_string(),
     }
 }
@@ -119,8 +120,8 @@ fn certificate(wrong: &CertificateError, authorities: &str) -> String {
                 .join(", ")
         ),
         wrong if is_authority_as_server(wrong) => format!(
-            "the server shows the certificate of an authority as its own; that very certificate in \
-             `{authorities}` makes it good, or make one with `-addext basicConstraints=CA:FALSE`"
+            "the server presents the certificate of an authority as its own; add that certificate \
+             to `{authorities}`, or create one with `-addext basicConstraints=CA:FALSE`"
         ),
         wrong if is_of_webpki(wrong, "UnsupportedCertVersion") => {
             "the server's certificate is of X.509 version 1, which holds no host names; make it again \

@@ -28,7 +28,7 @@ pub const BYTES_MAX: usize = 16 * 1024;
 /// How deep clauses may lie in each other.
 pub const DEPTH_MAX: usize = 32;
 
-/// A condition that was read, and where its parts stand in the text.
+/// A condition that was read, and where its parts are in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
     /// The condition.

@@ -1,8 +1,9 @@
 //! Canonical proto3 JSON of the wire's messages and back, by tables made from the descriptors.
 //!
-//! [`from_json`] and [`to_json`] are for typed messages, [`wire_from_json`] and [`wire_to_json`] for
-//! messages that are known by name and stay wire bytes. The modules below are what they are made of,
-//! for who compiles tables of other descriptors or puts a message together from several parts.
+//! [`from_json`] and [`to_json`] are for typed messages, [`wire_from_json`] and [`wire_to_json`]
+//! for messages that are known by name and stay wire bytes. The modules below are what they are
+//! built from, for who compiles tables of other descriptors or puts a message together from several
+//! parts.
 
 pub mod descriptor;
 pub mod isolate;

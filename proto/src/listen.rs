@@ -75,8 +75,8 @@ pub trait Serve: Clone + Send + Sync + 'static {
 /// How much, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Connections open at once, if the system has as many. Beyond it one that has shown no key is
-    /// closed, or else the new one.
+    /// Connections open concurrently, if the system has as many. Above it one that has shown no key
+    /// is closed, or else the new one.
     pub connections: usize,
     /// What those may take who have shown no key.
     pub strangers: Allowance,
@@ -129,10 +129,10 @@ impl Listener {
 
     /// Serves until `shutdown` is cancelled, then lets requests under way end, for at most
     /// [`Limits::drain`], and returns. Idle connections do not hold it up. With `tls` nothing is
-    /// served in clear.
+    /// served unencrypted.
     ///
     /// # Cancel safety
-    /// Dropping the future closes every connection at once.
+    /// Dropping the future closes every connection immediately.
     pub async fn serve<S: Serve>(
         self,
         service: S,
@@ -150,7 +150,7 @@ impl Listener {
                 accepted = self.accept(&visitors) => accepted,
             };
             let Ok(accepted) = accepted else {
-                // Whoever ends meanwhile does not cut it short.
+                // A caller that ends meanwhile does not shorten it.
                 tokio::select! {
                     () = shutdown.cancelled() => break,
                     () = time::sleep(ACCEPT_PAUSE) => continue,

@@ -27,7 +27,7 @@ pub use text::written;
 pub const PATH: &str = "/metrics";
 /// What kind of text it is.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// How long a page is shown again before it is made anew, so that nobody makes the service work by
+/// How long a page is shown again before it is made again, so that no one makes the service work by
 /// asking often.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -55,7 +55,7 @@ impl fmt::Debug for Key {
 }
 
 impl Page {
-    /// A page of what these count, in their order; with a key, for those alone who show it.
+    /// A page of what these count, in their order; with a key, only for clients that present it.
     pub fn new(sources: Vec<Arc<dyn Source>>, key: Option<String>) -> Self {
         Self {
             sources,

@@ -94,9 +94,7 @@ pub fn check_address(text: &str) -> Result<Url, String> {
     match url.scheme() {
         "https" if !host.is_empty() => Ok(url),
         "http" if stays_here => Ok(url),
-        "http" => Err(format!(
-            "{RIGHT}; http is for addresses of this machine alone"
-        )),
+        "http" => Err(format!("{RIGHT}; http only for addresses of this machine")),
         _ => Err(RIGHT.to_owned()),
     }
 }

@@ -20,12 +20,12 @@ use wire::{
 const EVENT_NAME: &str = "event.name";
 /// The name of an event whose record has neither an event's name nor a scope's.
 const NAMELESS: &str = "log";
-/// What a resource is called that does not say what it is, by OpenTelemetry's own word.
+/// What a resource is called that does not show what it is, by OpenTelemetry's own word.
 const UNKNOWN: (&str, &str) = ("service.name", "unknown_service");
 /// Values and records of one request.
 const VALUES_MAX: usize = 1_000_000;
-/// Bytes that the events of one request repeat of their resources and scopes: beyond it the resource is
-/// not kept with an event.
+/// Bytes that the events of one request repeat of their resources and scopes: above it the resource
+/// is not kept with an event.
 const REPEATED_BYTES: usize = 8 * 1024 * 1024;
 /// Bytes of a resource that are kept with each of its events.
 const RESOURCE_BYTES: usize = 8 * 1024;
@@ -170,8 +170,8 @@ impl LeftOut {
         self.unreadable.extend(why);
     }
 
-    /// Says how many records are not stored, and why; `failed` of the events were refused with that
-    /// message.
+    /// Returns how many records are not stored, and why; `failed` of the events were refused with
+    /// that message.
     pub fn response(&self, failed: usize, message: &str) -> LogsResponse {
         let mut why = Vec::new();
         if self.below_floor > 0 {

@@ -50,7 +50,7 @@ impl Topic {
         first.trim_start_matches('#').trim()
     }
 
-    /// What it is made of, in order, after the title.
+    /// What it is built from, in order, after the title.
     pub fn blocks(&self) -> Vec<Block> {
         let rest = self.markdown.split_once('\n').map_or("", |(_, rest)| rest);
         blocks(rest)
@@ -79,7 +79,7 @@ fn names_of_templates(heading: &str) -> Vec<&'static str> {
     rows.filter_map(|row| row.split('`').next()).collect()
 }
 
-/// A part of a topic that stands by itself.
+/// A part of a topic that stands alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {
     /// A heading.
@@ -112,7 +112,7 @@ pub enum Piece<'a> {
 
 fn blocks(markdown: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
-    // Whether the next line can go on with the last block.
+    // Whether the next line can continue with the last block.
     let mut open = false;
     let mut lines = markdown.lines();
     while let Some(line) = lines.next() {

@@ -94,7 +94,7 @@ fn is_pictured(c: char) -> bool {
         || CodePointSetData::new::<EmojiModifier>().contains(c)
 }
 
-/// Whether a variation selector says how the picture before it is drawn.
+/// Whether a variation selector shows how the picture before it is drawn.
 fn selects(before: Option<char>, selector: char) -> bool {
     let is_picture = |c| CodePointSetData::new::<Emoji>().contains(c);
     matches!(selector, '\u{fe0e}' | '\u{fe0f}') && before.is_some_and(is_picture)
@@ -128,7 +128,7 @@ pub fn start(text: &str, bytes_max: usize) -> &str {
 mod tests {
     use super::*;
 
-    /// Characters that nobody sees: those that were found in names, and others of each kind.
+    /// Characters that no one sees: those that were found in names, and others of each kind.
     const HIDDEN: [char; 30] = [
         '\0',
         '\u{7}',

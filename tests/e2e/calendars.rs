@@ -1,5 +1,5 @@
-//! Calendars over REST: what is refused, in use and answered, and that rules say what they say to an
-//! independent reader of RFC 5545.
+//! Calendars over REST: what is refused, in use and answered, and that rules show what they say to
+//! an independent reader of RFC 5545.
 
 use std::{
     fmt::Write as _,
@@ -171,7 +171,7 @@ impl Chance {
 
     fn rule(&mut self) -> String {
         const DAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
-        // Numbered days beside plain ones are read by others as both at once.
+        // Numbered days beside plain ones are read by others as both.
         const NUMBERED: [&str; 6] = ["1MO", "-1FR", "2TU", "-2SU", "5WE", "3SA"];
         let frequency = self.below(4);
         let words = ["DAILY", "WEEKLY", "MONTHLY", "YEARLY"];

@@ -175,8 +175,7 @@ async fn secrets_turn_up_nowhere_but_where_they_are_sent() {
         HEADER, SIGNING, TOKEN, ROUTING, PATH, PASSWORD, BASIC, BEARER, CLIENT, TEAMS, REFRESH,
         MAPPED, MAIL, METRICS,
     ];
-    // As it is sent: the user, a colon and the password.
-    // A line of the key, as it stands in its file.
+    // As it is sent: the user, a colon and the password. A line of the key, as it is in its file.
     secrets.push(identity.key.lines().nth(1).expect("a key has lines"));
     secrets.push("YWRhOmNhbmFyeS1wYXNzd29yZC0xOWFi");
     let admin_key = world.admin_key();
@@ -211,7 +210,7 @@ async fn tried(rest: &Rest, destination: &Value) -> Vec<String> {
     answers
 }
 
-/// What is answered of a mapping with a secret, and to who shows the key of the metrics.
+/// What is answered of a mapping with a secret, and to clients with the key of the metrics.
 async fn mapped(rest: &Rest) -> Vec<String> {
     let sent = json!({"name": "x", "host": "h"});
     let trial = json!({"mapping": mapping(), "body": sent.to_string()});

@@ -21,9 +21,9 @@ use crate::{journey, samples};
 /// Events of one burst, and of one request.
 const BURST: usize = 5_000;
 const BATCH: usize = 50;
-/// Senders at once.
+/// Senders concurrently.
 const SENDERS: usize = 4;
-/// Rounds unless somebody asks for others.
+/// Rounds unless a user asks for others.
 const ROUNDS: usize = 2;
 /// One attempt: no kill uses it up.
 const SETTINGS: &str = "[delivery]\nschedule = [\"0s\"]\nmax_in_flight_per_destination = 64\n";
@@ -200,7 +200,7 @@ async fn burst(world: &mut World, round: usize, answered: &Arc<Mutex<BTreeSet<St
     senders.join_all().await;
 }
 
-/// The hosts of the events that a receiver was told of.
+/// The hosts of the events that a receiver was notified of.
 pub(crate) fn told_hosts(receiver: &Receiver) -> BTreeSet<String> {
     let received = receiver.received();
     let hosts = received.iter();

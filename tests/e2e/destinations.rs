@@ -1,4 +1,4 @@
-//! Every type of destination against a stand-in that is as strict as its provider.
+//! Every type of destination against a test server that is as strict as its provider.
 
 mod bound;
 mod connections;

@@ -86,7 +86,7 @@ async fn a_budget_is_refused_where_it_cannot_be_and_answered_where_it_can() {
     }
 }
 
-/// Looks at the digest of 13 messages that waits; answers its id and what it tells of.
+/// Looks at the digest of 13 messages that waits; answers its id and what it reports on.
 async fn a_digest_that_waits(rest: &Rest) -> (String, Vec<Value>) {
     let pending = rest.get(&format!("{PENDING}?kinds=DIGEST")).await.ok();
     let [digest] = &pending["pending"].as_array().unwrap()[..] else {
@@ -208,7 +208,7 @@ async fn a_digest_is_sent_before_its_time_and_dies_with_what_it_tells() {
         (first["messageCount"] == 3).then(|| first["deliveryId"].as_str().unwrap().to_owned())
     })
     .await;
-    // What went by itself was taken.
+    // What was sent separately was taken.
     eventually("the one before it", async || {
         (listed(&rest, "states=DELIVERED").await.len() == 1).then_some(())
     })

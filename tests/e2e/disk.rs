@@ -1,5 +1,5 @@
 //! A disk that runs full under the real service: it refuses what is new, does everything else, and
-//! goes on by itself.
+//! continues automatically.
 
 use std::{
     collections::BTreeSet,
@@ -44,7 +44,7 @@ fn event(host: &str) -> Value {
     samples::event("full", host, "SEVERITY_ERROR", "disk is full")
 }
 
-/// Whether all of them were taken in; what is refused is refused for want of room.
+/// Whether all of them were accepted; what is refused is refused for want of room.
 async fn send(rest: &Rest, hosts: &[String]) -> bool {
     let events: Vec<_> = hosts.iter().map(|host| event(host)).collect();
     let body = samples::events(&events);

@@ -162,7 +162,7 @@ async fn intake_takes_what_senders_in_the_field_send() {
     assert!(message.contains("severity"), "{message}");
 }
 
-/// The service's own time: when an event without a timestamp is said to have happened.
+/// The service's own time: when an event without a timestamp is reported to have happened.
 async fn service_now_ms(rest: &Rest) -> i64 {
     let stored = send(
         rest,

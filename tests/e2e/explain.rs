@@ -1,4 +1,4 @@
-//! What an operator is told of a decision after everything it rested on was edited and deleted,
+//! What an operator is shown about a decision after everything it rested on was edited and deleted,
 //! and after a crash.
 
 use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
@@ -26,7 +26,7 @@ async fn explained(rest: &Rest) -> Value {
     rules[0].clone()
 }
 
-/// The parts of an explanation that tell what was decided.
+/// The parts of an explanation that report what was decided.
 fn decided(rule: &Value) -> Value {
     json!([
         rule["ruleName"],

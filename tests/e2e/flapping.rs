@@ -1,4 +1,5 @@
-//! An event that opens and closes too often, over the wire: told of once, in one thread, through a kill.
+//! An event that opens and closes too often, over the wire: reported once, in one thread, through a
+//! kill.
 
 use bellwether_tests::{
     receiver::{Received, Receiver},

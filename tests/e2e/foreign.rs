@@ -11,7 +11,7 @@ use bellwether_tests::{tree, world::World};
 use serde_json::{Value, json};
 
 /// A Python that has these modules: the one that is named, the one that `.ci/run` has made, or the
-/// machine's. Without one the test is skipped, and says so.
+/// machine's. Without one the test is skipped, and reports it.
 pub(crate) fn python(modules: &str) -> Option<PathBuf> {
     let named = std::env::var_os("BELLWETHER_TEST_PYTHON").map(PathBuf::from);
     let made = tree::root().join("target/ci/python/bin/python");

@@ -1,4 +1,4 @@
-//! What a listener looks at before anybody's key: which host is named, and for whom a proxy speaks.
+//! What a listener looks at before anybody's key: which host is named, and the clients of a proxy.
 
 use bellwether_tests::{process::run, world::World};
 

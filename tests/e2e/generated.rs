@@ -22,7 +22,7 @@ use crate::foreign::python;
 struct Folder(TempDir);
 
 impl Folder {
-    /// Without the packages there is none, which is said.
+    /// Without the packages there is none, which is reported.
     async fn new(world: &World) -> Option<Self> {
         let packages = packages(&tree::root().join("target/ci/node"))?;
         let folder = Self(tempfile::tempdir().unwrap());
@@ -68,7 +68,7 @@ impl Folder {
     }
 }
 
-/// The program that runs packages; none where it is not installed, which is said.
+/// The program that runs packages; none where it is not installed, which is reported.
 fn node() -> Option<PathBuf> {
     programs(["node"]).map(|[node]| node)
 }

@@ -23,7 +23,7 @@ async fn send(rest: &Rest, key: &str, body: &Value) -> Answer {
     sent.await.expect("the service answers")
 }
 
-/// How often the event about a host was taken in.
+/// How often the event about a host was accepted.
 async fn count(rest: &Rest, host: &str) -> i64 {
     let clause = json!({"equals": {"field": "host", "stringVal": host}});
     let query = json!({"query": {"clause": clause}});
@@ -133,7 +133,7 @@ async fn an_answer_too_large_to_be_kept_is_cut_the_first_time_as_well() {
     let again = send(&rest, "all-wrong", &request).await;
     assert_eq!(again.header("idempotent-replayed"), "true");
     assert_eq!(again.refused(), first);
-    // Without a key nothing has to be kept, and every reason is told.
+    // Without a key nothing has to be kept, and every reason is reported.
     let told = rest.post(PATH, &request).await.refused();
     let reason = |at: usize| {
         let reason = told["failedEvents"][at]["error"].as_str().expect("a text");

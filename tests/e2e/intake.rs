@@ -1,4 +1,5 @@
-//! Intake over REST throws nothing away in silence: what is missing, ignored or refused is told.
+//! Intake over REST throws nothing away in silence: what is missing, ignored or refused is
+//! reported.
 
 use bellwether_tests::{rest::Rest, world::World};
 use http::Method;

@@ -4,8 +4,8 @@
 use bellwether_tests::{rest::Rest, world::World};
 use serde_json::{Map, Value, json};
 
-/// Operations whose requests hold all that people describe. Those that judge each entry of a list by
-/// itself are not among them, as they answer success.
+/// Operations whose requests hold all that people describe. Those that judge each entry of a list
+/// separately are not among them, as they answer success.
 const OPERATIONS: [&str; 10] = [
     "/v1/notification/triggers",
     "/v1/notification/destinations",
@@ -96,8 +96,8 @@ impl<'d> Walk<'d> {
         })
     }
 
-    /// Adds the cases of an object's fields, and of those below it. `base` is a request that has the
-    /// object at `place`; `above` names the types that it stands in.
+    /// Adds the cases of an object's fields, and of those below it. `base` is a request that has
+    /// the object at `place`; `above` names the types that it is in.
     fn object(&mut self, base: &Value, place: &Place, schema: &'d Value, above: &[&'d str]) {
         let name = schema["$ref"].as_str().unwrap_or_default();
         if above.contains(&name) {
@@ -310,7 +310,8 @@ async fn fields_take_what_the_document_says_and_refuse_what_is_beyond_it() {
                 found.contains(&case.field)
             } else {
                 let is_it = |field: &String| {
-                    // That one of several is missing, or one too many, is said of what they stand in.
+                    // That one of several is missing, or one too many, is reported of what they are
+                    // in.
                     field.starts_with(&case.field) || case.field.starts_with(&format!("{field}."))
                 };
                 found.iter().any(is_it)

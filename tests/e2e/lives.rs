@@ -1,5 +1,5 @@
-//! Who follows events, over backup and restore: a token of another life of the store is told of a gap
-//! and never taken for a place in this one.
+//! Who follows events, over backup and restore: a token of another life of the store is answered
+//! with a gap and never taken for a place in this one.
 
 use std::{fs, path::Path};
 
@@ -51,7 +51,7 @@ impl Life {
         Rest::new(self.service.address("rest"), Some(&self.key))
     }
 
-    /// The first message of a watch that goes on from that token.
+    /// The first message of a watch that continues from that token.
     async fn watch(&self, resume_token: &str) -> WatchEventsResponse {
         first(
             grpc::channel(self.service.address("grpc"), Some(&self.key)),
@@ -61,7 +61,7 @@ impl Life {
     }
 }
 
-/// The first message of a watch that goes on from that token.
+/// The first message of a watch that continues from that token.
 pub(crate) async fn first(channel: grpc::Grpc, resume_token: &str) -> WatchEventsResponse {
     let mut client = EventQueryServiceClient::new(channel);
     let request = WatchEventsRequest {

@@ -82,3 +82,4 @@ mod views;
 mod weather;
 mod web;
 mod whole_requests;
+mod words;

@@ -1,5 +1,5 @@
-//! The ready mappings of `tests/examples/mappings` take in what the services send, and what mappings are
-//! asked and answer over REST.
+//! The ready mappings of `tests/examples/mappings` accept what the services send, and what mappings
+//! are asked and answer over REST.
 
 use std::{fmt::Write as _, fs};
 
@@ -394,7 +394,7 @@ async fn what_a_mapping_cannot_make_an_event_of_is_never_answered_with_success()
         let answer = rest.send(Method::POST, path, body.to_owned()).await;
         assert_eq!(answer.status, status, "{body}: {}", answer.text());
     }
-    // An event that cannot be one is told of, never answered with success.
+    // An event that cannot be one is reported, never answered with success.
     let nameless = json!({"incident": {"id": "x"}, "page": {}}).to_string();
     let mut unnamed = example("statuspage");
     unnamed["event"]["name"] = "{{nothing}}".into();

@@ -1,5 +1,5 @@
-//! What Prometheus reads: every family is told of and fed, where it is shown and to whom, and a real
-//! Prometheus that scrapes it raises an alert when a destination takes nothing.
+//! What Prometheus reads: every family is reported and fed, where it is shown and to which clients,
+//! and a real Prometheus that scrapes it raises an alert when a destination takes nothing.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,8 +27,8 @@ use crate::samples;
 const EVENTS: &str = "/v1/data-receiver/events";
 const EXAMPLES: &str = "tests/examples/prometheus";
 
-/// The families that the topic tells of, with the labels of each: of every service, or those that there
-/// are with a store in a database only.
+/// The families that the topic reports on, with the labels of each: of every service, or those that
+/// there are with a store in a database only.
 fn told_with(database: bool) -> BTreeMap<String, BTreeSet<String>> {
     let topic = Topic::find("metrics").expect("the topic is there");
     let words = |cell: &str| {
@@ -116,8 +116,8 @@ fn disk(host: &str) -> Value {
     samples::event("disk", host, "SEVERITY_ERROR", "the disk is full")
 }
 
-/// Under a silence one thing opens and closes, and one goes on until the silence is over; one is told
-/// of as a group.
+/// Under a silence one thing opens and closes, and one continues until the silence is over; one is
+/// reported as a group.
 async fn hold_some(rest: &Rest) {
     let mut grouping = samples::rule("tell of logs", "logs", "hook", "");
     grouping["group"] = json!({"by": ["name"], "wait": "0s"});

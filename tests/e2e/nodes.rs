@@ -1,5 +1,5 @@
-//! Several nodes over one store: any takes in, answers and is edited; one delivers, and another one does
-//! when that is gone.
+//! Several nodes over one store: any ingests, answers and is edited; one delivers, and another one
+//! does when that is gone.
 
 mod clocks;
 mod edits;
@@ -137,7 +137,7 @@ async fn any_node_may_be_killed_under_load_and_the_others_go_on() {
     }
     let stored = none_is_lost(&worlds[1].rest(), &told).await;
     told_of(&receiver, &stored).await;
-    // Whoever was killed may have sent what is sent again; it is the same delivery.
+    // A killed process may have sent what is sent again; it is the same delivery.
     let ids: BTreeSet<_> = receiver
         .received()
         .iter()
@@ -184,7 +184,7 @@ async fn what_one_node_answered_is_in_force_on_every_other() {
         receiver.until_received(round + 1).await;
     }
 
-    // A silence of one holds what another takes in.
+    // A silence of one holds what another ingests.
     tell_of(&rests[0], "quiet").await;
     let silence = json!({"name": "work", "reason": "work", "ruleNames": ["quiet"],
         "span": {"endTime": samples::in_seconds(3_600)}});

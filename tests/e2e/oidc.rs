@@ -40,7 +40,7 @@ impl Drop for Provider {
 }
 
 impl Provider {
-    /// Without its package there is none, which is said. Tokens live for so many seconds.
+    /// Without its package there is none, which is reported. Tokens live for so many seconds.
     fn start(port: u16, token_seconds: u32) -> Option<Self> {
         let packages = packages(&tree::root().join("target/ci/node"))?;
         let [node] = programs(["node"])?;
@@ -62,7 +62,7 @@ impl Provider {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let issuer = lines.next().unwrap().unwrap();
-        // What it says later is read, so that it can go on.
+        // What it says later is read, so that it can continue.
         std::thread::spawn(move || lines.for_each(drop));
         Some(Self {
             child,
@@ -88,7 +88,7 @@ impl Provider {
         String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap()
     }
 
-    /// The ID token of somebody, by the device flow.
+    /// The ID token of a user, by the device flow.
     async fn token(&self, person: &str, client: &str) -> String {
         let form = format!("client_id={client}&scope=openid+email+profile");
         let code = self.ask("/device/auth", Some(form)).await;
@@ -233,7 +233,7 @@ async fn nobody_signs_in_unless_it_is_set() {
     assert_eq!(answer.status, 401);
 }
 
-/// Somebody's terminal: a home of its own, without the service's data folder and its key.
+/// A user's terminal: a separate home, without the service's data folder and its key.
 struct Terminal {
     home: TempDir,
     address: String,
@@ -352,7 +352,7 @@ async fn who_signs_in_from_a_terminal_needs_no_key_there_until_they_sign_out() {
     let log = world.service().log();
     assert!(!log.contains(kept["token"].as_str().unwrap()), "{log}");
 
-    // A key that somebody names is the one that counts.
+    // A key that a user names is the one that counts.
     let mut command = terminal.command(&["audit"]);
     command.env("BELLWETHER_KEY", "bw_x");
     let (went_well, told) = said(&process::run(command));
@@ -389,7 +389,7 @@ async fn a_sign_in_is_renewed_before_it_ends_and_says_when_it_cannot_be() {
     assert!(second["refresh_token"].is_string(), "{second}");
     assert_ne!(first["refresh_token"], second["refresh_token"]);
 
-    // Several at once do not take the renewing token from each other.
+    // Several concurrently do not take the renewing token from each other.
     let commands = [0; 4].map(|_| {
         let mut command = terminal.command(&["audit"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -29,11 +29,11 @@ use tonic::Code;
 use attack::{Http2, hold_open, hostile_times, post_head, send_until_refused};
 
 const MEMORY_MAX_MIB: u64 = 512;
-/// How long somebody else may have to wait while an attack goes on.
+/// How long another client may have to wait while an attack continues.
 const OTHERS_WAIT_MAX: Duration = Duration::from_secs(8);
 const EVENTS: &str = "/v1/data-receiver/events";
 
-/// The most memory that the service had at once.
+/// The most memory that the service used.
 fn peak_mib(world: &World) -> u64 {
     let status = format!("/proc/{}/status", world.service().id());
     let status = std::fs::read_to_string(status).unwrap();
@@ -42,7 +42,7 @@ fn peak_mib(world: &World) -> u64 {
     kib.expect("the kernel tells") / 1024
 }
 
-/// Somebody else sends an event, reads and changes something, over both listeners.
+/// Another client sends an event, reads and changes something, over both listeners.
 async fn others_are_served(world: &World) {
     let (rest, channel) = (world.rest(), world.grpc());
     let served = async {
@@ -60,7 +60,7 @@ async fn others_are_served(world: &World) {
     served.expect("others are served meanwhile");
 }
 
-/// Others are served while the attack goes on, and the memory holds.
+/// Others are served while the attack continues, and the memory holds.
 async fn withstands<T>(world: &World, attack: T) {
     others_are_served(world).await;
     let peak = peak_mib(world);
@@ -80,7 +80,7 @@ async fn is_whole(mut world: World) -> World {
         assert!(checked.status.success(), "{checked:?}");
     };
     world.kill();
-    // A database is read through by the service that uses it.
+    // A database is scanned by the service that uses it.
     let is_folder = Engine::of_this_thread() == Engine::Folder;
     if is_folder {
         check(&world);
@@ -170,7 +170,7 @@ async fn without_descriptors_for_more_connections_it_serves_those_it_has_and_doe
 async fn who_sends_bodies_slowly_takes_no_place_from_others() {
     let world = World::start();
     let rest = world.service().address("rest");
-    // More than may be under way at once, each with some bytes of the body it announced.
+    // More than may be under way concurrently, each with some bytes of the body it announced.
     let mut begun = post_head(EVENTS, "content-length: 4000000");
     begun.extend_from_slice(br#"{"events":["#);
     let held = hold_open(rest, &begun, hostile_times(1_500, 3_500)).await;
@@ -254,12 +254,12 @@ async fn documents_that_would_unfold_in_memory_are_refused() {
         });
         for answer in futures_util::future::join_all(attack).await {
             let status = answer.status.as_u16();
-            // Many at once may be told to come back.
+            // Many may be asked to retry at the same time.
             assert!(matches!(status, 400 | 503), "{}", answer.text());
             assert!(answer.body.len() < 20_000);
         }
     }
-    // The same over gRPC, where nobody has looked at it before.
+    // The same over gRPC, where no one has looked at it before.
     let events = cloud::Events {
         detailed_response: true,
         events: vec![cloud::Event::default(); hostile_times(100_000, 1_500_000)],

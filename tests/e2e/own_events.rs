@@ -1,4 +1,4 @@
-//! What the service tells of itself comes from nobody else, whichever way in they take.
+//! What the service reports on itself comes from no one else, whichever way they enter.
 
 use std::collections::BTreeMap;
 

@@ -55,7 +55,7 @@ impl Machine {
         self.folder.path().join(name)
     }
 
-    /// What a text of a container means here; each node has a data folder of its own.
+    /// What a text of a container means here; each node has a separate data folder.
     fn here(&self, text: &str, node: &str) -> String {
         let folder = self.folder.path().display();
         let database = format!("localhost:{}/postgres", self.postgres.port());

@@ -9,7 +9,7 @@ use bellwether_tests::{rest::Rest, world::World};
 use serde_json::{Value, json};
 
 const PATH: &str = "/v1/notification/destinations";
-/// What a gRPC client takes unless told otherwise.
+/// What a gRPC client accepts by default.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 const COUNT: usize = 20;
 

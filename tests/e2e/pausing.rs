@@ -1,4 +1,4 @@
-//! Destinations that are paused and resumed by hand, and what is known of how they fare.
+//! Destinations that are paused and resumed by hand, and what is known of their health.
 
 use bellwether_tests::{
     eventually::eventually,

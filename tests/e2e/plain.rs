@@ -44,7 +44,7 @@ fn assert_is_plain(said: &str) {
     assert!(odd.is_empty(), "{odd:?}");
 }
 
-/// Asserts that the texts stand in this order.
+/// Asserts that the texts are in this order.
 fn assert_in_order(said: &str, texts: &[&str]) {
     let mut rest = said;
     for text in texts {
@@ -61,7 +61,7 @@ async fn an_operators_whole_job_is_done_by_lines_through_a_pipe() {
     let rest = world.rest();
     let receiver = Receiver::start().await;
     journey::set_up(&rest, &receiver).await;
-    // Its second destination is reached by nobody.
+    // Its second destination is reached by no one.
     let nowhere = samples::webhook("nowhere", "http://127.0.0.1:9/");
     rest.post("/v1/notification/destinations", &nowhere)
         .await

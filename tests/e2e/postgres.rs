@@ -30,7 +30,7 @@ use crate::{
     journey, samples,
 };
 
-/// Senders at once, each with one event at a time.
+/// Senders concurrently, each with one event at a time.
 const SENDERS: usize = 8;
 /// Events that are to be answered before something is killed.
 pub(crate) const ANSWERED: usize = 150;
@@ -121,7 +121,7 @@ pub(crate) fn init(data_dir: &Path) {
     assert!(made.status.success(), "{said}");
 }
 
-/// What became of the events that were sent, by host.
+/// What happened to the events that were sent, by host.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub(crate) answered: BTreeSet<String>,
@@ -132,7 +132,7 @@ pub(crate) struct Told {
     why: String,
 }
 
-/// Sends events, one in each request, until it is told to stop.
+/// Sends events, one in each request, until it is stopped.
 pub(crate) fn send(
     rest: &Rest,
     round: &str,
@@ -279,7 +279,7 @@ async fn the_main_job_is_done_over_rest_and_grpc() {
     }
     let answer = world.rest().get("/v1/overview").await;
     assert_eq!(answer.status, 200, "{}", answer.text());
-    // What is open at once is told apart from what repeats.
+    // Simultaneous openings are distinguished from what repeats.
     let event = samples::event("full", "host-0", "SEVERITY_ERROR", "disk is full");
     let again = samples::events(&[event]);
     let rest = world.rest();
@@ -399,6 +399,62 @@ async fn one_of_each(rest: &Rest) -> Vec<&'static str> {
     ]
 }
 
+/// A row of a table, whose value begins with a checksum over the number of its kind, its key and
+/// what follows.
+struct StoredRow {
+    key: Vec<u8>,
+    cell: Vec<u8>,
+}
+
+impl StoredRow {
+    /// The cell with another value; `with_checksum` as a writer makes it who knows how.
+    fn forged(&self, with_checksum: bool, forge: fn(&mut Vec<u8>)) -> Vec<u8> {
+        let (sum, value) = self.cell.split_at(4);
+        let sum_of = |kind: u8, value: &[u8]| {
+            let sum = crc32c::crc32c_append(crc32c::crc32c(&[kind]), &self.key);
+            crc32c::crc32c_append(sum, value).to_be_bytes()
+        };
+        let kind = (0..=u8::MAX).find(|kind| sum_of(*kind, value) == sum);
+        let kind = kind.expect("the checksum is as it was documented");
+        let mut forged = value.to_vec();
+        forge(&mut forged);
+        let sum = if with_checksum {
+            sum_of(kind, &forged).to_vec()
+        } else {
+            sum.to_vec()
+        };
+        [sum, forged].concat()
+    }
+
+    fn write(&self, database: &Database, table: &str, cell: &[u8]) {
+        let [key, cell] = [&self.key, cell].map(hex);
+        database.server.execute(&format!(
+            "UPDATE bellwether.{table} SET value = '\\x{cell}' WHERE key = '\\x{key}'"
+        ));
+    }
+}
+
+fn rows(database: &Database, table: &str) -> Vec<StoredRow> {
+    let read = format!("SELECT encode(key, 'hex'), encode(value, 'hex') FROM bellwether.{table}");
+    let found = database.server.execute(&read);
+    let rows = found.lines().map(|line| {
+        let (key, cell) = line.split_once('|').unwrap();
+        let [key, cell] = [key, cell].map(unhex);
+        StoredRow { key, cell }
+    });
+    rows.collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let pairs = text.as_bytes().chunks(2);
+    let bytes = pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap());
+    bytes.collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_definition_that_somebody_else_wrote_into_the_database_is_reported_and_not_used() {
     let Some(database) = Database::start() else {
@@ -417,47 +473,47 @@ async fn a_definition_that_somebody_else_wrote_into_the_database_is_reported_and
     };
     let (is_whole, said) = check();
     assert!(is_whole, "{said}");
-    let changed = [
-        // One bit of it, and what it was before there were proofs.
-        "set_byte(value, length(value) - 1, get_byte(value, length(value) - 1) # 1)",
-        "'\\x01'::bytea || substring(value from 38)",
+    let forgeries: [fn(&mut Vec<u8>); 2] = [
+        |value| *value.last_mut().unwrap() ^= 1,
+        // As it was written before there were proofs.
+        |value| drop(value.splice(..37, [1])),
     ];
-    for table in &tables {
-        database.server.execute(&format!(
-            "CREATE TABLE kept_{table} AS SELECT * FROM bellwether.{table}"
-        ));
-    }
-    for change in changed {
-        for table in &tables {
-            database
-                .server
-                .execute(&format!("UPDATE bellwether.{table} SET value = {change}"));
+    let stored: Vec<_> = tables.iter().map(|it| (*it, rows(&database, it))).collect();
+    for (with_checksum, forge) in [
+        (true, forgeries[0]),
+        (true, forgeries[1]),
+        (false, forgeries[0]),
+    ] {
+        for (table, rows) in &stored {
+            for row in rows {
+                row.write(&database, table, &row.forged(with_checksum, forge));
+            }
         }
         let (is_whole, said) = check();
         assert!(!is_whole, "{said}");
-        for table in &tables {
+        for (table, _) in &stored {
             let word = table.trim_start_matches("saved_");
-            let is_told = said.lines().any(|line| {
-                (line.contains(&format!("{word} "))
-                    && line.contains("was not written by this service"))
-                    || line.contains("does not fit; what comes after it was not read")
+            let is_reported = said.lines().any(|line| {
+                if with_checksum {
+                    line.contains(&format!("{word} "))
+                        && line.contains("was not written by this service")
+                } else {
+                    line.contains(&format!("the checksum of a {word} does not fit"))
+                }
             });
-            assert!(is_told, "{table}: {said}");
+            assert!(is_reported, "{table}: {said}");
         }
-        for table in &tables {
-            database.server.execute(&format!(
-                "UPDATE bellwether.{table} now SET value = kept.value FROM kept_{table} kept \
-                 WHERE kept.key = now.key"
-            ));
+        for (table, rows) in &stored {
+            for row in rows {
+                row.write(&database, table, &row.cell);
+            }
         }
     }
     let (is_whole, said) = check();
     assert!(is_whole, "{said}");
     assert!(world.terminate().success());
-    database.server.execute(&format!(
-        "UPDATE bellwether.rule SET value = {}",
-        changed[0]
-    ));
+    let (_, rules) = stored.iter().find(|(table, _)| *table == "rule").unwrap();
+    rules[0].write(&database, "rule", &rules[0].forged(true, forgeries[0]));
     refused(serve(&world.data_dir()), "was not written by this service");
 }
 
@@ -599,7 +655,7 @@ async fn a_node_that_demands_a_standby_waits_for_it_and_is_not_ready_without() {
         "{connections}"
     );
 
-    // Nobody is answered before the standby has it.
+    // No one is answered before the standby has it.
     standby.kill();
     let mut waiting = std::pin::pin!(send("b"));
     let two_seconds = std::time::Duration::from_secs(2);

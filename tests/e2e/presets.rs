@@ -1,5 +1,5 @@
-//! The ready destinations of `tests/examples/presets`: stored by the command as they are but for the
-//! host, and sent to stand-ins that hold what comes to the receiver's published rules.
+//! The ready destinations of `tests/examples/presets`: stored by the command as they are but for
+//! the host, and sent to test servers that hold what comes to the receiver's published rules.
 
 mod incidents;
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 /// Tries to break out of JSON, a form, XML, HTML, a header and an address, and to be a template.
 const HOSTILE: &str =
     "x\",\"y\":\"z\"}\r\nx-evil: 1</a><b>&to=evil&b=%41#f/../{{event.name}} \u{e4}";
-/// What a line makes of it.
+/// What a line produces from it.
 const SHOWN: &str = "x\",\"y\":\"z\"} x-evil: 1</a><b>&to=evil&b=%41#f/../{{event.name}} \u{e4}";
 
 /// What a receiver asks for.
@@ -522,7 +522,7 @@ async fn every_preset_is_stored_and_tells_its_receiver_of_opening_and_closing_by
         assert_eq!(received.len(), 2);
     }
 
-    // What is secret is answered to nobody.
+    // Secrets are never returned.
     let path = "/v1/notification/destinations?pageSize=100";
     let stored = rest.get(path).await.text();
     assert!(!stored.contains("canary"), "{stored}");

@@ -80,7 +80,7 @@ async fn a_stream_ends_when_the_time_of_its_caller_is_over() {
     let world = World::start();
     let mut events = EventQueryServiceClient::new(world.grpc());
     let mut watch = Request::new(WatchEventsRequest::default());
-    // As a header: a client that gives up by itself would show nothing.
+    // As a header: a client that gives up automatically would show nothing.
     watch
         .metadata_mut()
         .insert("grpc-timeout", "500m".parse().unwrap());

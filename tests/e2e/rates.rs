@@ -53,7 +53,7 @@ async fn beyond_its_rate_nothing_of_a_request_is_taken_in() {
         &[&create[..], &["--events-per-second", "5"]].concat(),
     );
     let slow = rest.with_key(Some(&key));
-    // A list of more than a second's worth is let in, and paid for afterwards.
+    // A list of more than a second's worth is accepted, and paid for afterwards.
     let first = slow.post(PATH, &events(200)).await;
     assert_eq!(first.ok()["succeeded"], 200);
     assert_eq!(
@@ -122,7 +122,7 @@ async fn a_client_with_few_calls_a_second_leaves_the_others_alone() {
         refused(answer);
     }
     rest.get("/v1/notification/rules").await.ok();
-    // A key that is refused so often is told of.
+    // A key that is refused so often is reported.
     let told = eventually("an event of the service's own", || async {
         let clause = json!({"equals": {"field": "source", "stringVal": "bellwether"}});
         let query = json!({"query": {"clause": clause}});

@@ -1,4 +1,4 @@
-//! Every method over gRPC and every operation over REST, with each kind of key: who is let in.
+//! Every method over gRPC and every operation over REST, with each kind of key: who is authorized.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tonic_prost::ProstCodec;
 
 /// How long an answer may take that has to come.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long to wait for a fault of a call that was let in and goes on.
+/// How long to wait for a fault of a call that was accepted and continues.
 const LET_IN: Duration = Duration::from_millis(300);
 /// Keys that are worth nothing.
 const WORTHLESS: [&str; 4] = ["none", "wrong", "revoked", "ended"];
@@ -55,7 +55,7 @@ fn lowest(service: &str, method: &str) -> &'static str {
     let does = |verbs: &[&str]| verbs.iter().any(|verb| method.starts_with(verb));
     match service {
         "DataReceiverService" => "ingest",
-        // How to be let in is told to everybody.
+        // How to authenticate is public.
         "SignInService" => "none",
         "IntakeMappingService" if method == "ReceiveWebhook" => "ingest",
         "ClientService" if method == "GetCaller" => "any",
@@ -99,7 +99,7 @@ fn may(kind: &str, lowest: &str) -> bool {
     }
 }
 
-/// How a call of that method without a field ends; of one that goes on, that it began.
+/// How a call of that method without a field ends; of one that continues, that it began.
 async fn call(channel: &grpc::Grpc, path: &str, is_let_in: bool) -> Code {
     let mut client = Grpc::new(channel.clone());
     client.ready().await.unwrap();
@@ -181,7 +181,7 @@ async fn every_operation_lets_in_whom_it_should_and_nobody_else() {
             .fold(path.clone(), |path, it| path.replace(it, "x"));
         for (method, operation) in operations.as_object().unwrap() {
             let id = operation["operationId"].as_str().unwrap_or_default();
-            // Senders have errors of their own, and what a client may send is a setting of it.
+            // Senders have separate errors, and what a client may send is a setting of it.
             let Some((service, name)) = id
                 .split_once('_')
                 .filter(|(it, _)| !["Senders", "Health"].contains(it))

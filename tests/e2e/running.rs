@@ -1,4 +1,5 @@
-//! Running the program: what a service manager is told, its settings, and what describes a fault.
+//! Running the program: the notifications to a service manager, its settings, and what describes a
+//! fault.
 
 use std::{
     fs,
@@ -25,7 +26,7 @@ fn stdout(command: Command) -> (i32, String, String) {
     (code, text(output.stdout), text(output.stderr))
 }
 
-/// Reads what a service manager is told, until it is told this.
+/// Reads what a service manager is sent, until this message.
 fn expect_notice(manager: &UnixDatagram, wanted: &str) -> String {
     let start = Instant::now();
     let mut bytes = [0; 1024];
@@ -223,7 +224,7 @@ fn a_file_of_settings_or_a_key_that_others_may_read_is_told_of_and_one_that_all_
     assert_eq!(code, 2, "{told}");
     let sentence = format!("--config: everybody may write to {config_shown} (mode 646)");
     assert!(told.contains(&sentence), "{told}");
-    // The log of the service tells it, too.
+    // The log of the service reports it, too.
     set_mode(&config, 0o644);
     world.terminate();
     world.start_again();

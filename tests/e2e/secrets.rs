@@ -1,4 +1,4 @@
-//! The keys that seal secrets: another one is made, and what was sealed goes on to open.
+//! The keys that seal secrets: another one is made, and what was sealed continues to open.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 

@@ -42,7 +42,7 @@ pub(crate) fn event(host: &str) -> Value {
     })
 }
 
-/// Sends events that all have to be taken in.
+/// Sends events that all have to be accepted.
 pub(crate) async fn send(wire: &Wire, events: &[Value]) {
     let request = json!({"detailedResponse": true, "events": events});
     let answer = wire.ok(PUT, &request).await;

@@ -175,7 +175,7 @@ async fn a_silence_answers_every_operation_and_refuses_what_it_must() {
     for at in 0..20 {
         send(&rest, &format!("h{at}"), json!({})).await;
     }
-    // Every wrong field at once.
+    // Every wrong field in one response.
     let wrong = json!({"name": "a/b", "tags": [""], "warnBefore": "1s",
         "span": {"endTime": samples::in_seconds(-5)}, "ruleNames": ["nothing"]});
     let refused = rest.post(SILENCES, &wrong).await;

@@ -179,7 +179,7 @@ async fn clients_without_a_certificate_of_the_authority_are_not_let_in() {
             assert_eq!(got.contains("HTTP/1.1"), is_let_in, "{part}: {got}");
         }
     }
-    // The commands show the certificate that they were given.
+    // The commands present the certificate that they were given.
     let url = format!("https://{}", secured.address("grpc"));
     let (ca, cert, key) = (
         secured.file("ca.crt"),
@@ -222,7 +222,7 @@ async fn whose_certificate_is_revoked_is_out_and_lists_and_authorities_are_taken
         .await;
         assert!(is_let_in(part, &good).await, "{part}");
     }
-    // Another authority: whoever the old one knows is out.
+    // Another authority: clients of the old one are rejected.
     let other = Authority::new();
     std::fs::write(&list, other.revoke(&[])).unwrap();
     std::fs::write(secured.file("ca.crt"), other.pem()).unwrap();
@@ -319,7 +319,7 @@ async fn who_cannot_connect_is_told_why_and_what_would_be_right() {
     }
 }
 
-/// What a client with that certificate is answered; empty when it is not let in.
+/// What a client with that certificate is answered; empty when access is denied.
 async fn asked(authority: &Authority, address: &str, identity: Option<&Identity>) -> String {
     let mut answer = Vec::new();
     if let Ok(mut stream) = authority.connect(address, &["http/1.1"], identity).await {
@@ -353,7 +353,7 @@ async fn a_renewed_certificate_is_shown_without_a_restart_and_a_broken_one_never
     }
 }
 
-/// What stands in the files, and what the sentence says.
+/// What is in the files, and what the sentence says.
 const BROKEN: [(&str, &str, &str); 5] = [
     (
         "tls_cert = \"$/absent.crt\"\ntls_key = \"$/a.key\"",
@@ -385,7 +385,7 @@ const BROKEN: [(&str, &str, &str); 5] = [
 #[test]
 fn no_key_travels_in_clear_to_another_machine_unless_that_is_accepted() {
     let home = tempfile::tempdir().unwrap();
-    // Nobody is at an address that is kept for documents.
+    // No one is at an address that is kept for documents.
     let elsewhere = "http://192.0.2.1:1";
     let cases: [&[&str]; 3] = [
         &["client", "list", "--connect", elsewhere],
@@ -404,7 +404,7 @@ fn no_key_travels_in_clear_to_another_machine_unless_that_is_accepted() {
         let output = run(command);
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
-        let sentence = "keys would travel in clear to 192.0.2.1; give an address with https://, or \
+        let sentence = "keys would be sent unencrypted to 192.0.2.1; give an address with https://, or \
                         accept it with --insecure";
         assert!(told.contains(sentence), "{arguments:?}: {told}");
     }

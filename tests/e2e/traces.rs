@@ -27,7 +27,7 @@ use crate::samples;
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SENDER: &str = "00f067aa0ba902b7";
 
-/// Stands in for a collector.
+/// A fake collector.
 #[derive(Debug, Clone, Default)]
 struct Collector(Arc<Mutex<Vec<Span>>>);
 

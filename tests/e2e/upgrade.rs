@@ -57,7 +57,7 @@ async fn the_data_folder_of_an_earlier_release_is_opened_used_and_whole() {
     }
 }
 
-/// What there was is counted at the first start; what had happened before is not told.
+/// What there was is counted at the first start; what had happened before is not reported.
 async fn what_there_is_is_counted(rest: &Rest) {
     // What was on its way arrives meanwhile: counted and listed are read a moment apart.
     eventually("what is counted to be what is listed", async || {
@@ -205,7 +205,7 @@ async fn keys_are_worth_what_they_were(rest: &Rest) {
     assert_eq!(refused.status, 403);
 }
 
-/// The destination is told where its receiver is now, which takes its secrets with it.
+/// The destination is given the address of its receiver, which takes its secrets with it.
 async fn what_was_owed_is_sent(rest: &Rest) {
     let receiver = Receiver::start().await;
     let hook = json!({"name": "hook", "type": {"webhook": {
@@ -215,7 +215,7 @@ async fn what_was_owed_is_sent(rest: &Rest) {
     rest.put("/v1/notification/destinations/hook", &hook)
         .await
         .ok();
-    // The rule with updates has told of these; one was never seen before.
+    // The rule with updates has reported these; one was never seen before.
     for (host, status) in [("db-4", "STATUS_CLOSED"), ("db-9", "STATUS_OPEN")] {
         let event = json!({"events": [{
             "name": "disk-full", "dimensions": {"host": host}, "status": status,

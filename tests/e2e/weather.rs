@@ -1,5 +1,5 @@
-//! The console while the network is bad: it answers keys, tells the truth, loses and doubles nothing
-//! and can be left at once.
+//! The console while the network is bad: it answers keys, tells the truth, loses and doubles
+//! nothing and can be left immediately.
 
 mod answers;
 
@@ -24,10 +24,10 @@ const NOTICED: Duration = Duration::from_secs(3);
 /// How long all but the slowest keys may take until they are answered, and leaving until it is done.
 const KEY: Duration = Duration::from_millis(16);
 const LEAVING: Duration = Duration::from_millis(100);
-/// What a machine that does much else at once may add to a time. The promised times are held by a
-/// program that is built for release; any other gets this much in their place.
+/// What a machine that does much else concurrently may add to a time. The promised times are held
+/// by a program that is built for release; any other gets this much in their place.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Keys pressed to tell how long they take.
+/// Keys pressed to measure how long they take.
 const KEYS: usize = 40;
 
 /// The console behind a network.
@@ -46,7 +46,7 @@ fn proxy(world: &World) -> Proxy {
     Proxy::start(world.service().address("grpc"))
 }
 
-/// Takes in events whose summaries are these words.
+/// Ingests events whose summaries are these words.
 async fn happen(rest: &Rest, words: &[&str]) {
     let events: Vec<_> = words
         .iter()
@@ -57,12 +57,12 @@ async fn happen(rest: &Rest, words: &[&str]) {
         .ok();
 }
 
-/// Presses keys and waits until the screen shows a text; says how long that took.
+/// Presses keys and waits until the screen shows a text; returns how long that took.
 fn answered(console: &mut Terminal, keys: &str, text: &str) -> Duration {
     until(console, keys, |screen| screen.contains(text))
 }
 
-/// Presses keys and waits until the screen is as it should be; says how long that took.
+/// Presses keys and waits until the screen is as it should be; returns how long that took.
 fn until(console: &mut Terminal, keys: &str, is_so: impl Fn(&str) -> bool) -> Duration {
     let pressed = Instant::now();
     console.press(keys);
@@ -84,7 +84,7 @@ fn at_most(promised: Duration) -> Duration {
     if is_release { promised } else { PATIENCE }
 }
 
-/// Says what was measured, for those who look at it.
+/// Reports what was measured, for those who look at it.
 fn tell(words: &str) {
     drop(writeln!(std::io::stderr(), "{words}"));
 }

@@ -5,11 +5,13 @@ use bellwether_proto::cloud::{
     self, EventWrapper, Events, data_receiver_service_client::DataReceiverServiceClient,
     event_wrapper::EventType,
 };
-use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use bellwether_tests::{
+    eventually::eventually, process, receiver::Receiver, rest::Rest, world::World,
+};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::samples;
+use crate::{postgres::Database, samples};
 
 const EFFECTS: usize = 40;
 
@@ -32,7 +34,8 @@ fn orders(cause: &'static str, effect: &'static str) -> impl Iterator<Item = Vec
 
 async fn set_up(rest: &Rest, receiver: &Receiver) {
     let mut trigger = samples::trigger("all", "any");
-    trigger["type"] = json!({"event": {"filter": "severity>=info"}});
+    trigger["type"] =
+        json!({"event": {"filter": "name=HostDown or name=Effect or name=Other or name=Patched"}});
     rest.post("/v1/notification/triggers", &trigger).await.ok();
     let hook = samples::webhook("hook", &receiver.url("/"));
     rest.post("/v1/notification/destinations", &hook).await.ok();
@@ -153,30 +156,35 @@ impl Sent<'_> {
     }
 }
 
-#[tokio::test]
-async fn a_cause_and_its_effects_in_one_request_are_one_notification_over_every_way_in() {
-    let receiver = Receiver::start().await;
-    let world = World::start();
+/// The ways in that take many events in one request.
+const WAYS: [&str; 7] = [
+    "REST",
+    "gRPC",
+    "stream",
+    "Prometheus",
+    "Alertmanager",
+    "CloudEvents",
+    "OTLP",
+];
+
+/// How many deliveries there are.
+async fn deliveries(rest: &Rest) -> usize {
+    let path = "/v1/notification/deliveries?pageSize=1000";
+    let all = rest.get(path).await.ok();
+    all["deliveries"].as_array().map_or(0, Vec::len)
+}
+
+/// Sends a cause with its effects, in each order, over each way in: each request is one notification.
+async fn causes_are_notified(world: World, receiver: &Receiver) {
     let rest = world.rest();
-    set_up(&rest, &receiver).await;
+    set_up(&rest, receiver).await;
     let mut notified = 0;
-    for way in [
-        "REST",
-        "gRPC",
-        "stream",
-        "Prometheus",
-        "Alertmanager",
-        "CloudEvents",
-        "OTLP",
-    ] {
+    for way in WAYS {
         for (order, names) in orders("HostDown", "Effect").enumerate() {
             let site = format!("{way}-{order}");
             Sent { site, names }.send(&world, way).await;
             notified += 1;
-            let path = "/v1/notification/deliveries?pageSize=1000";
-            let all = rest.get(path).await.ok();
-            let count = all["deliveries"].as_array().map_or(0, Vec::len);
-            assert_eq!(count, notified, "{way}, order {order}");
+            assert_eq!(deliveries(&rest).await, notified, "{way}, order {order}");
         }
     }
     receiver.until_received(notified).await;
@@ -186,8 +194,76 @@ async fn a_cause_and_its_effects_in_one_request_are_one_notification_over_every_
     world_is_whole(world);
 }
 
+#[tokio::test]
+async fn a_cause_and_its_effects_in_one_request_are_one_notification_over_every_way_in() {
+    let receiver = Receiver::start().await;
+    causes_are_notified(World::start(), &receiver).await;
+}
+
+#[tokio::test]
+async fn a_cause_and_its_effects_in_one_request_are_one_notification_in_a_database() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let receiver = Receiver::start().await;
+    causes_are_notified(database.world(), &receiver).await;
+}
+
+#[tokio::test]
+async fn a_flexible_silence_holds_the_whole_request_that_begins_it() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    set_up(&rest, &receiver).await;
+    let mut notified = 0;
+    for (order, names) in orders("Other", "Patched").enumerate() {
+        let site = format!("flexible-{order}");
+        let clause = json!({"and": {"clauses": [
+            {"equals": {"field": "name", "stringVal": "Patched"}},
+            {"equals": {"field": "dimensions.site", "stringVal": site}},
+        ]}});
+        let silence = json!({
+            "name": site,
+            "reason": "hosts are patched",
+            "query": {"clause": clause},
+            "flexible": {
+                "startTime": samples::in_seconds(-60),
+                "endTime": samples::in_seconds(3_600),
+                "duration": "600s",
+            },
+        });
+        rest.post("/v1/notification/silences", &silence).await.ok();
+        Sent {
+            site: site.clone(),
+            names,
+        }
+        .send(&world, "REST")
+        .await;
+        notified += 1;
+        assert_eq!(deliveries(&rest).await, notified, "order {order}");
+        let path = format!("/v1/notification/silences/{site}");
+        let found = eventually("the silence to begin", async || {
+            let found = rest.get(&path).await.ok();
+            (found["silence"]["state"] == "ACTIVE").then_some(found)
+        })
+        .await;
+        assert_eq!(found["silence"]["coveredCount"], json!(EFFECTS), "{found}");
+    }
+    receiver.until_received(notified).await;
+    for request in receiver.received() {
+        assert_eq!(request.json()["event"]["name"], "Other");
+    }
+    world_is_whole(world);
+}
+
 fn world_is_whole(mut world: World) {
+    let address = format!("http://{}", world.service().address("grpc"));
+    let mut check = process::command(world.folder(), ["check", "--connect", &address]);
+    check
+        .arg("--key-file")
+        .arg(world.data_dir().join("admin.key"));
+    let output = process::run(check);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
     assert!(world.terminate().success());
-    let output = bellwether_tests::process::run(world.command(&["check"]));
-    assert!(output.status.success());
 }

@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::own_threads::own_threads;
 
-/// What becomes of what is passed on.
+/// What happens to what is passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It arrives.
@@ -49,7 +49,7 @@ impl Fate {
     }
 }
 
-/// Bytes passed on at once, at most.
+/// Bytes passed on at a time, at most.
 const PIECE_BYTES_MAX: usize = 700;
 
 /// Passes connections on; it ends when it is dropped.
@@ -57,7 +57,7 @@ const PIECE_BYTES_MAX: usize = 700;
 pub struct Cutter {
     address: SocketAddr,
     fate: watch::Sender<Fate>,
-    // Threads of its own: it passes on also while a test waits without await.
+    // Separate threads: it passes on also while a test waits without await.
     runtime: Option<Runtime>,
 }
 
@@ -89,7 +89,7 @@ impl Cutter {
         self.address.port()
     }
 
-    /// Changes what becomes of it, also for connections that stand.
+    /// Changes its outcome, also for connections that stand.
     pub fn set(&self, fate: Fate) {
         self.fate.send_replace(fate);
     }
@@ -108,7 +108,7 @@ async fn carry(client: TcpStream, port: u16, fate: watch::Receiver<Fate>) {
     let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else {
         return;
     };
-    // Small pieces are to go at once.
+    // Small pieces are to go immediately.
     drop(client.set_nodelay(true));
     drop(server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();

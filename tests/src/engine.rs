@@ -36,7 +36,7 @@ impl Engine {
         }
     }
 
-    /// Those that can be used on this machine; who is left out is told of.
+    /// Those that can be used on this machine; who is left out is reported.
     pub fn usable() -> Vec<Self> {
         let is_usable = |it: &Self| *it == Self::Folder || server().is_some();
         Self::ALL.into_iter().filter(is_usable).collect()
@@ -60,10 +60,11 @@ impl Engine {
         })
     }
 
-    /// Whether a test of the data folder itself has to be left out, as worlds are in a database; which is told.
+    /// Whether a test of the data folder itself has to be left out, as worlds are in a database;
+    /// which is reported.
     ///
     /// # Panics
-    /// When it cannot be told.
+    /// When it is unknown.
     pub fn only_in_a_folder() -> bool {
         let is_left_out = Self::of_this_thread() != Self::Folder;
         if is_left_out {
@@ -74,8 +75,8 @@ impl Engine {
         is_left_out
     }
 
-    /// Has worlds that a test makes keep their store in it. Where it cannot be used the test is skipped,
-    /// which is told.
+    /// Has worlds that a test makes keep their store in it. Where it cannot be used the test is
+    /// skipped, which is reported.
     pub fn within(self, test: impl FnOnce()) {
         if !Self::usable().contains(&self) {
             return;
@@ -90,7 +91,7 @@ thread_local! {
     static CHOSEN: Cell<Option<Engine>> = const { Cell::new(None) };
 }
 
-/// One server for all worlds of the process; each has a schema of its own. It ends with the process.
+/// One server for all worlds of the process; each has a separate schema. It ends with the process.
 fn server() -> Option<MutexGuard<'static, Postgres>> {
     static SERVER: OnceLock<Option<Mutex<Postgres>>> = OnceLock::new();
     let server = SERVER.get_or_init(|| Postgres::start().map(Mutex::new));
@@ -98,7 +99,8 @@ fn server() -> Option<MutexGuard<'static, Postgres>> {
     Some(server.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The variables that lead a command to a store of its own in a database, with the keys in that folder.
+/// The variables that lead a command to a separate store in a database, with the keys in that
+/// folder.
 ///
 /// # Panics
 /// Where no server is installed.
@@ -112,7 +114,7 @@ pub fn in_database(data_dir: &Path) -> Variables {
         ("BELLWETHER_STORE_PASSWORD", PASSWORD.into()),
         ("BELLWETHER_STORE_SCHEMA", format!("world_{number}")),
         ("BELLWETHER_STORE_NODE_NAME", "one".into()),
-        // Many worlds use one server at once.
+        // Many worlds use one server concurrently.
         ("BELLWETHER_STORE_CONNECTIONS", "7".into()),
         (
             "BELLWETHER_STORE_SECRET_KEY_FILE",

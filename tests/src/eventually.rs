@@ -10,7 +10,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Looks again and again until there is something, and gives it.
 ///
 /// # Panics
-/// When there is nothing after 30 s; `what` says what was waited for.
+/// When there is nothing after 30 s; `what` shows what was waited for.
 pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -25,7 +25,7 @@ pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>)
 /// Like [`eventually`], on a thread of its own right.
 ///
 /// # Panics
-/// When there is nothing after 30 s; `what` says what was waited for.
+/// When there is nothing after 30 s; `what` shows what was waited for.
 pub fn eventually_blocking<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {

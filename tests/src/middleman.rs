@@ -27,14 +27,14 @@ use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 
 use crate::own_threads::own_threads;
 
-/// What becomes of the answers of one method.
+/// What happens to the answers of one method.
 #[derive(Clone)]
 pub enum Change {
-    /// Every message is made anew by this.
+    /// Every message is made again by this.
     Message(Arc<dyn Fn(Bytes) -> Vec<u8> + Send + Sync>),
     /// The service does not have the method.
     Missing,
-    /// One message is announced with as many bytes as a frame can, and goes on without end.
+    /// One message is announced with as many bytes as a frame can, and continues without end.
     Oversize,
     /// This message comes again and again, as fast as it is taken.
     Endless(Bytes),
@@ -54,7 +54,7 @@ type Body = BoxBody<Bytes, Failed>;
 pub struct Middleman {
     address: SocketAddr,
     shared: Arc<Shared>,
-    // A thread of its own: it answers also while a test waits without await.
+    // A separate thread: it answers also while a test waits without await.
     runtime: Option<Runtime>,
 }
 
@@ -62,7 +62,7 @@ pub struct Middleman {
 struct Shared {
     target: Mutex<String>,
     changes: Mutex<BTreeMap<String, Change>>,
-    /// Those who make answers anew.
+    /// Those who make answers again.
     makers: Mutex<JoinSet<()>>,
 }
 
@@ -209,7 +209,7 @@ fn streamed(pieces: mpsc::Receiver<Result<Frame<Bytes>, Failed>>) -> Body {
     BodyExt::boxed(StreamBody::new(ReceiverStream::new(pieces)))
 }
 
-/// An answer that begins so and goes on so.
+/// An answer that begins so and continues so.
 fn without_end(first: Bytes, again: Bytes) -> Result<Response<Body>, Failed> {
     let pieces = std::iter::once(first).chain(std::iter::repeat(again));
     let stream = tokio_stream::iter(pieces).map(|piece| Ok(Frame::data(piece)));
@@ -222,7 +222,7 @@ fn framed(message: &[u8]) -> Bytes {
     Bytes::from([&[0], &length.to_be_bytes()[..], message].concat())
 }
 
-/// Makes every message of an answer anew, and passes on how it ended.
+/// Makes every message of an answer again, and passes on how it ended.
 async fn make_anew(
     mut body: Incoming,
     make: Arc<dyn Fn(Bytes) -> Vec<u8> + Send + Sync>,
@@ -233,7 +233,7 @@ async fn make_anew(
         let data = match frame.map(Frame::into_data) {
             Ok(Ok(data)) => data,
             Ok(Err(trailers)) => {
-                // Nobody may be there to take it.
+                // No one may be there to take it.
                 drop(pieces.send(Ok(trailers)).await);
                 continue;
             }

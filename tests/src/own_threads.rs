@@ -1,4 +1,4 @@
-//! A port and a thread of its own, for what passes on also while a test waits without await.
+//! A port and a separate thread, for what passes on also while a test waits without await.
 
 use std::net::{SocketAddr, TcpListener};
 

@@ -24,7 +24,7 @@ const READY_TIME_MAX: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(100);
 const MEMBERS: usize = 3;
 
-/// Runs a program until it is told to end, or whoever began it is gone; with what it started.
+/// Runs a program until it is stopped, or its parent is gone; with what it started.
 const RUN: &str = r#"
 folder=$1; shift
 "$@" </dev/null >>"$folder/log" 2>&1 &
@@ -122,14 +122,14 @@ impl Patroni {
         format!("postgres://{USER}@{}/postgres", hosts.join(","))
     }
 
-    /// The one that takes writes, if there is one that says so.
+    /// The one that takes writes, if there is one that reports it.
     pub fn primary(&self) -> Option<usize> {
         let members = self.members.iter();
         let mut states = members.map(|it| it.state("/primary"));
         states.position(|state| state.is_some())
     }
 
-    /// Ends one at once, with its server, as a failure of its machine would.
+    /// Ends one immediately, with its server, as a failure of its machine would.
     ///
     /// # Panics
     /// When it does not run.
@@ -213,7 +213,7 @@ impl Member {
         json!({
             "scope": "bellwether", "name": format!("member{number}"),
             "restapi": {"listen": api, "connect_address": api},
-            // It goes by no way that etcd tells of.
+            // It goes by no way that etcd reports on.
             "etcd3": {"hosts": self.way.address().to_string(), "use_proxies": true},
             "bootstrap": {
                 "dcs": {"ttl": seconds, "loop_wait": 2, "retry_timeout": 5,

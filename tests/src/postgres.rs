@@ -1,5 +1,5 @@
-//! A PostgreSQL server from the machine's package, as an unprivileged user, in a temporary folder and
-//! on loopback. Where none is installed, tests that need it say so and are skipped.
+//! A PostgreSQL server from the machine's package, as an unprivileged user, in a temporary folder
+//! and on loopback. Where none is installed, tests that need it report it and are skipped.
 
 use std::{
     fs,
@@ -20,8 +20,8 @@ const READY_TIME_MAX: Duration = Duration::from_secs(120);
 /// Where the distribution puts its servers, one folder for each version.
 const FOLDERS: &str = "/usr/lib/postgresql";
 
-/// Runs the server until a line says how it is to be ended. Whoever began it may be killed: then
-/// nothing is left of it.
+/// Runs the server until a line shows how it is to be ended. Its parent may be killed: then nothing
+/// is left of it.
 const RUN: &str = r#"
 "$1/postgres" -D "$2/data" -p "$3" </dev/null >>"$2/log" 2>&1 &
 server=$!
@@ -166,7 +166,7 @@ impl Postgres {
         asked.is_ok_and(|status| status.success())
     }
 
-    /// Ends it at once, as a failure of its machine would: what was not on disk is lost.
+    /// Ends it immediately, as a failure of its machine would: what was not on disk is lost.
     pub fn kill(&mut self) {
         self.end("QUIT");
     }

@@ -8,7 +8,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// The programs, by the names that Debian gives them; none when one is missing, which is said.
+/// The programs, by the names that Debian gives them; none when one is missing, which is reported.
 ///
 /// # Panics
 /// When it cannot be said.
@@ -27,8 +27,8 @@ pub fn programs<const N: usize>(names: [&str; N]) -> Option<[PathBuf; N]> {
     Some(found.map(Option::unwrap))
 }
 
-/// Where packages of npm are installed: where it is named, or in `made`, where `.ci/run` does it; none
-/// where there are none, which is said.
+/// Where packages of npm are installed: where it is named, or in `made`, where `.ci/run` does it;
+/// none where there are none, which is reported.
 ///
 /// # Panics
 /// When it cannot be said.
@@ -83,7 +83,7 @@ impl Drop for Running {
     }
 }
 
-/// A free port; whoever takes it next is expected to be the program that it is meant for.
+/// A free port; the next user is expected to be the program that it is meant for.
 ///
 /// # Panics
 /// When there is none.

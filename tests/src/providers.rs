@@ -1,4 +1,4 @@
-//! Stand-ins for the providers that messages go to, as strict as the providers' published rules.
+//! Fake providers that messages go to, as strict as the providers' published rules.
 //!
 //! Each refuses what its provider would refuse, in its provider's words, and keeps apart what it
 //! took and what it refused. On demand it misbehaves as providers and networks do.

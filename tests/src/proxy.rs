@@ -1,4 +1,4 @@
-//! A network that can be bad: forwards bytes between a client and a service, as it is told.
+//! A network that can be bad: forwards bytes between a client and a service, as configured.
 
 use std::{
     net::SocketAddr,
@@ -20,9 +20,9 @@ use crate::own_threads::own_threads;
 pub enum Weather {
     /// It forwards.
     Fair,
-    /// Nobody listens, and every connection is closed.
+    /// No one listens, and every connection is closed.
     Refuses,
-    /// Connections are taken and closed at once, also those that stand.
+    /// Connections are taken and closed immediately, also those that stand.
     Drops,
     /// Connections are taken and stand, and nothing is forwarded.
     Stalls,
@@ -40,7 +40,7 @@ pub struct Proxy {
     address: SocketAddr,
     weather: watch::Sender<Weather>,
     target: Arc<Mutex<String>>,
-    // A thread of its own: it forwards also while a test waits without await.
+    // A separate thread: it forwards also while a test waits without await.
     runtime: Option<Runtime>,
 }
 

@@ -1,4 +1,4 @@
-//! Who receives webhooks: records every request, answers as it is told, and misbehaves on demand.
+//! Who receives webhooks: records every request, answers as configured, and misbehaves on demand.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -81,11 +81,11 @@ pub struct Reply {
     pub body: String,
     /// How long to wait first.
     pub delay: Duration,
-    /// What becomes of it on the way.
+    /// Its outcome on the way.
     pub manner: Manner,
 }
 
-/// What becomes of an answer on the way.
+/// What happens to an answer on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     /// It arrives whole.
@@ -131,7 +131,7 @@ impl Reply {
         }
     }
 
-    /// 200, and that becomes of it.
+    /// 200, and that happens to it.
     pub fn that(manner: Manner) -> Self {
         Self {
             manner,
@@ -205,7 +205,7 @@ impl Receiver {
         format!("http://{}{path}", self.address)
     }
 
-    /// Answers so whatever is not told otherwise.
+    /// Answers so by default.
     ///
     /// # Panics
     /// Never, unless another holder has.
@@ -281,7 +281,7 @@ async fn answer(
     state: Arc<Mutex<State>>,
 ) -> Result<Response<Body>, &'static str> {
     let (head, body) = request.into_parts();
-    // Whoever hangs up has sent nothing.
+    // A client that hangs up has sent nothing.
     let body = body.collect().await.map_err(|_broken| "hung up")?;
     let headers = head.headers.iter().map(|(name, value)| {
         (
@@ -315,7 +315,7 @@ async fn answer(
             whole.boxed_unsync()
         }
         Manner::Hangs => std::future::pending().await,
-        Manner::Closes => return Err("told to close"),
+        Manner::Closes => return Err("closed as requested"),
         Manner::Huge => {
             StreamBody::new(stream::iter((0..1_600).map(|_| Ok(Frame::data(CHUNK))))).boxed_unsync()
         }
@@ -324,7 +324,7 @@ async fn answer(
             let broken = start.chain(stream::once(async {
                 // Lets the start out before the end comes.
                 tokio::task::yield_now().await;
-                Err("told to break")
+                Err("broken off as requested")
             }));
             StreamBody::new(broken).boxed_unsync()
         }

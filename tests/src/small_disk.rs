@@ -1,4 +1,4 @@
-//! A small disk of its own for a test: memory that is mounted, where the machine lets us.
+//! A separate small disk for a test: memory that is mounted, where the machine lets us.
 
 use std::{
     fs::File,

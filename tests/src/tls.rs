@@ -25,7 +25,7 @@ use tokio_rustls::{
     },
 };
 
-/// An authority that nobody but the test knows.
+/// An authority that no one but the test knows.
 #[derive(Debug)]
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,

@@ -1,4 +1,4 @@
-//! A stand-in for a backend: answers every gRPC call with UNIMPLEMENTED and records its headers.
+//! A fake backend: answers every gRPC call with UNIMPLEMENTED and records its headers.
 
 use std::{
     convert::Infallible,

@@ -1,4 +1,4 @@
-//! A world of its own for a test: a temporary folder, a service on it, and its admin's key.
+//! A separate world for a test: a temporary folder, a service on it, and its admin's key.
 
 use std::path::{Path, PathBuf};
 
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    /// Waits until nobody takes a node that was killed for one that leads any more.
+    /// Waits until no one takes a node that was killed for one that leads any more.
     fn until_it_leads(&self) {
         eventually_blocking("the node to lead", || {
             let shown = process::run(self.command(&["store", "status"]));

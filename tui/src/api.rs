@@ -20,7 +20,7 @@ use crate::{
     options::Options,
 };
 
-/// Resources asked for at once.
+/// Resources asked for at a time.
 const PAGE: i32 = 1_000;
 
 /// A connection to a service.
@@ -40,7 +40,7 @@ impl fmt::Debug for Api {
 pub struct CallError {
     /// What the caller can do about it.
     pub kind: CallErrorKind,
-    /// A sentence for people.
+    /// A message for people.
     pub message: String,
     /// Each field that is wrong, and why.
     pub fields: Vec<(String, String)>,
@@ -57,13 +57,13 @@ pub enum CallErrorKind {
     NotFound,
     /// Look at what is there now, then decide again.
     Conflict,
-    /// Mend the request.
+    /// Fix the request.
     Refused,
     /// Report it: the service failed.
     Failed,
 }
 
-/// A kind of resource that configuration is made of: what a `ConfigDocument` can hold.
+/// A kind of resource that configuration is built from: what a `ConfigDocument` can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigKind(Kind);
 
@@ -199,7 +199,7 @@ impl Api {
         Ok(())
     }
 
-    /// Sends events, as the JSON of `Events`; answers what became of them.
+    /// Sends events, as the JSON of `Events`; answers what happened to them.
     ///
     /// # Errors
     /// Those of [`Api::call`].

@@ -158,7 +158,7 @@ impl<B: Backend> Console<B> {
         Some(u64::try_from(wait).unwrap_or(0))
     }
 
-    /// Takes in something that happened at the terminal.
+    /// Processes something that happened at the terminal.
     pub(crate) fn input(&mut self, event: Event) {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.handle(Msg::Key(key)),
@@ -169,7 +169,7 @@ impl<B: Backend> Console<B> {
         }
     }
 
-    /// Takes in a message and settles, so that the next key acts on what it will see.
+    /// Processes a message and settles, so that the next key acts on what it will see.
     pub(crate) fn handle(&mut self, msg: Msg) {
         self.model.now_ms = now_ms();
         let effects = update::update(&mut self.model, msg);
@@ -206,7 +206,7 @@ impl<B: Backend> Console<B> {
         }
     }
 
-    /// Waits for news and takes in what has come.
+    /// Waits for news and accepts what has come.
     ///
     /// # Cancel safety
     /// No news is lost when the future is dropped.
@@ -215,7 +215,7 @@ impl<B: Backend> Console<B> {
         self.take_in(first);
     }
 
-    /// Takes in this news and what else has come, up to the budget, as one change.
+    /// Processes this news and what else has come, up to the budget, as one change.
     fn take_in(&mut self, first: News) {
         self.model.now_ms = now_ms();
         let mut next = Some(first);
@@ -242,7 +242,7 @@ impl<B: Backend> Console<B> {
         Ok(())
     }
 
-    /// Draws everything, after somebody else had the screen.
+    /// Draws everything, after another client had the screen.
     pub(crate) fn redraw(&mut self) -> Result<(), B::Error> {
         let Size { width, height } = self.terminal.size()?;
         self.terminal

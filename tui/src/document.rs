@@ -160,7 +160,7 @@ impl Document {
         }
     }
 
-    /// What stands in place of something not read yet, or what went wrong with reading it.
+    /// The placeholder for something not read yet, or what went wrong with reading it.
     pub(crate) fn missing(&mut self, waiting: bool, failure: Option<&Failure>) {
         match failure {
             Some(failure) => self.failure(failure),

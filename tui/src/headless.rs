@@ -18,7 +18,7 @@ use crate::{
 /// Draws one frame of a screen as text: connects, reads, draws, and leaves.
 ///
 /// `screen` is the name of a screen, such as `events`, in any letter case. Without a service the
-/// frame says so.
+/// frame reports it.
 ///
 /// # Errors
 /// There is no screen of that name; the names there are.
@@ -103,7 +103,7 @@ async fn on_screen(
     Ok(console)
 }
 
-/// One frame of a screen, and whether it tells what the service holds.
+/// One frame of a screen, and whether it reports what the service holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The frame, a line for each row.
@@ -174,7 +174,7 @@ impl Headless {
         }
     }
 
-    /// Presses keys written as `j/err<Enter>` and takes in what has come meanwhile.
+    /// Presses keys written as `j/err<Enter>` and accepts what has come meanwhile.
     ///
     /// # Errors
     /// A name between angle brackets is not a key; those before it were pressed.
@@ -274,7 +274,7 @@ impl Headless {
         }
     }
 
-    /// Takes in what has come, or waits a moment for it.
+    /// Processes what has come, or waits a moment for it.
     pub async fn breathe(&mut self) {
         self.tick_if_due();
         let _nothing_came = timeout(BREATH, self.console.hear()).await;
@@ -330,7 +330,7 @@ impl Headless {
         self.console.writes_at_once()
     }
 
-    /// Lets `edit` stand in for the editor, if one was asked for. `false` when none was.
+    /// Uses `edit` instead of the editor, if one was asked for. `false` when none was.
     pub fn edit(&mut self, edit: impl FnOnce(&str) -> String) -> bool {
         self.take_outward(Some(edit))
     }

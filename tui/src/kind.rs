@@ -29,7 +29,7 @@ pub(crate) use self::{
 };
 use crate::data::{Kind, Object};
 
-/// What a kind is made of.
+/// What a kind is built from.
 pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
     match kind {
         Kind::Trigger => &trigger::SPEC,
@@ -46,7 +46,7 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
     }
 }
 
-/// What an operator writes of a stored resource: without what the service alone does.
+/// What an operator writes of a stored resource: without what only the service sets.
 pub(crate) fn draft(object: &Object) -> Object {
     object.clone().without(spec(object.kind).output)
 }

@@ -31,8 +31,8 @@ pub use options::{
 /// Runs a console on this process's terminal until the operator leaves or SIGTERM, SIGHUP or
 /// SIGINT comes. The terminal is given back as it was on every way out, also on a panic.
 ///
-/// The service need not be there: the console says so, keeps trying, and can be left at any time.
-/// Says which of the contexts the operator left for, if for one.
+/// The service need not be there: the console reports it, keeps trying, and can be left at any
+/// time. Returns which of the contexts the operator left for, if for one.
 ///
 /// # Errors
 /// There is no terminal, or it is gone.
@@ -41,7 +41,7 @@ pub async fn run(options: Options) -> Result<Option<String>, Error> {
 }
 
 /// Runs a console on lines of text, for screen readers, logs and pipes: commands are read from
-/// standard input, and everything is told on standard output, where nothing moves and nothing is
+/// standard input, and everything is printed to standard output, where nothing moves and nothing is
 /// drawn. Ends when the input does, when the operator leaves, or with SIGTERM, SIGHUP or SIGINT.
 ///
 /// # Errors

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 /// Occurrences held in the events list; the oldest are dropped first.
 pub(crate) const HELD_EVENTS: usize = 100_000;
-/// Occurrences asked for at once.
+/// Occurrences asked for at a time.
 pub(crate) const EVENT_PAGE: i32 = 500;
 /// Groups of events asked for.
 pub(crate) const EVENT_GROUPS: i32 = 1_000;
-/// Deliveries asked for at once.
+/// Deliveries asked for at a time.
 pub(crate) const DELIVERY_PAGE: i32 = 200;
 /// Deliveries held in a list.
 pub(crate) const HELD_DELIVERIES: usize = 20_000;
@@ -25,17 +25,17 @@ pub(crate) const AUDIT_CALLS: usize = 20;
 pub(crate) const HELD_OBLIGATIONS: usize = 1_000;
 /// Triggers, destinations, rules or clients held in a list.
 pub(crate) const HELD_RESOURCES: usize = 10_000;
-/// Resources asked for at once.
+/// Resources asked for at a time.
 pub(crate) const RESOURCE_PAGE: i32 = 1_000;
 /// Items changed by one action.
 pub(crate) const BULK_ITEMS: usize = 1_000;
 /// Columns and rows from which the overview is a wall.
 pub(crate) const WALL: (u16, u16) = (72, 20);
-/// Rows from which the tabs have a line of their own below the head.
+/// Rows from which the tabs have a separate line below the head.
 pub(crate) const TAB_ROWS: u16 = 18;
-/// Keys that are told at the foot, besides those that always are.
+/// Keys shown in the footer, in addition to those that always are.
 pub(crate) const HINTS: usize = 6;
-/// Columns from which a list stands beside what is selected.
+/// Columns from which a list is beside what is selected.
 pub(crate) const SPLIT_COLUMNS: u16 = 140;
 /// Pages remembered for going back.
 pub(crate) const HISTORY_PAGES: usize = 50;
@@ -54,7 +54,7 @@ pub(crate) const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 /// Clauses of a query that a form shows as a list.
 pub(crate) const FORM_CLAUSES: usize = 50;
 
-/// Calls under way at once: a service gives one client a quarter of 24 for lists.
+/// Calls under way concurrently: a service gives one client a quarter of 24 for lists.
 pub(crate) const CALLS_AT_ONCE: usize = 4;
 /// Between two looks whether the key has become another one.
 pub(crate) const KEY_LOOK: Duration = Duration::from_secs(15);
@@ -84,7 +84,7 @@ pub(crate) const COUNTED_IDLE_MS: i64 = 60_000;
 pub(crate) const CYCLE_MS: i64 = 20_000;
 /// Between news and the reading of what they change on a screen that counts.
 pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
-/// Columns from which a form stands beside what the service makes of it.
+/// Columns from which a form is beside the result from the service.
 pub(crate) const FORM_SPLIT_COLUMNS: u16 = 110;
 /// Between the last key in a form and its check by the service.
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
@@ -92,7 +92,7 @@ pub(crate) const CHECK_PAUSE_MS: i64 = 500;
 pub(crate) const COUNT_PAUSE_MS: i64 = 150;
 /// Filters of before that a screen keeps.
 pub(crate) const OLDER_FILTERS: usize = 50;
-/// How long it is told that something can be undone.
+/// How long the hint to undo is shown.
 pub(crate) const TOAST_MS: i64 = 10_000;
 /// How much can be undone, and how long after it was done.
 pub(crate) const UNDO_STEPS: usize = 20;
@@ -107,16 +107,16 @@ pub(crate) const KEYS_PER_ACTION: usize = 8;
 pub(crate) const KEYS_IN_SEQUENCE: usize = 4;
 /// Between the keys of a sequence, before what was begun is dropped.
 pub(crate) const SEQUENCE_MS: i64 = 3_000;
-/// Rows and lines that a console without a screen tells at once.
+/// Rows and lines that a console without a screen tells immediately.
 pub(crate) const TOLD_ROWS: usize = 20;
 pub(crate) const TOLD_LINES: usize = 80;
-/// Changes of a list that it tells at once.
+/// Changes of a list that it tells immediately.
 pub(crate) const TOLD_CHANGES: usize = 20;
 /// Between a change of a list and its telling.
 pub(crate) const ANNOUNCE: Duration = Duration::from_millis(500);
 /// Between two tellings of how far something is.
 pub(crate) const PROGRESS_MS: i64 = 2_000;
-/// Until it is told that an answer is still awaited.
+/// Time until a hint is shown that a response is awaited.
 pub(crate) const STILL_BUSY: Duration = Duration::from_secs(5);
 /// Bytes of a colour that a terminal tells.
 pub(crate) const COLOUR_BYTES: usize = 32;

@@ -84,7 +84,7 @@ pub(crate) struct Model {
     pub(crate) read_only: bool,
     /// Whether clicks and the wheel are ours.
     pub(crate) mouse: bool,
-    /// Whether what is selected stands beside lists, where there is room.
+    /// Whether what is selected is beside lists, where there is room.
     pub(crate) is_split: bool,
     pub(crate) link: Connection,
     /// When something was last heard that changed what is shown.
@@ -96,7 +96,7 @@ pub(crate) struct Model {
     pub(crate) back_to: Back,
     /// Whether lists show how long ago moments are instead of the time.
     pub(crate) shows_ages: bool,
-    /// On a wall nobody stands before the keys: when it shows another span next.
+    /// On a wall no one stands before the keys: when it shows another span next.
     pub(crate) cycle: Option<i64>,
     /// The rows of the list on the screen, once they were made.
     arranged: Option<Arranged>,
@@ -232,7 +232,7 @@ impl Model {
         (0..events.len().min(200)).filter_map(|at| events.get(at))
     }
 
-    /// What the filter of events that is typed may go on with, at the cursor.
+    /// What the filter of events that is typed may continue with, at the cursor.
     pub(crate) fn filter_completion(&self) -> Option<Completion<'_>> {
         let field = self.page.list.typing.as_ref()?;
         let (before, after) = field.split();
@@ -253,8 +253,8 @@ impl Model {
         keys
     }
 
-    /// Who may be meant to look after events: the caller, whoever does already, and clients as far as
-    /// they are known here.
+    /// Who may be meant to look after events: the caller, the current assignee, and clients as far
+    /// as they are known here.
     pub(crate) fn assignees(&self) -> Vec<String> {
         let caller = self.caller.iter().map(|it| it.name.clone());
         let seen = self.seen_events().map(|row| row.assignee.to_string());

@@ -39,7 +39,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Asks for the key anew: it may have been renewed, or somebody may have signed in meanwhile.
+/// Asks for the key again: it may have been renewed, or a user may have signed in meanwhile.
 #[derive(Clone)]
 pub struct Renewal(Arc<dyn Fn() -> Renewed + Send + Sync>);
 
@@ -128,8 +128,8 @@ pub struct Options {
     pub endpoint: Endpoint,
     /// The key every call carries; none is sent without one.
     pub key: Option<Key>,
-    /// Asks for it anew before each connection, and now and then while one stands; without it, it stays
-    /// as it is.
+    /// Asks for it again before each connection, and now and then while one stands; without it, it
+    /// stays as it is.
     pub renewal: Option<Renewal>,
     /// Whether the service is asked for signs of life, so that a connection that broke unnoticed is
     /// found out within 3 s. For a service in this process it wakes an idle console for nothing.
@@ -138,7 +138,7 @@ pub struct Options {
     pub read_only: bool,
     /// Whether clicks and the wheel are the console's from the start; else the terminal's.
     pub mouse: bool,
-    /// Whether it is a wall that nobody stands before: the overview alone, going through its spans.
+    /// Whether it is a wall that no one stands before: the overview alone, going through its spans.
     pub wall: bool,
     /// How it looks.
     pub theme: Theme,
@@ -150,7 +150,7 @@ pub struct Options {
     pub sending: Option<String>,
     /// How a shell reaches the service, for commands that are copied.
     pub shell: Shell,
-    /// What the service is called, and how it is told from others.
+    /// What the service is called, and how it is distinguished from others.
     pub context: Option<Context>,
     /// The names of the contexts that can be gone to; empty where leaving would end the service.
     pub contexts: Vec<String>,

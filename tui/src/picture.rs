@@ -12,7 +12,7 @@ const CELL: (usize, usize) = (9, 19);
 const MARGIN: usize = 8;
 /// Where the line that letters stand on is in a cell.
 const BASE: usize = 14;
-/// What a terminal writes on, and with, when nothing else is said.
+/// What a terminal writes on, and with, by default.
 const GROUND: &str = "#15161a";
 const TEXT: &str = "#d6d8dd";
 /// A terminal's own sixteen colours.

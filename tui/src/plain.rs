@@ -35,8 +35,8 @@ use crate::{
 /// The size that pages are written for: lines are long, because nothing has to fit.
 const SIZE: (u16, u16) = (200, 50);
 
-/// Runs a console on lines: commands come from standard input, everything is told on standard
-/// output. Says how it stood with the service when standard input ended or the operator left.
+/// Runs a console on lines: commands come from standard input, everything is printed to standard
+/// output. Returns how it stood with the service when standard input ended or the operator left.
 ///
 /// # Errors
 /// Standard input cannot be read, or signals cannot be listened to.
@@ -65,13 +65,13 @@ struct Plain {
     talk: Talk,
     reader: Reader,
     editor: String,
-    /// Whether somebody types, who is shown where and sees what was typed.
+    /// Whether a user types, with the cursor and the text that was typed.
     is_typed: bool,
     /// Whether the place to type at stands at the end of the output.
     prompted: bool,
-    /// When it is told that an answer is still awaited.
+    /// When the hint is shown that a response is awaited.
     busy_until: Option<Instant>,
-    /// When changes of the list are told.
+    /// When changes of the list are printed.
     announce_at: Option<Instant>,
 }
 
@@ -114,7 +114,7 @@ impl Plain {
         }
     }
 
-    /// Tells what came of what was typed when it is there, and lets the next line be read.
+    /// Reports the result of what was typed when it is there, and lets the next line be read.
     fn go_on(&mut self) {
         self.talk.link(self.console.model());
         if let Some(notice) = self.console.take_notice() {

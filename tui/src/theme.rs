@@ -79,7 +79,7 @@ pub(crate) enum Token {
     Bar,
     /// The tab of the screen that is shown.
     Tab,
-    /// The name of a service that has a colour of its own.
+    /// The name of a service that has a separate colour.
     Mark(Colour),
     /// That nothing can be changed.
     ReadOnly,

@@ -1,4 +1,4 @@
-//! Draws the model. Decides nothing: everything shown stands in the model already.
+//! Draws the model. Decides nothing: everything shown is in the model already.
 
 mod dialog;
 mod document;
@@ -88,7 +88,7 @@ fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     panel(&title, &shown, pen, right);
 }
 
-/// A form, and where there is room beside it what the service makes of it.
+/// A form, and where there is room beside it the result from the service.
 fn form_and_made(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let columns = [Constraint::Fill(3), Constraint::Fill(2)];
     let [left, right] = Layout::horizontal(columns).areas(area);

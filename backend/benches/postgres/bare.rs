@@ -15,7 +15,7 @@ type Value<'a> = dyn tokio_postgres::types::ToSql + Sync + 'a;
 pub(crate) enum Form {
     /// Every index is a column.
     Columns,
-    /// As the engine has them: the index that moves is a table of its own.
+    /// As the engine has them: the index that moves is a separate table.
     Layout,
 }
 
@@ -29,7 +29,7 @@ async fn connect(port: u16) -> (Client, JoinSet<()>) {
     (client, carrier)
 }
 
-/// Tables of a schema of their own, over a connection.
+/// Tables of a separate schema, over a connection.
 pub(crate) struct Bare {
     client: Client,
     form: Form,
@@ -109,7 +109,7 @@ impl Bare {
         }
     }
 
-    /// Puts events in, as one transaction that is sent at once.
+    /// Puts events in, as one transaction that is sent together.
     pub(crate) async fn insert(&mut self, events: &[Event]) {
         let keys: Vec<_> = events.iter().map(|it| &*it.key).collect();
         let versions: Vec<_> = events.iter().map(Event::number).collect();
@@ -209,7 +209,7 @@ impl Bare {
     }
 }
 
-/// Somebody who holds what there was at a moment.
+/// A user who holds what there was at a moment.
 pub(crate) struct Snapshot {
     _client: Client,
     _carrier: JoinSet<()>,

@@ -1,8 +1,8 @@
 //! The engine in a PostgreSQL database beside what the database itself takes, and beside the embedded one.
 //!
-//! A line a figure, as JSON: `just bench postgres` shows them as a table. An event is an occurrence of 500
-//! bytes with five index entries, of which one moves. `BELLWETHER_BENCH_SECONDS` says how long each is
-//! measured, `BELLWETHER_BENCH_SNAPSHOT_SECONDS` how long a snapshot is held beside.
+//! A line a figure, as JSON: `just bench postgres` shows them as a table. An event is an occurrence
+//! of 500 bytes with five index entries, of which one moves. `BELLWETHER_BENCH_SECONDS` sets how
+//! long each is measured, `BELLWETHER_BENCH_SNAPSHOT_SECONDS` how long a snapshot is held beside.
 
 #![expect(
     clippy::print_stdout,
@@ -50,7 +50,7 @@ mod server;
 
 /// Events of a batch.
 const BATCH: usize = 100;
-/// Single events under way at once.
+/// Single events under way concurrently.
 const IN_FLIGHT: usize = 256;
 const NODES: usize = 3;
 /// Single events measured one by one.
@@ -256,8 +256,8 @@ fn size(place: &Place<'_>, schema: &str, events: usize) {
     );
 }
 
-/// Single events that three nodes are sent at once, beside as many connections that commit as large batches
-/// without log.
+/// Single events that three nodes are sent concurrently, beside as many connections that commit as
+/// large batches without log.
 async fn singles(place: &Place<'_>) {
     let (address, _) = place.store().await;
     let next = Arc::new(AtomicU64::new(0));

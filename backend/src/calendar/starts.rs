@@ -88,8 +88,8 @@ impl Starts {
         })
     }
 
-    /// Shows the days of a range that the rule produces, in order, until it is told to stop; answers
-    /// the day from which on nothing was looked at, when the steps were used up.
+    /// Shows the days of a range that the rule produces, in order, until it is stopped; answers the
+    /// day from which on nothing was looked at, when the steps were used up.
     pub(super) fn days(
         &self,
         (from, through): (Date, Date),

@@ -9,23 +9,23 @@ pub struct OidcConfig {
     pub issuer: String,
     /// The client that terminals are there.
     pub client_id: String,
-    /// Whom a token has to be for; empty means the client. With another one, access tokens are taken
+    /// The audience of a token; empty means the client. With another one, access tokens are taken
     /// in place of ID tokens.
     pub audience: String,
-    /// The claim that says what somebody is; dots lead into objects.
+    /// The claim with the roles of a user; dots lead into objects.
     pub role_claim: String,
-    /// Its values that make somebody an admin.
+    /// Its values that make a user an admin.
     pub admins: Vec<String>,
-    /// Its values that make somebody an editor.
+    /// Its values that make a user an editor.
     pub editors: Vec<String>,
-    /// Its values that make somebody an operator.
+    /// Its values that make a user an operator.
     pub operators: Vec<String>,
-    /// Its values that make somebody a viewer.
+    /// Its values that make a user a viewer.
     pub viewers: Vec<String>,
-    /// The claim with the name that somebody is known by; empty takes the first there is of `email`,
+    /// The claim with the name that a user is known by; empty takes the first there is of `email`,
     /// `preferred_username` and `sub`.
     pub name_claim: String,
-    /// What is asked of the provider, parted by spaces.
+    /// What is asked of the provider, separated by spaces.
     pub scopes: String,
     /// The address of the page that people sign in at by a browser, without a path; empty when they do
     /// not.
@@ -35,7 +35,7 @@ pub struct OidcConfig {
 }
 
 impl OidcConfig {
-    /// Whom a token has to be for.
+    /// The audience of a token.
     pub fn audience(&self) -> &str {
         if self.audience.is_empty() {
             &self.client_id

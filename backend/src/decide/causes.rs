@@ -40,22 +40,22 @@ pub struct GroupAt {
     pub next_ms: i64,
     /// Whether something of it is open, or about to join.
     pub is_open: bool,
-    /// Whether its end was told.
+    /// Whether its end was reported.
     pub is_over: bool,
 }
 
-/// The sources and groups that decisions ask for. What is not known is noted, and taken for nothing: whoever
-/// decides reads it and decides again, until everything is known. Clones share it.
+/// The sources and groups that decisions ask for. What is not known is noted, and taken for
+/// nothing: the decision reads it and is made again, until everything is known. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Causes(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Whether an inhibition has any source. Most have none at a time, and then nobody has to look for
-    /// those of each target.
+    /// Whether an inhibition has any source. Most have none at a time, and then no one has to look
+    /// for those of each target.
     has_sources: BTreeMap<RecordId, bool>,
     known: BTreeMap<CauseKey, Vec<Arc<Occurrence>>>,
-    /// What this decision made of occurrences, whatever is stored.
+    /// The results of this decision for occurrences, whatever is stored.
     decided: BTreeMap<RecordId, Arc<Occurrence>>,
     /// The same by where they are found.
     decided_under: BTreeMap<CauseKey, BTreeSet<RecordId>>,

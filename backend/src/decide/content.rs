@@ -19,7 +19,7 @@ pub fn rule_content(rule: &Rule) -> RuleContent {
     }
 }
 
-/// What is left to tell of a rule that was deleted.
+/// What is left to report on a rule that was deleted.
 fn gone(name: &Name) -> RuleContent {
     RuleContent {
         name: name.as_str().into(),
@@ -33,7 +33,7 @@ fn gone(name: &Name) -> RuleContent {
     }
 }
 
-/// What an update tells of its rule: as it is now, else as it was at the opening message.
+/// What an update reports on its rule: as it is now, else as it was at the opening message.
 pub fn of_update(entry: &Notified, rule: Option<&Rule>, past: &Past) -> RuleContent {
     let then = || {
         past.rule(&RevisionId {
@@ -46,8 +46,8 @@ pub fn of_update(entry: &Notified, rule: Option<&Rule>, past: &Past) -> RuleCont
         .map_or_else(|| gone(&entry.rule_name), rule_content)
 }
 
-/// The trigger that an update tells of: that of the opening message. Where that was not noted, one
-/// that matches, else the rule's first.
+/// The trigger that an update reports on: that of the opening message. Where that was not noted,
+/// one that matches, else the rule's first.
 pub fn trigger_of_update(
     entry: &Notified,
     rule: Option<&Rule>,

@@ -1,5 +1,5 @@
-//! What opens and closes too often: counted by each rule that asks for it, over the occurrences of an
-//! event. Whoever was told stays with one thread until nothing opened or closed for a while.
+//! What opens and closes too often: counted by each rule that asks for it, over the occurrences of
+//! an event. A notified receiver stays with one thread until nothing opened or closed for a while.
 
 use super::{Snapshot, Step, StepKind, hold};
 use crate::domain::{
@@ -84,7 +84,8 @@ fn limits_of(rule: Option<&Rule>) -> Option<&crate::domain::FlappingLimits> {
     rule.filter(|it| it.enabled)?.flapping.as_ref()
 }
 
-/// What holds back how the event fares while it flaps; none when it does not, as far as the rule counts.
+/// What holds back updates of the event while it flaps; none when it does not, as far as the rule
+/// counts.
 pub(super) fn flaps(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Option<HeldBy> {
     let (rule, limits) = (rule?, limits_of(rule)?);
     let mut known = occurrence.flapping.iter();
@@ -93,7 +94,7 @@ pub(super) fn flaps(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -
     (until_ms > now_ms).then(|| hold::flapping::held_by(rule, limits, flapping, until_ms))
 }
 
-/// How a message of a rule tells of it: flapping, or settled by now; else nothing.
+/// How a message of a rule reports on it: flapping, or settled by now; else nothing.
 pub fn told(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Vec<Flapping> {
     let is_settled = has_settled(occurrence, rule, now_ms);
     if !is_settled && flaps(occurrence, rule, now_ms).is_none() {
@@ -109,7 +110,7 @@ pub fn told(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Vec<Fl
     told.collect()
 }
 
-/// Whether it flapped until now, and that was not told yet.
+/// Whether it flapped until now, and that was not reported yet.
 pub(super) fn has_settled(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> bool {
     let settled = || {
         let (rule, limits) = (rule?, limits_of(rule)?);
@@ -133,8 +134,8 @@ pub(super) fn end(occurrence: &mut Occurrence, snapshot: &Snapshot, now_ms: i64)
     }
 }
 
-/// Hands over what a flapping event owes to its next occurrence: whoever was told goes on in the same
-/// thread. Answers whether the one before changed.
+/// Hands over the outstanding closing of a flapping event to its next occurrence: notified
+/// receivers continue in the same thread. Answers whether the one before changed.
 pub fn hand_over(
     before: &mut Occurrence,
     next: &mut Occurrence,

@@ -41,8 +41,8 @@ fn start(text: &str) -> String {
     text[..end.unwrap_or_default()].to_owned()
 }
 
-/// A digest of a rule, its fields and their values; absent is a value of its own. What a shadow rule
-/// records joins no group that was told of.
+/// A digest of a rule, its fields and their values; absent is a separate value. What a shadow rule
+/// records joins no group that was reported.
 pub fn group_key(rule: RecordId, is_shadow: bool, shared: &[SharedValue]) -> GroupKey {
     let shadow = is_shadow.then_some(("shadow", None));
     let shared = shared.iter();

@@ -31,7 +31,7 @@ pub struct Sending<'a> {
     pub flapping: Option<&'a HeldBy>,
     /// What it waits for together with others of its group, when nothing else holds it.
     pub group: Option<&'a HeldBy>,
-    /// Whether nobody takes the occurrence for open yet.
+    /// Whether no one takes the occurrence for open yet.
     pub is_opening: bool,
     /// Whether it repeats what is open.
     pub is_repeat: bool,

@@ -153,8 +153,8 @@ impl Inhibitions {
         places.filter_map(|at| self.all.get(*at)).map(AsRef::as_ref)
     }
 
-    /// Of which of them an occurrence is a source, or was so lately that they hold on.
-    /// With `is_look`, what it held was decided anew before.
+    /// Of which of them an occurrence is a source, or was so lately that they hold on. With
+    /// `is_look`, what it held was re-evaluated before.
     pub fn marks(&self, occurrence: &Occurrence, is_look: bool, now_ms: i64) -> Vec<CauseMark> {
         let before = &occurrence.causes;
         if self.all.is_empty() && before.is_empty() {
@@ -179,7 +179,8 @@ impl Inhibitions {
             if marks.iter().any(is_still) {
                 continue;
             }
-            // What is deleted or disabled holds nothing: what it held is decided anew with its edit.
+            // What is deleted or disabled holds nothing: what it held is re-evaluated with its
+            // edit.
             let Some(loaded) = loaded else { continue };
             let linger_ms = loaded.inhibition.linger_ms;
             let until_ms = mark.until_ms.unwrap_or(now_ms.saturating_add(linger_ms));
@@ -196,9 +197,9 @@ impl Inhibitions {
         marks
     }
 
-    /// What holds an occurrence: an entry for each inhibition, with the first of its causes. Nothing
-    /// does where that would let nobody hear of anything: of a ring of causes, the one opened first
-    /// is free.
+    /// What holds an occurrence: an entry for each inhibition, with the first of its causes.
+    /// Nothing is held where no one would be notified of anything: of a ring of causes, the one
+    /// opened first is free.
     pub(super) fn held_by(&self, target: &Occurrence, causes: &Causes, now_ms: i64) -> Vec<HeldBy> {
         if self.all.is_empty() {
             return Vec::new();

@@ -31,7 +31,7 @@ pub struct Notices {
 /// What a message about a group says of one of its members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberNotice {
-    /// What became of it.
+    /// Its outcome.
     pub change: MemberChange,
 }
 
@@ -71,7 +71,7 @@ pub fn notify(
         }
         return Notices::default();
     }
-    // What tells of an end alone is held back as well: nobody heard of a beginning.
+    // What reports on an end alone is held back as well: no one was notified of a beginning.
     let inhibited = if occurrence.status == Status::Suppressed {
         Vec::new()
     } else {
@@ -161,7 +161,7 @@ impl GroupPlace {
         self.is_member || self.joins
     }
 
-    /// What there is to tell of it.
+    /// What there is to report on it.
     fn change(&self) -> MemberChange {
         if self.is_member {
             MemberChange::Repeated
@@ -227,7 +227,7 @@ impl Writer<'_> {
                 entry.thread = None;
                 entry.shadow = rule.is_some_and(|it| it.shadow);
             }
-            // What is owed is sent, whatever became of the rule since.
+            // Outstanding resolutions are sent, whatever happened to the rule since.
             let is_real = news.is_owed || !rule.is_some_and(|it| it.shadow);
             let end = sending_state(entry.shadow || !is_real, self.step.now_ms);
             let content = of_update(entry, rule, self.step.past);
@@ -246,8 +246,8 @@ impl Writer<'_> {
         updated
     }
 
-    /// What whoever a rule notified before is to hear of this step, or of what waits since earlier
-    /// ones.
+    /// What receivers that a rule notified before are to be notified of in this step, or of what
+    /// waits since earlier ones.
     fn news(&self, entry: &Notified, rule: Option<&Rule>) -> Option<News> {
         let transition = self.step.transition;
         match self.occurrence.status {
@@ -290,7 +290,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Has those who were told of what flaps hear of it when it has settled.
+    /// Notifies those who know of a flapping event when it has settled.
     fn settling(&mut self, notified: &[Notified]) {
         if self.occurrence.flapping.is_empty() || self.occurrence.status != Status::Open {
             return;
@@ -310,7 +310,7 @@ impl Writer<'_> {
         flaps(self.occurrence, rule, self.step.now_ms)
     }
 
-    /// The state that receivers hear of.
+    /// The state in notifications.
     fn current(&self) -> LastNotified {
         LastNotified {
             severity: self.occurrence.severity,
@@ -359,7 +359,7 @@ impl Writer<'_> {
         };
         hold.revision = rule.group.as_ref().map_or(0, |_| rule.revision);
         let until_ms = match &rule.group {
-            // What was freed at once goes at once, in as many messages as it takes.
+            // What was released together goes immediately, in as many messages as it takes.
             None => since_ms,
             Some(grouping) => {
                 let group = self.step.past.causes().group(GroupAsk::Key(hold.id));
@@ -371,8 +371,8 @@ impl Writer<'_> {
         Some(hold)
     }
 
-    /// What news of it waits for when it was told of with a group; none when it was not, that is over,
-    /// or the message is being made. A close is looked at at once: it may be the last.
+    /// What news of it waits for when it was notified of with a group; none when it was not, that
+    /// is over, or the message is being made. A close is looked at immediately: it may be the last.
     fn telling(&self, entry: &Notified, is_close: bool) -> Option<HeldBy> {
         let id = entry.group.filter(|_| self.tells(entry.rule).is_none())?;
         let group = self.group_of(entry)?;
@@ -392,7 +392,7 @@ impl Writer<'_> {
         })
     }
 
-    /// The group that it was told of with, unless that is over.
+    /// The group that it was reported with, unless that is over.
     fn group_of(&self, entry: &Notified) -> Option<GroupAt> {
         let group = self.step.past.causes().group(GroupAsk::Id(entry.group?));
         group.filter(|it| !it.is_over)
@@ -419,7 +419,7 @@ impl Writer<'_> {
             earlier: &self.occurrence.earlier,
             flapping: None,
             group,
-            // What is closed already is told of when it matches, or never.
+            // What is closed already is reported when it matches, or never.
             is_opening: kind == SendKind::Opening && !is_closed,
             is_repeat: kind == SendKind::Repeat && !is_closed,
             first_ms: waited.map_or(self.step.now_ms, |it| it.since_ms),
@@ -430,7 +430,7 @@ impl Writer<'_> {
 
     /// Notifies the destinations of rules that match: for the first time, or again when that is due.
     fn openings(&mut self, notified: &mut Vec<Notified>, updated: &BTreeSet<RecordId>) {
-        // What became of it after its closing, by an operator, is no match of its own.
+        // A change after its closing, by an operator, is not a match.
         let transition = self.step.transition;
         let was_closed = transition.from == Some(Status::Closed);
         let is_closed = self.occurrence.status == Status::Closed;
@@ -523,7 +523,7 @@ impl Writer<'_> {
     fn place(&self, rule: &Rule, entry: Option<&Notified>) -> GroupPlace {
         let has_group = |it: &Notified| it.group.is_some() && !it.cleared;
         let is_member = entry.is_some_and(|it| has_group(it) && self.group_of(it).is_some());
-        // What was told of with a group that is over joins another one.
+        // What was notified of with a group that is over joins another one.
         let joins = !is_member && entry.is_none_or(|it| it.group.is_some() || it.cleared);
         let group = match entry {
             Some(entry) if is_member => self.telling(entry, false),
@@ -537,7 +537,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes the deliveries of an opening; answers who is told.
+    /// Writes the deliveries of an opening; answers who is notified.
     fn send_opening(
         &mut self,
         found: &Match<'_>,
@@ -560,7 +560,8 @@ impl Writer<'_> {
         sent
     }
 
-    /// What a rule told, as repeats count it: a message about a group stands for all of its members.
+    /// What a rule notified of, as repeats count it: a message about a group stands for all of its
+    /// members.
     fn as_group_notified(&self, entry: &Notified) -> Option<Notified> {
         let group = self.group_of(entry)?;
         (group.notified_ms > entry.last_ms).then(|| Notified {
@@ -607,7 +608,7 @@ impl Writer<'_> {
     }
 }
 
-/// How a delivery begins, and when it ended: what is only recorded ends at once.
+/// How a delivery begins, and when it ended: what is only recorded ends immediately.
 pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64>) {
     if is_shadow {
         (DeliveryState::Shadowed, Some(now_ms))
@@ -681,7 +682,7 @@ fn keep(
         });
     };
     if rule.shadow && !entry.shadow {
-        // Whoever was told before is owed the closing; nobody else is.
+        // The closing is outstanding for receivers that were notified before, and only for them.
         entry.last_ms = now_ms;
         return None;
     }

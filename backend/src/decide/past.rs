@@ -7,8 +7,8 @@ use crate::domain::{
     GroupKey, Name, Occurrence, RecordId, Revised, Revision, RevisionId, RevisionOf, Rule, Trigger,
 };
 
-/// Triggers and rules that are not in force any more, as far as messages still tell of them, and what
-/// else is open that holds something back.
+/// Triggers and rules that are not in force any more, as far as messages still report on them, and
+/// what else is open that holds something back.
 #[derive(Debug, Default)]
 pub struct Past {
     triggers: BTreeMap<RevisionId, Trigger>,
@@ -20,7 +20,7 @@ pub struct Past {
     together: BTreeMap<RecordId, GroupKey>,
 }
 
-/// What messages about some occurrences may have to tell of and the rules in force do not know.
+/// What messages about some occurrences may have to report on and the rules in force do not know.
 #[derive(Debug, Default)]
 pub struct Wanted {
     /// The triggers and rules of opening messages, as they were then.
@@ -30,8 +30,8 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What the updates of these occurrences may tell of: their opening's trigger when it was edited
-    /// since, their rule when it was deleted.
+    /// What the updates of these occurrences may report on: their opening's trigger when it was
+    /// edited since, their rule when it was deleted.
     pub fn of<'a>(snapshot: &Snapshot, occurrences: impl Iterator<Item = &'a Occurrence>) -> Self {
         let mut wanted = Self::default();
         for entry in occurrences.flat_map(|it| &it.notified) {
@@ -72,7 +72,7 @@ impl Past {
         Self { causes, ..self }
     }
 
-    /// The same where so much of some rules is freed at once that it is told of as one group.
+    /// The same where so much of some rules is released together that it is reported as one group.
     #[must_use]
     pub fn freeing(self, together: BTreeMap<RecordId, GroupKey>) -> Self {
         Self { together, ..self }

@@ -100,7 +100,8 @@ impl LoadedSilence {
         names.is_empty() || names.contains(rule)
     }
 
-    /// Whether it holds at that moment what it covers; one that is to begin by itself does by that.
+    /// Whether it holds at that moment what it covers; one that is to begin automatically does by
+    /// that.
     pub fn is_in_force(&self, now_ms: i64) -> bool {
         let silence = &self.silence;
         if silence.is_armed() {

@@ -10,13 +10,13 @@ pub enum StepKind {
     Event,
     /// An operator or ageing changed it: a repeat is news from a sender.
     Change,
-    /// Somebody asked for what is open to be told by some rules; what waits of others stays.
+    /// Open occurrences are to be notified by some rules on request; what waits of others stays.
     Open,
     /// Nothing changed: a hold may have ended. Only what waits is decided.
     Look,
     /// An operator wants what waits of that rule sent, whatever holds it.
     Release(RecordId),
-    /// A message about that group of the rule is made, and tells of what waits for it.
+    /// A message about that group of the rule is made, and reports on what waits for it.
     NotifyGroup {
         /// The rule.
         rule: RecordId,

@@ -7,7 +7,7 @@ use crate::domain::{LastNotified, Status};
 pub struct Transition {
     /// The status before; none when the step opened the occurrence.
     pub from: Option<Status>,
-    /// What receivers were told of before, if they were told; none when the step opened the
+    /// What receivers were notified of before, if they were notified; none when the step opened the
     /// occurrence.
     pub before: Option<LastNotified>,
     /// Whether the severity is another one.

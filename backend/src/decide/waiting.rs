@@ -1,5 +1,5 @@
-//! What waits of an occurrence during one step: what waited before, what goes on waiting, what was
-//! sent and what is skipped.
+//! What waits of an occurrence during one step: what waited before, what continues waiting, what
+//! was sent and what is skipped.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ impl Waiting {
         self.before.iter().find(|it| it.rule == rule)
     }
 
-    /// Lets something of a rule wait, or wait on: an opening, where nobody was notified before.
+    /// Lets something of a rule wait, or wait on: an opening, where no one was notified before.
     pub(super) fn wait(
         &mut self,
         (rule, rule_name): (RecordId, &Name),
@@ -96,7 +96,7 @@ impl Waiting {
         });
     }
 
-    /// Notes in the occurrence what waits after the step and what became of the rest; answers
+    /// Notes in the occurrence what waits after the step and what happened to the rest; answers
     /// whether that is any news.
     pub(super) fn finish(
         mut self,

@@ -25,7 +25,7 @@ pub(crate) struct Backoff {
 /// The attempts that a delivery had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tried {
-    /// Those that came to an end of their own.
+    /// Those that ended normally.
     pub(crate) made: u32,
     /// Those that a stop of the service cut off: they say nothing about the receiver.
     pub(crate) cut_off: u32,

@@ -14,7 +14,7 @@ use crate::{
 const PAGE: usize = 256;
 
 /// The digests that died and whose deliveries have yet to follow. That they are is on disk with the
-/// budget; this is where to go on.
+/// budget; this is where to continue.
 #[derive(Debug)]
 pub(crate) struct Burials {
     store: Store,
@@ -120,7 +120,7 @@ async fn bury(
                 changes.update(delivery, &dead);
             }
         }
-        // One that cannot be read keeps nobody waiting.
+        // One that cannot be read keeps no one waiting.
         let key = destination.to_bytes().into();
         let (window, _) = store.get_readable::<BudgetWindow>(vec![key]).await?;
         if let (Some(window), None) = (window.into_iter().flatten().next(), &rest) {

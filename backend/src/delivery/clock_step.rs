@@ -1,8 +1,8 @@
-//! A clock that somebody set: what waits goes on waiting as long as it was to.
+//! A clock that was set: what waits continues waiting as long as it was to.
 //!
 //! Due times are kept as times of day, since they outlive the process. When the clock is set, the
 //! waits that were begun before are moved along; what is decided afterwards is in the new time
-//! already. Which is which is told by the change log.
+//! already. The change log distinguishes them.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -163,7 +163,7 @@ fn moved(delivery: &Stored<Delivery>, by_ms: i64, now_ms: i64) -> Option<Deliver
         DeliveryState::Retry { due_ms } => Some(DeliveryState::Retry {
             due_ms: due_ms.saturating_add(by_ms),
         }),
-        // What is to be told when the window of a budget ends.
+        // What is to be reported when the window of a budget ends.
         DeliveryState::Pending { due_ms } if delivery.value.folding == Folding::Alone => {
             Some(DeliveryState::Pending {
                 due_ms: due_ms.saturating_add(by_ms),

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::domain::RecordId;
 
-/// Deliveries that die within [`WINDOW_MS`] before anything is said: one alone may be its own fault.
+/// Deliveries that die within [`WINDOW_MS`] before anything is reported: one alone may be its own
+/// fault.
 const OPENING: u32 = 3;
 /// It is over when nothing died for so long.
 const WINDOW_MS: i64 = 3_600_000;
@@ -18,7 +19,8 @@ struct DeathTally {
     name: String,
     /// When the newest ones died, at most [`OPENING`] of them, in milliseconds since 1970.
     newest_ms: VecDeque<i64>,
-    /// Since it is said that they grow: how many died, and with how many that is said again.
+    /// Since it is reported that they grow: how many died, and with how many that is reported
+    /// again.
     told: Option<(u32, u32)>,
 }
 
@@ -31,7 +33,7 @@ impl DeathTally {
 
 impl DeadLetters {
     /// Takes note of a delivery that died; answers how many died when that is to be said now. It is
-    /// said with the third within an hour, and whenever the number has doubled.
+    /// reported with the third within an hour, and whenever the number has doubled.
     pub(crate) fn note(&mut self, destination: RecordId, name: &str, now_ms: i64) -> Option<u32> {
         let tally = self.tally(destination, name);
         tally.newest_ms.push_back(now_ms);
@@ -54,7 +56,7 @@ impl DeadLetters {
         Some(*count)
     }
 
-    /// Goes on with what an earlier life said and did not take back.
+    /// Continues with what an earlier life said and did not take back.
     pub(crate) fn take_up(&mut self, destination: RecordId, name: &str, now_ms: i64) {
         let tally = self.tally(destination, name);
         if tally.told.is_none() {
@@ -64,7 +66,7 @@ impl DeadLetters {
     }
 
     /// Forgets the destinations of which nothing died for long; answers the names of those of which
-    /// something was said.
+    /// something was reported.
     pub(crate) fn over(&mut self, now_ms: i64) -> Vec<String> {
         let mut over = Vec::new();
         self.0.retain(|_, tally| {

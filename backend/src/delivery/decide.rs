@@ -50,10 +50,10 @@ pub(crate) fn given_back(delivery: &Delivery, number: u32, now_ms: i64) -> Deliv
     }
 }
 
-/// What is told of an attempt whose end nobody lived to record.
+/// What is reported about an attempt whose end no one lived to record.
 const CUT_OFF: &str = "the service stopped before the end of this attempt was known";
 
-/// An attempt whose lease ran out: whoever made it did not live to tell.
+/// An attempt whose lease ran out: its process ended before it could report.
 pub(crate) fn lost(attempt: &Attempt) -> Attempt {
     Attempt {
         outcome: Some(Outcome::Unknown),
@@ -69,7 +69,7 @@ pub(crate) fn is_cut_off(attempt: &Attempt) -> bool {
 }
 
 /// A delivery whose attempt is known to be cut off. That was not the receiver's doing, so it is due
-/// at once.
+/// immediately.
 pub(crate) fn cut_off(delivery: &Delivery, now_ms: i64) -> Delivery {
     let (state, end_ms) = if delivery.test {
         (DeliveryState::Dead, Some(now_ms))
@@ -101,7 +101,7 @@ pub(crate) fn used_up(delivery: &Delivery, tried: Tried, now_ms: i64) -> Deliver
     }
 }
 
-/// A delivery after its attempt of that number; none when somebody else decided meanwhile.
+/// A delivery after its attempt of that number; none when another client decided meanwhile.
 pub(crate) fn after(
     delivery: &Delivery,
     number: u32,

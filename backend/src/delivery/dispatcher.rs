@@ -1,4 +1,4 @@
-//! Takes due deliveries, has them sent, and records what became of them.
+//! Takes due deliveries, has them sent, and records what happened to them.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ use crate::{
     store::{Changes, EngineError, Lane, Store, engine::Applied},
 };
 
-/// Times a commit is planned anew because somebody else changed what it rests on.
+/// Times a commit is planned again because another client changed what it rests on.
 const TRIES_MAX: usize = 16;
 /// How long to wait after the store did not answer.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
@@ -67,7 +67,8 @@ pub struct Dispatcher {
 pub struct DispatcherStatus {
     /// Deliveries that are leased and whose ends are not recorded yet.
     pub in_flight: usize,
-    /// When it goes on by itself, in milliseconds since 1970; the end of time when it need not.
+    /// When it continues automatically, in milliseconds since 1970; the end of time when it need
+    /// not.
     pub wakes_ms: i64,
     /// How far it has read the change log.
     pub log_sequence: u64,
@@ -262,7 +263,7 @@ impl Dispatcher {
         self.begin_next(destination);
     }
 
-    /// When to go on though nothing happens.
+    /// When to continue though nothing happens.
     fn wakes_ms(&mut self) -> i64 {
         let now_ms = self.clock.now_ms();
         if !self.ledger.is_recorded() || !self.burials.is_done() {

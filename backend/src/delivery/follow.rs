@@ -21,7 +21,7 @@ use crate::{
 
 /// The kinds whose changes matter here.
 const FOLLOWED: [Kind; 2] = [Kind::Delivery, Kind::Destination];
-/// Deliveries to a destination that is gone, that are cancelled at once.
+/// Deliveries to a destination that is gone, that are cancelled immediately.
 const CANCEL_PAGE: usize = 256;
 /// Deliveries that are looked at for the name of their destination.
 const NAMING_PAGE: usize = 4;
@@ -132,7 +132,7 @@ impl Follower {
         }
     }
 
-    /// Opens the queue of a destination that only deliveries tell of.
+    /// Opens the queue of a destination that only deliveries report on.
     async fn open_by_deliveries(
         &self,
         to: &mut Followed<'_>,
@@ -193,7 +193,7 @@ impl Follower {
             Err(error) => return Err(error),
         };
         if let Some(destination) = &destination {
-            // Somebody may have edited it while nobody followed the change log.
+            // A user may have edited it while no one followed the change log.
             self.resync().resume(destination, to.notices).await?;
         }
         let health = self.resync().health(id).await?.map(|stored| stored.value);
@@ -211,7 +211,7 @@ impl Follower {
         if let (Some(since_ms), Some(per_minute)) = (self.after_another_ms, per_minute)
             && id < RecordId::first_at((since_ms + 1).try_into().unwrap_or(0))
         {
-            // Whoever delivered before may have used up the last minute.
+            // The previous leader may have used up the last minute.
             queue.rate.note(per_minute, since_ms);
         }
         to.queues.insert(id, queue);
@@ -239,7 +239,7 @@ impl Follower {
             let read = self.store.get_readable(vec![key.clone()]);
             let (mut found, unreadable): (Vec<Option<Stored<Destination>>>, _) = read.await?;
             if !unreadable.is_empty() {
-                // What is known of it goes on.
+                // What is known of it continues.
                 continue;
             }
             let found = found.pop().flatten().map(|found| Arc::new(found.value));
@@ -267,7 +267,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Goes on with a destination as it is now.
+    /// Continues with a destination as it is now.
     async fn replace(
         &self,
         to: &mut Followed<'_>,

@@ -1,4 +1,4 @@
-//! How a destination fares, from what became of its attempts.
+//! The health of a destination, from the outcome of its attempts.
 
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ fn judged(
     })
 }
 
-/// Whether nothing is to be sent. Whoever edits a paused destination resumes it.
+/// Whether nothing is to be sent. Editing a paused destination resumes it.
 pub(crate) fn is_paused(health: &Health, destination: &Destination) -> bool {
     health.state == HealthState::Paused && destination.update_ms <= health.since_ms
 }

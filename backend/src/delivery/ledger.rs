@@ -147,7 +147,7 @@ impl Ledger {
         self.unrecorded.len()
     }
 
-    /// Whether there is nothing to commit by itself.
+    /// Whether there is nothing to commit separately.
     pub(crate) fn is_recorded(&self) -> bool {
         self.under_way == self.unrecorded.len()
     }
@@ -157,7 +157,7 @@ impl Ledger {
         self.under_way >= self.config.max_in_flight
     }
 
-    /// Whether what the change log tells of a delivery is our own doing.
+    /// Whether what the change log reports on a delivery is our own doing.
     pub(crate) fn is_own_doing(&self, key: &[u8], sequence: u64) -> bool {
         id_at(key, 0).is_some_and(|id| {
             let recorded = self.recorded.get(&id);
@@ -224,7 +224,7 @@ impl Ledger {
         Ok(plan)
     }
 
-    /// Reads the deliveries that ended, which somebody else may have changed.
+    /// Reads the deliveries that ended, which another client may have changed.
     pub(crate) async fn read_again(
         &mut self,
         queues: &mut Queues,

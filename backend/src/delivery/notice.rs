@@ -1,4 +1,4 @@
-//! What the service says of its destinations, as events of its own.
+//! What the service says of its destinations, as separate events.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ pub(crate) fn refused(
     IncomingEvent {
         summary: summary.chars().take(SUMMARY_CHARACTERS_MAX).collect(),
         body: format!(
-            "{}\nAddresses that are accepted get the mail; one with a temporary refusal (4xx) is tried again alone.",
+            "{}\nAddresses that are accepted get the mail; only those with a temporary rejection (4xx) are retried.",
             lines.join("\n")
         ),
         severity: Some(if is_permanent {
@@ -107,8 +107,8 @@ pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> 
     IncomingEvent {
         summary: format!("a delivery to {destination} cannot be read and is left aside"),
         body: format!(
-            "What is stored of delivery {delivery} is damaged, so its message is not sent. \
-             Others go on. The data folder may have suffered more damage."
+            "What is stored of delivery {delivery} is damaged, so its message is not sent. Others \
+             continue. The data folder may have more damage."
         ),
         severity: Some(Severity::Critical),
         status: Some(Status::Open),

@@ -10,7 +10,7 @@ use crate::{
     domain::{IncomingEvent, RecordId, destination::RefusedRecipient},
 };
 
-/// What is said, and what may have to be taken back.
+/// What is reported, and what may have to be taken back.
 #[derive(Debug)]
 pub(crate) struct Notices {
     clock: Arc<dyn Clock>,
@@ -60,7 +60,7 @@ impl Notices {
         self.sender.report(event);
     }
 
-    /// A delivery died; that is said when there are many.
+    /// A delivery died; that is reported when there are many.
     pub(crate) fn dead(&mut self, destination: RecordId, name: &str, last_error: &str) {
         let now_ms = self.clock.now_ms();
         if let Some(count) = self.dead_letters.note(destination, name, now_ms) {
@@ -69,13 +69,13 @@ impl Notices {
         }
     }
 
-    /// Goes on with what an earlier life said of dead letters.
+    /// Continues with what an earlier life said of dead letters.
     pub(crate) fn take_up(&mut self, destination: RecordId, name: &str) {
         let now_ms = self.clock.now_ms();
         self.dead_letters.take_up(destination, name, now_ms);
     }
 
-    /// Takes back what was said of a destination that is deleted.
+    /// Takes back what was reported of a destination that is deleted.
     pub(crate) fn forget(&mut self, destination: RecordId) {
         self.dead_letters.forget(destination);
     }

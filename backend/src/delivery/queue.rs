@@ -69,7 +69,7 @@ pub(crate) struct Lease {
     pub(crate) opening: Option<RecordId>,
 }
 
-/// When a queue may go on, and with how many attempts.
+/// When a queue may continue, and with how many attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opening {
     /// From when on, in milliseconds since 1970.
@@ -115,7 +115,7 @@ impl DestinationQueue {
         }
     }
 
-    /// When it may go on; none when there is nothing to do before something else happens.
+    /// When it may continue; none when there is nothing to do before something else happens.
     pub(crate) fn opening(&mut self, width_max: u32, now_ms: i64) -> Option<Opening> {
         let destination = self.destination.as_ref()?;
         if self.paused || self.due_ms == i64::MAX {

@@ -37,7 +37,7 @@ pub(crate) struct Ready {
     pub(crate) destination: Arc<Destination>,
     /// Deliveries that may be leased.
     pub(crate) allowance: usize,
-    /// Attempts that may begin at once.
+    /// Attempts that may begin concurrently.
     pub(crate) places: usize,
     /// Entries of its index that are not to be looked at: our own leases, and what is set aside.
     pub(crate) ours: usize,
@@ -47,7 +47,7 @@ pub(crate) struct Ready {
     pub(crate) probe: Option<Probe>,
 }
 
-/// What becomes of the next lease.
+/// What happens to the next lease.
 pub(crate) enum Next {
     /// Its attempt begins, and may take so long.
     Begin(Lease, Duration),
@@ -232,8 +232,8 @@ impl Queues {
         ahead.map(|lease| lease.delivery.value.id).collect()
     }
 
-    /// When something may begin by itself, in milliseconds since 1970; the end of time when nothing
-    /// may. `is_full` tells that an end of an attempt has to come first.
+    /// When something may begin automatically, in milliseconds since 1970; the end of time when
+    /// nothing may. `is_full` tells that an end of an attempt has to come first.
     pub(crate) fn wakes_ms(&mut self, is_full: bool, now_ms: i64) -> i64 {
         let width_max = self.config.max_in_flight_per_destination;
         let wake = |queue: &mut DestinationQueue| match queue.opening(width_max, now_ms) {

@@ -49,7 +49,7 @@ impl Rate {
             Some((start_ms, counted)) if *start_ms == slot_ms => *counted += count,
             _ => self.slots.push_back((slot_ms, count)),
         }
-        // Without a limit nobody looks, and nothing may pile up.
+        // Without a limit no one looks, and nothing may pile up.
         while self
             .slots
             .front()

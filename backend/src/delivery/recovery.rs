@@ -13,7 +13,7 @@ use crate::{
 const STEP: usize = 100;
 
 /// Ends attempts that an earlier life began, as of unknown outcome, and has their deliveries tried
-/// again at once; a test ends with its attempt. Answers how many attempts it ended.
+/// again immediately; a test ends with its attempt. Answers how many attempts it ended.
 ///
 /// To be called before anything of this life delivers. Where another process may be delivering as
 /// well it does nothing: there a lease has to run out.

@@ -57,8 +57,8 @@ impl Refusals {
     }
 }
 
-/// What refusals have in common: the status, where it says so; else the words, but for those that hold
-/// numbers, such as identities.
+/// What refusals have in common: the status, where it reports it; else the words, but for those
+/// that hold numbers, such as identities.
 fn kind_of(report: &Report) -> String {
     let response = report.transcript.response.as_ref();
     let status = response.map(|response| response.status);

@@ -8,7 +8,7 @@ use crate::{
     store::{EngineError, Lane, Store, Stored, engine::Range},
 };
 
-/// Looks at destinations that nobody followed for a while.
+/// Looks at destinations that no one followed for a while.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resync<'a> {
     pub(crate) store: &'a Store,
@@ -16,8 +16,8 @@ pub(crate) struct Resync<'a> {
 }
 
 impl Resync<'_> {
-    /// Looks at all destinations: records that those that were edited while nobody followed the
-    /// change log are resumed, says what an earlier life did not get to say, and takes back what
+    /// Looks at all destinations: records that those that were edited while no one followed the
+    /// change log are resumed, shows what an earlier life did not get to say, and takes back what
     /// does not hold any more.
     pub(crate) async fn all(self, notices: &mut Notices) -> Result<(), EngineError> {
         let mut pages = self.store.pages::<Destination>(Range::under(&[]));
@@ -56,8 +56,8 @@ impl Resync<'_> {
         Ok(())
     }
 
-    /// Says which addresses of a destination are refused unless that was said, and takes it back where
-    /// none is any more.
+    /// Returns which addresses of a destination are refused unless specified, and takes it back
+    /// where none is any more.
     pub(crate) async fn refused(
         self,
         destination: &Destination,
@@ -75,8 +75,8 @@ impl Resync<'_> {
         Ok(())
     }
 
-    /// Records that a destination that was edited is resumed, and says whether it is paused unless
-    /// that was said.
+    /// Records that a destination that was edited is resumed, and shows whether it is paused unless
+    /// specified.
     pub(crate) async fn pause(
         self,
         destination: &Destination,
@@ -108,7 +108,7 @@ impl Resync<'_> {
         Ok(found.pop().flatten())
     }
 
-    /// Records that a paused destination is not paused any more when somebody edited it.
+    /// Records that a paused destination is not paused any more when a user edited it.
     pub(crate) async fn resume(
         self,
         destination: &Destination,
@@ -125,7 +125,7 @@ impl Resync<'_> {
         let resumed = health.value.clone().resumed(self.clock.now_ms());
         changes.update(&health, &resumed);
         match self.store.apply(Lane::Admin, changes).await {
-            // Whoever else changed it meanwhile did so after the edit as well.
+            // Another change meanwhile came after the edit as well.
             Ok(_) | Err(EngineError::Conflict(_)) => {
                 notices.resumed(destination.name.as_str());
                 Ok(())
@@ -134,7 +134,7 @@ impl Resync<'_> {
         }
     }
 
-    /// Takes back what was said of a destination that is deleted.
+    /// Takes back what was reported of a destination that is deleted.
     pub(crate) async fn close_for_deleted(
         self,
         name: &[u8],

@@ -71,7 +71,7 @@ impl Retention {
     }
 
     /// Forgets what is old enough now, in small steps; answers how many deliveries. What cannot be
-    /// read stays, and is told of once.
+    /// read stays, and is reported once.
     ///
     /// # Errors
     /// Those of the store; what was forgotten before stays forgotten.
@@ -164,7 +164,7 @@ impl Retention {
     }
 }
 
-/// Whether a delivery ended long ago. A test that a crash cut off never ends by itself.
+/// Whether a delivery ended long ago. A test that a crash cut off never ends automatically.
 fn is_over(delivery: &Delivery, ended_by_ms: i64) -> bool {
     let end_ms = match delivery.state.due_ms() {
         Some(due_ms) if delivery.test => Some(due_ms),

@@ -1,11 +1,11 @@
-//! How many attempts to a destination are under way at once: more while it answers quickly, fewer
-//! when it does not.
+//! How many attempts to a destination are under way concurrently: more while it answers quickly,
+//! fewer when it does not.
 
 use std::time::Duration;
 
 use crate::destination::{Report, verdict::Fault};
 
-/// Attempts at once to a destination of which nothing is known yet.
+/// Attempts concurrently to a destination of which nothing is known yet.
 const START: usize = 8;
 /// The widest that a way grows.
 const WIDTH_MAX: usize = 64;

@@ -29,7 +29,7 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) rule: Option<RecordId>,
     /// What there is to tell.
     pub(super) content: &'a Content,
-    /// What is told beside it.
+    /// What is reported beside it.
     pub(super) around: Context<'a>,
     /// The language of the templates of the destination as it is now.
     pub(super) template_language: TemplateLanguage,
@@ -55,7 +55,7 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) outlets: &'a Outlets,
 }
 
-/// What became of an attempt, before anybody looks at the clock.
+/// The outcome of an attempt, before anybody looks at the clock.
 pub(crate) type Ending = (Verdict, Transcript);
 
 impl AttemptContext<'_> {

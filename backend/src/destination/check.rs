@@ -34,7 +34,7 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Where a field stands in a destination.
+    /// Where a field is in a destination.
     fn path(&self, field: &str) -> String {
         format!("type.{}.{field}", self.kind)
     }

@@ -62,7 +62,7 @@ impl Guard {
         }
     }
 
-    /// Checks everything about an address that can be told without resolving its host name.
+    /// Checks everything about an address that can be determined without resolving its host name.
     ///
     /// # Errors
     /// The rule that refuses it.
@@ -78,7 +78,7 @@ impl Guard {
         let literal: IpAddr = match url.host() {
             Some(Host::Ipv4(address)) => address.into(),
             Some(Host::Ipv6(address)) => address.into(),
-            // Such names lead to this machine, whoever resolves them.
+            // Such names lead to this machine, regardless of the resolver.
             Some(Host::Domain(name)) if is_local(name) => {
                 self.check(name, SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port))?;
                 return Ok(url);

@@ -52,7 +52,7 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// Bodies below it are never compressed: it would save nothing.
 const COMPRESSED_BYTES_MIN: usize = 1024;
 
-/// Clients that show a certificate and are kept with their connections.
+/// Clients that present a certificate and are kept with their connections.
 const IDENTITIES_MAX: usize = 64;
 
 /// Times that a request which a receiver did not process is sent again within an attempt.
@@ -67,7 +67,8 @@ pub(crate) struct HttpClient {
     trust: Trust,
     route: Arc<Route>,
     origins: Origins,
-    /// Those that show a certificate, the one used last at the end: a connection is good for one.
+    /// Those that present a certificate, the one used last at the end: a connection is good for
+    /// one.
     identified: Arc<Mutex<Vec<(Identity, Origins)>>>,
 }
 
@@ -98,9 +99,9 @@ pub(crate) struct Answer {
 /// How a body ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyEnd {
-    /// By itself.
+    /// Automatically.
     Whole,
-    /// It went on beyond what is read.
+    /// It continued beyond what is read.
     Cut,
     /// It broke off, or took too long.
     Broken,
@@ -127,7 +128,7 @@ pub(crate) enum SendFailure {
 }
 
 impl HttpClient {
-    /// A client that dials and trusts as it is told.
+    /// A client that dials and trusts as configured.
     pub(crate) fn new(dialer: Dialer, trust: Trust, route: Route) -> Self {
         let route = Arc::new(route);
         let config = tls::client_config(&trust);

@@ -1,4 +1,4 @@
-//! OAuth 2: tokens are asked for, kept while they are good, and asked for anew.
+//! OAuth 2: tokens are asked for, kept while they are good, and asked for again.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ pub(super) struct Grant<'a> {
     pub(super) refresh_token: &'a str,
     /// What the token is to be good for; may be empty.
     pub(super) scope: &'a str,
-    /// Whom the token is to be shown to; may be empty.
+    /// The audience of the token; may be empty.
     pub(super) audience: &'a str,
     /// Further parameters.
     pub(super) params: &'a BTreeMap<String, String>,
@@ -101,7 +101,7 @@ pub(super) async fn with_token(
     Ok(made)
 }
 
-/// The request with a token, which nobody is to read in a transcript.
+/// The request with a token, which no one is to read in a transcript.
 fn bearing_of(
     attempt: &mut AttemptContext<'_>,
     request: &HttpRequest,
@@ -148,7 +148,7 @@ async fn fetch(attempt: &mut AttemptContext<'_>, grant: Grant<'_>) -> Result<Str
             attempt.outlets.tokens.note_in_body(key);
         }
     }
-    // Nobody is to read in the log what an exchange of tokens answers.
+    // No one is to read in the log what an exchange of tokens answers.
     transcript.response = None;
     let answer = match &result {
         Ok(answer) if answer.status.is_success() => answer,

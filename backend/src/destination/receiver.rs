@@ -88,7 +88,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Starts one that answers as told.
+    /// Starts one that answers as configured.
     pub(crate) async fn start(reply: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -172,14 +172,14 @@ async fn answer(reply: Reply) -> Result<Response<Body>, &'static str> {
             Ok(response.body(body.boxed_unsync()).unwrap())
         }
         Reply::Hang => std::future::pending().await,
-        Reply::Close => Err("told to close"),
+        Reply::Close => Err("closed as requested"),
         Reply::Huge => Ok(Response::new(StreamBody::new(chunks(1600)).boxed_unsync())),
         Reply::HalfWay => {
             let start = stream::once(async { Ok(Frame::data("half".into())) });
             let broken = start.chain(stream::once(async {
                 // Lets the start out before the end comes.
                 tokio::task::yield_now().await;
-                Err("told to break")
+                Err("broken off as requested")
             }));
             Ok(Response::new(StreamBody::new(broken).boxed_unsync()))
         }
@@ -191,7 +191,7 @@ async fn answer(reply: Reply) -> Result<Response<Body>, &'static str> {
     }
 }
 
-/// Takes in what the service would tell itself, and keeps it.
+/// Processes what the service would tell itself, and keeps it.
 #[derive(Debug, Default)]
 pub(crate) struct RecordingSink(Mutex<Vec<(IncomingEvent, Vec<RecordId>)>>);
 

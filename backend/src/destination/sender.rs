@@ -64,8 +64,8 @@ pub struct SendRequest<'a> {
     pub recipients: &'a Recipients,
     /// How long it may take in all, but for the answer to the text of a mail.
     pub timeout: Duration,
-    /// Whether it goes over connections of its own, as a test does: one that is kept from earlier messages
-    /// may work where a new one would not, and the other way round.
+    /// Whether it goes over separate connections, as a test does: one that is kept from earlier
+    /// messages may work where a new one would not, and the other way round.
     pub is_fresh: bool,
 }
 
@@ -128,7 +128,7 @@ impl Sender {
         }
     }
 
-    /// Says something of this service itself, where there is somebody to take it in.
+    /// Says something of this service itself, where something accepts it.
     pub(crate) fn report(&self, event: IncomingEvent) {
         let status = event.status.map(Status::word);
         tracing::info!(event = %event.name, status, said = %event.summary, "destination health changed");

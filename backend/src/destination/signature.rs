@@ -14,7 +14,7 @@ const SECRET_PREFIX: &str = "whsec_";
 #[error("the signing secret is not `whsec_` followed by base64")]
 pub(crate) struct BadSecret;
 
-/// The value of `webhook-signature`: one signature for each secret, parted by a space.
+/// The value of `webhook-signature`: one signature for each secret, separated by a space.
 pub(crate) fn sign(
     secrets: &Secret,
     id: RecordId,

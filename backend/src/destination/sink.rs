@@ -9,15 +9,15 @@ use crate::{
     error::Error,
 };
 
-/// Takes in events that this service makes itself.
+/// Ingests events that this service makes itself.
 #[async_trait]
 pub trait EventSink: Debug + Send + Sync + 'static {
-    /// Takes in an event that the given rules led to, oldest first; returns once it is on disk.
+    /// Ingests an event that the given rules led to, oldest first; returns once it is on disk.
     ///
     /// # Errors
-    /// Why it was not taken in.
+    /// Why it was not accepted.
     async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error>;
 
-    /// Takes in an event about this service itself, without waiting; it may be lost.
+    /// Ingests an event about this service itself, without waiting; it may be lost.
     fn report(&self, event: IncomingEvent);
 }

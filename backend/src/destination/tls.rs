@@ -1,4 +1,4 @@
-//! Whom messages are entrusted to: the machine's certificate authorities, and those that the
+//! The authorities trusted for messages: the machine's certificate authorities, and those that the
 //! installation adds; and the certificates by which receivers know who sends.
 
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(crate) enum BadIdentity {
     Pair,
 }
 
-/// Whom messages are entrusted to.
+/// The authorities trusted for messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Trust {
     roots: Arc<RootCertStore>,
@@ -130,7 +130,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Trusts these authorities, and shows no certificate.
+/// Trusts these authorities, and presents no certificate.
 pub(crate) fn client_config(trust: &Trust) -> ClientConfig {
     builder(trust).with_no_client_auth()
 }

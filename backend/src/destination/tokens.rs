@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Tokens that are kept; beyond that the cache starts anew.
+/// Tokens that are kept; above that the cache starts again.
 const TOKENS_MAX: usize = 1_000;
 /// Tokens that were given out, by what they were asked with.
 #[derive(Debug, Default)]

@@ -21,11 +21,11 @@ const HEADERS_MAX: usize = 64;
 /// Bytes of an explanation.
 pub(crate) const EXPLANATION_BYTES_MAX: usize = 500;
 
-/// Bytes that a text has at least for its derived spellings to be told from chance. A shorter one is masked
-/// where it stands as a word of its own.
+/// Bytes that a text has at least for its derived spellings to be distinguished from chance. A
+/// shorter one is masked where it stands as a separate word.
 const DERIVED_BYTES_MIN: usize = 6;
 
-/// What stands in an address as `%XX`.
+/// What is in an address as `%XX`.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -45,8 +45,8 @@ impl std::fmt::Debug for Masker {
 }
 
 impl Masker {
-    /// Masks one more secret: the whole, the words in it (`Bearer TOKEN`, two signing secrets), and of
-    /// an address what follows the host, which is no secret by itself.
+    /// Masks one more secret: the whole, the words in it (`Bearer TOKEN`, two signing secrets), and
+    /// of an address what follows the host, which is no secret itself.
     pub(crate) fn add(&mut self, secret: &str) {
         let address = Url::parse(secret).ok().filter(Url::has_host);
         let address = address.as_ref().map(|url| {
@@ -138,7 +138,7 @@ impl Masker {
             return text;
         }
         let mut read = Vec::with_capacity(text.len());
-        // Where each byte that was read stands in the text.
+        // Where each byte that was read is in the text.
         let mut from = Vec::with_capacity(text.len() + 1);
         let bytes = text.as_bytes();
         let mut at = 0;
@@ -217,7 +217,7 @@ fn is_meant(text: &[u8], at: usize, length: usize) -> bool {
         || !(is_inside(text[..at].last()) || is_inside(text.get(at + length)))
 }
 
-/// How a text stands in base64 of something longer that has so many bytes before it, but for the
+/// How a text is in base64 of something longer that has so many bytes before it, but for the
 /// letters that what is around it has a part in.
 fn within(base64: &GeneralPurpose, text: &str, offset: usize) -> String {
     let before = [&b"\0\0"[..offset], text.as_bytes()].concat();

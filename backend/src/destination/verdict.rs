@@ -1,10 +1,10 @@
-//! Judging: what became of an attempt, and what is to be done about it.
+//! Judging: the outcome of an attempt, and what is to be done about it.
 
 use std::time::Duration;
 
 use crate::domain::{Outcome, Transcript, delivery::Recipients};
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// What is to be believed of it, and what is to be done.
@@ -18,7 +18,7 @@ pub struct Report {
 /// What is to be believed of an attempt, and what is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// The same in a sentence for people, secrets masked.
     pub explanation: String,
@@ -53,7 +53,7 @@ pub enum Advice {
     Later,
     /// Try again, not before that much time has passed: the receiver asked for it, for all messages.
     AgainAfter(Duration),
-    /// Try again as the schedule says; it helps once somebody mends the destination.
+    /// Try again as the schedule says; it helps once the destination is fixed.
     Mend,
     /// The receiver will hardly change its mind about this message: give up after a few tries.
     FewMore,
@@ -64,9 +64,9 @@ pub enum Advice {
 /// What a failed attempt speaks against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The receiver, which is unwell: it is not reached, does not answer in time, or says so.
+    /// The receiver, which is unwell: it is not reached, does not answer in time, or reports it.
     Receiver,
-    /// The destination, which is wrong: nobody is let in there, or nothing is there.
+    /// The destination, which is wrong: access is denied, or nothing is there.
     Destination,
     /// The message, which this receiver does not take; others may go.
     Message,

@@ -23,12 +23,12 @@ pub use check::{is_credential, is_plain_header, is_secret_header};
 /// What is sent, and where.
 #[derive(Debug)]
 pub(crate) struct Body {
-    /// The address for a look, when it is made of a template. It is made anew for each attempt, since
-    /// messages go where the destination leads then.
+    /// The address for a look, when it is built from a template. It is made again for each attempt,
+    /// since messages go where the destination leads then.
     url: Option<String>,
     /// Its `content-type`.
     content_type: String,
-    /// For a look, as the address: headers that are made of templates and not secret.
+    /// For a look, as the address: headers that are built from templates and not secret.
     headers: BTreeMap<String, String>,
     text: String,
 }

@@ -11,7 +11,7 @@ pub use window::{Excluded, Length, Window, WindowText};
 /// Names spans of local time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Calendar {
-    /// Tells it from an earlier calendar of the same name.
+    /// Distinguishes it from an earlier calendar of the same name.
     pub id: RecordId,
     /// Its name.
     pub name: Name,
@@ -25,7 +25,7 @@ pub struct Calendar {
     pub windows: Vec<Window>,
     /// The calendars whose windows are taken out, which take nothing out themselves.
     pub except: Vec<Name>,
-    /// Counts its edits from 1; the etag is made of it.
+    /// Counts its edits from 1; the etag is derived from it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.
     pub create_ms: i64,

@@ -44,7 +44,7 @@ pub struct Rates {
     pub events_per_second: Option<u32>,
 }
 
-/// What a sender may speak besides the native interface.
+/// What a sender may speak in addition to the native interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     /// Alertmanager's webhook, which is Grafana's as well.
@@ -106,7 +106,7 @@ pub struct KeyScope {
 /// A named API key; the key itself is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
-    /// Tells it from an earlier client of the same name.
+    /// Distinguishes it from an earlier client of the same name.
     pub id: RecordId,
     /// Its name.
     pub name: Name,
@@ -114,7 +114,7 @@ pub struct Client {
     pub role: Role,
     /// How much it may ask for.
     pub rates: Rates,
-    /// What it may speak besides the native interface; an admin may all.
+    /// What it may speak in addition to the native interface; an admin may all.
     pub dialects: BTreeSet<Dialect>,
     /// What of its role it is kept to.
     pub scope: KeyScope,

@@ -1,4 +1,4 @@
-//! What the service counts: of whom, when, and what of it.
+//! What the service counts: of what, when, and how much.
 
 use crate::domain::{Delivery, DeliveryState, RecordId, Severity};
 
@@ -10,7 +10,7 @@ pub const HOUR_MINUTES: u32 = 60;
 /// Whose numbers they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// The events that were taken in; a number for each severity.
+    /// The events that were accepted; a number for each severity.
     Events,
     /// All deliveries, but tests.
     Deliveries,
@@ -124,8 +124,8 @@ impl Numbers {
 pub type Counted = (Counter, Tally);
 
 impl Delivery {
-    /// What counts it. Tests, and what a shadow rule recorded, are not counted: nobody was to know of
-    /// anything.
+    /// What counts it. Tests, and what a shadow rule recorded, are not counted: no one was to know
+    /// of anything.
     pub fn counted(&self) -> Vec<Counted> {
         if self.test {
             return Vec::new();
@@ -140,7 +140,7 @@ impl Delivery {
             | DeliveryState::Retry { .. }
             | DeliveryState::Folded => None,
         };
-        // What became of it is counted with its digest.
+        // Its outcome is counted with its digest.
         let is_folded = self.state == DeliveryState::Folded;
         let times = [
             (!is_folded).then(|| (Period::Now, end.unwrap_or(Tally::Waiting))),

@@ -14,7 +14,7 @@ pub struct Delivery {
     pub id: RecordId,
     /// The rule that notified, by identity; none for a test, and for a digest.
     pub rule: Option<RecordId>,
-    /// The destination, by identity; for the test of a draft, an identity of its own.
+    /// The destination, by identity; for the test of a draft, a separate identity.
     pub destination: RecordId,
     /// The destination's name; empty for the test of a draft without a name.
     pub destination_name: String,
@@ -48,7 +48,7 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// One that is decided, and due at once: of no rule and about no event, as a test is.
+    /// One that is decided, and due immediately: of no rule and about no event, as a test is.
     pub fn new(
         id: RecordId,
         (destination, destination_name): (RecordId, String),
@@ -78,8 +78,8 @@ impl Delivery {
 }
 
 impl Delivery {
-    /// Its place in the order of the messages of its thread: when the notification was decided that it
-    /// tells of, though it may be sent again later.
+    /// Its place in the order of the messages of its thread: when the notification was decided that
+    /// it reports on, though it may be sent again later.
     pub fn place(&self) -> (RecordId, RecordId) {
         let origin = self.origin.or(self.retry_of).unwrap_or(self.id);
         (origin, self.id)
@@ -142,7 +142,7 @@ pub enum DeliveryState {
     Dead,
     /// Ended by an operator, or its destination is gone.
     Cancelled,
-    /// Told of in a digest, and not by itself.
+    /// Included in a digest, not sent separately.
     Folded,
     /// Of a shadow rule: recorded, and never sent.
     Shadowed,
@@ -184,7 +184,7 @@ pub struct Content {
     pub clear: bool,
     /// The occurrence, with its annotations and without its history.
     pub occurrence: Occurrence,
-    /// The rule; for a test, one that stands in for it.
+    /// The rule; for a test, one that replaces it.
     pub rule: RuleContent,
     /// The trigger that matched first; none for a test.
     pub trigger: Option<Trigger>,
@@ -192,13 +192,13 @@ pub struct Content {
     pub destination_kind: DestinationKind,
     /// The language of the templates in it.
     pub template_language: TemplateLanguage,
-    /// The group that it tells of; none for an occurrence on its own. `occurrence` is its most severe
-    /// open member, then the oldest; after its end the one that was closed last.
+    /// The group that it reports on; none for an occurrence on its own. `occurrence` is its most
+    /// severe open member, then the oldest; after its end the one that was closed last.
     pub group: Option<GroupContent>,
     /// For an occurrence on its own: the one that its receivers know it by, where that is another.
     pub thread: Option<ThreadOf>,
-    /// What a digest tells; none for what goes by itself. `occurrence` is then the most severe one, and
-    /// the rule has no name.
+    /// What a digest includes; none for what is sent separately. `occurrence` is then the most
+    /// severe one, and the rule has no name.
     pub digest: Option<DigestContent>,
 }
 
@@ -216,7 +216,7 @@ impl Content {
         self.thread.map_or(own, |it| it.id(own))
     }
 
-    /// What a digest tells of a delivery with this content that was decided then.
+    /// What a digest includes of a delivery with this content that was decided then.
     pub fn digest_item(&self, at_ms: i64) -> DigestItem {
         DigestItem {
             rule_name: self.rule.name.clone(),
@@ -275,7 +275,7 @@ pub struct Attempt {
     pub transcript: Transcript,
 }
 
-/// What became of an attempt, by what the provider means.
+/// The outcome of an attempt, by what the provider means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The provider took the message.

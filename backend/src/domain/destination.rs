@@ -19,7 +19,7 @@ pub use webhook::{Auth, Expect, OnClear, ValueMap, WebhookMethod};
 /// A named place a message can be sent to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Destination {
-    /// Tells it from an earlier destination of the same name.
+    /// Distinguishes it from an earlier destination of the same name.
     pub id: RecordId,
     /// Its name.
     pub name: Name,
@@ -33,7 +33,7 @@ pub struct Destination {
     pub template_language: TemplateLanguage,
     /// How messages are delivered.
     pub delivery: DeliverySettings,
-    /// Counts its edits from 1; the etag is made of it.
+    /// Counts its edits from 1; the etag is derived from it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.
     pub create_ms: i64,
@@ -66,7 +66,7 @@ impl Destination {
 pub struct DeliverySettings {
     /// How long an attempt may take, 1 s to 30 s.
     pub timeout: Option<Duration>,
-    /// How many attempts may be under way at once, 1 to 64.
+    /// How many attempts may be under way concurrently, 1 to 64.
     pub max_in_flight: Option<u32>,
     /// How many attempts may start in a minute.
     pub max_per_minute: Option<u32>,
@@ -76,7 +76,8 @@ pub struct DeliverySettings {
     pub budget: Option<Budget>,
 }
 
-/// How a destination's deliveries fare. Kept apart from the destination: it changes with traffic.
+/// The health of a destination's deliveries. Kept apart from the destination: it changes with
+/// traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
     /// The destination, by identity.
@@ -114,7 +115,7 @@ pub struct RefusedRecipient {
     pub since_ms: i64,
 }
 
-/// What is kept of an attempt to tell how its destination fares.
+/// What is kept of an attempt to report the health of its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tried {
     /// How long it took, in milliseconds.
@@ -153,7 +154,7 @@ impl Health {
         }
     }
 
-    /// It once somebody paused its destination.
+    /// It once a user paused its destination.
     #[must_use]
     pub fn paused_by(self, author: &Name, now_ms: i64) -> Self {
         Self {
@@ -164,7 +165,7 @@ impl Health {
         }
     }
 
-    /// It once somebody resumed its destination, which has yet to prove itself.
+    /// It once a user resumed its destination, which has yet to prove itself.
     #[must_use]
     pub fn resumed(self, now_ms: i64) -> Self {
         Self {
@@ -196,6 +197,6 @@ pub enum HealthState {
     Healthy,
     /// The last attempts failed.
     Failing,
-    /// Nothing is sent until somebody resumes it.
+    /// Nothing is sent until a user resumes it.
     Paused,
 }

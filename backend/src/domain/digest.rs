@@ -1,4 +1,4 @@
-//! Budgets: how many messages a destination gets one by one, and the digest that tells of the rest.
+//! Budgets: how many messages a destination gets one by one, and the digest that includes the rest.
 
 use std::{cmp::Reverse, fmt, time::Duration};
 
@@ -7,7 +7,7 @@ use crate::{
     limits::{DIGEST_ROWS_MAX, DIGEST_SHOWN_BYTES_MAX, DIGEST_SHOWN_MAX},
 };
 
-/// How many messages a destination gets one by one; what is beyond that goes out in one digest.
+/// How many messages a destination gets one by one; what is above it goes out in one digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// How many in a window, 1 to 10,000.
@@ -19,7 +19,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Whether one more message goes by itself where so many went in the window.
+    /// Whether one more message is sent separately where so many went in the window.
     pub fn admits(self, sent: u32, severity: Severity) -> bool {
         let kept = u64::from(self.messages) * u64::from(self.critical_share) / 100;
         let open = match severity {
@@ -30,7 +30,7 @@ impl Budget {
     }
 }
 
-/// What became of a destination's budget in the window that began last. Kept apart from the
+/// What happened to a destination's budget in the window that began last. Kept apart from the
 /// destination: it changes with traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BudgetWindow {
@@ -42,7 +42,7 @@ pub struct BudgetWindow {
     pub sent: u32,
     /// The first message beyond the budget, while there may be no other one.
     pub held: Option<RecordId>,
-    /// The digest that takes in what is beyond the budget.
+    /// The digest that accepts what is beyond the budget.
     pub digest: Option<RecordId>,
     /// Digests that died, as long as what was folded into them has not followed.
     pub dead: Vec<RecordId>,
@@ -54,14 +54,14 @@ pub enum Folding {
     /// It was not held against a budget.
     #[default]
     Open,
-    /// It goes by itself.
+    /// It is sent separately.
     Alone,
-    /// It is told of in that digest.
+    /// It is reported in that digest.
     Into(RecordId),
 }
 
 impl Folding {
-    /// The digest that tells of it.
+    /// The digest that includes it.
     pub fn digest(self) -> Option<RecordId> {
         match self {
             Self::Into(digest) => Some(digest),
@@ -80,16 +80,16 @@ impl fmt::Display for DigestId {
     }
 }
 
-/// What a digest tells.
+/// What a digest includes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DigestContent {
     /// The first delivery that carried it.
     pub id: RecordId,
-    /// When the first message it tells of was decided, in milliseconds since 1970.
+    /// When the first message it reports on was decided, in milliseconds since 1970.
     pub start_ms: i64,
     /// When the last one was.
     pub end_ms: i64,
-    /// How many messages it tells of.
+    /// How many messages it includes.
     pub count: u32,
     /// How many of these tell that something changed or ended.
     pub clear_count: u32,
@@ -112,7 +112,7 @@ pub struct DigestRow {
     pub clear_count: u32,
 }
 
-/// A message that a digest tells of.
+/// A message that a digest includes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DigestItem {
     /// The rule's name.
@@ -139,7 +139,7 @@ impl DigestContent {
         }
     }
 
-    /// Takes in a message.
+    /// Processes a message.
     pub fn fold(&mut self, item: DigestItem) {
         let clear_count = u32::from(item.clear);
         self.start_ms = self.start_ms.min(item.at_ms);

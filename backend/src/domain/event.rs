@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::{Report, Value, value::Fields};
 
-/// What the events name as their source which the service makes of itself, and no others.
-/// The dimension that says who sent an event.
+/// What the events name as their source which the service makes of itself, and no others. The
+/// dimension that shows who sent an event.
 pub const SOURCE: &str = "source";
 const OWN_SOURCE: &str = "bellwether";
 
@@ -17,7 +17,7 @@ pub fn is_own(dimensions: &BTreeMap<String, String>) -> bool {
     dimensions.get(SOURCE).is_some_and(|it| it == OWN_SOURCE)
 }
 
-/// Whether further fields say so, which queries ask in the same way.
+/// Whether further fields report it, which queries ask in the same way.
 pub fn claims_own(metadata: &Fields) -> bool {
     matches!(metadata.get(SOURCE), Some(Value::Text(source)) if source == OWN_SOURCE)
 }
@@ -85,9 +85,9 @@ impl Severity {
 /// Where an occurrence stands; ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Going on.
+    /// Continuing.
     Open = 1,
-    /// Going on, and nobody is to be notified.
+    /// Continuing, and no one is to be notified.
     Suppressed = 2,
     /// Over.
     Closed = 3,
@@ -132,7 +132,7 @@ impl Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId([u8; 20]);
 
-/// What is said of a text that is no event id.
+/// What is reported of a text that is no event id.
 pub const NO_EVENT_ID: &str = "is no event id: one has 28 letters, digits, `-` and `_`, of which the last \
                                is `=`, such as `srA3uT2yyyhRjLndgql5Q9qCwjE=`; a search finds the id \
                                by a name";
@@ -231,7 +231,7 @@ impl fmt::Display for OccurrenceId {
     }
 }
 
-/// An event as its sender told it, checked against the limits of the contract.
+/// An event as its sender reported it, checked against the limits of the contract.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IncomingEvent {
     /// What happened; the type when the sender gave no name.

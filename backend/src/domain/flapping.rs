@@ -1,4 +1,4 @@
-//! Events that open and close too often to be told of each time.
+//! Events that open and close too often to be reported each time.
 
 use crate::domain::{OccurrenceId, RecordId};
 
@@ -38,7 +38,7 @@ impl Flapping {
     }
 }
 
-/// The occurrence that those who were told know an event by.
+/// The occurrence that those who were notified know an event by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadOf {
     /// Its key in the store.

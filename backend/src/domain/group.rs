@@ -1,4 +1,4 @@
-//! Groups: the occurrences that one rule tells of in one message.
+//! Groups: the occurrences that one rule reports on in one message.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::domain::{Name, Occurrence, RecordId, hold::SharedValue};
 /// What a group's members share, as a digest: the rule, its fields, and their values.
 pub type GroupKey = RecordId;
 
-/// A group that was told of at least once.
+/// A group that was notified of at least once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Its identity.
@@ -36,7 +36,7 @@ pub struct Group {
     pub last_ms: i64,
     /// When its last message was decided that is not `clear`, in milliseconds since 1970.
     pub notified_ms: i64,
-    /// When its last open member was told to be closed, in milliseconds since 1970.
+    /// When its last open member was reported closed, in milliseconds since 1970.
     pub end_ms: Option<i64>,
     /// Whether its messages are only recorded.
     pub shadow: bool,
@@ -69,7 +69,7 @@ impl fmt::Display for GroupId {
     }
 }
 
-/// What became of a member since the group's message before. Numbers are written to disk.
+/// What happened to a member since the group's message before. Numbers are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberChange {
     /// It is new.
@@ -97,14 +97,14 @@ impl MemberChange {
     }
 }
 
-/// What a message tells of a group.
+/// What a message reports on a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupContent {
     /// The group.
     pub id: RecordId,
     /// What its members share.
     pub by: Vec<SharedValue>,
-    /// How many occurrences it tells of: those that are open, and those that were closed since.
+    /// How many occurrences it includes: those that are open, and those that were closed since.
     pub count: u32,
     /// How many are open.
     pub open_count: u32,
@@ -118,6 +118,6 @@ pub struct GroupContent {
     pub is_over: bool,
     /// Whether all that is open is acknowledged.
     pub acknowledged: bool,
-    /// The most severe members, and what became of each since the message before.
+    /// The most severe members, and what happened to each since the message before.
     pub members: Vec<(Option<MemberChange>, Occurrence)>,
 }

@@ -1,4 +1,4 @@
-//! What waits until nothing holds it back, and what became of it.
+//! What waits until nothing holds it back, and its outcome.
 
 use crate::domain::{Name, RecordId, Severity};
 
@@ -9,7 +9,7 @@ pub type SharedValue = (String, Option<String>);
 /// What can hold a notification back for a while. Numbers are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HoldKind {
-    /// An operator or the sender suppressed the event. Told of, and never waited for.
+    /// An operator or the sender suppressed the event. Reported, and never waited for.
     Suppressed = 1,
     /// Something else is open that it is an effect of.
     Inhibition = 2,
@@ -19,9 +19,9 @@ pub enum HoldKind {
     ActiveTimes = 4,
     /// The rule waits before it notifies.
     Delay = 5,
-    /// The event mostly closes by itself, and the rule waits for that.
+    /// The event mostly closes automatically, and the rule waits for that.
     AutoPause = 6,
-    /// The rule tells of several occurrences in one message.
+    /// The rule reports on several occurrences in one message.
     Group = 7,
     /// The event opens and closes too often, and the rule waits until it settles.
     Flapping = 8,
@@ -70,7 +70,7 @@ pub struct HeldBy {
     pub since_ms: i64,
     /// Until when; none when no time ends it.
     pub until_ms: Option<i64>,
-    /// Who is behind it; none where nobody is to be named.
+    /// Who is behind it; none where no one is to be named.
     pub author: Option<Name>,
     /// For a group: what its members share.
     pub shared: Vec<SharedValue>,
@@ -85,7 +85,7 @@ pub struct Pending {
     pub rule: RecordId,
     /// Its name.
     pub rule_name: Name,
-    /// Whether it is an opening; else those who know hear of what changed.
+    /// Whether it is an opening; else those who know are notified of what changed.
     pub is_opening: bool,
     /// Since when it waits, in milliseconds since 1970.
     pub since_ms: i64,
@@ -159,9 +159,9 @@ pub enum Held {
     RuleDeleted = 7,
     /// Skipped: something that no time ends stood against it, such as a rule without destinations.
     Blocked = 8,
-    /// Skipped: the state was again what had been told.
+    /// Skipped: the state was again what had been reported.
     Unchanged = 9,
-    /// It goes on waiting with the next occurrence of the event, which flaps.
+    /// It continues waiting with the next occurrence of the event, which flaps.
     HandedOver = 10,
 }
 

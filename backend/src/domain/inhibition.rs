@@ -5,7 +5,7 @@ use crate::domain::{Name, Query, RecordId};
 /// Holds the events that `target` matches while one that `source` matches is open.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inhibition {
-    /// Tells it from an earlier inhibition of the same name.
+    /// Distinguishes it from an earlier inhibition of the same name.
     pub id: RecordId,
     /// Its name.
     pub name: Name,
@@ -23,10 +23,9 @@ pub struct Inhibition {
     pub equal: Vec<EqualFields>,
     /// How long it holds on after the source closed, in milliseconds.
     pub linger_ms: i64,
-    /// The revision for which everything open was looked through; 0 for none. No part of its
-    /// revision.
+    /// The revision for which everything open was scanned; 0 for none. No part of its revision.
     pub counted_revision: u64,
-    /// Counts its edits from 1; the etag is made of it.
+    /// Counts its edits from 1; the etag is derived from it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.
     pub create_ms: i64,
@@ -55,12 +54,12 @@ pub struct CauseMark {
     pub values: EqualValues,
     /// Until when it holds on, in milliseconds since 1970; none while it is a source.
     pub until_ms: Option<i64>,
-    /// Whether what it held was decided anew after that.
+    /// Whether what it held was re-evaluated after that.
     pub is_freed: bool,
 }
 
-/// How long what it held is looked for once more after it was decided anew, in milliseconds: an event
-/// may have been held by it at that very moment.
+/// How long what it held is looked for once more after it was re-evaluated, in milliseconds: an
+/// event may have been held by it at that very moment.
 const LOOKED_FOR_MS: i64 = 10_000;
 
 impl CauseMark {
@@ -74,13 +73,13 @@ impl CauseMark {
         self.until_ms.is_none_or(|until_ms| now_ms < until_ms)
     }
 
-    /// When to decide anew what it held, in milliseconds since 1970; none while it is a source.
+    /// When to re-evaluate what it held, in milliseconds since 1970; none while it is a source.
     pub fn due_ms(&self) -> Option<i64> {
         let later_ms = if self.is_freed { LOOKED_FOR_MS } else { 0 };
         Some(self.until_ms?.saturating_add(later_ms))
     }
 
-    /// The same when what it held is decided anew; none when that was the last time.
+    /// The same when what it held is re-evaluated; none when that was the last time.
     pub fn looked_at(self, now_ms: i64) -> Option<Self> {
         match self.due_ms() {
             Some(due_ms) if due_ms <= now_ms => (!self.is_freed).then_some(Self {

@@ -1,4 +1,4 @@
-//! Intake mappings: what becomes of a webhook of any service.
+//! Intake mappings: what happens to a webhook of any service.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::domain::{Clause, Name, RecordId, Secret, Severity};
 /// Makes events of a JSON document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntakeMapping {
-    /// Tells it from an earlier mapping of the same name.
+    /// Distinguishes it from an earlier mapping of the same name.
     pub id: RecordId,
     /// Its name.
     pub name: Name,
@@ -19,11 +19,11 @@ pub struct IntakeMapping {
     pub each: String,
     /// What is passed over.
     pub drop: Option<Clause>,
-    /// What becomes of the others.
+    /// What happens to the others.
     pub event: MappedEvent,
     /// What has to prove who sent a request.
     pub signature: Option<WebhookSignature>,
-    /// Counts its edits from 1; the etag is made of it.
+    /// Counts its edits from 1; the etag is derived from it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.
     pub create_ms: i64,
@@ -45,7 +45,7 @@ impl IntakeMapping {
     }
 }
 
-/// An event made of a document: templates and clauses.
+/// An event built from a document: templates and clauses.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MappedEvent {
     /// Its name.
@@ -56,7 +56,7 @@ pub struct MappedEvent {
     pub severity: MappedSeverity,
     /// Whether it is over.
     pub closed: Option<Clause>,
-    /// Whether somebody looks after it.
+    /// Whether a user looks after it.
     pub acknowledged: Option<Clause>,
     /// The line for people.
     pub summary: String,

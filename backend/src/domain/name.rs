@@ -48,8 +48,8 @@ impl Name {
         }
     }
 
-    /// The name of somebody who signed in, which no client can have: `oidc:` and what the provider calls
-    /// the person. None when that cannot be shown or is too long.
+    /// The name of a user who signed in, which no client can have: `oidc:` and what the provider
+    /// calls the person. None when that cannot be shown or is too long.
     pub fn of_person(text: &str) -> Option<Self> {
         let is_shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() || c == ' ';
         let is_seen = || seen(text).all(|(_, seen)| seen == Seen::Plain);
@@ -92,7 +92,8 @@ impl Name {
 /// Whether a word is of one script, or of several that people write together: no letter stands among
 /// those that it only looks like.
 fn is_of_one_hand(word: &str) -> bool {
-    // Letters that stand in no identifier, such as the sign for a millionth, belong to no script here.
+    // Letters that are in no identifier, such as the sign for a millionth, belong to no script
+    // here.
     let is_judged = |c: &char| c.is_alphabetic() && c.identifier_allowed();
     let letters: String = word.chars().filter(is_judged).collect();
     letters.detect_restriction_level() <= RestrictionLevel::ModeratelyRestrictive

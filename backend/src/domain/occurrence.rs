@@ -80,10 +80,10 @@ pub struct Occurrence {
     /// When it is closed unless it is sent again, in milliseconds since 1970; none when its sender
     /// said nothing of that, and when it is closed.
     pub expire_ms: Option<i64>,
-    /// The reports that it is made of, where their senders repeat them.
+    /// The reports that it is built from, where their senders repeat them.
     pub reports: Reports,
-    /// How often the event opened lately, for the rules that count that. What a message tells of has an
-    /// entry when it flaps, and when it has settled.
+    /// How often the event opened lately, for the rules that count that. What a message is about
+    /// has an entry when it flaps, and when it has settled.
     pub flapping: Vec<Flapping>,
     /// What the newest event follows from; none when it came without a trace.
     pub trace: Option<TraceContext>,
@@ -156,7 +156,7 @@ pub struct Evaluation {
 /// Earlier occurrences that are known of an event.
 pub const EARLIER_MAX: usize = 10;
 
-/// An earlier occurrence, as far as it says what to expect of the next.
+/// An earlier occurrence, as far as it shows what to expect of the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Earlier {
     /// When it was closed, in milliseconds since 1970.
@@ -228,7 +228,7 @@ pub enum Field {
     Status,
     /// The acknowledged flag.
     Acknowledged,
-    /// Who looks after it; nobody is the empty word.
+    /// Who looks after it; no one is the empty word.
     Assignee,
 }
 
@@ -255,17 +255,18 @@ pub struct Notified {
     pub last_ms: i64,
     /// Whether the rule asked for updates when it notified.
     pub send_updates: bool,
-    /// Whoever got the opening message, by identity and name: they get the closing one.
+    /// The receivers of the opening message, by identity and name: they get the closing one.
     pub destinations: Vec<(RecordId, Name)>,
     /// Whether the closing message went out.
     pub cleared: bool,
     /// What the opening message rested on; none when that was not noted.
     pub opening: Option<Opening>,
-    /// The group that it is told of with; none for an occurrence on its own.
+    /// The group that it is reported with; none for an occurrence on its own.
     pub group: Option<RecordId>,
-    /// Whether it only recorded what it would have sent: nobody knows, and nobody is owed anything.
+    /// Whether it only recorded what it would have sent: no one knows, and no resolution is
+    /// outstanding.
     pub shadow: bool,
-    /// The occurrence that those who were told know it by; none for this one.
+    /// The occurrence that those who were notified know it by; none for this one.
     pub thread: Option<ThreadOf>,
 }
 

@@ -2,7 +2,7 @@
 
 pub use bellwether_proto::filter::{Clause, Literal};
 
-/// A condition over events. `matching` compiles it, and says what is wrong with it.
+/// A condition over events. `matching` compiles it, and shows what is wrong with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     /// The outermost clause.

@@ -9,19 +9,19 @@ pub struct Receipt {
     pub client: RecordId,
     /// The idempotency key.
     pub key: String,
-    /// SHA-256 of the request, to tell it from another one under the same key.
+    /// SHA-256 of the request, to distinguish it from another one under the same key.
     pub fingerprint: [u8; 32],
     /// When the request was carried out, in milliseconds since 1970.
     pub create_ms: i64,
-    /// The events that were not taken in, in the order of their places.
+    /// The events that were not accepted, in the order of their places.
     pub refused: Vec<Refusal>,
 }
 
-/// Why one event of a list was not taken in.
+/// Why one event of a list was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The event's place in the list, from 0.
     pub place: usize,
-    /// What is wrong with it, for people.
+    /// The error, for people.
     pub reason: String,
 }

@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// Reporters of one occurrence that are kept; beyond it the one is forgotten that ends first.
+/// Reporters of one occurrence that are kept; above it the one is forgotten that ends first.
 const LEASES_MAX: usize = 8;
 
 /// What an event says of the condition that it reports, where stated.
@@ -36,7 +36,7 @@ pub struct Lease {
     pub until_ms: i64,
 }
 
-/// The reports that an occurrence is made of.
+/// The reports that an occurrence is built from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reports {
     /// When the condition began, in milliseconds since 1970, by the earliest and by the latest of what

@@ -12,7 +12,7 @@ pub const REPEAT_INTERVAL_SECONDS_DEFAULT: u32 = 3600;
     reason = "they are independent of each other"
 )]
 pub struct Rule {
-    /// Tells it from an earlier rule of the same name.
+    /// Distinguishes it from an earlier rule of the same name.
     pub id: RecordId,
     /// Its name.
     pub name: Name,
@@ -39,8 +39,8 @@ pub struct Rule {
     /// How long it waits from the first match of an occurrence before it notifies, in milliseconds; 0
     /// for not at all.
     pub delay_ms: i64,
-    /// How long it waits where the event mostly closes by itself within that time, in milliseconds; 0
-    /// for not at all.
+    /// How long it waits where the event mostly closes automatically within that time, in
+    /// milliseconds; 0 for not at all.
     pub auto_pause_ms: i64,
     /// The calendar inside whose windows it notifies of openings; none for at any time.
     pub active_calendar: Option<Name>,
@@ -50,7 +50,7 @@ pub struct Rule {
     pub flapping: Option<FlappingLimits>,
     /// Whether it only records what it would send.
     pub shadow: bool,
-    /// Counts its edits from 1; the etag is made of it.
+    /// Counts its edits from 1; the etag is derived from it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.
     pub create_ms: i64,

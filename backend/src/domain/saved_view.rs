@@ -5,7 +5,7 @@ use crate::domain::{Name, RecordId, SortField};
 /// A way to look at the list of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedView {
-    /// Tells it from an earlier view of the same name.
+    /// Distinguishes it from an earlier view of the same name.
     pub id: RecordId,
     /// Its name.
     pub name: Name,
@@ -13,7 +13,7 @@ pub struct SavedView {
     pub description: String,
     /// Labels, in the author's order.
     pub tags: Vec<String>,
-    /// Which events, as its author wrote it: ages in it are counted from when somebody looks.
+    /// Which events, as its author wrote it: ages in it are counted from the time of reading.
     pub filter: String,
     /// What they are sorted by.
     pub sort: SortField,
@@ -25,7 +25,7 @@ pub struct SavedView {
     pub group_by: Option<String>,
     /// The columns that are shown, by their titles; none for the reader's choice.
     pub columns: Vec<String>,
-    /// Counts its edits from 1; the etag is made of it.
+    /// Counts its edits from 1; the etag is derived from it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.
     pub create_ms: i64,

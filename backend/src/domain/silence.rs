@@ -7,7 +7,7 @@ use crate::domain::{EventId, Name, Query, RecordId};
 /// Holds back what rules would send of the events it covers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Silence {
-    /// Tells it from an earlier silence of the same name.
+    /// Distinguishes it from an earlier silence of the same name.
     pub id: RecordId,
     /// Its name.
     pub name: Name,
@@ -23,10 +23,10 @@ pub struct Silence {
     pub rule_names: Vec<Name>,
     /// The calendar inside whose windows it holds, within its bounds; none for all the time.
     pub calendar: Option<Name>,
-    /// How it begins by itself; none when it begins at its start.
+    /// How it begins automatically; none when it begins at its start.
     pub flexible: Option<Flexible>,
-    /// The first moment at which it holds, or from which on it may begin by itself, in milliseconds since
-    /// 1970.
+    /// The first moment at which it holds, or from which on it may begin automatically, in
+    /// milliseconds since 1970.
     pub start_ms: i64,
     /// The first moment at which it does not any more, in milliseconds since 1970; [`NEVER_MS`] when
     /// no time ends it.
@@ -45,7 +45,7 @@ pub struct Silence {
     pub last_editor: Name,
     /// What the service has done about it; no part of its revision.
     pub progress: Progress,
-    /// Counts its edits from 1; the etag is made of it.
+    /// Counts its edits from 1; the etag is derived from it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.
     pub create_ms: i64,
@@ -53,7 +53,8 @@ pub struct Silence {
     pub update_ms: i64,
 }
 
-/// How a silence begins by itself: at the first moment in a span at which it covers something open.
+/// How a silence begins automatically: at the first moment in a span at which it covers something
+/// open.
 #[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flexible {
@@ -81,21 +82,21 @@ pub struct Comment {
 pub struct Progress {
     /// What its own event says.
     pub stage: Stage,
-    /// The revision for which everything open was looked through; 0 for none.
+    /// The revision for which everything open was scanned; 0 for none.
     pub counted_revision: u64,
     /// Whether it has covered something open.
     pub has_covered: bool,
     /// Since when it covers nothing that is open, having covered something, in milliseconds since
     /// 1970.
     pub idle_since_ms: Option<i64>,
-    /// Whether it has begun by itself.
+    /// Whether it has begun automatically.
     pub has_begun: bool,
 }
 
-/// How far the event that tells of a silence is. Numbers are written to disk.
+/// How far the event that reports on a silence is. Numbers are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Stage {
-    /// Nothing was said yet.
+    /// Nothing was reported yet.
     #[default]
     Unsaid = 0,
     /// It is in force.
@@ -125,7 +126,7 @@ pub enum SilenceState {
 /// The end of what no time ends.
 pub const NEVER_MS: i64 = i64::MAX;
 
-/// The longest time before its end at which a silence warns by itself.
+/// The longest time before its end at which a silence warns automatically.
 const WARN_BEFORE_MAX_MS: i64 = 15 * 60_000;
 
 impl Silence {
@@ -140,12 +141,12 @@ impl Silence {
         }
     }
 
-    /// Whether it is to begin by itself, and has not yet.
+    /// Whether it is to begin automatically, and has not yet.
     pub fn is_armed(&self) -> bool {
         self.flexible.is_some() && !self.progress.has_begun
     }
 
-    /// Begins by itself at a moment, in milliseconds since 1970.
+    /// Begins automatically at a moment, in milliseconds since 1970.
     pub fn begin(&mut self, at_ms: i64) {
         if let Some(flexible) = self.flexible {
             self.start_ms = at_ms;
@@ -178,10 +179,10 @@ impl Silence {
     }
 }
 
-/// Name and kind of the service's own events that tell of silences.
+/// Name and kind of the service's own events that report on silences.
 pub const SILENCE_KIND: &str = "silence";
 
-/// Name and dimensions of the service's own event that tells of a silence.
+/// Name and dimensions of the service's own event that reports on a silence.
 pub fn own_event(silence: &Name) -> (&'static str, BTreeMap<String, String>) {
     let dimensions = [("source", "bellwether"), ("silence", silence.as_str())];
     let dimensions = dimensions.map(|(key, value)| (key.to_owned(), value.to_owned()));

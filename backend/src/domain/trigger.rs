@@ -5,7 +5,7 @@ use crate::domain::{Name, Query, RecordId};
 /// A named query over events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trigger {
-    /// Tells it from an earlier trigger of the same name.
+    /// Distinguishes it from an earlier trigger of the same name.
     pub id: RecordId,
     /// Its name.
     pub name: Name,
@@ -15,7 +15,7 @@ pub struct Trigger {
     pub tags: Vec<String>,
     /// The condition.
     pub query: Query,
-    /// Counts its edits from 1; the etag is made of it.
+    /// Counts its edits from 1; the etag is derived from it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.
     pub create_ms: i64,

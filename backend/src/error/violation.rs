@@ -10,7 +10,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// Says what is wrong with a field.
+    /// Reports what is wrong with a field.
     pub fn new(field: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
             field: field.into(),

@@ -32,7 +32,7 @@ const CACHE_BYTES_MAX: usize = 1024 * 1024;
 /// How much longer it takes to look for one than for a text, at most.
 const PATTERN_COST: usize = 64;
 
-/// Faults that are told of one query.
+/// Faults that are reported about one query.
 const VIOLATIONS_MAX: usize = 100;
 
 /// A query that was checked and is ready to be asked.
@@ -151,7 +151,7 @@ impl Comparison {
 /// Checks a query and makes it ready.
 ///
 /// # Errors
-/// Everything that is wrong with it at once, at most 100 faults; paths are relative to the query, such as
+/// All errors in one response, at most 100 faults; paths are relative to the query, such as
 /// `clause.and.clauses[1].equals.field`.
 pub fn compile(query: &Query) -> Result<CompiledQuery, Vec<Violation>> {
     let mut compiler = Compiler::default();
@@ -255,7 +255,7 @@ impl Compiler {
                 None
             }
         };
-        // The value is checked even when the field is wrong, so that both are reported at once.
+        // The value is checked even when the field is wrong, so that both are reported together.
         let holds = field.as_ref().map_or(Holds::Anything, Field::holds);
         let comparison = match clause {
             Clause::Equals(_, literal) => {
@@ -351,7 +351,7 @@ impl Compiler {
                     return Some(built);
                 }
                 Err(regex::Error::CompiledTooBig(_)) => {}
-                // The last line says what is wrong; those above draw the place.
+                // The last line shows what is wrong; those above draw the place.
                 Err(error) => {
                     let text = error.to_string();
                     let reason = text.lines().last().unwrap_or_default();

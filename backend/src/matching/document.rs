@@ -153,7 +153,7 @@ fn value_of(value: &serde_json::Value) -> Value {
 /// The same clause about members of a document.
 fn inside(clause: &Clause) -> Clause {
     let all = |clauses: &[Clause]| clauses.iter().map(inside).collect();
-    // A field that is not named stays so, and is told of as such.
+    // A field that is not named stays so, and is reported as such.
     let at = |field: &str| match field {
         "" => String::new(),
         field => format!("{INSIDE}{field}"),

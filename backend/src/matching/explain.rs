@@ -22,14 +22,14 @@ pub struct Explained {
     pub actual: Option<Value>,
     /// Whether it is true; false where that is not known.
     pub result: bool,
-    /// Whether it cannot be told, because it rests on a field whose value is not known.
+    /// Whether it is unknown, because it rests on a field whose value is not known.
     pub unknown: bool,
     /// The clauses inside it.
     pub clauses: Vec<Explained>,
 }
 
 impl Explained {
-    /// Whether it is true; none when that cannot be told.
+    /// Whether it is true; none when that is unknown.
     pub fn verdict(&self) -> Option<bool> {
         (!self.unknown).then_some(self.result)
     }
@@ -40,7 +40,7 @@ pub type Known<'a> = &'a dyn Fn(&Field) -> bool;
 
 impl CompiledQuery {
     /// Explains the query, which must be the one this was compiled from. What rests on fields that
-    /// are not known is not told, unless it is the same whatever they hold.
+    /// are not known is not reported, unless it is the same whatever they hold.
     pub fn explain(&self, query: &Query, occurrence: &Occurrence, known: Known<'_>) -> Explained {
         explain(&query.clause, &self.root, &Subject::new(occurrence), known)
     }

@@ -97,7 +97,7 @@ fn steps<'a>(field: &Field, fits: impl Fn(f64) -> bool) -> Option<Vec<Want<'a>>>
     Some(fitting.map(Want::Number).collect())
 }
 
-/// How many occurrences are likely to hold a key, on a scale of its own.
+/// How many occurrences are likely to hold a key, on a separate scale.
 fn commonness(key: &Key<'_>) -> usize {
     match (key.field, &key.want) {
         (Field::Severity | Field::Status | Field::Acknowledged, _) => 10_000,

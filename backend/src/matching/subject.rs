@@ -10,7 +10,7 @@ use crate::{domain::Occurrence, scan};
 const KEPT_FROM: usize = 256;
 /// Bytes looked at until it is asked whether anybody waits for the answer.
 const ASKED_EVERY: usize = 512 * 1024;
-/// What a look at a value costs besides its bytes.
+/// What a look at a value costs in addition to its bytes.
 const LOOK_BYTES: usize = 64;
 
 /// An occurrence that queries are asked of.
@@ -45,7 +45,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Whether nobody waits for what is found.
+    /// Whether no one waits for what is found.
     pub(super) fn is_over(&self) -> bool {
         self.is_over.get()
     }

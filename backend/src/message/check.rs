@@ -1,4 +1,4 @@
-//! What is wrong with templates, told when they are saved.
+//! What is wrong with templates, reported when they are saved.
 
 use crate::{domain::TemplateLanguage, error::Violation, template::AnyTemplate};
 

@@ -1,4 +1,4 @@
-//! What messages tell of the many that a digest stands for.
+//! What messages report on the many that a digest stands for.
 
 use serde_json::{Value, json};
 

@@ -39,7 +39,7 @@ pub struct Exceeded {
 pub(crate) struct Facts<'a> {
     pub(crate) content: &'a Content,
     pub(crate) context: &'a Context<'a>,
-    /// One line that says what happened, to how many where it is a group; never empty.
+    /// One line that shows what happened, to how many where it is a group; never empty.
     pub(crate) headline: String,
     /// The values of the dimensions, joined.
     pub(crate) entity: String,
@@ -87,7 +87,7 @@ impl<'a> Facts<'a> {
             variables: None,
         };
         let own = &around.links.template;
-        // What a digest tells of is behind no single link.
+        // What a digest includes is behind no single link.
         if content.digest.is_none() {
             facts.link = around.links.to(content, facts.timestamp_ms());
         }
@@ -153,7 +153,8 @@ impl<'a> Facts<'a> {
         self.message.as_deref().unwrap_or_default()
     }
 
-    /// What became of the occurrence, when the message tells of a change, and that it flaps; else nothing.
+    /// What happened to the occurrence, when the message is about a change, and that it flaps; else
+    /// nothing.
     pub(crate) fn change(&self) -> Option<&'static str> {
         let occurrence = self.occurrence();
         if self.content.digest.is_some() {
@@ -168,7 +169,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether nothing of what it tells of is open.
+    /// Whether nothing of what it reports on is open.
     pub(crate) fn is_over(&self) -> bool {
         let group = self.content.group.as_ref();
         group.map_or(self.occurrence().status == Status::Closed, |it| it.is_over)
@@ -203,8 +204,8 @@ impl<'a> Facts<'a> {
         ]
     }
 
-    /// The members of the group, or what a digest tells, one a line, and how many more there are; none
-    /// for an occurrence on its own.
+    /// The members of the group, or what a digest includes, one a line, and how many more there
+    /// are; none for an occurrence on its own.
     pub(crate) fn members(&self) -> Option<Vec<String>> {
         if let Some(digest) = &self.content.digest {
             return Some(digest::lines(digest, headline));
@@ -345,7 +346,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// How values stand in a rule's message to that kind of destination, and whether the whole is its
+/// How values are in a rule's message to that kind of destination, and whether the whole is its
 /// markup then. Elsewhere the message is plain text, which each destination escapes as a whole.
 fn place_of_message(kind: &DestinationKind, language: TemplateLanguage) -> (Escape, bool) {
     match (kind, language) {

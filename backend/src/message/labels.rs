@@ -9,7 +9,7 @@ const NAME: &str = "alertname";
 /// The label with the id of the thread.
 const THREAD: &str = "thread";
 
-/// The labels: the same in every message of a thread, whatever becomes of its events.
+/// The labels: the same in every message of a thread, whatever happened to its events.
 pub(super) fn labels(content: &Content, thread_id: String) -> BTreeMap<String, String> {
     let occurrence = &content.occurrence;
     let mut labels = BTreeMap::from([(THREAD.to_owned(), thread_id)]);

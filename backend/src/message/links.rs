@@ -9,7 +9,7 @@ use crate::domain::{Content, GroupId};
 pub struct Links {
     /// The address that `url` is and `link` starts with; empty leaves both empty.
     pub base: String,
-    /// A template for `link`, for a page of one's own; empty leads to this service.
+    /// A template for `link`, for a separate page; empty leads to this service.
     pub template: String,
     /// What lets a link be followed without a key; none leaves that to who has one.
     pub signer: Option<Arc<dyn SignLinks>>,
@@ -23,7 +23,7 @@ pub trait SignLinks: fmt::Debug + Send + Sync {
 }
 
 impl Links {
-    /// Where to read about what a content tells of, decided at that moment; empty without a base.
+    /// Where to read about what a content is about, decided at that moment; empty without a base.
     pub(super) fn to(&self, content: &Content, since_ms: i64) -> String {
         if self.base.is_empty() {
             return String::new();

@@ -1,4 +1,4 @@
-//! What messages tell of the members of a group.
+//! What messages report on the members of a group.
 
 use serde_json::{Value, json};
 

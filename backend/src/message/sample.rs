@@ -99,8 +99,8 @@ pub fn group(grouping: &Grouping, occurrence: &Occurrence) -> GroupContent {
 /// Members of a sample group.
 const SAMPLE_MEMBERS: u32 = 3;
 
-/// What a test sends: an occurrence under a rule that stands in for a real one. An empty message
-/// means the default.
+/// What a test sends: an occurrence under a rule that replaces a real one. An empty message means
+/// the default.
 pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -> Content {
     Content {
         clear: false,

@@ -1,4 +1,4 @@
-//! Somebody signs in by a browser: where it is sent, and who came back.
+//! A user signs in by a browser: where it is sent, and who came back.
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
@@ -77,8 +77,8 @@ impl SignIns {
     /// verifier that it keeps.
     ///
     /// # Errors
-    /// [`Error::FailedPrecondition`] when nobody signs in by a browser, [`Error::Unavailable`] when the
-    /// provider does not answer or too many sign in at once.
+    /// [`Error::FailedPrecondition`] when no one signs in by a browser, [`Error::Unavailable`] when
+    /// the provider does not answer or too many sign in concurrently.
     pub async fn start(
         &self,
         address: Option<IpAddr>,

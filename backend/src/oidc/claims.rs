@@ -13,7 +13,7 @@ use crate::{
 /// Where a name is looked for when nothing is set.
 const NAMES: [&str; 3] = ["email", "preferred_username", "sub"];
 
-/// Who is let in by these claims.
+/// The users that these claims authorize.
 ///
 /// # Errors
 /// [`Error::Unauthenticated`] when they do not count here or now, [`Error::PermissionDenied`] when they
@@ -25,7 +25,7 @@ pub(super) fn person(claims: &Value, config: &OidcConfig, now_ms: i64) -> Result
     check_audience(claims, config)?;
     let ends_ms = check_time(claims, now_ms)?;
     let subject = claims["sub"].as_str().filter(|it| !it.is_empty());
-    let subject = subject.ok_or_else(|| refused("it does not say whose it is (`sub`)"))?;
+    let subject = subject.ok_or_else(|| refused("it has no subject (`sub`)"))?;
     let name = name(claims, config)?;
     Ok(Person {
         role: role(claims, config, &name)?,
@@ -89,7 +89,7 @@ fn name(claims: &Value, config: &OidcConfig) -> Result<Name, Error> {
         &own[..]
     };
     let named = names.iter().find_map(|claim| {
-        // An address that nobody proved may be anybody's.
+        // An address that no one proved may be anybody's.
         if *claim == "email" && claims["email_verified"] == false {
             return None;
         }

@@ -21,7 +21,7 @@ use crate::{
 pub(super) struct Keyring {
     provider: Provider,
     keys: Mutex<Option<Arc<[Key]>>>,
-    /// When it was asked last; held while it is, so that who waits finds what came of it.
+    /// When it was asked last; held while it is, so that who waits finds its outcome.
     asked: tokio::sync::Mutex<Option<Instant>>,
 }
 

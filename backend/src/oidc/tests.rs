@@ -1,4 +1,4 @@
-//! Which tokens are taken, against the keys of a stand-in for a provider.
+//! Which tokens are taken, against the keys of a fake provider.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -130,7 +130,7 @@ async fn a_token_says_who_somebody_is_and_the_highest_role_counts() {
     assert_eq!(ada.ends_ms, NOW_MS + 660_000);
     let staff = person(json!({"realm": {"groups": "staff"}})).await.unwrap();
     assert_eq!(staff.role, Role::Viewer);
-    // An address that nobody proved names nobody.
+    // An address that no one proved names no one.
     let unproven = json!({"email_verified": false, "preferred_username": "eve"});
     assert_eq!(person(unproven).await.unwrap().name.as_str(), "oidc:eve");
     let several = json!({"aud": ["bellwether", "x"], "azp": "bellwether"});
@@ -202,7 +202,7 @@ async fn strangers_cannot_have_the_provider_asked_without_limit_and_its_keys_sta
     provider.tasks.shutdown().await;
     let token = signed(&header(), &provider.claims(&json!({})), &signer(1));
     assert!(sign_ins.person(&token).await.is_ok());
-    // Without its keys nobody knows whether a token is good.
+    // Without its keys no one knows whether a token is good.
     let unknown = provider.sign_ins().person(&token).await.unwrap_err();
     assert!(matches!(unknown, Error::Unavailable(_)), "{unknown}");
 }

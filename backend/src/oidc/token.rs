@@ -1,4 +1,4 @@
-//! A signed token (JWT): what it is made of, and whether a key signed it.
+//! A signed token (JWT): what it is built from, and whether a key signed it.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::signature::{
@@ -45,7 +45,7 @@ pub(super) enum PublicKey {
 pub(super) struct Key {
     pub(super) id: String,
     pub(super) public: PublicKey,
-    /// The only algorithm that it is for, where that is said.
+    /// The only algorithm that it is for, where that is specified.
     pub(super) algorithm: Option<Algorithm>,
 }
 

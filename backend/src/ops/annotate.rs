@@ -38,7 +38,7 @@ pub struct Annotated {
     pub annotation: String,
 }
 
-/// Carries items out in order and in one commit; answers what became of each. What is wrong with
+/// Carries items out in order and in one commit; answers what happened to each. What is wrong with
 /// an item is that item's error.
 ///
 /// # Errors

@@ -13,8 +13,9 @@ use crate::{
     clock::{Clock, millis},
     domain::{AuditAction, AuditEntry},
     error::Error,
-    limits::{AUDIT_REFUSALS_MAX, AUDIT_SCAN_MAX, LIST_PAGE_BYTES},
+    limits::{AUDIT_REFUSALS_MAX, LIST_PAGE_BYTES, PAGE_TIME_MAX},
     ops::page::{PageRequest, Scope},
+    scan,
     store::{Direction, Index, Lane, Range, Store, audit::By, record::bytes::Key},
 };
 
@@ -39,7 +40,7 @@ const KEPT: [&str; 9] = [
     "view",
     "client",
 ];
-/// Stands for all refused callers whom there is no room for.
+/// Stands for all further refused callers.
 const OTHERS: &str = "others";
 
 /// Which entries to list; an empty list is all.
@@ -230,8 +231,8 @@ impl AuditLog {
         entries
     }
 
-    /// Forgets what is old enough; answers how many entries. The newest stays, so that the chain goes
-    /// on from it.
+    /// Forgets what is old enough; answers how many entries. The newest stays, so that the chain
+    /// continues from it.
     ///
     /// # Errors
     /// Those of the store; what was forgotten before stays forgotten.
@@ -258,8 +259,8 @@ impl AuditLog {
         }
     }
 
-    /// Lists entries, the newest first, and the token of the next page. A page ends after
-    /// [`AUDIT_SCAN_MAX`] entries were looked at.
+    /// Lists entries, the newest first, and the token of the next page. A page is
+    /// filled as long as [`PAGE_TIME_MAX`] allows.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a wrong page size or token.
@@ -270,13 +271,14 @@ impl AuditLog {
     ) -> Result<(Vec<AuditEntry>, String), Error> {
         let (limit, scope) = (page.limit()?, filter.scope());
         let mut before = scope.last_key(&page.token)?;
-        let (mut found, mut bytes, mut looked) = (Vec::new(), 0, 0);
+        let stop = self.clock.passed() + PAGE_TIME_MAX;
+        let (mut found, mut bytes) = (Vec::new(), 0);
         loop {
             let step = self.step(filter, before.as_deref()).await?;
             let is_last = step.len() < STEP;
             for (entry, size) in step {
                 let key = entry.number.to_be_bytes().to_vec();
-                looked += 1;
+                scan::turn().await;
                 if filter
                     .start_ms
                     .is_some_and(|start_ms| entry.time_ms < start_ms - SLACK_MS)
@@ -288,7 +290,7 @@ impl AuditLog {
                     found.push(entry);
                 }
                 before = Some(key);
-                if found.len() == limit || bytes > LIST_PAGE_BYTES || looked >= AUDIT_SCAN_MAX {
+                if found.len() == limit || bytes > LIST_PAGE_BYTES || self.clock.passed() >= stop {
                     let token = before.as_deref().map(|key| scope.token(key));
                     return Ok((found, token.unwrap_or_default()));
                 }

@@ -180,7 +180,7 @@ impl Drafted for Calendar {
     }
 }
 
-/// Where the calendars that are taken out stand in a request.
+/// Where the calendars that are taken out are in a request.
 const EXCEPT_PATH: &str = "exceptCalendarNames";
 
 impl Calendars {

@@ -16,7 +16,7 @@ use crate::{
 
 /// How often to look, beside each renewal.
 const INTERVAL: Duration = Duration::from_secs(3_600);
-/// What is said with so many days left or fewer, the worst first.
+/// What is reported with so many days left or fewer, the worst first.
 const LEVELS: [(i64, Severity); 4] = [
     (0, Severity::Critical),
     (1, Severity::Critical),
@@ -30,12 +30,12 @@ pub struct CertificateWatch {
     store: Store,
     clock: Arc<dyn Clock>,
     intake: Intake,
-    /// What was said last: the end of the certificate and its level; none before anything was.
+    /// What was reported last: the end of the certificate and its level; none before anything was.
     said: Option<(i64, Option<i64>)>,
 }
 
 impl CertificateWatch {
-    /// Says so through an intake.
+    /// Reports it through an intake.
     pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
         Self {
             store,
@@ -51,7 +51,7 @@ impl CertificateWatch {
             let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
             let end_ms = tls.borrow_and_update().end_ms;
             if let Err(error) = self.look(end_ms).await {
-                // It is said at the next look, if it still holds.
+                // It is reported at the next look, if it still holds.
                 tracing::warn!(%error, "the certificate's expiry was not reported");
             }
             tokio::select! {

@@ -56,7 +56,7 @@ fn new_key() -> Secret {
     Secret::new(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(bits)))
 }
 
-/// How long the key before is accepted when nothing else is said, and at most.
+/// How long the key before is accepted by default, and at most.
 const OVERLAP_DEFAULT: Duration = Duration::from_secs(24 * 3_600);
 const OVERLAP_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 
@@ -65,7 +65,7 @@ const OVERLAP_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 pub struct Clients {
     store: Store,
     clock: Arc<dyn Clock>,
-    /// Held while one is made, so that no two that look alike are made at once.
+    /// Held while one is made, so that no two that look alike are created concurrently.
     making: Arc<Mutex<()>>,
 }
 
@@ -83,7 +83,7 @@ impl Clients {
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the wrong fields, [`Error::AlreadyExists`] when the name is taken,
-    /// or when a name is that cannot be told from it.
+    /// or when a name is that cannot be distinguished from it.
     pub async fn create(&self, draft: &ClientDraft) -> Result<(Client, Secret), Error> {
         let (name, role, wanted) = draft.read(self.clock.now_ms())?;
         let key = new_key();
@@ -178,8 +178,8 @@ impl Clients {
         Ok((client, key))
     }
 
-    /// Refuses an end for the last key of the role `admin` that has none: when it came, nobody could
-    /// make another.
+    /// Refuses an end for the last key of the role `admin` that has none: when it came, no one
+    /// could make another.
     async fn keep_an_admin(&self, old: &Client, new: &Client) -> Result<(), Error> {
         if new.role != Role::Admin || new.expire_ms.is_none() || old.expire_ms.is_some() {
             return Ok(());
@@ -288,8 +288,8 @@ impl Clients {
         let key = new_key();
         let name = Name::parse(ADMIN_NAME).map_err(|fault| Error::Internal(fault.into()))?;
         let client = self.client(name, Role::Admin, &key);
-        // The file first: a key that opens nothing is overwritten by the next start, a client
-        // whose key nobody has would lock everybody out.
+        // The file first: a key that opens nothing is overwritten by the next start, a client whose
+        // key no one has would lock everybody out.
         write_key_file(key_file, &key)
             .await
             .map_err(|error| Error::Internal(Box::new(error)))?;

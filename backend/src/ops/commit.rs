@@ -1,11 +1,11 @@
-//! Deciding and committing: read, decide, apply, and decide anew when somebody else was faster.
+//! Deciding and committing: read, decide, apply, and re-evaluate when another client was faster.
 
 use crate::{
     error::Error,
     store::{Changes, EngineError, Lane, Store},
 };
 
-/// How often a change is decided anew because what it rests on was changed meanwhile.
+/// How often a change is re-evaluated because what it rests on was changed meanwhile.
 pub const TRIES_MAX: usize = 16;
 
 /// Applies what `decide` decides, and answers with what it answers and the commit's place in the

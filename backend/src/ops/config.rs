@@ -27,8 +27,8 @@ const OWNER: &str = "owner:";
 /// Resources that a sentence names.
 const NAMED_MAX: usize = 10;
 
-/// What is told apart by kind, from the one list of kinds: what is referred to stands before what
-/// refers to it.
+/// What is distinguished by kind, from the one list of kinds: what is referred to stands before
+/// what refers to it.
 macro_rules! kinds {
     ($($kind:ident),+ $(,)?) => {
         /// A resource as its author describes it.
@@ -67,7 +67,8 @@ macro_rules! kinds {
         })+
 
         impl Stage {
-            /// Stores what the documents of that order say; what became of each is kept by its place.
+            /// Stores what the documents of that order say; what happened to each is kept by its
+            /// place.
             async fn put_each(
                 &self,
                 documents: &[Document],
@@ -147,7 +148,7 @@ pub enum Action {
     Deleted(Box<Shown>),
 }
 
-/// What became of one resource.
+/// What happened to one resource.
 #[derive(Debug)]
 pub struct Change {
     /// The word for its kind.
@@ -205,7 +206,7 @@ impl Configuration {
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
 
-    /// What is stored as it would be then, and what became of each document.
+    /// What is stored as it would be then, and the outcome of each document.
     async fn staged(
         &self,
         documents: &[Document],

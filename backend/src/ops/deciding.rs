@@ -27,7 +27,7 @@ pub struct Deciding {
     pub clock: Arc<dyn Clock>,
     /// The rules in force.
     pub ruleset: Arc<Ruleset>,
-    /// How many openings of a rule without groups are told of one by one when one hold frees them.
+    /// How many openings of a rule without groups are reported one by one when one hold frees them.
     pub released_singly_max: usize,
     /// How long occurrences live.
     pub lifetime: LifetimeConfig,

@@ -87,8 +87,9 @@ impl Deliveries {
     /// Answers the delivery that will be tried.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::FailedPrecondition`] for tests, for what a shadow rule recorded and
-    /// for what a digest tells of that did not die, while an attempt is under way, and when the destination is gone.
+    /// [`Error::NotFound`]; [`Error::FailedPrecondition`] for tests, for what a shadow rule
+    /// recorded and for what a digest includes that did not die, while an attempt is under way, and
+    /// when the destination is gone.
     pub async fn retry(&self, id: RecordId) -> Result<Delivery, Error> {
         let now_ms = self.clock.now_ms();
         let decide = || async {

@@ -58,7 +58,7 @@ pub struct DestinationView {
     pub rule_names: Vec<Name>,
     /// Notifications for it in the last 24 hours.
     pub recent_notifications: usize,
-    /// How its deliveries fare; none for one that is not stored.
+    /// The health of its deliveries; none for one that is not stored.
     pub fare: Option<Box<Fare>>,
 }
 
@@ -163,8 +163,8 @@ impl Drafted for Destination {
 }
 
 impl Destinations {
-    /// Forgets how a destination fared that leads elsewhere from now on. That it is paused is for
-    /// the dispatcher to end, which says so.
+    /// Forgets the health of a destination that leads elsewhere from now on. That it is paused is
+    /// for the dispatcher to end, which reports it.
     async fn forget_fare(&self, id: RecordId, changes: &mut Changes) -> Result<(), Error> {
         let health = self.store.get::<Health>(id.to_bytes().into()).await?;
         if let Some(health) = health.filter(|it| it.value.state != HealthState::Paused) {
@@ -197,7 +197,7 @@ impl Destinations {
             faults.name(&draft.name, false);
         }
         check::settings(draft.delivery, draft.kind.as_ref(), &mut faults);
-        // Where the guard does not let it go, the test says so.
+        // Where the guard does not let it go, the test reports it.
         let language = language(draft.template_language, &mut faults).unwrap_or_default();
         let kind = checked_kind((draft.kind, language), kept, None, &mut faults);
         Ok((faults.or(kind)?, language, draft.delivery))

@@ -24,7 +24,7 @@ pub struct DiskSpaceWatch {
     store: Store,
     clock: Arc<dyn Clock>,
     intake: Intake,
-    /// What was said last; none before anything was.
+    /// What was reported last; none before anything was.
     said: Option<Level>,
 }
 
@@ -51,7 +51,7 @@ impl Level {
 }
 
 impl DiskSpaceWatch {
-    /// Watches for a store, and says so through an intake.
+    /// Watches for a store, and reports it through an intake.
     pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
         Self {
             store,
@@ -69,7 +69,7 @@ impl DiskSpaceWatch {
                 if let Some(space) = self.store.engine().free_space()
                     && let Err(error) = self.look(space).await
                 {
-                    // It is said at the next look, if it still holds.
+                    // It is reported at the next look, if it still holds.
                     tracing::warn!(%error, ?space, "disk usage was not reported");
                 }
                 self.clock.wait_until(next_ms).await;
@@ -119,7 +119,7 @@ fn event(level: Level, space: FreeSpace, now_ms: i64) -> IncomingEvent {
         summary: format!("{what} ({} MiB free)", mebibytes(space.free_bytes)),
         body: format!(
             "New events are refused while less than {} MiB are free (`store.free_space_floor`); \
-             reads, acknowledgements, deliveries and deletes go on.",
+             reads, acknowledgements, deliveries and deletes continue.",
             mebibytes(space.floor_bytes)
         ),
         severity,

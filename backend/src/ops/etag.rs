@@ -15,7 +15,7 @@ pub fn etag(id: RecordId, revision: u64) -> String {
 /// for no check, `*` for any revision; a list and a missing pair of quotes are understood.
 ///
 /// # Errors
-/// [`Error::Aborted`], which says what the caller should do; `what` names the resource.
+/// [`Error::Aborted`], which shows what the caller should do; `what` names the resource.
 pub fn check(given: &str, id: RecordId, revision: u64, what: &str) -> Result<(), Error> {
     let current = etag(id, revision);
     let bare = |text: &str| text.trim().trim_start_matches("W/").replace('"', "");

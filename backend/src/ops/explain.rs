@@ -1,10 +1,10 @@
 //! Why each rule did or did not notify about an occurrence, when that was decided.
 //!
-//! What a rule told is explained by the definitions and the occurrence that the first message
-//! rested on. A rule that told nothing is explained by the last decision, or by the newest one at
-//! which a trigger matched and something held the message back: triggers and rules as they were
-//! then are kept as revisions, and of the occurrence it is known which fields are as they were.
-//! What would happen now is told beside it and apart from it.
+//! A notification is explained by the definitions and the occurrence that the first message rested
+//! on. A rule that did not notify is explained by the last decision, or by the newest one at which
+//! a trigger matched and something held the message back: triggers and rules as they were then are
+//! kept as revisions, and of the occurrence it is known which fields are as they were. What would
+//! happen now is reported beside it and apart from it.
 
 mod definitions;
 mod gates;
@@ -45,7 +45,7 @@ const RULES_AT_ONCE: usize = 50;
 /// How much an edit may have been under way before the decision that did not know it.
 const EDIT_MS: i64 = 60_000;
 
-/// What one rule made of an occurrence.
+/// What one rule decided about an occurrence.
 #[derive(Debug, Clone)]
 pub struct RuleExplanation {
     /// The rule's name.
@@ -60,7 +60,7 @@ pub struct RuleExplanation {
     pub main: Judgement,
     /// The last decision, when that is a later one, and what would be decided now.
     pub others: Vec<Judgement>,
-    /// Each time it told something, oldest first.
+    /// Each time it notified, oldest first.
     pub notifications: Vec<Notification>,
     /// What it sent about the occurrence, or is to send, oldest first.
     pub deliveries: Vec<SentDelivery>,
@@ -105,7 +105,7 @@ impl HoldChange {
 /// Which decision a judgement speaks of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// The one that made the rule tell of the occurrence.
+    /// The one that made the rule report on the occurrence.
     Notification,
     /// The newest one there was.
     LastDecision,
@@ -115,18 +115,18 @@ pub enum Basis {
     Now,
 }
 
-/// What a rule made of an occurrence at one moment.
+/// What a rule decided about an occurrence at one moment.
 #[derive(Debug, Clone)]
 pub struct Judgement {
     /// Which decision it speaks of.
     pub basis: Basis,
     /// When that was, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Whether the rule told something then, or would now.
+    /// Whether the rule notified then, or would now.
     pub notifies: bool,
-    /// Whether a trigger matched and nothing was told all the same.
+    /// Whether a trigger matched and nothing was reported anyway.
     pub held_back: bool,
-    /// A sentence for people.
+    /// A message for people.
     pub reason: String,
     /// Which state of the rule it speaks of; none when there was none, or it is not kept.
     pub definition: Option<Definition>,
@@ -197,12 +197,12 @@ pub struct Gate {
     pub detail: String,
 }
 
-/// One time a rule told something.
+/// One time a rule notified.
 #[derive(Debug, Clone)]
 pub struct Notification {
     /// When that was decided, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Whether it told that a notified occurrence changed or ended.
+    /// Whether it reported that a notified occurrence changed or ended.
     pub clear: bool,
     /// The trigger that the messages name.
     pub trigger_name: Option<Name>,
@@ -217,11 +217,11 @@ pub struct SentDelivery {
     pub delivery: Delivery,
     /// Its attempts, oldest first; those of old deliveries are left out.
     pub attempts: Vec<Attempt>,
-    /// What became of the digest that tells of it; none where it goes by itself.
+    /// What happened to the digest that includes it; none where it is sent separately.
     pub digest: Option<DigestEnd>,
 }
 
-/// What became of a digest.
+/// What happened to a digest.
 #[derive(Debug, Clone)]
 pub struct DigestEnd {
     /// Its delivery.
@@ -230,7 +230,7 @@ pub struct DigestEnd {
     pub state: DeliveryState,
     /// When it ended, in milliseconds since 1970.
     pub end_ms: Option<i64>,
-    /// How many messages it tells of.
+    /// How many messages it includes.
     pub count: u32,
 }
 
@@ -240,15 +240,15 @@ impl SentDelivery {
         self.delivery.state == DeliveryState::Shadowed
     }
 
-    /// Where it stands; of what a digest tells, where that stands.
+    /// Where it stands; of what a digest includes, where that stands.
     fn ended(&self) -> DeliveryState {
         let digest = self.digest.as_ref();
         digest.map_or(self.delivery.state, |it| it.state)
     }
 }
 
-/// Explains every rule, by name, also those that were deleted since and told something or were in
-/// force when something was decided.
+/// Explains every rule, by name, also those that were deleted since and notified or were in force
+/// when something was decided.
 ///
 /// # Errors
 /// Those of the store.
@@ -318,7 +318,7 @@ pub async fn explain(
     Ok(explanations)
 }
 
-/// What one rule made of it; none for one that was deleted before anything was decided.
+/// What one rule decided about it; none for one that was deleted before anything was decided.
 fn one(
     judge: &mut Judge<'_>,
     subject: &Subject<'_>,
@@ -383,8 +383,8 @@ impl RuleExplanation {
         Self { deliveries, ..self }
     }
 
-    /// Adds what waits of the rule, and what became of what waited before. That answers first why
-    /// nobody was notified.
+    /// Adds what waits of the rule, and what happened to what waited before. That answers first why
+    /// no one was notified.
     fn waiting(mut self, rule: RecordId, snapshot: &Snapshot, occurrence: &Occurrence) -> Self {
         let changes = occurrence.hold_changes.iter();
         self.hold_changes = changes.filter(|it| it.rule == rule).cloned().collect();
@@ -411,7 +411,7 @@ impl RuleExplanation {
     }
 }
 
-/// A rule that told something and of which nothing is kept any more.
+/// A rule that reported something and of which nothing is kept any more.
 fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation {
     let first = deliveries.first().map(|it| it.delivery.create_ms);
     let at_ms = first.unwrap_or(told.last_ms);
@@ -443,7 +443,7 @@ fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation 
     }
 }
 
-/// How many messages there are, and how they fare.
+/// How many messages there are, and their health.
 fn notified_so_far(sent: &[SentDelivery]) -> String {
     let ended = |state: DeliveryState| sent.iter().filter(|it| it.ended() == state).count();
     let (delivered, dead) = (ended(DeliveryState::Delivered), ended(DeliveryState::Dead));

@@ -1,4 +1,4 @@
-//! Which fields stored events have, and which of them somebody may have meant.
+//! Which fields stored events have, and which of them may have been meant.
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +23,7 @@ use crate::{
 const FRESH: Duration = Duration::from_secs(5);
 /// Hints about one condition.
 const HINTS_MAX: usize = 20;
-/// Occurrences read at once.
+/// Occurrences read at a time.
 const BATCH: usize = 500;
 /// How deep names reach into objects.
 const DEPTH_MAX: usize = 4;
@@ -93,8 +93,8 @@ impl FieldsSeen {
         }
     }
 
-    /// Those of the names that no event has, each at its place in the list. One of `own`, fields that
-    /// what is asked of has besides those of events, may be meant as well.
+    /// Those of the names that no event has, each at its place in the list. One of `own`, fields
+    /// that what is asked of has in addition to those of events, may be meant as well.
     ///
     /// # Errors
     /// Those of the store.
@@ -305,7 +305,7 @@ const METADATA: &str = "metadata.";
 fn is_known(name: &str, names: &BTreeSet<String>) -> bool {
     match Field::parse(name) {
         Ok(Field::Dimension(_) | Field::Metadata(_) | Field::Either(_)) => {
-            // What lies deeper than is read is not told about.
+            // What lies deeper than is read is not reported about.
             names.contains(name) || name.split('.').count() > DEPTH_MAX
         }
         // A fixed field, or one that is refused for another reason.

@@ -43,7 +43,7 @@ pub fn store_bytes(data_dir: PathBuf) -> io::Result<u64> {
     Ok(sizes.map(|file| file.len()).sum())
 }
 
-/// Bytes of memory that this process holds, where Linux says so.
+/// Bytes of memory that this process holds, where Linux reports it.
 fn memory_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let resident = status

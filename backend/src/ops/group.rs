@@ -1,4 +1,4 @@
-//! Groups: the occurrences that one rule tells of in one message.
+//! Groups: the occurrences that one rule reports on in one message.
 
 pub mod list;
 pub mod notify;

@@ -51,7 +51,7 @@ pub struct InhibitionDraft {
 pub struct InhibitionView {
     /// The inhibition.
     pub inhibition: Inhibition,
-    /// What its author may not have meant; told only when it is stored.
+    /// What its author may not have meant; reported only when it is stored.
     pub warnings: Vec<String>,
 }
 

@@ -65,7 +65,7 @@ impl Intake {
         (intake, workers)
     }
 
-    /// Where what is taken in is counted.
+    /// Where what is accepted is counted.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
@@ -81,11 +81,11 @@ impl Intake {
     /// with all they cause. An event whose stored state is damaged fails alone.
     ///
     /// # Errors
-    /// When no event was taken in: `Exhausted` when the queue is full, `Unavailable` when the
+    /// When no event was accepted: `Exhausted` when the queue is full, `Unavailable` when the
     /// service stops, and those of the store.
     ///
     /// # Cancel safety
-    /// The events of a dropped call may still be taken in.
+    /// The events of a dropped call may still be accepted.
     pub async fn submit(
         &self,
         events: Vec<IncomingEvent>,
@@ -99,14 +99,14 @@ impl Intake {
         }
     }
 
-    /// Takes in an event that an `event` destination makes, with the rules that led to it; answers
+    /// Ingests an event that an `event` destination makes, with the rules that led to it; answers
     /// the occurrence that took it in.
     ///
     /// # Errors
     /// `Invalid` when no sender could send such an event; else as [`Intake::submit`], and those of the store.
     ///
     /// # Cancel safety
-    /// The event of a dropped call may still be taken in.
+    /// The event of a dropped call may still be accepted.
     pub async fn submit_internal(
         &self,
         event: IncomingEvent,
@@ -125,8 +125,8 @@ impl Intake {
         }
     }
 
-    /// Takes in an event of the service's own without waiting for it; a full queue loses it, and
-    /// the log says so.
+    /// Ingests an event of the service's own without waiting for it; a full queue loses it, and the
+    /// log reports it.
     pub fn report(&self, event: IncomingEvent, chain: Vec<RecordId>) {
         let name = event.name.clone();
         if let Err(error) = self.enqueue(vec![event], None, chain, None) {
@@ -134,7 +134,7 @@ impl Intake {
         }
     }
 
-    /// Takes in what the service says of rules that were stopped, as [`Intake::report`] does.
+    /// Processes what the service says of rules that were stopped, as [`Intake::report`] does.
     pub(crate) fn report_all(&self, reports: Reports) {
         for (event, chain) in reports {
             self.report(event, chain);

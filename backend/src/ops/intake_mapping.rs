@@ -39,7 +39,7 @@ pub struct MappingDraft {
     pub each: String,
     /// What is passed over.
     pub drop: Option<Clause>,
-    /// What becomes of the others.
+    /// What happens to the others.
     pub event: Option<MappedEvent>,
     /// What has to prove who sent a request.
     pub signature: Option<WebhookSignature>,

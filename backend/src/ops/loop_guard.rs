@@ -1,4 +1,4 @@
-//! What the service says, as an event of its own, when the loop guard stopped a rule.
+//! What the service says, as a separate event, when the loop guard stopped a rule.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
 /// The kind of such events.
 pub(crate) const LOOP_KIND: &str = "loop-guard";
 
-/// Events to say once what they tell of is on disk, each with the rules that led to it.
+/// Events to say once what they report on is on disk, each with the rules that led to it.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct Reports(Vec<(IncomingEvent, Vec<RecordId>)>);

@@ -1,5 +1,4 @@
-//! Notifying of everything that is open now, when somebody who stores a rule or trigger asks for
-//! it.
+//! Notifying of everything that is open now, when a user who stores a rule or trigger asks for it.
 
 use std::collections::HashSet;
 

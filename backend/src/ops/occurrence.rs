@@ -30,7 +30,7 @@ pub struct Arrival<'a> {
     pub now_ms: i64,
 }
 
-/// What became of an event.
+/// What happened to an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {
     /// The occurrence took it in.
@@ -47,7 +47,7 @@ pub enum Assignment {
     /// Whose it is.
     #[default]
     Stays,
-    /// Nobody's.
+    /// No one's.
     Nobody,
     /// That client's.
     Client(Name),
@@ -80,11 +80,11 @@ pub struct Cause<'a> {
 /// Takes an event in, given the occurrence that it continues or follows; `key` is used when that
 /// opens another one.
 ///
-/// An event is late when it is before the newest one of the occurrence, whoever closed that
-/// occurrence and whenever; the time of an event is the earlier of what it states and when it came.
-/// A late event counts and does nothing else, also when it would close or would open the next
-/// occurrence. The same holds for a report of another condition than the occurrence's, and for an end by
-/// one of several reporters.
+/// An event is late when it is before the newest one of the occurrence, regardless of who closed
+/// that occurrence and when; the time of an event is the earlier of what it states and when it
+/// came. A late event counts and does nothing else, also when it would close or would open the next
+/// occurrence. The same holds for a report of another condition than the occurrence's, and for an
+/// end by one of several reporters.
 pub fn receive(
     newest: Option<&mut Occurrence>,
     arrival: &Arrival<'_>,
@@ -175,7 +175,7 @@ fn received_ms(arrival: &Arrival<'_>) -> Option<i64> {
     (arrival.event.timestamp_ms > arrival.now_ms).then_some(arrival.now_ms)
 }
 
-/// Replaces what the event says anew, and leaves what it is silent about; answers whether anything
+/// Replaces what the event says again, and leaves what it is silent about; answers whether anything
 /// is other than before.
 fn replace_content(known: &mut Occurrence, event: &IncomingEvent) -> bool {
     let mut replaced = false;
@@ -258,7 +258,7 @@ fn open(
 }
 
 /// Changes severity, status, acknowledgement and assignee, keeps who and when in the history, and
-/// says what changed.
+/// shows what changed.
 pub fn alter(
     occurrence: &mut Occurrence,
     change: &StateChange,

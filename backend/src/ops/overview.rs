@@ -25,7 +25,7 @@ use crate::{
 const DESTINATIONS_MAX: usize = 1_000;
 /// An hour in milliseconds.
 const HOUR_MS: i64 = 3_600_000;
-/// Records read at once.
+/// Records read at a time.
 const PAGE: usize = 1_000;
 
 /// The state of the service.
@@ -43,7 +43,7 @@ pub struct Overview {
     pub log_head: u64,
     /// How many of these are acknowledged; none when there are too many to look at.
     pub acknowledged: Option<usize>,
-    /// Events taken in a minute, for the last 60 minutes, oldest first.
+    /// Events accepted per minute, for the last 60 minutes, oldest first.
     pub events_per_minute: Vec<i64>,
     /// Each destination with traffic in the last 24 hours or trouble, by name.
     pub destinations: Vec<DestinationOverview>,
@@ -61,12 +61,12 @@ pub struct Overview {
     pub enabled_rules: usize,
 }
 
-/// How one destination's deliveries fare.
+/// The health of one destination's deliveries.
 #[derive(Debug, Clone)]
 pub struct DestinationOverview {
     /// Its name.
     pub name: String,
-    /// How its deliveries fare.
+    /// The health of its deliveries.
     pub fare: destination::Fare,
     /// Deliveries given up in the last 24 hours.
     pub dead: i64,
@@ -124,7 +124,7 @@ async fn open_by_severity(store: &Store) -> Result<BTreeMap<Severity, usize>, Er
     Ok(open)
 }
 
-/// How many of those that go on were opened since a moment, in milliseconds since 1970.
+/// How many of those that continue were opened since a moment, in milliseconds since 1970.
 async fn opened_by_severity(
     store: &Store,
     since_ms: i64,

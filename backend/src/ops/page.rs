@@ -18,7 +18,7 @@ const SCOPE_BYTES: usize = 8;
 pub struct PageRequest {
     /// How many records; 0 means the default, and more than the most means the most.
     pub size: i32,
-    /// Where to go on; empty for the first page.
+    /// Where to continue; empty for the first page.
     pub token: String,
 }
 
@@ -87,7 +87,7 @@ impl Scope {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// The key that a token's page goes on after; none for an empty token.
+    /// The key that a token's page continues after; none for an empty token.
     ///
     /// # Errors
     /// [`Error::Invalid`] when the token was not made here, or for other filters.

@@ -1,4 +1,4 @@
-//! What waits until nothing holds it back: listed, sent by hand, and decided anew.
+//! What waits until nothing holds it back: listed, sent by hand, and re-evaluated.
 
 pub mod digests;
 pub mod look;
@@ -22,7 +22,7 @@ use crate::{
     store::{Changes, Direction, Index, Lane, engine::Range, record::bytes::Key},
 };
 
-/// Entries read at once.
+/// Entries read at a time.
 const BATCH: usize = 200;
 
 /// Which of what waits to list. What is empty does not filter.
@@ -36,7 +36,7 @@ pub struct Filter {
     pub silence_name: String,
     /// Only about this event.
     pub event: Option<EventId>,
-    /// Only what is decided anew before, in milliseconds since 1970.
+    /// Only what is re-evaluated before, in milliseconds since 1970.
     pub before_ms: Option<i64>,
 }
 
@@ -87,7 +87,7 @@ impl Filter {
 /// Something that waits.
 #[derive(Debug, Clone)]
 pub enum Waits {
-    /// To be decided anew.
+    /// To be re-evaluated.
     Decision {
         /// What waits.
         pending: Box<Pending>,
@@ -100,7 +100,7 @@ pub enum Waits {
     Digest(Box<Delivery>),
 }
 
-/// Lists what waits, what is decided anew first coming first; answers the token of the next page,
+/// Lists what waits, what is re-evaluated first coming first; answers the token of the next page,
 /// empty at the end.
 ///
 /// # Errors
@@ -178,7 +178,7 @@ pub async fn release(
     Ok(ids)
 }
 
-/// Whether news of what was told of with a group waits for the group's next message.
+/// Whether news of what was notified of with a group waits for the group's next message.
 fn waiting_for_group(occurrence: &Occurrence, rule: RecordId) -> bool {
     let mut waiting = occurrence.pending.iter().filter(|it| it.rule == rule);
     waiting.any(|it| !it.is_opening && it.group_hold().is_some())
@@ -229,7 +229,7 @@ async fn released(
         let status = occurrence.status.word();
         return Err(Error::FailedPrecondition(format!(
             "it cannot be sent: the occurrence is {status}, or the rule sends nothing of it by \
-             now; what waits is evaluated by itself"
+             now; held notifications are evaluated automatically"
         )));
     }
     let mut reports = Reports::default();

@@ -25,7 +25,7 @@ pub struct Claim {
     pub key: String,
     /// SHA-256 of it.
     pub fingerprint: [u8; 32],
-    /// Its events that are not submitted, because they cannot be taken in.
+    /// Its events that are not submitted, because they cannot be accepted.
     pub refused: Vec<Refusal>,
 }
 
@@ -46,7 +46,8 @@ impl Claim {
 const NO_ROOM: &str = "cannot be accepted; send it without an idempotency key to get the reason";
 
 /// Refusals as a receipt has room for them: after [`RECEIPT_REASON_BYTES_MAX`] of reasons, events
-/// are refused without theirs. The first answer is made of them too, so that later ones are equal.
+/// are refused without theirs. The first answer is built from them too, so that later ones are
+/// equal.
 pub fn fitting(mut refused: Vec<Refusal>) -> Vec<Refusal> {
     let mut room = RECEIPT_REASON_BYTES_MAX;
     for refusal in &mut refused {
@@ -71,7 +72,7 @@ pub struct ReceiptSweep {
 /// How many receipts there are up to a place in their index, and how many bytes they have.
 #[derive(Debug, Default)]
 struct ReceiptTally {
-    /// Where to go on counting.
+    /// Where to continue counting.
     next: Vec<u8>,
     count: usize,
     bytes: usize,
@@ -155,7 +156,7 @@ impl ReceiptSweep {
             }
             let step = self.forget(Range::under(&[]), excess.min(RECEIPT_BATCH));
             match step.await? {
-                // The tally was wrong; it is made anew the next time.
+                // The tally was wrong; it is made again the next time.
                 0 => self.tally = ReceiptTally::default(),
                 step => forgotten += step,
             }

@@ -1,6 +1,6 @@
-//! What would have been told of stored occurrences under other definitions: a service without a disk
-//! and without a dispatcher lives through them once more, and its clock goes from one moment at which
-//! something happens to the next.
+//! What would have been reported about stored occurrences under other definitions: a service
+//! without a disk and without a dispatcher replays them, and its clock goes from one moment at
+//! which something happens to the next.
 //!
 //! What is stored of an occurrence are its changes and how often it was sent, not each event:
 //! repeats are taken to have come evenly. Messages are counted when they are decided, and every
@@ -38,12 +38,12 @@ use crate::{
 /// What happened to occurrences is what is replayed: in a replay they neither age nor are forgotten.
 const NO_AGE: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
-/// What was told in a replay.
+/// What was reported in a replay.
 #[derive(Debug, Default)]
 pub struct Replayed {
     /// The messages, by destination, that would have been sent.
     pub messages: Vec<Message>,
-    /// The occurrences that somebody would have been told of, each with the first time, in
+    /// The occurrences that a user would have been notified of, each with the first time, in
     /// milliseconds since 1970.
     pub told: HashMap<Opening, i64>,
     /// Everything up to this moment was replayed, in milliseconds since 1970.
@@ -61,8 +61,8 @@ pub struct Message {
     pub destination: String,
 }
 
-/// Lives through a timeline up to a moment, in milliseconds since 1970, under the definitions of a
-/// store, until a time of the clock that passes for everybody.
+/// Replays a timeline up to a moment, in milliseconds since 1970, under the definitions of a store,
+/// until a time of the clock that passes for everybody.
 ///
 /// # Errors
 /// Those of the store of the definitions.
@@ -201,7 +201,7 @@ impl World {
                 set_status(by, &[item], author).await?;
             }
         }
-        // What a flexible silence covers begins it at once.
+        // What a flexible silence covers begins it immediately.
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let silences = snapshot.silences();
         if silences.all().iter().any(|it| it.silence.is_armed()) {
@@ -211,7 +211,7 @@ impl World {
         Ok(())
     }
 
-    /// Waits until what the service said of itself is taken in.
+    /// Waits until what the service said of itself is accepted.
     async fn settled(&self) {
         while self.intake.queued().1 > 0 {
             tokio::task::yield_now().await;
@@ -222,7 +222,7 @@ impl World {
         Ok(self.deciding.store.engine().row_count().await?)
     }
 
-    /// What was told, of which what was told up to a moment is all.
+    /// What was reported, of which what was reported up to a moment is all.
     async fn replayed(self, until_ms: i64) -> Result<Replayed, Error> {
         let store = &self.deciding.store;
         let mut replayed = Replayed {
@@ -253,7 +253,7 @@ impl World {
     }
 }
 
-/// When somebody was told of an occurrence first, in milliseconds since 1970.
+/// When a user was notified of an occurrence first, in milliseconds since 1970.
 fn first_notified_ms(occurrence: &Occurrence) -> Option<i64> {
     let told = occurrence.notified.iter().filter(|it| !it.shadow);
     let opened = told.map(|it| it.opening.as_ref().map_or(it.last_ms, |it| it.at_ms));

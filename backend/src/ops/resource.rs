@@ -240,7 +240,7 @@ pub trait Drafted: Resource + PartialEq {
     }
 }
 
-/// What became of a resource that was put.
+/// What happened to a resource that was put.
 #[derive(Debug)]
 pub enum Put<T> {
     /// It is stored so already.
@@ -265,7 +265,7 @@ pub struct Resources<T> {
     pub(super) fields: FieldsSeen,
     /// Where destinations may lead.
     pub(super) guard: Arc<Guard>,
-    /// Held while one is made, so that no two that look alike are made at once.
+    /// Held while one is made, so that no two that look alike are created concurrently.
     looks: Arc<Mutex<Looks>>,
     kind: PhantomData<fn() -> T>,
 }
@@ -295,7 +295,7 @@ impl<T: Drafted> Resources<T> {
     ///
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong, and [`Error::AlreadyExists`] when the name
-    /// is taken, or when a name is that cannot be told from it.
+    /// is taken, or when a name is that cannot be distinguished from it.
     pub async fn create(&self, draft: T::Draft, validate_only: bool) -> Result<T::View, Error> {
         let new = self.store_new(&draft, validate_only).await?;
         T::answer(self, new).await
@@ -384,8 +384,8 @@ impl<T: Drafted> Resources<T> {
         Ok(commit(&self.store, Lane::Admin, decide).await?.0)
     }
 
-    /// Makes the resource of the draft's name what the draft says: stored anew, edited, or left as it
-    /// is when it is so already. With `must_be_new`, nothing may be stored under the name.
+    /// Makes the resource of the draft's name what the draft says: stored again, edited, or left as
+    /// it is when it is so already. With `must_be_new`, nothing may be stored under the name.
     ///
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong, and [`Error::Aborted`] when it is not stored

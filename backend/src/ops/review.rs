@@ -78,9 +78,9 @@ impl Reviewer {
         }
     }
 
-    /// Reviews everything that is due now: tells of silences that begin and end, decides what waits
-    /// anew, ages and forgets. What cannot be reviewed is left for the next pass, which is to come soon
-    /// when this answers false.
+    /// Reviews everything that is due now: reports on silences that begin and end, re-evaluates
+    /// what waits, ages and forgets. What cannot be reviewed is left for the next pass, which is to
+    /// come soon when this answers false.
     pub async fn pass(&self) -> bool {
         let held = self.holds().await;
         if let Err(error) = &held {
@@ -121,7 +121,7 @@ impl Reviewer {
         }
     }
 
-    /// Each of these is done whatever became of the others; answers the first fault.
+    /// Each of these is done whatever happened to the others; answers the first fault.
     async fn holds(&self) -> Result<(), Error> {
         let said = keeper::say(&self.deciding, &self.intake).await;
         let looked = self.looks.pass().await;
@@ -190,12 +190,12 @@ impl Reviewer {
             return reports;
         }
         let mut next = stored.value.clone();
-        // What tells of a silence lasts as long as that.
+        // What reports on a silence lasts as long as that.
         let ends_ms = told_silence_ends(&stored.value, rules.0, now_ms).filter(|it| *it > now_ms);
         let review = review(&stored.value, now_ms, &self.deciding.lifetime);
         match (review, ends_ms) {
             (Review::Age | Review::Expire, Some(ends_ms)) => next.review_ms = ends_ms,
-            // What it holds as a cause is decided anew before.
+            // What it holds as a cause is re-evaluated before.
             (Review::Forget, _) if !stored.value.causes.is_empty() => {
                 next.review_ms = now_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
             }
@@ -285,8 +285,8 @@ impl Reviewer {
     }
 }
 
-/// When the silence ends that an occurrence of the service's own tells of, in milliseconds since
-/// 1970; none when it tells of none, or that is over.
+/// When the silence ends that an occurrence of the service's own reports on, in milliseconds since
+/// 1970; none when it reports on none, or that is over.
 fn told_silence_ends(occurrence: &Occurrence, snapshot: &Snapshot, now_ms: i64) -> Option<i64> {
     let name = occurrence.dimensions.get("silence")?;
     let mut all = snapshot.silences().all().iter();

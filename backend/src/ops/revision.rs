@@ -116,8 +116,8 @@ pub async fn forget(store: &Store) -> Result<(), Error> {
     }
 }
 
-/// Reads the definitions that the updates of these occurrences may have to tell of and that are not
-/// in force any more.
+/// Reads the definitions that the updates of these occurrences may have to report on and that are
+/// not in force any more.
 ///
 /// # Errors
 /// Those of the store.

@@ -60,7 +60,7 @@ pub struct RuleDraft {
     pub send_updates: bool,
     /// How long it waits from the first match before it notifies, in milliseconds.
     pub delay_ms: Option<i64>,
-    /// How long it waits for what mostly closes by itself, in milliseconds.
+    /// How long it waits for what mostly closes automatically, in milliseconds.
     pub auto_pause_ms: Option<i64>,
     /// How it gathers occurrences into one message.
     pub group: Option<GroupingDraft>,

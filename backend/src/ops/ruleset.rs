@@ -34,8 +34,8 @@ const PAGE: usize = 1_000;
 
 /// The rules in force, kept up with the change log.
 ///
-/// An edit that was answered stands in the log, and [`Ruleset::refreshed`] reads the log as far as
-/// this process knows it. What is decided says how far that was ([`Snapshot::position`]), and conflicts
+/// An edit that was answered is in the log, and [`Ruleset::refreshed`] reads the log as far as this
+/// process knows it. What is decided shows how far that was ([`Snapshot::position`]), and conflicts
 /// where another process has edited since: so an edit is in force for every event that is accepted
 /// after its answer.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub struct Ruleset {
     loaded: Mutex<Loaded>,
 }
 
-/// What the snapshot is made of, and up to which commit.
+/// What the snapshot is built from, and up to which commit.
 #[derive(Debug, Default)]
 struct Loaded {
     sequence: u64,
@@ -84,7 +84,7 @@ impl Ruleset {
         })
     }
 
-    /// The rules as they were when somebody asked for them refreshed.
+    /// The rules as they were when a user asked for them refreshed.
     pub fn current(&self) -> Arc<Snapshot> {
         self.current.load_full()
     }

@@ -96,10 +96,10 @@ pub(crate) async fn said(store: &Store, kind: &str) -> Occurrence {
         }
         tokio::task::yield_now().await;
     }
-    panic!("nothing of kind {kind} was said")
+    panic!("the service reported no event of type {kind}")
 }
 
-/// Makes a record one that nobody can read.
+/// Makes a record one that no one can read.
 pub(crate) async fn damage<T: Record>(store: &Store, key: Vec<u8>) {
     let stored = store.get::<T>(key.clone()).await.unwrap();
     let expect = Expect::Version(stored.expect("a record").version);
@@ -126,7 +126,7 @@ pub(crate) fn name(text: &str) -> Name {
     Name::parse(text).unwrap()
 }
 
-/// An identity made of a text, the same every time.
+/// An identity built from a text, the same every time.
 pub(crate) fn id(text: &str) -> RecordId {
     let random = text
         .bytes()

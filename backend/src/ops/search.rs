@@ -30,13 +30,13 @@ use crate::{
 
 /// Occurrences read to find out how many there are in all.
 const TOTAL_SCANNED_MAX: usize = 10_000;
-/// Occurrences read at once, and the first time.
+/// Occurrences read at a time, and the first time.
 const BATCH_MAX: usize = 256;
 const BATCH_FIRST: usize = 64;
 /// Bytes of occurrences after which a page ends, though more were asked for.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
-/// The order in which lists show occurrences unless told otherwise.
+/// The order in which lists show occurrences by default.
 pub(crate) const NEWEST_FIRST: Sort = Sort {
     field: SortField::LastSeen,
     direction: Direction::Descending,
@@ -53,7 +53,7 @@ pub struct SearchRequest {
     pub ascending: bool,
     /// How many; at least one.
     pub limit: usize,
-    /// Where to go on; empty for the first page.
+    /// Where to continue; empty for the first page.
     pub cursor: String,
     /// Whether to go towards what precedes the cursor.
     pub backward: bool,

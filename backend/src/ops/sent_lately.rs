@@ -13,7 +13,7 @@ use crate::{
 
 /// Days whose messages are looked at.
 const DAYS: i64 = 7;
-/// Records read at once.
+/// Records read at a time.
 const BATCH: usize = 500;
 
 /// Messages that would have been held back.
@@ -43,8 +43,8 @@ pub(super) fn since_ms(now_ms: i64) -> i64 {
     now_ms.saturating_sub(DAYS * DAY_MS)
 }
 
-/// Counts the messages that would have been held: of those that told of something that was not closed,
-/// without tests, what was sent again, digests, and what a shadow rule recorded.
+/// Counts the messages that would have been held: of those that reported something that was not
+/// closed, without tests, what was sent again, digests, and what a shadow rule recorded.
 pub(super) async fn held_messages(
     store: &Store,
     clock: &dyn Clock,

@@ -74,7 +74,7 @@ pub async fn set_status(
 
 type Answers = Vec<Result<Changed, Error>>;
 
-/// What becomes of the items, as far as causes are known.
+/// What happens to the items, as far as causes are known.
 async fn decided(
     deciding: &Deciding,
     items: &[StatusItem],

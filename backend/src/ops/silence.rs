@@ -35,7 +35,7 @@ use crate::{
 pub use act::{Extension, SilenceFilter, Silencing};
 pub use preview::Preview;
 
-/// Where the query stands in a request.
+/// Where the query is in a request.
 pub const QUERY_PATH: &str = "query";
 
 /// A silence as its author describes it, not checked yet.
@@ -55,8 +55,8 @@ pub struct SilenceDraft {
     pub rule_names: Vec<String>,
     /// The calendar inside whose windows it holds; empty for none.
     pub calendar: String,
-    /// How long it lasts when it begins by itself between start and end, in milliseconds; none when it
-    /// begins at the start.
+    /// How long it lasts when it begins automatically between start and end, in milliseconds; none
+    /// when it begins at the start.
     pub flexible_ms: Option<i64>,
     /// When it begins, in milliseconds since 1970.
     pub start_ms: Option<i64>,
@@ -95,7 +95,7 @@ pub struct SilenceView {
     pub skipped: usize,
     /// Whether everything open was looked at since it was edited; the numbers above are of before.
     pub is_counted: bool,
-    /// What its author may not have meant; told only when it is stored.
+    /// What its author may not have meant; reported only when it is stored.
     pub warnings: Vec<String>,
 }
 
@@ -183,7 +183,7 @@ impl Drafted for Silence {
 
     fn bare(self) -> SilenceView {
         SilenceView {
-            // Where it stands is known to whoever has the time.
+            // Its progress is read when there is time.
             state: self.state(self.update_ms),
             ends_ms: self.ends_ms(),
             begins_ms: None,
@@ -403,7 +403,7 @@ pub fn made_name() -> String {
     format!("silence-{}", characters.to_ascii_lowercase())
 }
 
-/// The event that tells of a silence.
+/// The event that reports on a silence.
 pub fn event_of(silence: &Name) -> EventId {
     let (name, dimensions) = own_event(silence);
     EventId::derive(name, &dimensions)

@@ -22,7 +22,7 @@ const DAY_MINUTES: u32 = 24 * HOUR_MINUTES;
 /// How many minutes a column may have.
 const STEPS: [u32; 5] = [1, 5, 15, HOUR_MINUTES, 6 * HOUR_MINUTES];
 
-/// Columns of time, oldest first; the last one goes on.
+/// Columns of time, oldest first; the last one continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Columns {
     /// The first minute, counted from 1970.
@@ -89,7 +89,7 @@ impl Columns {
     }
 }
 
-/// How deliveries fare.
+/// The health of deliveries.
 #[derive(Debug, Clone, Default)]
 pub struct Fare {
     /// What there is now.
@@ -138,7 +138,7 @@ pub struct Statistics {
     pub since_ms: Option<i64>,
     /// The columns.
     pub columns: Columns,
-    /// Events taken in, by severity and column.
+    /// Events accepted, by severity and column.
     pub events: BTreeMap<Severity, Vec<i64>>,
     /// All deliveries.
     pub deliveries: Fare,
@@ -185,7 +185,7 @@ impl Counting {
         })
     }
 
-    /// Events taken in a minute, for the last 60 minutes, oldest first.
+    /// Events accepted per minute, for the last 60 minutes, oldest first.
     ///
     /// # Errors
     /// Those of the store.
@@ -197,7 +197,7 @@ impl Counting {
         Ok(minutes.into_iter().map(sum).collect())
     }
 
-    /// How the deliveries of a destination fared in the last hour.
+    /// The results of deliveries of a destination in the last hour.
     ///
     /// # Errors
     /// Those of the store.
@@ -206,7 +206,7 @@ impl Counting {
         self.fare(&columns, Subject::Destination(destination)).await
     }
 
-    /// How the deliveries of a destination fared in the last 24 hours.
+    /// The results of deliveries of a destination in the last 24 hours.
     ///
     /// # Errors
     /// Those of the store.

@@ -16,7 +16,7 @@ use crate::{
     store::Changes,
 };
 
-/// Where the query stands in a request.
+/// Where the query is in a request.
 pub const QUERY_PATH: &str = "type.event.query";
 
 /// A trigger as its author describes it, not checked yet.
@@ -45,7 +45,7 @@ pub struct TriggerView {
     pub rule_names: Vec<Name>,
     /// Notifications it caused in the last 24 hours.
     pub recent_notifications: usize,
-    /// What its author may not have meant; told only when it is stored.
+    /// What its author may not have meant; reported only when it is stored.
     pub warnings: Vec<String>,
 }
 

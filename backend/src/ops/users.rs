@@ -8,7 +8,7 @@ use crate::{
     store::{Changes, Direction, Index, Record, Store, Stored, engine::Range, record::bytes::Key},
 };
 
-/// Rules that a message names; a longer list helps nobody.
+/// Rules that a message names; a longer list helps no one.
 const NAMED_MAX: usize = 10;
 
 /// What rules use.
@@ -140,7 +140,7 @@ pub(super) async fn release_rule(
             let mut silence = stored.value.clone();
             silence.rule_names.retain(|other| other != rule);
             if silence.rule_names.is_empty() {
-                // Without names it would be for all rules, which nobody has asked for.
+                // Without names it would be for all rules, which no one has asked for.
                 silence.end_ms = silence.end_ms.min(now_ms);
                 silence.start_ms = silence.start_ms.min(now_ms);
             }

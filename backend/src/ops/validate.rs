@@ -21,7 +21,7 @@ impl Faults {
         self.0.push(Violation::new(field, description));
     }
 
-    /// Adds a wrong field of which nothing is said yet, neither of what is below it.
+    /// Adds a wrong field of which nothing is reported yet, neither of what is below it.
     pub(super) fn add_new(&mut self, field: &str, description: impl Into<String>) {
         if !self.0.iter().any(|known| known.field.starts_with(field)) {
             self.add(field, description);
@@ -49,7 +49,7 @@ impl Faults {
         }
     }
 
-    /// All that is wrong, or what was made of the draft.
+    /// All that is wrong, or what was built from the draft.
     ///
     /// # Errors
     /// [`Error::Invalid`] when anything is wrong.
@@ -103,7 +103,7 @@ impl Faults {
         }
     }
 
-    /// Adds what others found wrong with fields of which nothing is said yet.
+    /// Adds what others found wrong with fields of which nothing is reported yet.
     pub(super) fn extend_new(&mut self, violations: Vec<Violation>) {
         for violation in violations {
             if !self.0.iter().any(|known| known.field == violation.field) {

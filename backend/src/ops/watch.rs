@@ -13,11 +13,11 @@ use crate::{
     store::{Kind, Store},
 };
 
-/// Commits read from the log at once.
+/// Commits read from the log at a time.
 const COMMITS_READ: usize = 64;
-/// Occurrences that wait to be told, above which the log is read no further.
+/// Occurrences that wait to be reported, above which the log is read no further.
 const WAITING_FULL: usize = 10_000;
-/// Occurrences read at once.
+/// Occurrences read at a time.
 const OCCURRENCES_READ: usize = 4;
 /// Occurrences in one message.
 const OCCURRENCES_MAX: usize = 500;
@@ -33,7 +33,7 @@ pub struct News {
     pub changed: Vec<Occurrence>,
     /// Occurrences that changed and are not meant, or no longer.
     pub left: Vec<OccurrenceId>,
-    /// Where to go on.
+    /// Where to continue.
     pub resume_token: String,
     /// Whether changes before this may be missing.
     pub gap: bool,
@@ -42,7 +42,7 @@ pub struct News {
 /// Follows the occurrences that a filter means.
 ///
 /// It holds nothing but its position in the log: a caller that reads slowly gets fewer, newer
-/// messages, and one that falls behind what the log remembers is told so.
+/// messages, and one that falls behind what the log remembers is notified.
 #[derive(Debug)]
 pub struct Watch {
     store: Store,
@@ -87,8 +87,8 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Waits for news. The first call answers at once, later ones after at most 15 seconds, with
-    /// nothing but a newer token when there is no news.
+    /// Waits for news. The first call answers immediately, later ones after at most 15 seconds,
+    /// with nothing but a newer token when there is no news.
     ///
     /// # Errors
     /// [`Error::Exhausted`] when the caller has fallen behind what is remembered; else those of
@@ -99,7 +99,7 @@ impl Watch {
                 HEARTBEAT,
                 self.signal.wait_for(|head| *head > self.position),
             );
-            // A closed signal means that the store is being closed; the log says so below.
+            // A closed signal means that the store is being closed; the log reports it below.
             if has_news.await.is_ok() {
                 time::sleep(GATHER).await;
             }

@@ -38,7 +38,7 @@ fn with<T>(subject: Subject, answer: T) -> Response<T> {
 }
 
 /// Writes down what a call did, by its row and by what its answer carries. A row without a word
-/// from the handler is written down all the same.
+/// from the handler is written down anyway.
 pub(super) fn note(
     audit: Audit,
     author: &Name,

@@ -39,7 +39,7 @@ impl Checks {
     }
 }
 
-/// A check that goes on only while its caller takes what it tells.
+/// A check that continues only while its caller takes what it tells.
 struct Checking {
     findings: Pin<Box<dyn Future<Output = Findings> + Send>>,
     progress: watch::Receiver<Progress>,
@@ -48,7 +48,7 @@ struct Checking {
 }
 
 impl Checking {
-    /// What is to be told next, and whether more may follow.
+    /// What is to be reported next, and whether more may follow.
     async fn next(&mut self) -> (Result<CheckStoreResponse, Status>, bool) {
         tokio::select! {
             biased;

@@ -128,7 +128,7 @@ fn read(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, Error> {
     Err(Error::Invalid(violations))
 }
 
-/// What became of a resource; it itself only when that is `shown`.
+/// What happened to a resource; it itself only when that is `shown`.
 fn wire(change: Change, shown: bool) -> v1::ConfigChange {
     let (action, before, after, changed_secrets) = match change.action {
         Action::Unchanged => (ConfigAction::Unchanged, None, None, Vec::new()),

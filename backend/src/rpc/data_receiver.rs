@@ -226,7 +226,7 @@ impl DataReceiver {
         }
     }
 
-    /// Parts the events that can be taken in from those that cannot.
+    /// Parts the events that can be accepted from those that cannot.
     fn sort(&self, dialect: &str, events: Vec<Event>, scope: &KeyScope) -> Sorted {
         let now_ms = self.clock.now_ms();
         let incoming = if dialect == NATIVE { incoming } else { fitted };
@@ -246,7 +246,7 @@ impl DataReceiver {
         sorted
     }
 
-    /// Takes in the next events of a stream that are there; answers whether there may be more.
+    /// Processes the next events of a stream that are there; answers whether there may be more.
     async fn take_in_next(
         &self,
         stream: &mut Streaming<EventWrapper>,
@@ -298,7 +298,7 @@ impl DataReceiver {
         fault.map_or(Ok(goes_on), Err)
     }
 
-    /// Counts events that were not taken in; answers why.
+    /// Counts events that were not accepted; answers why.
     fn refused(&self, dialect: &'static str, error: Error, events: usize) -> Status {
         let status = Status::from(error);
         self.intake

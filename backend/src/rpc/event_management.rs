@@ -18,9 +18,9 @@ use crate::{
     },
 };
 
-/// What is said of an occurrence that was closed by hand.
+/// What is reported of an occurrence that was closed by hand.
 const MAY_REOPEN: &str = "its sender has not closed it: its next report opens it again and notifies; \
-                          set STATUS_SUPPRESSED instead to notify nobody until its sender closes it";
+                          set STATUS_SUPPRESSED instead to notify no one until its sender closes it";
 
 /// Serves changes of events.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! `GroupService`: what one rule tells of in one message.
+//! `GroupService`: what one rule reports on in one message.
 
 use bellwether_proto::v1::{self, group_service_server::GroupService};
 use tonic::{Request, Response, Status, async_trait};
@@ -31,7 +31,7 @@ impl GroupService for GroupApi {
         request: Request<v1::ListGroupsRequest>,
     ) -> Result<Response<v1::ListGroupsResponse>, Status> {
         let (filter, page) = convert::list(request.into_inner())?;
-        let (groups, next_page_token) = list(&self.deciding.store, &filter, &page).await?;
+        let (groups, next_page_token) = list(&self.deciding, &filter, &page).await?;
         Ok(Response::new(v1::ListGroupsResponse {
             groups: groups.into_iter().map(convert::group).collect(),
             next_page_token,

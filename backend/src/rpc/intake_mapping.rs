@@ -23,10 +23,10 @@ use crate::{
     ops::intake_mapping::{Evaluator, MappingDraft, Mappings, try_draft, verify},
 };
 
-/// Entries of a webhook that are wrong, of which the answer says what.
+/// Entries of a webhook that are wrong, of which the answer shows what.
 const REFUSED_SHOWN: usize = 10;
 
-/// Serves mappings, and takes in what is sent by way of them.
+/// Serves mappings, and accepts what is sent by way of them.
 #[derive(Debug)]
 pub struct IntakeMappingApi {
     mappings: Mappings,

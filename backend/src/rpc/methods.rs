@@ -1,4 +1,4 @@
-//! Every method that is served: one row says who may call it, what it takes, and what is written
+//! Every method that is served: one row shows who may call it, what it takes, and what is written
 //! down of it.
 
 use crate::domain::Role;
@@ -60,7 +60,7 @@ impl Need {
     }
 }
 
-/// What a call takes of the service: each class has a capacity of its own, so that a flood of one
+/// What a call takes of the service: each class has a separate capacity, so that a flood of one
 /// leaves the others served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
@@ -83,7 +83,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Whether a call goes on for as long as the caller wants: no time limit ends it.
+    /// Whether a call continues for as long as the caller wants: no time limit ends it.
     pub fn is_streaming(self) -> bool {
         matches!(self, Self::Watch | Self::Stream | Self::HealthWatch)
     }
@@ -108,7 +108,8 @@ pub struct Method {
     pub need: Need,
     /// What a call takes.
     pub class: Class,
-    /// Whether a call may look at many records, or at one in many ways: it is done on threads of its own.
+    /// Whether a call may look at many records, or at one in many ways: it is done on separate
+    /// threads.
     pub scans: bool,
     /// What is written down of it; none for what changes no definition.
     pub audit: Option<Audit>,
@@ -306,7 +307,7 @@ pub static METHODS: &[Method] = methods! {
         Check: Nothing Probe;
         Watch: Nothing HealthWatch;
     }
-    // What a service offers is told to those who may use it.
+    // What a service offers is reported to those who may use it.
     "grpc.reflection.v1.ServerReflection" {
         ServerReflectionInfo: Key Stream;
     }

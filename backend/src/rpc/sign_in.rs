@@ -1,4 +1,4 @@
-//! `SignInService`: how people come to be let in without a key.
+//! `SignInService`: sign-in of people without a key.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ const VERIFIER_BYTES_MAX: usize = 128;
 /// Bytes of what it brings back to show that it was sent.
 const STATE_BYTES_MAX: usize = 256;
 
-/// Tells how people sign in.
+/// Reports how people sign in.
 #[derive(Debug)]
 pub struct SignInApi(Option<Arc<SignIns>>, SignInStates);
 
 impl SignInApi {
-    /// Tells of these; of nothing where nobody signs in.
+    /// Reports on these; of nothing where no one signs in.
     pub fn new(sign_ins: Option<Arc<SignIns>>, states: SignInStates) -> Self {
         Self(sign_ins, states)
     }

@@ -75,7 +75,7 @@ fn message(error: &Error) -> String {
     }
 }
 
-/// The violations that fit into the details, in order; the last one tells how many did not.
+/// The violations that fit into the details, in order; the last one reports how many did not.
 fn fitting(violations: &[Violation]) -> Vec<FieldViolation> {
     let mut room = VIOLATION_BYTES_MAX;
     let mut fitting = Vec::new();

@@ -25,7 +25,7 @@ pub(super) struct Places {
 struct State {
     taken: usize,
     by: HashMap<Arc<str>, usize>,
-    /// Whoever waits cannot have a place now: all are taken, or those of its client are.
+    /// A waiting call cannot have a place now: all are taken, or those of its client are.
     waiting: VecDeque<Waiting>,
 }
 

@@ -132,7 +132,7 @@ pub(super) struct Assembled {
     pub(super) direct: Direct,
     /// The same for connections.
     pub(super) front: Front,
-    /// What goes on beside the calls.
+    /// What runs beside the calls.
     pub(super) work: Work,
     /// What says when the certificate ends, if one is shown.
     pub(super) certificate: CertificateWatch,
@@ -143,7 +143,7 @@ pub(super) struct Assembled {
 }
 
 /// Opens the store and puts the services and the work beside them together. `own` is the address
-/// that no message may go to; `streams` ends those that would go on for ever.
+/// that no message may go to; `streams` ends those that would continue for ever.
 pub(super) async fn assemble(
     config: &Config,
     clock: Arc<dyn Clock>,
@@ -442,7 +442,7 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
         .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
 }
 
-/// Tells of the service as a whole and of each service by its name whether it serves.
+/// Reports on the service as a whole and of each service by its name whether it serves.
 async fn tell_health(reporter: &HealthReporter, serves: bool) {
     let status = if serves {
         ServingStatus::Serving

@@ -1,5 +1,5 @@
-//! Counts every call by what it was answered, whoever answered it: the service, or what stands
-//! before it.
+//! Counts every call by what it was answered, by whichever part: the service, or what stands before
+//! it.
 
 use std::{
     pin::Pin,

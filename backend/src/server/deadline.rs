@@ -17,8 +17,8 @@ use crate::{
     rpc::{access::timeout_asked, methods::method},
 };
 
-/// Whether a call of that path goes on for as long as the caller wants; admission ends it when the
-/// caller's own time is over.
+/// Whether a call of that path continues for as long as the caller wants; admission ends it when
+/// the caller's own time is over.
 fn is_streaming(path: &str) -> bool {
     method(path).is_some_and(|method| method.class.is_streaming())
 }

@@ -48,7 +48,7 @@ pub(super) fn rewrite<Body>(mut response: Response<Body>) -> Response<Body> {
         Code::Internal if is_of_bytes(text) => Status::invalid_argument(text),
         _ => return response,
     };
-    // Only what cannot stand in a header is refused here, and these texts can.
+    // Only what cannot be in a header is refused here, and these texts can.
     let _ = rewritten.add_header(response.headers_mut());
     response
 }

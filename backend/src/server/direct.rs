@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-/// Takes in events of callers in the same process.
+/// Ingests events of callers in the same process.
 #[derive(Debug, Clone)]
 pub struct Direct {
     guard: Guard,
@@ -46,10 +46,10 @@ impl Direct {
     /// Answers a call with its encoded message, as the services would answer it.
     ///
     /// # Errors
-    /// What the caller is told instead, with the metadata of that answer.
+    /// The response to the caller instead, with the metadata of that answer.
     ///
     /// # Cancel safety
-    /// The events of a dropped call may still be taken in.
+    /// The events of a dropped call may still be accepted.
     pub async fn call(
         &self,
         metadata: MetadataMap,

@@ -1,4 +1,4 @@
-//! What is looked up when somebody reads the metrics: what waits and for whom, and what is left.
+//! What is looked up for the metrics: what waits and for which destination, and what is left.
 
 use std::{collections::BTreeMap, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -36,7 +36,7 @@ use crate::{
     },
 };
 
-/// Destinations with series of their own, in the order of their names; the others share one.
+/// Destinations with separate series, in the order of their names; the others share one.
 const DESTINATIONS_MAX: usize = 100;
 /// Whose series those are. No destination can have this name.
 const OTHERS: &str = "(others)";
@@ -46,7 +46,7 @@ const OLDEST_AMONG: usize = 1_000;
 const HELD_COUNTED_MAX: usize = 10_000;
 /// Open occurrences of one severity that are counted; more are shown as this many.
 const OPEN_COUNTED_MAX: usize = 100_000;
-/// What is decided anew later than that is late, in milliseconds.
+/// What is re-evaluated later than that is late, in milliseconds.
 const LATE_MS: i64 = 1_000;
 /// Bytes before the delivery in an entry of what waits: the destination and the time it is due.
 const BEFORE_DELIVERY: usize = 16 + 8;
@@ -64,7 +64,7 @@ pub(super) struct Exposition {
     pub(super) data_dir: PathBuf,
 }
 
-/// How deliveries to a destination fare, or to several together.
+/// The health of deliveries to a destination, or to several together.
 #[derive(Debug, Default)]
 struct Waiting {
     count: i64,
@@ -87,7 +87,7 @@ impl Source for Exposition {
             self.add_disk(&mut now).await;
             if let Err(error) = self.add_stored(&mut now).await {
                 // What is not known is left out.
-                tracing::warn!(%error, "metrics of what is stored could not be read");
+                tracing::warn!(%error, "metrics of the store could not be read");
             }
             lines.push_str(&written(&now));
             lines
@@ -260,7 +260,7 @@ impl Exposition {
         );
         let snapshot = self.ruleset.refreshed().await?;
         let silences = snapshot.silences().all().iter();
-        // One that is to begin by itself is not active before it does.
+        // One that is to begin automatically is not active before it does.
         let active = silences.filter(|it| it.state(now_ms) == SilenceState::Active);
         gauge(to, "silences_active", "Silences in force", active.count());
         Ok(())

@@ -44,8 +44,8 @@ pub(super) const LIMITS: Limits = Limits {
     drain: DRAIN_TIME_MAX,
 };
 
-/// The services as they are served on connections: each call is told who called, and each answer
-/// names its call.
+/// The services as they are served on connections: each call has its caller, and each answer names
+/// its call.
 #[derive(Debug, Clone)]
 pub(super) struct Calls<S> {
     pub(super) services: S,
@@ -93,7 +93,7 @@ where
         activity: Arc<Activity>,
     ) -> Response<Body> {
         let id = request_id(request.headers());
-        // Whoever writes a line about the call names it so.
+        // Log lines about the call name it so.
         request.headers_mut().insert(REQUEST_ID, id.clone());
         let mut answer = self.reply(request, peer, activity).await;
         answer.headers_mut().insert(REQUEST_ID, id);

@@ -1,4 +1,4 @@
-//! What goes on beside the calls: started together, stopped together.
+//! What runs beside the calls: started together, stopped together.
 
 use std::{fmt, pin::Pin, sync::Arc};
 
@@ -10,7 +10,7 @@ use crate::{limits::DRAIN_TIME_MAX, store::Engine};
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Start = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;
 
-/// Parts of the service that run until they are told to stop.
+/// Parts of the service that run until they are stopped.
 #[derive(Default)]
 pub(super) struct Work(Vec<(&'static str, Start)>);
 
@@ -42,8 +42,8 @@ impl Work {
     }
 }
 
-/// Does the work of whoever leads whenever this process does, until it is told to stop; ends by itself
-/// when a part of that does.
+/// Does the leader's work while this process leads, until it is stopped; ends automatically when a
+/// part of that does.
 pub(super) async fn lead(
     engine: Arc<dyn Engine>,
     work: impl Fn() -> Work,
@@ -81,7 +81,7 @@ pub(super) struct Started {
 }
 
 impl Started {
-    /// Waits for a part to end, which none does before it is told to.
+    /// Waits for a part to end, which none does before it is asked to.
     pub(super) async fn failed(&mut self) -> &'static str {
         match self.parts.join_next().await {
             Some(Ok((name, panicked))) => {
@@ -93,7 +93,7 @@ impl Started {
         }
     }
 
-    /// Waits for the parts, which were told to stop; those that take too long are ended.
+    /// Waits for the parts, which were asked to stop; those that take too long are ended.
     pub(super) async fn stop(mut self) {
         let stopped = async { while self.parts.join_next().await.is_some() {} };
         if time::timeout(2 * DRAIN_TIME_MAX, stopped).await.is_err() {

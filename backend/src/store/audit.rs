@@ -1,4 +1,4 @@
-//! What is written down together with a change: for whom it was made, and what it did.
+//! What is written down together with a change: the client, and the change.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -9,12 +9,12 @@ use crate::domain::{AuditAction, AuditEntry, AuditState, KeyScope};
 const NAMES_MAX: usize = 10;
 
 tokio::task_local! {
-    /// For whom what this task stores is stored. It belongs to the task and not to the arguments of
+    /// The client for which this task stores. It belongs to the task and not to the arguments of
     /// every operation, so that none can forget to say it.
     static BY: Arc<By>;
 }
 
-/// For whom a change is made.
+/// The client for which a change is made.
 #[derive(Debug, Clone)]
 pub struct By {
     /// The client.
@@ -29,12 +29,12 @@ pub struct By {
     pub scope: Arc<KeyScope>,
 }
 
-/// Does some work for somebody: what it stores is written down under their name, in the same commit.
+/// Does some work for a user: what it stores is written down under their name, in the same commit.
 pub fn by<F: Future>(by: By, work: F) -> impl Future<Output = F::Output> {
     BY.scope(Arc::new(by), work)
 }
 
-/// Work for whom this task works for, that another task does.
+/// Work for the client of this task, that another task does.
 pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let by = current();
     async {
@@ -45,7 +45,7 @@ pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// For whom this task works; none for what the service does by itself.
+/// The client of this task; none for what the service does automatically.
 pub fn current() -> Option<Arc<By>> {
     BY.try_with(Arc::clone).ok()
 }
@@ -132,7 +132,7 @@ impl AuditedChange {
     }
 }
 
-/// What a set of changes does, for whom.
+/// What a set of changes does, and for which client.
 #[derive(Debug)]
 pub(super) struct Audited {
     pub(super) by: Arc<By>,
@@ -208,7 +208,7 @@ impl Audited {
     }
 }
 
-/// What was told of changes that are kept back, each record once.
+/// What was reported about changes that are kept back, each record once.
 pub(super) fn merged(told: Vec<AuditedChange>) -> Vec<AuditedChange> {
     let mut merged: Vec<AuditedChange> = Vec::new();
     for next in told {

@@ -26,10 +26,10 @@ pub const NEWEST: u32 = 2;
 /// The first layout whose steps are proven by the service.
 const PROVEN: u32 = 2;
 
-/// Why a backup is not made or not read, in a sentence for whoever asked for it.
+/// Why a backup is not made or not read, in a sentence for the caller.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// A place was told by another store.
+    /// A place was reported by another store.
     #[error(
         "the unfinished backup is of another store, or its keys were rotated since; name another folder"
     )]

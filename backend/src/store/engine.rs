@@ -57,7 +57,7 @@ pub struct FreeSpace {
     pub floor_bytes: u64,
 }
 
-/// Entries read at once while counting.
+/// Entries read at a time while counting.
 const COUNT_PAGE: usize = 1_000;
 
 /// A position where records are kept.
@@ -249,8 +249,8 @@ pub trait Engine: Debug + Send + Sync + 'static {
         Ok(true)
     }
 
-    /// Leaves those that share the store, so that nobody has to wait. Nothing is written through this
-    /// engine after it.
+    /// Leaves those that share the store, so that no one has to wait. Nothing is written through
+    /// this engine after it.
     async fn close(&self) {}
 
     /// Whether a record's version is the position of the commit that made it, which lets both be held

@@ -1,4 +1,4 @@
-//! Follows the change log: what changed since the last look, or that nobody can tell.
+//! Follows the change log: what changed since the last look, or that no one can tell.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use super::{
     engine::{EngineError, Logged},
 };
 
-/// Commits that are read at once.
+/// Commits that are read at a time.
 const PAGE: usize = 256;
 
 /// A position in the change log that moves along.
 #[derive(Debug)]
 pub struct LogFollower {
     engine: Arc<dyn Engine>,
-    /// The kinds whose changes matter; others may be told of as well.
+    /// The kinds whose changes matter; others may be reported as well.
     kinds: &'static [Kind],
     /// How far the log was followed; none where everything has to be looked at first.
     sequence: Option<u64>,
@@ -25,9 +25,9 @@ pub struct LogFollower {
 /// What a look at the change log tells.
 #[derive(Debug)]
 pub enum News {
-    /// These commits came after those that were told before, oldest first.
+    /// These commits came after those that were reported before, oldest first.
     Changed(Vec<Logged>),
-    /// What changed is not remembered: look at everything. What is committed meanwhile is told
+    /// What changed is not remembered: look at everything. What is committed meanwhile is reported
     /// afterwards.
     Gap,
 }
@@ -43,7 +43,7 @@ impl LogFollower {
         }
     }
 
-    /// What comes next; none when there is no news. The same is told again until
+    /// What comes next; none when there is no news. The same is reported again until
     /// [`LogFollower::done`].
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl LogFollower {
         Ok(Some(News::Gap))
     }
 
-    /// Goes on after the last news; answers how far they went.
+    /// Continues after the last news; answers how far they went.
     pub fn done(&mut self) -> u64 {
         self.sequence = Some(self.through);
         self.through

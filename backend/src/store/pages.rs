@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::{Direction, EngineError, Record, Store, Stored, engine::Range};
 
-/// Records that are read at once.
+/// Records that are read at a time.
 const PAGE: usize = 256;
 
 /// A walk in the order of the keys.

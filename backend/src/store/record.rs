@@ -28,8 +28,8 @@ use crate::{
     },
 };
 
-/// Whether changes of such records are found in the change log. What an attempt, a fact, a counter, a
-/// destination's health or its budget says, nobody follows by itself.
+/// Whether changes of such records are found in the change log. What an attempt, a fact, a counter,
+/// a destination's health or its budget says, no one follows automatically.
 pub fn is_logged(kind: Kind) -> bool {
     !matches!(
         kind,
@@ -44,7 +44,7 @@ fn adds(kind: Kind) -> bool {
 }
 
 /// Whether decisions rest on records of this kind, so that one who decided by what was before must
-/// decide anew: what the rules in force are made of.
+/// re-evaluate: what the rules in force are built from.
 fn defines(kind: Kind) -> bool {
     matches!(
         kind,
@@ -420,7 +420,7 @@ pub struct Changes {
     rests_on: Option<u64>,
     /// What is counted once they are on disk.
     steps: Vec<CommitStep>,
-    /// What they do, where somebody is to be held to it.
+    /// What they do, where a user is to be held to it.
     audited: Option<Audited>,
 }
 
@@ -430,7 +430,7 @@ impl Changes {
         self.list.is_empty()
     }
 
-    /// Whether for whom they are made may make them.
+    /// Whether the client may make them.
     ///
     /// # Errors
     /// [`EngineError::Forbidden`].

@@ -27,9 +27,9 @@ pub struct Restore<'a> {
     pub key_file: Option<&'a Path>,
     /// Whether a backup of an earlier version is taken, which nothing proves to be its service's.
     pub accept_unproven: bool,
-    /// Deliveries that were due by this time, in milliseconds since 1970, are not sent until
-    /// somebody asks for them: it may have happened after the backup. None sends them again under
-    /// the same ids.
+    /// Deliveries that were due by this time, in milliseconds since 1970, are not sent until a user
+    /// asks for them: it may have happened after the backup. None sends them again under the same
+    /// ids.
     pub hold_due_by_ms: Option<i64>,
     /// The time, in milliseconds since 1970.
     pub now_ms: i64,
@@ -42,7 +42,7 @@ pub struct Restored {
     pub findings: Findings,
     /// When the backup was finished, as RFC 3339 in UTC.
     pub end_time: String,
-    /// Deliveries that have not ended and go on by themselves.
+    /// Deliveries that have not ended and continue by themselves.
     pub waiting: u64,
     /// Deliveries that are held.
     pub held: u64,
@@ -72,7 +72,7 @@ pub enum RestoreError {
         "the backup was made without its keys, and its secrets do not open without; name the file `secret.key` of its service with --secret-key"
     )]
     NoKey,
-    /// An earlier version made it, and nothing proves that nobody changed it since.
+    /// An earlier version made it, and nothing proves that it is unmodified.
     #[error(
         "the backup was made by an earlier version and is not authenticated; if you trust everyone who could write to it, use --accept-unproven"
     )]
@@ -99,12 +99,13 @@ pub enum Stage {
     Reading,
     /// The records are put into the store.
     Filling,
-    /// The store is read through.
+    /// The store is scanned.
     Checking,
 }
 
-/// How far a place in the change log is set ahead of the backup's, at the least. What the old service
-/// went on to write lies between them, so that no token of its life is taken for one of the new life.
+/// How far a place in the change log is set ahead of the backup's, at the least. What the old
+/// service wrote later lies between them, so that no token of its life is taken for one of the new
+/// life.
 const LIFE: u64 = 1 << 40;
 /// Places in the change log that a millisecond of life has for itself: more than there can be
 /// commits. So of two lives that one backup was restored to, the later begins beyond all that the

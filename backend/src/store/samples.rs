@@ -334,7 +334,7 @@ pub(crate) fn scoped_client(name_of_it: &str) -> Client {
     }
 }
 
-/// That a rule told of an occurrence to its end.
+/// That a rule notified of an occurrence to its end.
 fn notified() -> Notified {
     Notified {
         rule: id(31),
@@ -428,7 +428,7 @@ pub(crate) fn reopened_occurrence() -> Occurrence {
     }
 }
 
-/// An occurrence that somebody looks after.
+/// An occurrence that a user looks after.
 pub(crate) fn assigned_occurrence() -> Occurrence {
     let mut assigned = Occurrence {
         assignee: Some(name("ben")),
@@ -716,7 +716,7 @@ pub(crate) fn attempt(delivery: u64, number: u32) -> Attempt {
     }
 }
 
-/// How the deliveries to a destination fare.
+/// The health of the deliveries to a destination.
 pub(crate) fn health() -> Health {
     Health {
         destination: id(21),

@@ -172,7 +172,7 @@ impl Sealer {
     }
 }
 
-/// A code over bytes, each part told from the next.
+/// A code over bytes, each part distinguished from the next.
 fn over(key: &RingKey, purpose: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
     let mut code = key.proof.clone();
     for part in std::iter::once(purpose.as_bytes()).chain(parts.iter().copied()) {

@@ -29,7 +29,7 @@ use crate::{
 
 /// Records or entries read at a time.
 const PAGE: usize = 500;
-/// Faults that are told; more are only counted.
+/// Faults that are reported; more are only counted.
 const FAULTS_TOLD_MAX: usize = 100;
 
 /// What was found.
@@ -68,15 +68,15 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Reads every record, every index entry and the change log of a store that nobody writes to
+/// Reads every record, every index entry and the change log of a store that no one writes to
 /// meanwhile. `progress` is called every few hundred records.
 pub async fn verify(store: &Store, progress: &(dyn Fn(Progress) + Sync)) -> Findings {
     Check::new(store, progress, false).run().await
 }
 
-/// As [`verify`], of a store that is written to meanwhile: in short reads, with pauses between them,
-/// and told is only what is wrong with a record or an entry that did not change while it was looked
-/// at. What changes after it was read is not read again.
+/// As [`verify`], of a store that is written to meanwhile: in short reads, with pauses between
+/// them, and reported is only what is wrong with a record or an entry that did not change while it
+/// was looked at. What changes after it was read is not read again.
 pub async fn verify_in_use(store: &Store, progress: &(dyn Fn(Progress) + Sync)) -> Findings {
     Check::new(store, progress, true).run().await
 }
@@ -113,7 +113,7 @@ impl<'a> Check<'a> {
 
     async fn run(mut self) -> Findings {
         match self.everything().await {
-            Ok(()) => self.findings.is_complete = true,
+            Ok(is_complete) => self.findings.is_complete = is_complete,
             Err(error) => self
                 .findings
                 .tell(format!("{error}; what comes after it was not read")),
@@ -123,11 +123,27 @@ impl<'a> Check<'a> {
 }
 
 impl Check<'_> {
-    async fn everything(&mut self) -> Result<(), EngineError> {
+    /// Reads everything; false when some of it cannot be read.
+    async fn everything(&mut self) -> Result<bool, EngineError> {
         self.total = self.store.engine().row_count().await?;
         self.head = self.store.engine().log_head().await?;
+        let mut is_readable = true;
         for kind in Kind::ALL {
-            with_record!(kind, Of => self.records::<Of>().await?, else self.untyped(kind).await?);
+            match self.kind(kind).await {
+                Err(EngineError::Corrupt(why)) => {
+                    is_readable = false;
+                    let word = kind.word();
+                    self.findings
+                        .tell(format!("{why}; no further {word} was read"));
+                }
+                other => other?,
+            }
+        }
+        if !is_readable {
+            let rest = "the audit log, the indexes and the change log were not read, because not \
+                        every record can be";
+            self.findings.tell(rest);
+            return Ok(false);
         }
         self.audit_log().await?;
         if self.is_in_use {
@@ -135,7 +151,12 @@ impl Check<'_> {
         } else {
             self.entries_at_rest().await?;
         }
-        self.log().await
+        self.log().await?;
+        Ok(true)
+    }
+
+    async fn kind(&mut self, kind: Kind) -> Result<(), EngineError> {
+        with_record!(kind, Of => self.records::<Of>().await, else self.untyped(kind).await)
     }
 
     async fn entries_at_rest(&mut self) -> Result<(), EngineError> {
@@ -252,7 +273,7 @@ impl Check<'_> {
         read
     }
 
-    /// Says which records of a kind are not found by some indexes.
+    /// Returns which records of a kind are not found by some indexes.
     async fn missing<T: Record>(&mut self, wrong: &BTreeSet<u8>) -> Result<(), EngineError> {
         let mut range = Range::under(b"");
         loop {
@@ -265,7 +286,7 @@ impl Check<'_> {
             range.start = after(last);
             let mut owned = Vec::new();
             for (key, row) in page {
-                // Those that cannot be read have been told of.
+                // Those that cannot be read have been reported.
                 let Ok(value) = self.store.decode::<T>(&row.value) else {
                     continue;
                 };

@@ -67,7 +67,7 @@ impl Budget {
         }
     }
 
-    /// Begins with another template, and says how many steps it may take.
+    /// Begins with another template, and shows how many steps it may take.
     pub(super) fn begin_template(&mut self) -> usize {
         self.steps = self.steps_max;
         self.steps_max.min(self.left)

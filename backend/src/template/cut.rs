@@ -13,7 +13,7 @@ pub(crate) fn bytes(text: &str, max: usize) -> String {
     cut(text, max, char::len_utf8)
 }
 
-/// The text, with at most so many bytes once it stands in a JSON document.
+/// The text, with at most so many bytes once it is in a JSON document.
 pub(crate) fn json_bytes(text: &str, max: usize) -> String {
     cut(text, max, |c| match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,

@@ -1,11 +1,11 @@
-//! What is done to a value, so that it cannot end the place that it stands in.
+//! What is done to a value, so that it cannot end the place that it is in.
 
 use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-/// What cannot stand in a part of a path, or in a value of a query or a form.
+/// What cannot be in a part of a path, or in a value of a query or a form.
 const RESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -20,7 +20,7 @@ const ROOMS: [&str; 7] = [
     "all", "channel", "everyone", "here", "online", "room", "team",
 ];
 
-/// What `{{x}}` does to a value, by the place it stands in.
+/// What `{{x}}` does to a value, by the place it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Escape {
     /// Nothing.
@@ -73,7 +73,7 @@ impl Escape {
     }
 }
 
-/// A text as it stands in that place.
+/// A text as it is in that place.
 pub(crate) fn escaped(text: &str, escape: Escape) -> Cow<'_, str> {
     match escape {
         Escape::None => Cow::Borrowed(text),
@@ -154,7 +154,7 @@ fn quiet(text: &str) -> Cow<'_, str> {
     Cow::Owned(quiet)
 }
 
-/// A text as it stands in HTML.
+/// A text as it is in HTML.
 pub(crate) fn html(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {
         return Cow::Borrowed(text);

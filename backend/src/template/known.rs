@@ -91,13 +91,13 @@ pub(crate) const VARIABLES: [&str; 82] = [
 /// Below these the sender of an event decides, or the author of a rule or destination.
 pub(crate) const OPEN: [&str; 4] = ["event.dimensions.", "event.metadata.", "group.by.", VALUES];
 
-/// Below this a destination has variables of its own.
+/// Below this a destination has separate variables.
 pub(crate) const VALUES: &str = "values.";
 
-/// The members of a group, and what a digest tells of, have the variables of an event.
+/// The members of a group, and what a digest includes, have the variables of an event.
 const MEMBERS: [&str; 2] = ["group.events.", "digest.events."];
 
-/// Unknown names that are told of one template.
+/// Unknown names that are reported about one template.
 pub(super) const UNKNOWN_MAX: usize = 20;
 
 /// Whether some message may have the variable.

@@ -1,5 +1,5 @@
-//! Operations of the disk that fail under the whole service: every answer is true, and it goes on
-//! by itself.
+//! Operations of the disk that fail under the whole service: every answer is true, and it continues
+//! automatically.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ use crate::{
 const ROUNDS_DEFAULT: u64 = 150;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What became of what was asked for.
+/// What happened to what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Became {
     Done,

@@ -83,7 +83,7 @@ async fn filled() -> Ground {
     ground
 }
 
-/// Occurrences and deliveries, each in a commit of its own.
+/// Occurrences and deliveries, each in a separate commit.
 async fn keep_occurrences(store: &Store) {
     for number in 1..=RECORDS {
         let mut changes = store.changes();

@@ -25,7 +25,7 @@ pub(super) enum Ground {
     Memory(Store),
     /// A disk, which loses what was not synced.
     Disk(SimulatedDisk, Arc<Sealer>),
-    /// A database, which goes on with what it was sent before a crash of the service.
+    /// A database, which continues with what it was sent before a crash of the service.
     Database(Box<Address>, Arc<Sealer>),
 }
 

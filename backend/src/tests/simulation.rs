@@ -13,7 +13,8 @@ use super::{ground::Ground, number_of};
 /// Places that events come from; the last ones are those of the misbehaving destinations.
 const SITES: usize = 45;
 
-/// What is held in an hour is told of one by one, as the model counts it, or gathered from that many on.
+/// What is held in an hour is reported one by one, as the model counts it, or gathered from that
+/// many on.
 async fn hours(ground: impl AsyncFn() -> Option<Ground>, together_from: usize) {
     let first = number_of("BELLWETHER_SIMULATION_SEED", 1);
     for seed in first..first + number_of("BELLWETHER_SIMULATIONS", 1) {

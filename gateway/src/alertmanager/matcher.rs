@@ -47,7 +47,7 @@ impl PartialEq for Matcher {
 }
 
 impl Matcher {
-    /// A matcher; the error says what is wrong with its regular expression.
+    /// A matcher; the error shows what is wrong with its regular expression.
     pub(super) fn new(
         name: &str,
         value: &str,

@@ -38,8 +38,8 @@ fn operation(endpoint: &Endpoint) -> Value {
         "parameters": parameters(endpoint.operation),
         "responses": {
             "200": {"description": "As Alertmanager answers."},
-            "4XX": {"description": "A sentence that says what is wrong, as a JSON string."},
-            "default": {"description": "A sentence that says what is wrong, as a JSON string."},
+            "4XX": {"description": "The error message, as a JSON string."},
+            "default": {"description": "The error message, as a JSON string."},
         },
     });
     if endpoint.operation == Operation::PostSilences {
@@ -98,12 +98,13 @@ fn parameters(operation: Operation) -> Vec<Value> {
             "Store it although it covers more than is likely to be meant.",
             json!({"type": "boolean", "default": false}),
         )],
-        Operation::GetSilence | Operation::DeleteSilence => vec![parameter(
-            "silenceID",
-            "path",
-            "The id of a silence, or its name.",
-            json!({"type": "string", "minLength": 1}),
-        )],
+        Operation::GetSilence | Operation::DeleteSilence => {
+            let description = "The id of a silence, or its name.";
+            let schema = json!({"type": "string", "minLength": 1});
+            let mut id = parameter("silenceID", "path", description, schema);
+            id["example"] = json!("patch-window");
+            vec![id]
+        }
         Operation::GetReceivers => Vec::new(),
     }
 }

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 
 /// The label that names an alert.
 const NAME: &str = "alertname";
-/// The label that says how bad it is.
+/// The label that shows how bad it is.
 const SEVERITY: &str = "severity";
 /// The name of an alert without that label.
 const NAMELESS: &str = "alert";

@@ -38,7 +38,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault,
 };
 
-/// The name of the event that tells of alerts that were left out.
+/// The name of the event that reports on alerts that were left out.
 const TRUNCATED: &str = "alertmanager-truncated";
 
 fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
@@ -64,8 +64,8 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     batch?.translated(success)
 }
 
-/// Says that alerts are missing: their sender was told to cut its message, or `beyond` of them are more
-/// than are taken in.
+/// Says that alerts are missing: their sender was asked to cut its message, or `beyond` of them are
+/// more than are accepted.
 fn truncated(message: &Object<'_>, beyond: usize) -> Result<Option<Event>, Fault> {
     let cut = match message.get("truncatedAlerts") {
         None => 0,

@@ -48,7 +48,7 @@ const PREFIX: &str = "ce-";
 /// The version that is spoken here.
 const VERSION: &str = "1.0";
 
-/// Attributes and members that have a meaning of their own; all others are extensions.
+/// Attributes and members that have a separate meaning; all others are extensions.
 const KNOWN: [&str; 10] = [
     "specversion",
     "id",
@@ -125,7 +125,7 @@ fn many(body: &Value<'_>, broken: &Broken) -> Result<Translated, Fault> {
     })
 }
 
-/// Several formats besides JSON exist; they are told apart by the header alone.
+/// Several formats in addition to JSON exist; they are distinguished by the header alone.
 fn unknown_format() -> Fault {
     Fault::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -153,7 +153,7 @@ fn binary<'a>(
 ) -> Result<Value<'a>, Fault> {
     let mut document = ObjectAsVec::default();
     for name in headers.keys() {
-        // No header can say what only a body does.
+        // No header can show what only a body does.
         if let Some(attribute) = name.as_str().strip_prefix(PREFIX)
             && !["data", "data_base64"].contains(&attribute)
         {

@@ -60,12 +60,12 @@ impl Draft {
         self.event.status = Status::Closed.into();
     }
 
-    /// States that nobody is to be notified.
+    /// States that no one is to be notified.
     pub(super) fn suppressed(&mut self) {
         self.event.status = Status::Suppressed.into();
     }
 
-    /// States that somebody looks after it.
+    /// States that a user looks after it.
     pub(super) fn acknowledged(&mut self) {
         self.event.acknowledged = Some(true);
     }
@@ -134,7 +134,7 @@ impl Draft {
         }
     }
 
-    /// The event. A summary that is longer than an event's goes on in the body, or whole into the
+    /// The event. A summary that is longer than an event's continues in the body, or whole into the
     /// metadata when there is a body.
     pub(super) fn finish(mut self) -> Event {
         if self.event.summary.len() > limits::SUMMARY_BYTES {
@@ -154,7 +154,7 @@ impl Draft {
     }
 }
 
-/// As much of a text as a summary holds, with a sign that it goes on.
+/// As much of a text as a summary holds, with a sign that it continues.
 fn cut(text: &str) -> String {
     const MORE: &str = "\u{2026}";
     format!("{}{MORE}", head(text, limits::SUMMARY_BYTES - MORE.len()))

@@ -14,7 +14,7 @@ use bellwether_proto::json::isolate::isolate;
 /// A value that borrows its texts from the body.
 pub(super) use serde_json_borrow::Value;
 
-/// The largest integer of which every smaller one is a number of its own in the wire's doubles.
+/// The largest integer of which every smaller one is a separate number in the wire's doubles.
 const EXACT_MAX: u64 = 1 << 53;
 
 /// The elements of a list that are no JSON, by their places in it, and what is wrong with them.

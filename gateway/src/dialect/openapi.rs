@@ -9,10 +9,70 @@ use super::{DIALECTS, Dialect, Endpoint};
 /// The tag of all of them.
 pub(crate) const TAG: &str = "Senders";
 
+/// The alert in Opsgenie's examples.
+const ALIAS: &str = "disk-db-1";
+
+/// A body for the path, with the key in the path or without; none where any body does, and where
+/// none is sent.
+fn example(path: &str) -> Option<Value> {
+    let path = path.strip_suffix("/{key}").unwrap_or(path);
+    let labels = json!({"alertname": "DiskFull", "severity": "critical", "host": "db-1"});
+    let annotations = json!({"summary": "/var is 98 % full"});
+    let starts = "2027-01-04T08:00:00Z";
+    Some(match path {
+        "/v1/intake/alertmanager" => json!({
+            "version": "4",
+            "status": "firing",
+            "alerts": [{
+                "status": "firing",
+                "labels": labels,
+                "annotations": annotations,
+                "startsAt": starts,
+            }],
+        }),
+        "/api/v2/alerts" => {
+            json!([{"labels": labels, "annotations": annotations, "startsAt": starts}])
+        }
+        "/v2/enqueue" => json!({
+            "routing_key": "KEY",
+            "event_action": "trigger",
+            "dedup_key": ALIAS,
+            "payload": {"summary": "/var is 98 % full", "source": "db-1", "severity": "critical"},
+        }),
+        "/v2/change/enqueue" => json!({
+            "routing_key": "KEY",
+            "payload": {"summary": "shop 4.2 was deployed", "timestamp": starts},
+        }),
+        "/v2/alerts" => json!({
+            "message": "/var is 98 % full", "alias": ALIAS, "priority": "P1", "source": "db-1",
+        }),
+        "/v2/alerts/{id}/notes" => json!({"note": "logs are being moved"}),
+        "/v2/alerts/{id}/close" | "/v2/alerts/{id}/acknowledge" => json!({"user": "ana"}),
+        "/v1/intake/cloudevents" => json!({
+            "specversion": "1.0",
+            "id": "1",
+            "type": "com.example.disk.full",
+            "source": "/hosts/db-1",
+            "data": {"percent": 98},
+        }),
+        "/v1/logs" => json!({"resourceLogs": [{
+            "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]},
+            "scopeLogs": [{"logRecords": [{
+                "timeUnixNano": "1799049600000000000",
+                "severityNumber": 17,
+                "severityText": "ERROR",
+                "body": {"stringValue": "payment failed"},
+            }]}],
+        }]}),
+        "/v1/intake/webhooks/{mapping}" => json!({"title": "payment failed", "severity": "error"}),
+        _ => return None,
+    })
+}
+
 /// What the tag stands for.
 pub(crate) fn tag() -> Value {
-    let description = "What senders of other services send, and what they are answered, in their own \
-                       words: see `/docs/senders`.";
+    let description = "Requests and responses in the formats of other products: see \
+                       `/docs/senders`.";
     json!({"name": TAG, "description": description})
 }
 
@@ -43,13 +103,17 @@ fn operation(dialect: &Dialect, endpoint: &Endpoint) -> Value {
         "description": format!("{} Dialect: `{}`.", endpoint.about, dialect.name),
         "parameters": parameters(endpoint.path),
         "responses": {
-            endpoint.success.as_str(): {"description": "What the sender expects of success."},
-            "4XX": {"description": "What the sender expects of a refusal."},
-            "default": {"description": "What the sender expects of a failure."},
+            endpoint.success.as_str(): {"description": "The response that the sender expects on success."},
+            "4XX": {"description": "The response that the sender expects on a rejection."},
+            "default": {"description": "The response that the sender expects on a failure."},
         },
     });
     if endpoint.method == http::Method::POST {
-        described["requestBody"] = json!({"content": {"application/json": {"schema": {}}}});
+        let mut content = json!({"schema": {}});
+        if let Some(example) = example(endpoint.path) {
+            content["example"] = example;
+        }
+        described["requestBody"] = json!({"content": {"application/json": content}});
     }
     if endpoint.open {
         described["security"] = json!([]);
@@ -61,9 +125,14 @@ fn parameters(path: &str) -> Vec<Value> {
     let captured = path.split('/').filter_map(|segment| {
         let name = segment.strip_prefix('{')?.strip_suffix('}')?;
         let description = match name {
-            "key" => "The key of a client of the role `ingest`, made for this sender alone.",
+            "key" => "The key of a client with the role `ingest`, used by this sender only.",
             "mapping" => "The name of a stored mapping.",
-            _ => "What the sender calls it.",
+            _ => "The sender's identifier.",
+        };
+        let example = match name {
+            "key" => "KEY",
+            "mapping" => "grafana",
+            _ => ALIAS,
         };
         Some(json!({
             "name": name,
@@ -71,6 +140,7 @@ fn parameters(path: &str) -> Vec<Value> {
             "required": true,
             "description": description,
             "schema": {"type": "string", "minLength": 1},
+            "example": example,
         }))
     });
     captured.collect()

@@ -142,7 +142,7 @@ impl Action {
         Self::Delete,
     ];
 
-    /// Its name, and what is said when it is done.
+    /// Its name, and what is reported when it is done.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Create => ("Create", "Created alert"),
@@ -313,7 +313,7 @@ fn captured<'a>(incoming: &Incoming<'a>) -> &'a str {
     incoming.captures.first().map_or("", |id| &**id)
 }
 
-/// All kinds of identifiers lead to the alias, but one that is misspelt is told.
+/// All kinds of identifiers lead to the alias, but one that is misspelt is reported.
 fn check_identifier(query: &str) -> Result<(), Fault> {
     const KINDS: [&str; 3] = ["id", "alias", "tiny"];
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -359,7 +359,7 @@ fn ping(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     Ok(Translated::of(vec![draft.finish()], success))
 }
 
-/// Says that a request was carried out, under an id that tells what it was.
+/// Says that a request was carried out, under an id that reports what it was.
 fn processed(action: Action, alias: &str, now_ms: i64) -> Success {
     let (name, _) = action.words();
     let request_id = URL_SAFE_NO_PAD.encode(format!("{name}\n{now_ms}\n{alias}"));
@@ -423,7 +423,7 @@ fn seconds(took: Duration) -> f64 {
     (took.as_secs_f64() * 1e3).round() / 1e3
 }
 
-/// Opsgenie tells of a body that says something wrong with 422.
+/// Opsgenie reports on a body that says something wrong with 422.
 fn unprocessable(fault: Fault) -> Fault {
     Fault {
         status: StatusCode::UNPROCESSABLE_ENTITY,

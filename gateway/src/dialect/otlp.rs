@@ -96,7 +96,7 @@ fn protobuf(status: StatusCode, message: &impl prost::Message) -> Answer {
     }
 }
 
-/// A failure is told in the encoding of the request.
+/// A failure is reported in the encoding of the request.
 fn fault(context: &FaultContext<'_>, fault: &Fault) -> Answer {
     let plain = plain_fault(context, fault);
     if encoding(context.headers) != Some(PROTOBUF) {

@@ -167,8 +167,8 @@ fn checked<T>(wrong: &mut Vec<String>, read: Result<T, Fault>) -> Option<T> {
     read.map_err(|fault| wrong.push(fault.message)).ok()
 }
 
-/// PagerDuty tells of a request that is wrong, its key included, with 400. Some of its clients send
-/// again what is answered with 403.
+/// PagerDuty reports on a request that is wrong, its key included, with 400. Some of its clients
+/// send again what is answered with 403.
 fn fault(_: &FaultContext<'_>, fault: &Fault) -> Answer {
     let (status, word, message) = match fault.status {
         StatusCode::TOO_MANY_REQUESTS => (

@@ -1,4 +1,4 @@
-//! Tables over the pure functions: what becomes of a request, and what a fault is answered.
+//! Tables over the pure functions: the outcome of a request, and what a fault is answered.
 
 mod alerts;
 mod cloudevents;
@@ -68,7 +68,7 @@ impl Ask {
         }
     }
 
-    /// What the endpoint at that path makes of it.
+    /// What the endpoint at that path produces from it.
     fn read(&self, path: &str) -> Result<Translated, Fault> {
         let mut endpoints = DIALECTS.iter().flat_map(|dialect| dialect.endpoints);
         let endpoint = endpoints.find(|endpoint| endpoint.path == path).unwrap();
@@ -83,7 +83,7 @@ impl Ask {
     }
 }
 
-/// The answer when everything was taken in.
+/// The answer when everything was accepted.
 fn answer(reading: Translated, outcome: &Outcome) -> Answer {
     match reading.success {
         Success::Whole(answer) | Success::Partial(answer) => answer(outcome),

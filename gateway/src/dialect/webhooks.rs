@@ -36,7 +36,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault: plain_fault,
 };
 
-/// Headers that hold a key, or something else that is nobody's business.
+/// Headers that hold a key, or something else that is no one's business.
 const HIDDEN: [&str; 5] = [
     "authorization",
     "cookie",

@@ -53,7 +53,7 @@ fn write_blocks(topic: &Topic, out: &mut String) -> std::fmt::Result {
 
 fn open(block: &Block, list: Option<&str>, out: &mut String) -> std::fmt::Result {
     match (list, block) {
-        // A list that was interrupted goes on counting.
+        // A list that was interrupted continues counting.
         (Some("ol"), Block::Item(Some(number), _)) => write!(out, "<ol start=\"{number}\">"),
         (Some(list), _) => write!(out, "<{list}>"),
         (None, _) => Ok(()),

@@ -25,7 +25,7 @@ enum When {
     Changing,
 }
 
-/// An answer that says what went wrong.
+/// An answer that shows what went wrong.
 struct FailureAnswer {
     status: u16,
     when: When,
@@ -48,39 +48,39 @@ const FAILURES: [FailureAnswer; 14] = [
     failure(
         400,
         When::Always,
-        "Something in the request is wrong, or what is stored forbids it; nothing was done. An \
-         answer to a list of which every item is refused also has the members of its other answers. \
-         `google.rpc.BadRequest` among the details lists every wrong field.",
+        "The request is invalid, or the stored state does not allow it; nothing was done. If \
+         every item of a list is rejected, the response also has the members of a success. \
+         `google.rpc.BadRequest` in the details lists every invalid field.",
     ),
     FailureAnswer {
         headers: &["www-authenticate"],
-        ..failure(401, When::Always, "The key is missing or not known.")
+        ..failure(401, When::Always, "The key is missing or unknown.")
     },
     failure(
         403,
         When::Always,
-        "The key is known, and its role may not do this; the message names the role that may.",
+        "The role of the key does not allow this; the message names the required role.",
     ),
-    failure(404, When::Named, "There is nothing of that name or id."),
+    failure(404, When::Named, "No resource has that name or id."),
     failure(
         409,
         When::Changing,
-        "It is there already, or was changed meanwhile (`etag`, `if-match`), or the idempotency key \
-         stands for another request. Nothing was done.",
+        "The resource already exists, or was changed meanwhile (`etag`, `if-match`), or the \
+         idempotency key belongs to another request. Nothing was done.",
     ),
     failure(413, When::Body, "The body exceeds the limit."),
     failure(
         415,
         When::Body,
-        "The body is encoded in a way that is not known: it may be compressed with gzip.",
+        "The content encoding is not supported; only gzip is.",
     ),
     FailureAnswer {
         headers: &["retry-after"],
         ..failure(
             429,
             When::Always,
-            "A limit is reached: the client's rate, the places for such calls, or the room on the \
-             disk. Nothing was done.",
+            "A limit is reached: the client's rate limit, the number of concurrent calls of this \
+             kind, or free disk space. Nothing was done.",
         )
     },
     failure(
@@ -88,12 +88,12 @@ const FAILURES: [FailureAnswer; 14] = [
         When::Always,
         "The request line and headers exceed the limit.",
     ),
-    failure(499, When::Always, "The call was taken back."),
+    failure(499, When::Always, "The call was cancelled."),
     failure(
         500,
         When::Always,
-        "The fault is in the service. With the reason `OUTCOME_UNKNOWN` among the details it is not \
-         known whether the request had an effect.",
+        "Internal error of the service. With the reason `OUTCOME_UNKNOWN` in the details it is \
+         unknown whether the request had an effect.",
     ),
     failure(
         501,
@@ -105,13 +105,13 @@ const FAILURES: [FailureAnswer; 14] = [
         ..failure(
             503,
             When::Always,
-            "The service is overloaded, stopping, or its backend cannot be reached.",
+            "The service is overloaded or stopping, or its backend is unreachable.",
         )
     },
     failure(
         504,
         When::Always,
-        "The request took longer than a request may; whether it had an effect is not known.",
+        "The request timed out; it is unknown whether it had an effect.",
     ),
 ];
 
@@ -138,7 +138,7 @@ pub(super) fn of(plan: &Plan, operation: &Operation) -> Value {
     if operation.method == Method::GET {
         headers.extend(referred(&["etag"]));
         let unchanged = json!({
-            "description": "It is still what `if-none-match` names.",
+            "description": "The resource still matches `if-none-match`.",
             "headers": headers,
         });
         answers.insert("304".to_owned(), unchanged);
@@ -171,9 +171,10 @@ pub(super) fn key_parameter() -> Value {
     json!({
         "name": "idempotency-key",
         "in": "header",
-        "description": "Names this request, so that it can be sent again when its answer was lost: \
-            for a day, the same client's same request under the same key is not carried out again, \
-            but answered as it was the first time. 409 when the key stands for another request.",
+        "description": "Identifies this request, so that it can be retried if the response was \
+            lost: for a day, the same request of the same client with the same key is not \
+            executed again and gets the first response. 409 if the key belongs to another \
+            request.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
     })
 }
@@ -202,10 +203,7 @@ pub(super) fn responses() -> Map<String, Value> {
         (failure.status.to_string(), described)
     };
     let mut responses: Map<_, _> = FAILURES.iter().map(of_failure).collect();
-    responses.insert(
-        OTHER.to_owned(),
-        described("Anything else that goes wrong.", &[]),
-    );
+    responses.insert(OTHER.to_owned(), described("Any other error.", &[]));
     responses
 }
 
@@ -216,7 +214,7 @@ const OTHER: &str = "Other";
 const ERROR: &str = "Error";
 const DETAIL: &str = "ErrorDetail";
 
-/// These schemas: the JSON form of a `google.rpc.Status`, and of what stands in its details.
+/// These schemas: the JSON form of a `google.rpc.Status`, and of what is in its details.
 pub(super) fn schemas() -> [(String, Value); 2] {
     let text = |description: &str| json!({"type": "string", "description": description});
     let error = json!({
@@ -225,12 +223,12 @@ pub(super) fn schemas() -> [(String, Value); 2] {
         "required": ["code", "message"],
         "properties": {
             "code": {"type": "integer", "description": "The gRPC code."},
-            "message": text("A sentence for people."),
+            "message": text("A message for people."),
             "details": {
                 "type": "array",
                 "description": "For programs: `google.rpc.BadRequest` lists every violated field, \
-                    `google.rpc.ErrorInfo` names the reason, `google.rpc.RetryInfo` says when to \
-                    come again.",
+                    `google.rpc.ErrorInfo` names the reason, `google.rpc.RetryInfo` gives the \
+                    time to wait before a retry.",
                 "items": schema::reference(DETAIL),
             },
         },
@@ -240,29 +238,29 @@ pub(super) fn schemas() -> [(String, Value); 2] {
         "required": ["description"],
         "properties": {
             "field": text("The field, as `type.event.filter`."),
-            "description": text("What is wrong with it, for people."),
+            "description": text("The error, for people."),
         },
         "additionalProperties": true,
     });
     let detail = json!({
         "type": "object",
-        "description": "More about what went wrong: which members it has says `@type`.",
+        "description": "Details of the error; `@type` determines the other members.",
         "required": ["@type"],
         "properties": {
             "@type": text("`type.googleapis.com/` and the name of a message."),
             "fieldViolations": {
                 "type": "array",
-                "description": "Of `google.rpc.BadRequest`: every wrong field.",
+                "description": "For `google.rpc.BadRequest`: every invalid field.",
                 "items": violation,
             },
-            "reason": text("Of `google.rpc.ErrorInfo`: the reason, in capitals."),
-            "domain": text("Of `google.rpc.ErrorInfo`: whose reason it is."),
+            "reason": text("For `google.rpc.ErrorInfo`: the reason, in capitals."),
+            "domain": text("For `google.rpc.ErrorInfo`: the domain that defines the reason."),
             "metadata": {
                 "type": "object",
-                "description": "Of `google.rpc.ErrorInfo`: more about the reason.",
+                "description": "For `google.rpc.ErrorInfo`: details of the reason.",
                 "additionalProperties": {"type": "string"},
             },
-            "retryDelay": text("Of `google.rpc.RetryInfo`: how long to wait, as `1.5s`."),
+            "retryDelay": text("For `google.rpc.RetryInfo`: how long to wait, such as `1.5s`."),
         },
         "additionalProperties": true,
     });
@@ -274,20 +272,20 @@ pub(super) fn headers() -> Value {
     let text =
         |description: &str| json!({"description": description, "schema": {"type": "string"}});
     json!({
-        "x-request-id": text("The request's id, from the request or made: name it when you ask \
-            about this request."),
-        "ratelimit": text("What is left of the client's rates, and in how many seconds they are \
-            whole again; only for a client that has any."),
-        "ratelimit-policy": text("The client's rates; only for a client that has any."),
+        "x-request-id": text("The request's id, from the request or generated: include it in \
+            support requests."),
+        "ratelimit": text("The remaining rate limits of the client, and the seconds until they \
+            are full again; only for a client with rate limits."),
+        "ratelimit-policy": text("The rate limits of the client; only for a client with rate limits."),
         "retry-after": {
-            "description": "Seconds to wait before the request is sent again, where that is known.",
+            "description": "Seconds to wait before a retry, if known.",
             "schema": {"type": "integer", "minimum": 0},
         },
-        "etag": text("Tells this answer from every other. With a stored resource it is also one for \
-            `if-match`."),
-        "www-authenticate": text("That a key is to be sent as `authorization: Bearer KEY`."),
+        "etag": text("Identifies this version of the response. For a stored resource it can be \
+            used in `if-match`."),
+        "www-authenticate": text("Requests a key as `authorization: Bearer KEY`."),
         "idempotent-replayed": {
-            "description": "`true` when the answer is that of an earlier request under the same \
+            "description": "`true` if the response is that of an earlier request with the same \
                 key; absent otherwise.",
             "schema": {"type": "string", "enum": ["true"]},
         },

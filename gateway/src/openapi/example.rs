@@ -17,13 +17,13 @@ pub(super) fn body(plan: &Plan, operation: &Operation) -> Option<Value> {
     message(plan, operation.described_body()?, &mut Vec::new())
 }
 
-/// A value of a field as it stands in a path.
+/// A value of a field as it is in a path.
 pub(super) fn segment(field: &FieldPlan) -> String {
     let example = &*field.takes.example;
     if example.is_empty() { TEXT } else { example }.to_owned()
 }
 
-/// The request as a command. `SERVICE` and `KEY` are variables of whoever tries it.
+/// The request as a command. `SERVICE` and `KEY` are variables of the reader's shell.
 pub(super) fn command(plan: &Plan, operation: &Operation, body: Option<&Value>) -> String {
     let mut path = String::new();
     let mut bindings = operation.path_bindings.iter();
@@ -45,10 +45,15 @@ pub(super) fn command(plan: &Plan, operation: &Operation, body: Option<&Value>) 
         path.push(':');
         path.push_str(verb);
     }
-    let method = operation.method.as_str();
-    let mut command = format!(
-        "curl --request {method} \"$SERVICE{path}\" \\\n  --header \"authorization: Bearer $KEY\""
-    );
+    shell(operation.method.as_str(), &path, true, body)
+}
+
+/// A request as a command; `with_key` authenticates it.
+fn shell(method: &str, path: &str, with_key: bool, body: Option<&Value>) -> String {
+    let mut command = format!("curl --request {method} \"$SERVICE{path}\"");
+    if with_key {
+        command.push_str(" \\\n  --header \"authorization: Bearer $KEY\"");
+    }
     if let Some(body) = body {
         let text = serde_json::to_string_pretty(body).unwrap_or_default();
         let text = text.replace('\'', "'\\''");
@@ -59,7 +64,29 @@ pub(super) fn command(plan: &Plan, operation: &Operation, body: Option<&Value>) 
     command
 }
 
-/// `above` holds the messages that this one stands in.
+/// Adds the command to an operation that was not made from a descriptor. A key in the path stands for
+/// itself; other parameters of the path have examples.
+pub(super) fn add_command(method: &str, path: &str, operation: &mut Value) {
+    let body = &operation["requestBody"]["content"]["application/json"]["example"];
+    let is_open = operation["security"] == json!([]);
+    let mut filled = path.replace("{key}", "$KEY");
+    for parameter in operation["parameters"].as_array().into_iter().flatten() {
+        let name = parameter["name"].as_str().unwrap_or_default();
+        let example = parameter["example"].as_str().unwrap_or(TEXT);
+        filled = filled.replace(&format!("{{{name}}}"), example);
+    }
+    let with_key = !is_open && !path.contains("{key}");
+    let body = (!body.is_null()).then_some(body);
+    let command = shell(&method.to_uppercase(), &filled, with_key, body);
+    operation["x-codeSamples"] = sample(&command);
+}
+
+/// A command as pages of the documentation show it.
+pub(super) fn sample(command: &str) -> Value {
+    json!([{"lang": "Shell", "label": "curl", "source": command}])
+}
+
+/// `above` holds the messages that this one is in.
 fn message(plan: &Plan, id: MessageId, above: &mut Vec<MessageId>) -> Option<Value> {
     if above.contains(&id) {
         return None;

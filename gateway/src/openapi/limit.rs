@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::example;
 
-/// Where blanks stand in a name, and which other signs do not; letters and digits are those of every
+/// Where blanks are in a name, and which other signs do not; letters and digits are those of every
 /// language, which not every reader's patterns can name.
 const NAME: &str = r"^[^\x00-\x20!-,/:-@\[-^`{-\x7f]([^\x00-\x1f!-,/:-@\[-^`{-\x7f]*[^\x00-\x20!-,/:-@\[-^`{-\x7f])?$";
 
@@ -33,7 +33,7 @@ pub(super) fn limited(mut schema: Value, field: &FieldPlan) -> Value {
     if field.kind == Kind::String {
         let is_required = match field.cardinality {
             Cardinality::Single => field.behavior == Behavior::Required,
-            // What is said of the entries of a list is said of those that say something.
+            // What is reported of the entries of a list is reported of those that say something.
             _ => takes.max_length > 0 || takes.format() != Format::Unspecified,
         };
         limit_text(&mut schema, takes, is_required);

@@ -56,7 +56,7 @@ pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
     }
     let example = example::body(plan, operation);
     let command = example::command(plan, operation, example.as_ref());
-    described["x-codeSamples"] = json!([{"lang": "Shell", "label": "curl", "source": command}]);
+    described["x-codeSamples"] = example::sample(&command);
     if let Some(message) = operation.described_body() {
         let mut content = json!({"schema": schema::reference(&plan.messages[message].name)});
         if let Some(example) = example {
@@ -116,8 +116,8 @@ fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
         parameters.push(json!({
             "name": "if-match",
             "in": "header",
-            "description": "The `etag` or `ETag` that has to be current, several parted by commas, \
-                or `*` for any; otherwise nothing is changed.",
+            "description": "The `etag` or `ETag` that must be current, several separated by \
+                commas, or `*` for any; otherwise nothing is changed.",
             "schema": {"type": "string", "pattern": TAGS},
         }));
     }
@@ -125,8 +125,8 @@ fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
         parameters.push(json!({
             "name": "if-none-match",
             "in": "header",
-            "description": "The `ETag` of an answer that is at hand, several parted by commas, or \
-                `*`: when it would be the same again, the answer is 304.",
+            "description": "The `ETag` of a cached response, several separated by commas, or `*`: \
+                if it is still current, the response is 304.",
             "schema": {"type": "string"},
         }));
     }

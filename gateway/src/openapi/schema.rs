@@ -176,7 +176,9 @@ fn enumeration(plan: &EnumPlan) -> Value {
     let mut description = plan.doc.to_string() + &values.collect::<String>();
     if let Some(value) = plan.values.iter().rfind(|value| !value.word.is_empty()) {
         let (word, name) = (&value.word, &value.name);
-        let taken = format!("\nTaken in also by number, and as `{word}` for `{name}` in any case.");
+        let taken = format!(
+            "\nAlso accepted as a number, and as `{word}` for `{name}` in any letter case."
+        );
         description.push_str(&taken);
     }
     json!({"type": "string", "description": description, "enum": names})
@@ -258,7 +260,7 @@ fn single(plan: &Plan, kind: Kind, how: Use) -> Value {
     }
 }
 
-/// Answered as text, as not every reader's numbers are wide enough; taken in as either.
+/// Answered as text, as not every reader's numbers are wide enough; accepted as either.
 fn wide(format: &str, pattern: &str, how: Use) -> Value {
     let mut schema = json!({"type": "string", "format": format, "pattern": pattern});
     if how != Use::Answer {

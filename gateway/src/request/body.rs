@@ -82,7 +82,7 @@ pub(super) async fn read(
             });
         };
         let Ok(frame) = frame else {
-            return Err(Problem::invalid("the body broke off"));
+            return Err(Problem::invalid("the body is incomplete"));
         };
         let Ok(data) = frame.into_data() else {
             continue;
@@ -109,7 +109,7 @@ pub(super) async fn read(
     Err(Problem::body_too_large(limit_bytes))
 }
 
-/// Reads some of a body that nobody wants, and keeps nothing, so that its sender gets to read the
+/// Reads some of a body that no one wants, and keeps nothing, so that its sender gets to read the
 /// answer.
 pub(super) async fn pass_over(incoming: Incoming, most_bytes: usize) {
     let reading = read_over(incoming, most_bytes);

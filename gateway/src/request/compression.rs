@@ -57,7 +57,7 @@ pub(super) fn inflated(body: &[u8], limit_bytes: usize) -> Result<Bytes, Problem
     }
 }
 
-/// Compresses the body of an answer, when whoever asked takes that and it is worth it.
+/// Compresses the body of an answer, when the client accepts that and it is worth it.
 pub(super) async fn compress(reply: Reply, asked: &HeaderMap) -> Reply {
     let bytes = reply.body.len();
     if bytes < limits::COMPRESSED_FROM || !takes_gzip(asked) {

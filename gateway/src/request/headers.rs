@@ -24,8 +24,8 @@ const PASSED_BACK: [&str; 5] = [
     "idempotent-replayed",
 ];
 
-/// Tells a backend in this process what the certificate of the client says of it; one elsewhere believes
-/// nobody about it.
+/// Tells a backend in this process what the certificate of the client says of it; one elsewhere
+/// believes no one about it.
 const CLIENT_CERTIFICATE: HeaderName = HeaderName::from_static("x-client-certificate");
 
 /// The metadata that a call carries.

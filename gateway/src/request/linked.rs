@@ -1,5 +1,5 @@
-//! Answers browsers: the overview, and what the link of a message leads to, an event or a group; without
-//! a key where the link was signed, else for who shows one.
+//! Answers browsers: the overview, and what the link of a message leads to, an event or a group;
+//! without a key where the link was signed, else for clients with one.
 
 use std::borrow::Cow;
 
@@ -47,7 +47,7 @@ struct Form {
     what: String,
 }
 
-/// What is shown, and what is said above it.
+/// What is shown, and what is reported above it.
 type Shown = (Value, Option<Notice>);
 
 impl Linked {
@@ -146,7 +146,7 @@ impl Handler {
             }
         }
         if sign.is_empty() {
-            let why = "this link is for who has a key";
+            let why = "this link requires a key";
             return Err(Problem::new(Code::Unauthenticated, why));
         }
         *permit = Some(self.admit(Holder::at(exchange.peer))?);
@@ -415,7 +415,7 @@ pub(super) fn pairs(text: &[u8]) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// The page that says why nothing is shown; one that asks for a key where that helps.
+/// The page that shows why nothing is shown; one that asks for a key where that helps.
 pub(super) fn refused(problem: &Problem, entry: Entry) -> Reply {
     let entry = (problem.code == Code::Unauthenticated).then_some(entry);
     let mut reply = page(problem.status, linked::refusal(&problem.message, entry));

@@ -1,4 +1,4 @@
-//! Looks at the key of a request before anything of its body is taken in.
+//! Looks at the key of a request before anything of its body is accepted.
 //!
 //! The backend is asked whether it knows the key, and the answer is remembered for a minute: it
 //! decides what of this gateway a request may take, and nothing else. Whether a call is made is
@@ -22,7 +22,7 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 /// Keys that are remembered.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// The metadata that say who calls.
+/// The metadata that show who calls.
 const KEYS: [&str; 3] = ["authorization", "zenoss-api-key", "x-client-certificate"];
 
 /// The keys that the backend knew lately.
@@ -62,7 +62,7 @@ impl Recognised {
 }
 
 impl Handler {
-    /// Who makes a request with this metadata; also tells the connection, which is a stranger's
+    /// Who makes a request with this metadata; also tells the connection, which is unauthenticated
     /// until then.
     ///
     /// # Errors

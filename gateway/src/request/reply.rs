@@ -18,7 +18,7 @@ pub(super) struct Reply {
     pub(super) status: StatusCode,
     /// The gRPC code.
     pub(super) code: Code,
-    /// Headers besides those of every answer.
+    /// Headers in addition to those of every answer.
     pub(super) headers: HeaderMap,
     /// The body.
     pub(super) body: Bytes,

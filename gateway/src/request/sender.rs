@@ -89,7 +89,7 @@ struct Sending<'a> {
 }
 
 impl Handler {
-    /// Reads the request, has its events taken in, and answers as its dialect does.
+    /// Reads the request, has its events accepted, and answers as its dialect does.
     pub(super) async fn sender(
         &self,
         at: usize,
@@ -143,7 +143,8 @@ impl Handler {
             fresh: &fresh,
             settings: &self.config.senders,
         };
-        // A key in the body, and what needs none, is read on a stranger's allowance.
+        // A key in the body, and what needs none, is read on the allowance for unauthenticated
+        // clients.
         let mut holder = Holder::at(sending.exchange.peer);
         let is_key_first = dialect.key_in_body.is_none() && !endpoint.open;
         if is_key_first {
@@ -215,7 +216,7 @@ impl Handler {
         })
     }
 
-    /// What a sender is told of a call that was not made.
+    /// The response to a sender for a call that was not made.
     fn refused(&self, status: &Status) -> Box<Failed> {
         let problem = Problem::from_status(status, self.config.body_limit_bytes);
         let mut failed = Box::<Failed>::from(problem);
@@ -223,7 +224,7 @@ impl Handler {
         failed
     }
 
-    /// Has the events taken in and the note written, and answers.
+    /// Has the events accepted and the note written, and answers.
     async fn hand_over(
         &self,
         reading: Translated,
@@ -358,7 +359,7 @@ impl Handler {
     }
 }
 
-/// The answer of success, unless an event was refused that it does not tell of.
+/// The answer of success, unless an event was refused that it does not report on.
 fn finish(
     (success, refused): (Success, &Refused),
     outcome: &Outcome,

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header};
 
-/// The token of who signed in at that page, if somebody did.
+/// The token of who signed in at that page, if a user did.
 pub(super) fn token<'h>(page: &str, headers: &'h HeaderMap) -> Option<&'h str> {
     Cookie::Session.read(page, headers)
 }

@@ -167,7 +167,8 @@ impl Handler {
         let away = Cookie::Away.read(page, headers).and_then(Away::read);
         let away = away.filter(|away| away.state == parameter(query, "state"));
         let Some(away) = away else {
-            let why = "this sign-in was not begun in this browser, or took longer than ten minutes";
+            let why =
+                "this sign-in was not started in this browser, or took longer than ten minutes";
             return Err(Problem::new(Code::Unauthenticated, why));
         };
         let error = parameter(query, "error");
@@ -215,7 +216,7 @@ impl Handler {
     }
 }
 
-/// That path, if a page is there, so that nobody is led elsewhere.
+/// That path, if a page is there, so that no one is led elsewhere.
 fn page_of(path: &str) -> String {
     let is_page = Linked::find(path).is_some() && path.bytes().all(|byte| byte.is_ascii_graphic());
     let path = if is_page { path } else { "/" };
@@ -227,7 +228,7 @@ fn parameter(query: &str, name: &str) -> String {
     found.map(|(_, value)| value).unwrap_or_default()
 }
 
-/// Has the browser forget who signed in; not for a page of somebody else.
+/// Has the browser forget who signed in; not for a page of another client.
 fn leave(page: &str, headers: &HeaderMap) -> Reply {
     let left = if is_of_this_page(headers) {
         sent_to("/", [Cookie::Session.kept(page, "", 0)])

@@ -1,4 +1,4 @@
-//! A stand-in for the backend: takes every call, remembers it and answers what it was told to.
+//! A fake backend: takes every call, remembers it and answers as configured.
 
 use std::{
     collections::VecDeque,
@@ -98,7 +98,7 @@ impl Recorder {
     }
 }
 
-/// One service of the stand-in; `N` only carries its name.
+/// One service of the test server; `N` only carries its name.
 struct Recorded<N> {
     recorder: Recorder,
     name: std::marker::PhantomData<fn() -> N>,

@@ -1,4 +1,4 @@
-//! What the gateway takes in, and for how long.
+//! What the gateway accepts, and for how long.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The interface as `/openapi.json` tells it, beside what the gateway does.
+//! The interface as `/openapi.json` reports it, beside what the gateway does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +50,7 @@ async fn the_openapi_document_has_every_path_and_no_loose_end() {
     }
 }
 
-/// Every answer of the gateway that tells of a failure, besides those of gRPC codes.
+/// Every answer of the gateway that reports on a failure, in addition to those of gRPC codes.
 const OF_ITS_OWN: [u16; 3] = [413, 415, 431];
 
 /// Statuses that an operation cannot give, whatever the backend says.
@@ -71,7 +71,7 @@ async fn each_operation_documents_every_status_that_it_can_answer() {
     let mut operations = 0;
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            // What senders are answered is told by those who made their interfaces.
+            // The responses to senders are defined by their interfaces.
             let others = ["Senders", "Alertmanager", "Health"];
             if others.contains(&operation["tags"][0].as_str().unwrap()) {
                 continue;

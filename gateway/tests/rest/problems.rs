@@ -154,7 +154,7 @@ async fn a_panic_is_500_and_the_next_request_is_answered() {
     let answer = world.get(LIST).await;
     assert_eq!(answer.status, 500);
     assert_eq!(answer.json()["code"], 13);
-    assert_eq!(answer.message(), "something went wrong inside the service");
+    assert_eq!(answer.message(), "internal error of the service");
     assert_eq!(world.get(LIST).await.status, 200);
 }
 

@@ -242,7 +242,7 @@ async fn an_event_that_the_backend_refuses_is_the_senders_error() {
             "{}: {text}",
             request.path
         );
-        // Logs are told how many of them; all others that it failed.
+        // The response to logs has their number; all others that it failed.
         let expected = if request.path == "/v1/logs" { 200 } else { 400 };
         assert_eq!(answer.status, expected, "{}", request.path);
     }

@@ -237,7 +237,7 @@ impl Lexer<'_> {
         Ok(word)
     }
 
-    /// What stands in quotes: `\"` and `\\` mean the second character, every other `\` itself.
+    /// What is in quotes: `\"` and `\\` mean the second character, every other `\` itself.
     fn quoted(&mut self) -> Result<String, Fault> {
         let at = self.at();
         let mut text = String::new();

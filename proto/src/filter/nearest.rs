@@ -1,4 +1,4 @@
-//! Which field somebody meant who wrote one that there is not.
+//! The field that was probably meant by one that does not exist.
 
 /// How alike two names have to be, from 0 to 1, for one to be taken for the other.
 const LIKENESS_MIN: f64 = 0.6;

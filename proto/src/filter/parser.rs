@@ -21,7 +21,7 @@ use super::{
 pub(super) const HAS: &str = "has:";
 /// Memory of a pattern that is tried; larger ones are refused where they are used.
 const PATTERN_MEMORY_BYTES_MAX: usize = 1024 * 1024;
-/// What stands before a part that has a meaning of its own.
+/// What stands before a part that has a separate meaning.
 const WORDS: [&str; 3] = ["and", "or", "not"];
 
 /// Reads a condition; see [`super::parse`].
@@ -457,7 +457,7 @@ fn searched(word: &Word, at: usize) -> Result<Read, Fault> {
     let text: String = match &word.pieces[..] {
         [] => return Err(fault(at, "a condition is missing here".into())),
         [Piece::Star] => return Err(fault(at, "`*` alone finds everything; leave it out".into())),
-        // Stars around a text say what is meant anyway.
+        // Stars around a text show what is meant anyway.
         pieces => {
             let [Piece::Text(text)] = trimmed(pieces) else {
                 let message = "a text to look for takes `*` at its ends only; use `name=` with it";

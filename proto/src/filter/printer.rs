@@ -36,7 +36,7 @@ pub fn is_search(clause: &Clause) -> bool {
     search(clause).is_some()
 }
 
-/// What a clause stands in.
+/// What a clause is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Nothing,

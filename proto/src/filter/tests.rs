@@ -324,7 +324,7 @@ fn a_fault_of_a_part_is_found_where_the_part_stands() {
     assert_eq!(fields, [("a", 0), ("c", 5), ("e", 13), ("g", 20)]);
 }
 
-/// Pieces that filters are made of, so that many of them can be read.
+/// Pieces that filters are built from, so that many of them can be read.
 fn filters() -> impl Strategy<Value = String> {
     let words = [
         "a", "host", "=", "!=", "~", "!~", ">", ">=", "<", "(", ")", "or", "and", "not", "-", "in",

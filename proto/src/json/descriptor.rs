@@ -215,7 +215,7 @@ pub struct Location {
     pub leading_comments: String,
 }
 
-/// Reads encoded descriptor sets; a file that stands in several of them counts once.
+/// Reads encoded descriptor sets; a file that is in several of them counts once.
 ///
 /// # Errors
 /// When the bytes are no descriptor set.

@@ -54,7 +54,7 @@ pub fn isolate(body: &[u8], list: List<'_>) -> Option<Isolated> {
     (!isolated.broken.is_empty()).then_some(isolated)
 }
 
-/// An entry: its place in its list, and where it stands in the body.
+/// An entry: its place in its list, and where it is in the body.
 type Entry = (usize, Range<usize>);
 
 fn entries(body: &[u8], list: List<'_>) -> Option<Vec<Entry>> {

@@ -41,7 +41,7 @@ pub enum Shape {
     Any,
     /// Text such as `1.5s`.
     Duration,
-    /// Paths parted by commas.
+    /// Paths separated by commas.
     FieldMask,
     /// An array of any values.
     ListValue,
@@ -194,7 +194,7 @@ pub enum Answered {
     Set,
     /// A value, whatever it is.
     Always,
-    /// What somebody sent, which need not be what is taken.
+    /// What a user sent, which need not be what is taken.
     AsSent,
 }
 

@@ -18,7 +18,7 @@ use sink::{Sink, drain};
 /// Why a text was not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
-    /// It is not JSON; says what is wrong, with line and column.
+    /// It is not JSON; returns what is wrong, with line and column.
     #[error("not JSON: {0}")]
     Syntax(String),
     /// It is JSON, but does not fit the message.
@@ -31,7 +31,7 @@ pub enum Rejected {
 pub struct Options<'p> {
     /// Unknown fields are ignored instead of refused. Unknown enum names are always refused.
     pub lenient: bool,
-    /// How many messages the message stands in when it is sent on.
+    /// How many messages the message is in when it is sent on.
     pub depth: usize,
     /// The list of messages that the body is about. A body with members has to have it, and an
     /// entry that does not fit, or is no JSON, is set aside instead of making the whole body wrong.

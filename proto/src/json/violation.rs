@@ -7,7 +7,7 @@ use crate::json::limits;
 pub struct Violation {
     /// The field's path in JSON spelling, such as `events[3].severity`; empty for the whole body.
     pub field: String,
-    /// What is wrong with it; goes on after the field's name.
+    /// What is wrong with it; continues after the field's name.
     pub description: String,
 }
 
@@ -96,7 +96,7 @@ impl Violations {
         }
     }
 
-    /// A sentence that names the first one and says how many more there are.
+    /// A sentence that names the first one and shows how many more there are.
     pub fn sentence(&self) -> String {
         let Some(first) = self.list.first() else {
             return String::new();

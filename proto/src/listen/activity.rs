@@ -35,13 +35,13 @@ impl Activity {
         }
     }
 
-    /// A call was let in with the key of that client: from now on the connection is not counted among
-    /// those that have shown none.
+    /// A call was authenticated with the key of that client: from now on the connection is not
+    /// counted among those that have shown none.
     pub fn known(&self, client: &str) {
         self.visit.known(client);
     }
 
-    /// A call was let in, without a key, that follows something that may never change.
+    /// A call was accepted, without a key, that follows something that may never change.
     pub fn may_be_silent(&self) {
         self.may_be_silent.store(true, Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Serves one connection, and gives it up when nobody uses it.
+//! Serves one connection, and gives it up when no one uses it.
 
 use std::{
     pin::Pin,
@@ -24,7 +24,7 @@ use super::{
     visitors::Visit,
 };
 
-/// How long a connection without a request may stay once it is told to end: long enough to tell an
+/// How long a connection without a request may stay once it is stopped: long enough to tell an
 /// HTTP/2 client so.
 const FAREWELL: Duration = Duration::from_millis(250);
 

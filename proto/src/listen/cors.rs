@@ -17,7 +17,7 @@ pub enum Origins {
     These(Vec<String>),
 }
 
-/// What pages of other origins may ask for. Nothing is said to who names no origin.
+/// What pages of other origins may ask for. Nothing is reported to who names no origin.
 #[derive(Debug, Clone)]
 pub struct Cors {
     origins: Origins,
@@ -28,7 +28,7 @@ pub struct Cors {
 
 impl Cors {
     /// Pages of these origins may call with these methods, send the headers `taken`, and read the
-    /// headers `shown`; each a list parted by commas.
+    /// headers `shown`; each a list separated by commas.
     pub fn new(
         origins: Origins,
         methods: &'static str,
@@ -44,7 +44,7 @@ impl Cors {
     }
 
     /// The answer to a browser that asks whether a page may call; none when that is not what is
-    /// asked, or nothing is told to other origins.
+    /// asked, or nothing is exposed to other origins.
     pub fn preflight(&self, method: &Method, asked: &HeaderMap) -> Option<(StatusCode, HeaderMap)> {
         let is_preflight = *method == Method::OPTIONS
             && asked.contains_key(header::ORIGIN)

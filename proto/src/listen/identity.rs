@@ -20,7 +20,7 @@ pub fn request_id(headers: &HeaderMap) -> HeaderValue {
     let theirs = headers.get(REQUEST_ID).filter(is_usable).cloned();
     theirs.unwrap_or_else(|| {
         let made = HeaderValue::try_from(format!("{:032x}", rand::random::<u128>()));
-        // Hexadecimal digits can stand in a header.
+        // Hexadecimal digits can be in a header.
         made.unwrap_or(HeaderValue::from_static("unnamed"))
     })
 }
@@ -47,8 +47,8 @@ impl Hosts {
         }
     }
 
-    /// Whether a request names this service. An address and this machine's own name always do: no page
-    /// was loaded from there that somebody else wrote.
+    /// Whether a request names this service. An address and this machine's own name always do: no
+    /// page was loaded from there that another client wrote.
     pub fn hold<B>(&self, request: &Request<B>) -> bool {
         if self.0.is_empty() {
             return true;

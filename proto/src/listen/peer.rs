@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, and for whom they speak.
+//! Who is at the other end of a connection, and the clients behind them.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -38,8 +38,8 @@ impl Peer {
     }
 }
 
-/// What a certificate says of its holder. The common name of old is not asked: nothing says what it
-/// names.
+/// What a certificate says of its holder. The common name of old is not asked: nothing shows what
+/// it names.
 fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
     let mut names = Vec::new();
     if let Ok((_, read)) = x509_parser::parse_x509_certificate(certificate)
@@ -61,7 +61,7 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     format!("sha256:{:x}", Sha256::digest(certificate.as_ref()))
 }
 
-/// The networks of proxies that are believed about for whom they pass requests on.
+/// The networks of proxies that are believed about the address of their clients.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Proxies(pub Vec<IpNet>);
 
@@ -76,7 +76,7 @@ impl Proxies {
         let hops = lists.flat_map(|list| list.to_str().unwrap_or_default().rsplit(','));
         let mut client = peer;
         for hop in hops.take(HOPS_MAX) {
-            // What is before something that is no address was written by nobody who is believed.
+            // What is before something that is no address was written by no one who is believed.
             let Ok(address) = hop.trim().parse::<IpAddr>() else {
                 break;
             };
@@ -114,7 +114,7 @@ mod tests {
             (ours, "192.0.2.1", &["192.0.2.7"], "192.0.2.1"),
             (ours, "10.0.0.1", &["192.0.2.7"], "192.0.2.7"),
             (ours, "::ffff:10.0.0.1", &["192.0.2.7"], "192.0.2.7"),
-            // What a stranger wrote stands before what the proxy added.
+            // What the client wrote comes before what the proxy added.
             (ours, "10.0.0.1", &["192.0.2.9, 192.0.2.7"], "192.0.2.7"),
             (
                 ours,

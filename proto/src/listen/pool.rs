@@ -9,7 +9,7 @@ use std::{
 /// One holder has at most one in so many.
 const SHARE: usize = 4;
 
-/// What many take from and give back to. A holder that is not `None` has at most a quarter.
+/// What many take from and return to. A holder that is not `None` has at most a quarter.
 #[derive(Debug)]
 pub struct Pool<H> {
     most: usize,

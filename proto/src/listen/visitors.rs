@@ -1,9 +1,10 @@
 //! Who is connected to a listener: an allowance for those who have shown no key, and what is left
 //! for those who have.
 //!
-//! Everybody arrives as a stranger. A connection is known from the first call on it that was let in
-//! with a key. Where strangers are more than their allowance, by address or in all, the oldest of them
-//! go: whoever arrives with a key has time to show it, however many others hold connections.
+//! Every connection starts unauthenticated. A connection is known from the first call on it that
+//! was authenticated with a key. Where unauthenticated connections exceed their allowance, by
+//! address or in all, the oldest of them go: a client with a key has time to authenticate, however
+//! many others hold connections.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Of all connections, at most one in so many belongs to one client.
 const CLIENT_SHARE: usize = 4;
-/// How often the log tells of connections that had to go.
+/// How often the log reports on connections that had to go.
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What those who have shown no key may take of a listener.
@@ -113,8 +114,7 @@ impl Visitors {
         })
     }
 
-    /// Somebody connected; none when all connections there may be are open, and all of known
-    /// clients.
+    /// A user connected; none when all connections there may be are open, and all of known clients.
     pub(super) fn arrive(self: &Arc<Self>, peer: IpAddr) -> Option<Visit> {
         let mut table = self.table();
         if table.open >= self.connections && !table.send_away_of_most() {
@@ -150,7 +150,8 @@ impl Visitors {
         })
     }
 
-    /// Lets a stranger go, because the system has nothing left for another connection.
+    /// Closes an unauthenticated connection, because the system has nothing left for another
+    /// connection.
     pub(super) fn make_way(&self) {
         let mut table = self.table();
         table.send_away_of_most();
@@ -164,7 +165,7 @@ impl Visitors {
 }
 
 impl Table {
-    /// Forgets a stranger, who left, was sent away or is known now.
+    /// Forgets an unauthenticated connection that was closed or is authenticated now.
     fn remove(&mut self, number: u64) -> Option<Stranger> {
         let stranger = self.strangers.remove(&number)?;
         self.calls -= stranger.calls;
@@ -222,7 +223,7 @@ impl Table {
                 closed,
                 open = self.open,
                 strangers,
-                "connections that showed no key were closed, to leave room for others"
+                "unauthenticated connections were closed, to make room for others"
             );
             (self.sent_away, self.told) = (0, Some(Instant::now()));
         }
@@ -230,7 +231,7 @@ impl Table {
 }
 
 impl Visit {
-    /// Cancelled when the connection has to be closed at once.
+    /// Cancelled when the connection has to be closed immediately.
     pub(super) fn away(&self) -> &CancellationToken {
         &self.away
     }
@@ -243,8 +244,8 @@ impl Visit {
         self.visitors.allowance
     }
 
-    /// A call was let in with the key of a client. The connection stays a stranger's while that
-    /// client has its share of connections already.
+    /// A call was authenticated with the key of a client. The connection stays unauthenticated
+    /// while that client has its share of connections already.
     pub(super) fn known(&self, client: &str) {
         if self.is_known() {
             return;
@@ -359,7 +360,7 @@ mod tests {
         let visits: Vec<_> = (0..5).map(arrive).collect();
         assert_eq!(gone(&visits), [true, true, false, false, false]);
         assert!(!other.away().is_cancelled());
-        // Whoever shows a key makes room for another stranger.
+        // Authenticating makes room for another unauthenticated client.
         visits[2].known("ada");
         let next = visitors.arrive(address(1)).unwrap();
         assert_eq!(gone(&visits), [true, true, false, false, false]);

@@ -1,5 +1,5 @@
-//! What a process tells of itself: what was built, since when it runs, and what it takes of the
-//! machine. Where the system does not say, nothing is said.
+//! What a process reports on itself: what was built, since when it runs, and what it takes of the
+//! machine. Where the system does not say, nothing is reported.
 
 use std::pin::Pin;
 
@@ -35,16 +35,20 @@ impl Process {
         let mut registry = Registry::default();
         let build = Family::<[(&str, &str); 1], Gauge>::default();
         build.get_or_create(&[("version", self.version)]).set(1);
-        registry.register("bellwether_build_info", "What was built; always 1", build);
+        registry.register(
+            "bellwether_build_info",
+            "Version of the binary; always 1",
+            build,
+        );
         registry.register(
             "process_start_time_seconds",
-            "When the process started, in seconds since 1970",
+            "Start time of the process, in seconds since 1970",
             ConstGauge::new(self.started_seconds),
         );
         if let Some(seconds) = usage::cpu_seconds() {
             registry.register(
                 "process_cpu_seconds",
-                "Processor time taken, by the program and by the system for it",
+                "Processor time used, user and system",
                 ConstCounter::new(seconds),
             );
         }
@@ -61,7 +65,7 @@ impl Process {
             ),
             (
                 "process_max_fds",
-                "Files and sockets that may be open",
+                "Limit of open files and sockets",
                 usage::descriptors_max(),
             ),
         ];

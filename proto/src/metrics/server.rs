@@ -1,4 +1,4 @@
-//! An address of its own for the page, apart from where the service is called.
+//! A separate address for the page, apart from where the service is called.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{PATH, Page};
 use crate::listen::{Activity, Allowance, Limits, Listener, Peer, Serve, Streams, Tls};
 
-/// Connections open at once: Prometheus takes one or two.
+/// Connections open concurrently: Prometheus takes one or two.
 const CONNECTIONS: usize = 64;
 /// How long a client may take for anything.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -60,10 +60,10 @@ impl Server {
         self.listener.addr()
     }
 
-    /// Answers until `shutdown`; with `tls` nothing is served in clear.
+    /// Answers until `shutdown`; with `tls` nothing is served unencrypted.
     ///
     /// # Cancel safety
-    /// Dropping the future closes every connection at once.
+    /// Dropping the future closes every connection immediately.
     pub async fn serve(self, tls: Option<Tls>, shutdown: CancellationToken) {
         let service = Pages(self.page);
         self.listener.serve(service, LIMITS, tls, shutdown).await;

@@ -31,7 +31,7 @@ pub fn written(registry: &Registry) -> String {
     text
 }
 
-/// The name and the kind that a line tells of.
+/// The name and the kind that a line reports on.
 fn about(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("# TYPE ")?.split_once(' ')
 }

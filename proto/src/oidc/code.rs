@@ -9,7 +9,7 @@ use super::{Fault, Provider, Tokens, check_address, read};
 pub struct CodeRequest<'a> {
     /// The client that it signs in for.
     pub client_id: &'a str,
-    /// What is asked for, parted by spaces.
+    /// What is asked for, separated by spaces.
     pub scopes: &'a str,
     /// Where it is sent back to.
     pub redirect_uri: &'a str,

@@ -100,7 +100,7 @@ impl Answer {
 }
 
 impl Provider {
-    /// Asks at that address for a code that lets somebody sign in.
+    /// Asks at that address for a code that lets a user sign in.
     ///
     /// # Errors
     /// When it gives none.
@@ -115,10 +115,10 @@ impl Provider {
         answer.read()
     }
 
-    /// Asks whether somebody has signed in by a code.
+    /// Asks whether a user has signed in by a code.
     ///
     /// # Errors
-    /// [`Fault::Refused`] with `authorization_pending` or `slow_down` while nobody has.
+    /// [`Fault::Refused`] with `authorization_pending` or `slow_down` until then.
     pub async fn tokens_of_code(
         &self,
         endpoint: &str,
@@ -136,7 +136,7 @@ impl Provider {
     /// Asks for further tokens.
     ///
     /// # Errors
-    /// When the provider gives none, as when somebody ended the sign-in there.
+    /// When the provider gives none, as when a user ended the sign-in there.
     pub async fn renewed_tokens(
         &self,
         endpoint: &str,

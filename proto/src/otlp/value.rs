@@ -10,7 +10,7 @@ use super::wire::{AnyValue, KeyValue, any_value::Kind};
 
 /// Lists and objects inside one another; what lies deeper becomes text.
 const DEPTH: usize = 24;
-/// The largest integer of which every smaller one is a number of its own in the wire's doubles.
+/// The largest integer of which every smaller one is a separate number in the wire's doubles.
 const EXACT_MAX: u64 = 1 << 53;
 
 /// A value as text: a string as it is, everything else as JSON.

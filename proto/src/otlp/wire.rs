@@ -4,7 +4,7 @@
     reason = "the fields are those of OpenTelemetry's own messages"
 )]
 
-/// A request to take in logs.
+/// A request to accept logs.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct LogsRequest {
     #[prost(message, repeated, tag = "1")]
@@ -119,14 +119,14 @@ pub struct KeyValueList {
     pub values: Vec<KeyValue>,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct LogsResponse {
     #[prost(message, optional, tag = "1")]
     pub partial_success: Option<PartialSuccess>,
 }
 
-/// How much of it was not taken in, and why.
+/// How much of it was not accepted, and why.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PartialSuccess {
     #[prost(int64, tag = "1")]

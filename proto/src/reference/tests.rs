@@ -1,4 +1,4 @@
-//! The topics can be read, and tell what the descriptors tell.
+//! The topics can be read, and report what the descriptors tell.
 
 use std::collections::BTreeMap;
 

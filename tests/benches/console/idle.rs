@@ -34,7 +34,7 @@ pub(crate) fn measure(report: &mut Report) {
     let (mut own, _) = Pty::start(stage::own_service(folder.path()), "", shows("First steps"));
     own.press("2", shows("No events"));
 
-    // All of them at once: each is idle, and what is counted is each one's own.
+    // All of them together: each is idle, and what is counted is each one's own.
     let consoles = [
         ("events", events),
         ("overview", overview),

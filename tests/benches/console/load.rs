@@ -58,7 +58,7 @@ impl Load {
         }
     }
 
-    /// Events a second that the service has taken in so far.
+    /// Events a second that the service has accepted so far.
     pub(crate) fn rate(&self) -> f64 {
         f64::from(self.accepted.load(Ordering::Relaxed)) / self.start.elapsed().as_secs_f64()
     }

@@ -28,10 +28,10 @@ const FRAME_END: &[u8] = b"\x1b[?2026l";
 /// How long a frame or an end is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Says whether a screen is the one that is waited for.
+/// Returns whether a screen is the one that is waited for.
 type Wanted = Box<dyn FnMut(&Screen) -> bool + Send>;
 
-/// A program on a terminal of its own.
+/// A program on a separate terminal.
 pub(crate) struct Pty {
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,

@@ -54,7 +54,7 @@ pub(crate) fn measure(report: &mut Report) {
     proxy.set(Weather::HalfOpen);
     tell("half-open", leave(consoles));
 
-    // Connections are taken, and nobody answers: the console is still connecting.
+    // Connections are taken, and no one answers: the console is still connecting.
     proxy.set(Weather::Stalls);
     let connecting = (0..CONSOLES).map(|_| {
         let command = stage::console(&world, &through);
@@ -76,7 +76,7 @@ pub(crate) fn measure(report: &mut Report) {
     tell("service of its own", own.collect());
 }
 
-/// Leaves half of the consoles at once, and the others when they say what is wrong.
+/// Leaves half of the consoles immediately, and the others when they show what is wrong.
 fn leave(mut consoles: Vec<Pty>) -> Times {
     let later = consoles.split_off(CONSOLES / 2);
     let mut times: Times = consoles.into_iter().map(Pty::quit).collect();

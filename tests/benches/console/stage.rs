@@ -42,7 +42,7 @@ pub(crate) fn console(world: &World, address: &str) -> CommandBuilder {
     command
 }
 
-/// A console with a service of its own in that folder.
+/// A console with a separate service in that folder.
 pub(crate) fn own_service(folder: &Path) -> CommandBuilder {
     let mut command = command(process::binary(), folder);
     command.args(["--grpc-listen", "127.0.0.1:0"]);
@@ -58,7 +58,7 @@ pub(crate) fn console_on_events(world: &World, address: &str) -> Pty {
     pty
 }
 
-/// A rule at work, without which the overview tells what to do first.
+/// A rule at work, without which the overview reports what to do first.
 pub(crate) fn enable_a_rule(world: &World) {
     let rest = world.rest();
     let trigger = json!({"name": "never", "type": {"event": {"filter": "name=never"}}});
@@ -86,7 +86,7 @@ pub(crate) fn address(world: &World) -> String {
     world.service().address("grpc").to_owned()
 }
 
-/// Makes events with the numbers below that, many at once.
+/// Makes events with the numbers below that, in one request.
 pub(crate) fn fill(world: &World, from: usize, to: usize) {
     Handle::current().block_on(async {
         let mut calls = JoinSet::new();
@@ -100,7 +100,7 @@ pub(crate) fn fill(world: &World, from: usize, to: usize) {
     });
 }
 
-/// Sends events with these numbers, each of a thing of its own.
+/// Sends events with these numbers, each of a separate thing.
 pub(crate) async fn send(channel: Grpc, first: usize, count: usize) {
     let event = |number: usize| cloud::Event {
         name: "bench".into(),

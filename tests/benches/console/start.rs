@@ -1,4 +1,4 @@
-//! From the start of the process to its first frame, and to the first rows of a service of its own.
+//! From the start of the process to its first frame, and to the first rows of a separate service.
 
 use bellwether_tests::world::World;
 use portable_pty::CommandBuilder;
@@ -49,7 +49,7 @@ pub(crate) fn measure(report: &mut Report) {
     let answer: Times = (0..OWN_STARTS)
         .map(|_| {
             let folder = tempfile::tempdir().expect("a folder");
-            // A new service has no rows; its overview tells what to do first.
+            // A new service has no rows; its overview reports what to do first.
             started(&stage::own_service(folder.path()), "", shows("First steps"))
         })
         .collect();

@@ -142,7 +142,7 @@ impl Side {
     }
 }
 
-/// Sends an event; an error tells what came instead of success.
+/// Sends an event; an error reports what came instead of success.
 async fn send(rest: Rest, event: Value) -> Result<(), String> {
     let json = [("content-type", "application/json")];
     let path = "/v1/data-receiver/events";

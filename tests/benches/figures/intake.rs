@@ -10,7 +10,7 @@ use crate::{
     report::{Figure, Goal, Report},
 };
 
-/// Requests under way at once, for single events and for batches.
+/// Requests under way concurrently, for single events and for batches.
 const SINGLES_IN_FLIGHT: usize = 256;
 const BATCHES_IN_FLIGHT: usize = 32;
 /// Events of a batch.
@@ -76,7 +76,8 @@ async fn singles(report: &mut Report, world: &World, numbers: &Numbers, syncs: f
     );
     let p99_ms = grpc.p99.as_secs_f64() * 1e3;
     report.add(Figure::new(format!("{name}, p99"), p99_ms, "ms").goal(Goal::Most(15.0)));
-    // With so many in flight each waits for the others: half of them say what waiting is a share of it.
+    // With so many in flight each waits for the others: half of them show what waiting is a share
+    // of it.
     let half = grpc_load(world, numbers, SINGLES_IN_FLIGHT / 2, 1).await;
     let name = "intake: gRPC, single events, 128 in flight";
     report.add(Figure::new(name, half.rate, "/s").goal(on_disk(30_000.0, syncs)));

@@ -1,4 +1,4 @@
-//! Load: so many requests under way at once for a while; and events to send.
+//! Load: so many requests under way concurrently for a while; and events to send.
 
 use std::{
     sync::{

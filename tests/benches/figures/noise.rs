@@ -20,7 +20,7 @@ const INHIBITIONS: usize = 100;
 const HELD: usize = 100_000;
 /// How long that may take to be sent before the measurement is given up.
 const FREED_MAX: Duration = Duration::from_secs(120);
-/// Groups of one event each that are due at once.
+/// Groups of one event each that are due at the same time.
 const GROUPS: usize = 10_000;
 /// How long these wait for what belongs to them: long enough to send all of them.
 const GROUP_WAIT: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ pub(crate) async fn measure(report: &mut Report) {
     }
 }
 
-/// A rule that tells a destination of every event, as it stands in both requests.
+/// A rule that tells a destination of every event, as it is in both requests.
 async fn tell(world: &World, url: &str, more: Value) {
     let rest = world.rest();
     let clause = json!({"equals": {"field": "name", "stringVal": "bench"}});
@@ -58,7 +58,8 @@ async fn tell(world: &World, url: &str, more: Value) {
     }
 }
 
-/// Batches over REST that a rule tells of. Nothing is sent meanwhile: what that costs is another figure.
+/// Batches over REST that a rule reports on. Nothing is sent meanwhile: what that costs is another
+/// figure.
 async fn load(more: Value, targets: Option<&str>) -> Load {
     let world = World::start();
     let rest = world.rest();
@@ -124,7 +125,8 @@ async fn intake(report: &mut Report) {
     }
 }
 
-/// How long it takes from the end of a silence until nothing waits any more, and until all was heard of.
+/// How long it takes from the end of a silence until nothing waits any more, and until all was
+/// received.
 async fn freed(report: &mut Report) {
     let world = World::start();
     let sink = Sink::start().await;
@@ -145,7 +147,7 @@ async fn freed(report: &mut Report) {
     drop(sink.take());
 }
 
-/// How long it takes to tell of groups of one event each, from when the first of them is due.
+/// How long it takes to report on groups of one event each, from when the first of them is due.
 async fn groups(report: &mut Report) {
     let world = World::start();
     let sink = Sink::start().await;

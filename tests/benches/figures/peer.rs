@@ -36,8 +36,8 @@ fn program() -> Option<PathBuf> {
 }
 
 impl Alertmanager {
-    /// Starts one that sends each alert by itself to that address, or nothing to nobody; none where
-    /// it is not installed.
+    /// Starts one that sends each alert separately to that address, or nothing to no one; none
+    /// where it is not installed.
     pub(crate) async fn start(webhook: Option<&str>) -> Option<Self> {
         let Some(program) = program() else {
             say("(Alertmanager is not installed: figures without it)");

@@ -25,12 +25,12 @@ use crate::{
 
 const BATCH: usize = 100;
 const IN_FLIGHT: usize = 32;
-/// How often folder and database take turns; the ratio in the middle is told.
+/// How often folder and database take turns; the ratio in the middle is reported.
 const TURNS: usize = 3;
 const DESTINATIONS: usize = 10;
 /// Events seen on another node, one after the other.
 const SEEN: usize = 500;
-/// Pages of which the median is told.
+/// Pages of which the median is reported.
 const PAGES: usize = 50;
 
 pub(crate) async fn measure(report: &mut Report) {
@@ -69,7 +69,7 @@ pub(crate) async fn measure(report: &mut Report) {
     }
 }
 
-/// Fewer where somebody tries whether a row works at all.
+/// Fewer where a row is only tried.
 fn events(variable: &str, unless: usize) -> usize {
     let asked = std::env::var_os(variable);
     let asked = asked.as_ref().and_then(|asked| asked.to_str());
@@ -199,7 +199,7 @@ async fn delivered(report: &mut Report, events: usize) {
     );
 }
 
-/// Deliveries a second of events that all nodes are sent at once.
+/// Deliveries a second of events that all nodes are sent together.
 async fn drained(nodes: &[World], events: usize) -> f64 {
     let sink = Sink::start().await;
     for number in 0..DESTINATIONS {

@@ -6,7 +6,7 @@ use bellwether_tests::process::{self, Service};
 
 use crate::report::{Figure, Goal, Report};
 
-/// Starts, of which the median is told.
+/// Starts, of which the median is reported.
 const STARTS: usize = 9;
 /// Ticks of processor time a second, as Linux counts them for programs.
 const TICKS: f64 = 100.0;

@@ -130,7 +130,7 @@ impl Report {
         self.words.is_empty() || self.words.iter().any(|word| row.contains(word.as_str()))
     }
 
-    /// Adds a figure, and says it at once.
+    /// Adds a figure, and says it immediately.
     pub(crate) fn add(&mut self, figure: Figure) {
         let line = figure.line(self.earlier.as_ref());
         self.figures.push(figure);

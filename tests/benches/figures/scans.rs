@@ -11,7 +11,7 @@ use crate::{
     report::{Figure, Goal, Report},
 };
 
-/// Calls of that client at once.
+/// Calls of that client concurrently.
 const CALLS: usize = 64;
 /// Events that they look at, and the bytes of the body of each.
 const EVENTS: usize = 4_000;

@@ -23,7 +23,7 @@ pub(crate) struct Message {
     pub(crate) body: Bytes,
 }
 
-/// Takes in messages. A path that begins with `/hang` never answers.
+/// Processes messages. A path that begins with `/hang` never answers.
 #[derive(Debug)]
 pub(crate) struct Sink {
     address: SocketAddr,

@@ -1,9 +1,9 @@
-//! How the service fares as open events grow in number: intake, the file, memory, the start after
-//! `kill -9`, and the first page by everything that a search goes by.
+//! The behaviour of the service as open events grow in number: intake, the file, memory, the start
+//! after `kill -9`, and the first page by everything that a search goes by.
 //!
 //! `cargo bench --package bellwether-tests --bench growth -- [EVENTS…]` grows to each number in
-//! turn; without numbers to 1,000, 10,000, 100,000 and 1,000,000. With the word `singles` it grows by
-//! single events over REST, and tells how long the slowest of them took.
+//! turn; without numbers to 1,000, 10,000, 100,000 and 1,000,000. With the word `singles` it grows
+//! by single events over REST, and reports how long the slowest of them took.
 
 mod page;
 mod singles;
@@ -24,7 +24,7 @@ use page::Page;
 /// Events of a batch, and batches under way.
 const BATCH: usize = 100;
 const IN_FLIGHT: usize = 32;
-/// How often each page is read; the median is told.
+/// How often each page is read; the median is reported.
 const PAGES: usize = 21;
 
 fn main() {

@@ -20,7 +20,7 @@ const HOOK: &str = "/hook/a?b=c";
 const CLEAR: &str = "/clear/a?b=c";
 const TOKENS: &str = "/tokens/a?b=c";
 
-/// A stored secret: the destination, where it stands in it, and the addresses that it is sent to.
+/// A stored secret: the destination, where it is in it, and the addresses that it is sent to.
 struct Case {
     kind: Value,
     secret: &'static str,
@@ -198,7 +198,7 @@ async fn deeds(rest: &Rest, name: &str, kind: &Value) -> Vec<(&'static str, Answ
     ]
 }
 
-/// Whether a request shows anything that was made of a stored secret.
+/// Whether a request shows anything that was built from a stored secret.
 fn shows_secret(request: &Received) -> bool {
     let basic = STANDARD.encode(format!("ops:{CANARY}"));
     let text = format!("{:?} {}", request.headers, request.text());
@@ -307,7 +307,7 @@ async fn a_secret_that_is_given_again_goes_along_and_one_of_another_name_is_not_
     for (deed, answer) in deeds(&rest, "d", &pagerduty).await {
         assert_eq!(answer.status, 400, "{deed}: {}", answer.text());
     }
-    // What is not stored in clear cannot be read by listing it as plain.
+    // What is not stored unencrypted cannot be read by listing it as plain.
     let mut plain = hook(&home, json!({"x-team": MASK}), "");
     plain["webhook"]["plainHeaders"] = json!(["x-team"]);
     for (deed, answer) in deeds(&rest, "d", &plain).await {

@@ -1,4 +1,4 @@
-//! Mail: over STARTTLS and over TLS, to a server that asks who sends, read by a stranger's parser.
+//! Mail: over STARTTLS and over TLS, to a server that asks who sends, read by another parser.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},

@@ -34,7 +34,7 @@ const INWARD: [&str; 18] = [
     "http://[fd00:ec2::254]/",
     "http://[fe80::1]/",
 ];
-/// What programs in a terminal are told of a proxy by.
+/// The variables by which programs in a terminal find a proxy.
 const VARIABLES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"];
 
 #[tokio::test(flavor = "multi_thread")]

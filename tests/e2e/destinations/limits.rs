@@ -16,7 +16,7 @@ fn long_message() -> String {
     "\u{fc}".repeat(20_000) + &"x".repeat(25_000)
 }
 
-/// An event with as much in it as is taken in.
+/// An event with as much in it as is accepted.
 fn big_event() -> Value {
     let many: serde_json::Map<_, _> = (0..60)
         .map(|at| (format!("dimension-{at}"), Value::from("\"x\n".repeat(300))))
@@ -58,7 +58,7 @@ impl Providers {
         }
     }
 
-    /// Each type with who stands in for it.
+    /// Each type with its test server.
     fn kinds(&self) -> [(&'static str, Value, &StandIn); 4] {
         [
             (

@@ -43,14 +43,14 @@ async fn teams_shows_a_card_for_every_change() {
         stage.closes().await;
         let closing = stage.told(&teams, 3).await.json()["attachments"][0]["content"].clone();
 
-        // The text of an event opens no tag.
-        let shown = SUMMARY.replace("<!", "<\u{2060}!");
-        assert_eq!(opening["body"][0]["text"], shown);
+        // No tag of the event's text is one for Teams.
+        let summary = SUMMARY.replace('<', "<\u{2060}");
+        assert_eq!(opening["body"][0]["text"], summary);
         assert_eq!(opening["body"][0]["color"], "Attention");
         assert_eq!(facts(&opening), ["error", "open", "no"]);
         assert_eq!(opening["actions"][0]["type"], "Action.OpenUrl");
         assert_eq!(facts(&acknowledged), ["error", "open", "yes"]);
-        assert_eq!(closing["body"][0]["text"], format!("{shown} (closed)"));
+        assert_eq!(closing["body"][0]["text"], format!("{summary} (closed)"));
         assert_eq!(closing["body"][0]["color"], "Good");
         assert_eq!(facts(&closing), ["critical", "closed", "yes"]);
         stage.delivered(3).await;

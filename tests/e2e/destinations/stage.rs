@@ -1,4 +1,4 @@
-//! A service with one rule that tells one destination what becomes of one thing.
+//! A service with one rule that tells one destination what happens to one thing.
 
 use bellwether_tests::{
     eventually::eventually, providers::StandIn, receiver::Received, rest::Rest, world::World,
@@ -34,7 +34,7 @@ impl Stage {
         }
     }
 
-    /// The thing is said to be so.
+    /// The thing is reported to be so.
     pub(super) async fn say(&self, severity: &str, status: &str) {
         let mut event = samples::event("full", "db-1", severity, SUMMARY);
         event["type"] = json!("disk");

@@ -1,4 +1,4 @@
-//! Certificates: an authority of one's own is trusted when it is named, and nothing wrong is.
+//! Certificates: a separate authority is trusted when it is named, and nothing wrong is.
 
 use std::{
     io::Write as _,
@@ -49,7 +49,7 @@ async fn webhook(tls: ServerConfig) -> (StandIn, Value) {
     (receiver, kind)
 }
 
-/// Certificates that are wrong, and what is said about them.
+/// Certificates that are wrong, and what is reported about them.
 fn wrong(authority: &Authority) -> [(ServerConfig, &'static str); 4] {
     [
         (
@@ -95,8 +95,8 @@ async fn webhooks_and_providers_with_a_certificate_of_our_own_are_reached() {
     assert_eq!(receiver.requests(), 1, "nothing is sent to a stranger");
 }
 
-/// Whether nothing arrived. Who shows no certificate hears of it after its own part of the handshake is
-/// done, so a request may have been on its way by then.
+/// Whether nothing arrived. A client without a certificate gets the error after its own part of the
+/// handshake is done, so a request may have been on its way by then.
 fn is_refused(outcome: &Value) -> bool {
     outcome == "OUTCOME_UNREACHABLE" || outcome == "OUTCOME_UNKNOWN"
 }
@@ -128,7 +128,7 @@ async fn a_receiver_that_asks_for_a_certificate_is_shown_it_and_its_key_stays_he
     assert_eq!(auth["privateKey"], "********");
 }
 
-/// A webhook that shows a certificate.
+/// A webhook that presents a certificate.
 fn showing(kind: &Value, (certificate, key): &(String, String)) -> Value {
     let mut kind = kind.clone();
     let mtls = json!({"certificate": certificate, "privateKey": key});
@@ -152,7 +152,7 @@ async fn a_certificate_that_cannot_be_shown_is_not_stored() {
         (of("x", &own.1), "holds no certificate"),
         (of("", &own.1), "is required"),
         (of(&own.0, &"x".repeat(20_000)), "at most 16384"),
-        (plain, "is shown over `https` alone"),
+        (plain, "can only be used with an `https` address"),
     ] {
         let wrong = json!({"name": "wrong", "type": wrong});
         let refused = world.rest().post(DESTINATIONS, &wrong).await;

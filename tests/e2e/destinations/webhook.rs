@@ -1,4 +1,5 @@
-//! Webhooks: the standard document, signatures that a stranger verifies, bodies of one's own.
+//! Webhooks: the standard document, signatures that another implementation verifies, separate
+//! bodies.
 
 use bellwether_tests::{
     providers::{Mischief, StandIn, standard_webhooks::Verifier},

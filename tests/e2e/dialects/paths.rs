@@ -29,7 +29,7 @@ struct Way {
     /// What events are called that come this way.
     name: &'static str,
     body: fn(host: &str, key: &str) -> Value,
-    /// What no event can be made of, besides what is no JSON.
+    /// What no event can be made of, in addition to what is no JSON.
     wrong: &'static str,
     /// What the sender waits and comes again for.
     later: u16,
@@ -208,7 +208,7 @@ async fn what_is_wrong_is_refused_and_nothing_of_it_is_taken_in() {
 async fn a_repeat_under_one_idempotency_key_is_one_and_a_rate_is_one_for_all_paths() {
     let (world, key) = world(&["--events-per-second", "1"]).await;
     let rest = world.rest().with_key(Some(&key));
-    // More than a second's worth is let in once, and paid for afterwards on every path.
+    // More than a second's worth is accepted once, and paid for afterwards on every path.
     let event = |at: usize| json!({"name": "native", "dimensions": {"host": at.to_string()}});
     let many: Vec<_> = (0..600).map(event).collect();
     let first = rest

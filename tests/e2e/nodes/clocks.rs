@@ -1,5 +1,6 @@
-//! Nodes whose clocks are wrong: the database's time counts. Their clocks are set by Debian's `faketime`,
-//! which stands between a program and the system; where it is not installed the tests say so.
+//! Nodes whose clocks are wrong: the database's time counts. Their clocks are set by Debian's
+//! `faketime`, which stands between a program and the system; where it is not installed the tests
+//! report it.
 
 use std::{
     fs,

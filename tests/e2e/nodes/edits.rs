@@ -1,4 +1,4 @@
-//! Rules that are edited while all nodes decide, and watches that go on at another node.
+//! Rules that are edited while all nodes decide, and watches that continue at another node.
 
 use std::{
     collections::BTreeMap,
@@ -137,7 +137,7 @@ async fn a_watch_goes_on_at_another_node_without_a_gap() {
     }
 }
 
-/// Whether a watch that goes on from a token has no gap and comes to an event.
+/// Whether a watch that continues from a token has no gap and comes to an event.
 async fn goes_on_to(world: &World, token: &str, host: &str) -> bool {
     let request = WatchEventsRequest {
         query: None,

@@ -1,4 +1,5 @@
-//! Nodes that stand still or are held amid a commit: the others go on, and nothing is lost or done twice.
+//! Nodes that stand still or are held amid a commit: the others continue, and nothing is lost or
+//! done twice.
 
 use std::{
     collections::BTreeSet,
@@ -47,7 +48,7 @@ async fn slowest(rest: &Rest, named: &str, within: Duration) -> Duration {
     slowest
 }
 
-/// What was answered is stored and told of, each event by one delivery.
+/// What was answered is stored and reported, each event by one delivery.
 async fn all_is_told(world: &World, receiver: &Receiver, told: &Mutex<Told>) {
     let stored = none_is_lost(&world.rest(), told).await;
     let probes = |it: &&String| !it.starts_with("probe");
@@ -133,7 +134,7 @@ async fn a_node_that_is_held_amid_a_commit_holds_up_the_others_for_its_lock_at_m
     eprintln!("held amid a commit: the slowest answer of another node took {worst:?}");
     assert!(worst <= OTHERS_WAIT_MAX, "{worst:?}");
 
-    // Who is cut off for long says so, and comes back by itself.
+    // Who is cut off for long reports it, and comes back automatically.
     cutter.set(Fate::Stands);
     let rest = second.rest();
     eventually("it not to be ready", async || {

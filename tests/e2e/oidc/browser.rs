@@ -13,10 +13,11 @@ use serde_json::json;
 use super::{Provider, settings};
 use crate::samples;
 
-/// The address that the gateway is said to have; nothing listens there, so a browser is led to it by hand.
+/// The address that the gateway is reported to have; nothing listens there, so a browser is led to
+/// it by hand.
 const PAGE: &str = "http://127.0.0.1:9";
 
-/// Somebody's browser: it keeps what it is told to for each place, and goes where it is sent.
+/// A user's browser: it keeps cookies for each site and follows redirects.
 struct Browser {
     gateway: String,
     cookies: BTreeMap<(String, String), String>,
@@ -156,7 +157,8 @@ async fn people_sign_in_at_the_page_and_are_known_to_it_alone() {
     let (status, shown) = ada.open("/").await;
     assert!(status == 200 && shown.contains("0 open"), "{shown}");
 
-    // What a browser sends by itself opens nothing else, and nobody else's page can make use of it.
+    // What a browser sends automatically opens nothing else, and no one else's page can make use of
+    // it.
     assert_eq!(ada.open("/v1/notification/rules").await.0, 401);
     for (site, expected) in [
         ("same-origin", 200),
@@ -189,7 +191,7 @@ async fn a_browser_signs_in_only_by_what_it_began_itself_and_is_told_why_it_is_n
     let mut browser = Browser::new(&world);
     let (status, told) = browser.open("/signed-in?code=a&state=b").await;
     assert_eq!(status, 401);
-    assert!(told.contains("was not begun in this browser"), "{told}");
+    assert!(told.contains("was not started in this browser"), "{told}");
 
     provider.ask("/come?account=nobody", None).await;
     let (status, told) = browser.open("/sign-in").await;
@@ -249,7 +251,7 @@ async fn a_code_counts_once_in_the_browser_that_it_was_got_for() {
         assert_eq!(answer.status, 401, "{address}: {}", answer.body);
         assert!(!answer.signs_in(), "{address}");
         assert!(
-            answer.body.contains("not begun in this browser"),
+            answer.body.contains("not started in this browser"),
             "{}",
             answer.body
         );

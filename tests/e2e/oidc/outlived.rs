@@ -25,7 +25,7 @@ const LEEWAY: u64 = 60;
 /// How long something may take that takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The console on somebody's service, in somebody's home.
+/// The console on a user's service, in a user's home.
 fn console(terminal: &Terminal) -> Screen {
     Screen::start(terminal.home.path(), &["--connect", &terminal.address])
 }
@@ -68,7 +68,7 @@ async fn a_console_and_a_command_go_on_with_the_renewed_token() {
         }
         Some(told)
     };
-    // It tells of what happens once it follows.
+    // It reports on what happens once it follows.
     let begun = async || {
         happen(&world, "begun").await;
         hears("it is begun", Duration::from_millis(500))
@@ -78,7 +78,7 @@ async fn a_console_and_a_command_go_on_with_the_renewed_token() {
     console.shows(&["it is early"]);
     hears("it is early", PATIENCE).expect("it follows");
 
-    // Until nobody takes the first token any more.
+    // Until no one takes the first token any more.
     let end = Duration::from_secs(u64::from(LIFE) + LEEWAY + 5);
     while start.elapsed() < end {
         let screen = console.screen();

@@ -57,7 +57,7 @@ pub(crate) async fn send_until_refused(
     most
 }
 
-/// A client that writes HTTP/2 frames of its own making.
+/// A client that builds its own HTTP/2 frames.
 pub(crate) struct Http2(TcpStream);
 
 const DATA: u8 = 0;
@@ -94,8 +94,8 @@ impl Http2 {
         client
     }
 
-    /// Makes calls on streams of their own, with these headers and each with this body; how many
-    /// the other side took.
+    /// Makes calls on separate streams, with these headers and each with this body; how many the
+    /// other side took.
     pub(crate) async fn ask(
         &mut self,
         headers: &[(&str, &str)],

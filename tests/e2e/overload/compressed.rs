@@ -150,7 +150,7 @@ async fn compressed_messages_are_unfolded_up_to_the_limit_of_their_call() {
     }
     let many = 0..hostile_times(40, 1_000);
     let many = many.map(|_| tried(address, METHODS[0], Some(&key), Some("gzip"), &bomb));
-    // Of so many connections at once the oldest may go before they were answered.
+    // Of so many concurrent connections the oldest may go before they were answered.
     let answered = futures_util::future::join_all(many).await;
     let answered: Vec<_> = answered.into_iter().flatten().collect();
     assert!(answered.len() >= 20, "{} were answered", answered.len());
@@ -226,7 +226,7 @@ async fn compressed_bodies_are_unfolded_up_to_the_limit_and_no_further() {
     let headers = [("content-encoding", "gzip")];
     let refused = without.try_send(Method::POST, EVENTS, &headers, bomb.clone());
     assert_eq!(refused.await.unwrap().status, 401);
-    // Whoever speaks gRPC to this listener finds nothing there, compressed or not.
+    // A gRPC client of this listener finds nothing there, compressed or not.
     let key = world.admin_key();
     let address = world.service().address("rest");
     let (status, _) = called(
@@ -241,7 +241,7 @@ async fn compressed_bodies_are_unfolded_up_to_the_limit_and_no_further() {
     let many = (0..hostile_times(40, 400)).map(|_| send("gzip", &bomb));
     for answer in futures_util::future::join_all(many).await {
         let status = answer.status.as_u16();
-        // Many at once may be told to come back.
+        // Many may be asked to retry at the same time.
         assert!(matches!(status, 413 | 429 | 503), "{}", answer.text());
     }
     withstands(&world, ()).await;

@@ -1,5 +1,5 @@
 //! Who has no key costs nothing, and one client takes nothing from another: connections, calls,
-//! bodies and answers that nobody finishes, while somebody with a key is served.
+//! bodies and answers that no one finishes, while a user with a key is served.
 
 use std::{
     io::Write,
@@ -27,13 +27,13 @@ use super::{
 };
 use crate::samples;
 
-/// How long somebody with a key may have to wait while others attack.
+/// How long a user with a key may have to wait while others attack.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 /// What a service in which nothing happens may grow to under the short form of an attack.
 const SHORT_MEMORY_MAX_MIB: u64 = 300;
 const LONG_MEMORY_MAX_MIB: u64 = 512;
 
-/// Somebody with a key comes anew and is served over both listeners in time.
+/// A user with a key comes again and is served over both listeners in time.
 async fn a_newcomer_is_served(world: &World, key: &str) {
     let start = Instant::now();
     let served = async {

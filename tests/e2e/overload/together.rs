@@ -1,4 +1,4 @@
-//! Hostile clients of all kinds at once, while an honest one goes on.
+//! Hostile clients of all kinds together, while an honest one continues.
 
 use std::{
     future::pending,

@@ -24,7 +24,7 @@ const CUT_WITHIN_BYTES: usize = 100_000;
 /// Events that are to be answered meanwhile.
 const ANSWERED_MEANWHILE: usize = 40;
 
-/// A dump of the database that does not end, as nobody reads it: it holds what it saw at its begin.
+/// A dump of the database that does not end, as no one reads it: it holds what it saw at its begin.
 struct Dump(Child);
 
 impl Dump {

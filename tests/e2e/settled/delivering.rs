@@ -85,8 +85,8 @@ fn host(request: &Received) -> String {
     host.as_str().expect("a host").to_owned()
 }
 
-/// How long an attempt takes, and after which time the next message comes: so few are under way at
-/// once that none waits for another one.
+/// How long an attempt takes, and after which time the next message comes: so few are under way
+/// concurrently that none waits for another one.
 const ATTEMPT: Duration = Duration::from_millis(500);
 const BETWEEN: Duration = Duration::from_millis(120);
 
@@ -400,7 +400,7 @@ async fn mails_about_one_occurrence_are_one_thread() {
             assert!(references.contains(&opening), "{}", text(update));
             assert_ne!(message_id(at + 1), opening);
         }
-        // The next occurrence is a thread of its own.
+        // The next occurrence is a separate thread.
         assert_eq!(
             header(&text(&mails[3]), "In-Reply-To"),
             None,

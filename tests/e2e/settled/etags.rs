@@ -1,4 +1,4 @@
-//! Changes on a condition: whoever has read another version changes nothing, over both wires.
+//! Changes on a condition: with another version read, nothing changes, over both wires.
 
 use bellwether_tests::{
     rest::{Answer, Rest},
@@ -75,7 +75,7 @@ async fn a_change_with_an_etag_that_is_not_current_changes_nothing_and_says_what
             let current = stored(&wire, kind, &name).await["etag"].clone();
             let gone = json!({"name": name, "etag": current});
             wire.ok(&method("Delete", kind), &gone).await;
-            // One that is made anew under the name is another one.
+            // One that is made again under the name is another one.
             wire.ok(&method("Create", kind), &create).await;
             let again = update(kind, &name, "never", current.as_str());
             let refusal = wire.refused(&method("Update", kind), &again).await;

@@ -146,7 +146,7 @@ async fn names_that_a_reader_takes_for_each_other_do_not_stand_beside_each_other
                     "\u{ff50}\u{ff41}\u{ff47}\u{ff45}\u{ff52}",
                 ),
             ] {
-                // Each wire has names of its own, with an ending that looks like nothing else.
+                // Each wire has separate names, with an ending that looks like nothing else.
                 let [first, second] = [first, second].map(|name| format!("{name} {}", wire.name()));
                 let create = method("Create", kind);
                 wire.ok(&create, &json!({kind: definition(kind, &first)}))
@@ -168,7 +168,8 @@ async fn names_that_a_reader_takes_for_each_other_do_not_stand_beside_each_other
                 wire.ok(&method("Delete", kind), &json!({"name": second}))
                     .await;
             }
-            // A word of letters that nobody writes together, beside one that it looks like or alone.
+            // A word of letters that no one writes together, beside one that it looks like or
+            // alone.
             for name in ["\u{43e}ps-page", "\u{3bf}ncall", "..."] {
                 let create = method("Create", kind);
                 let draft = json!({kind: definition(kind, name)});
@@ -261,7 +262,7 @@ async fn bodies_of_answers_are_kept_up_to_sixteen_kibibytes() {
                 if whole {
                     assert_eq!(kept, body, "{name}");
                 } else {
-                    // What is cut may say so.
+                    // What is cut may report it.
                     assert!(kept.len() >= KEPT_BYTES - 64, "{name}: {}", kept.len());
                     assert!(kept.len() <= KEPT_BYTES + 64, "{name}: {}", kept.len());
                     assert!(kept.starts_with(&body[..KEPT_BYTES - 64]), "{name}");

@@ -1,4 +1,4 @@
-//! Who is notified: what opens, what updates, who is owed a closing.
+//! Who is notified: what opens, what updates, outstanding resolutions.
 //!
 //! A decision is in the commit of the change that causes it: what a step decides can be read as soon
 //! as the step is answered.
@@ -34,7 +34,7 @@ enum Step {
     Set(Value),
     /// The rule with these members, as it is from now on.
     Rule(Value),
-    /// Like [`Step::Rule`], and what is open is to be told.
+    /// Like [`Step::Rule`], and what is open is to be reported.
     RuleForOpen(Value),
     /// Whether the rule has its destination.
     Destination(bool),
@@ -42,7 +42,7 @@ enum Step {
     Annotate,
     /// The trigger has this clause from now on.
     Trigger(Value),
-    /// Like [`Step::Trigger`], and what is open is to be told.
+    /// Like [`Step::Trigger`], and what is open is to be reported.
     TriggerForOpen(Value),
     /// The rule is deleted.
     DeleteRule,
@@ -96,7 +96,7 @@ fn plain() -> Step {
     sent(json!({}))
 }
 
-/// One case on one wire, with definitions of its own.
+/// One case on one wire, with separate definitions.
 struct Play {
     wire: Wire,
     host: String,
@@ -185,7 +185,7 @@ impl Play {
         }
     }
 
-    /// Updates a definition; with `notify` what is open is counted first, and then told.
+    /// Updates a definition; with `notify` what is open is counted first, and then reported.
     async fn update(&self, method: &str, kind: &str, definition: &Value, notify: bool) {
         if !notify {
             self.wire.ok(method, &json!({kind: definition})).await;

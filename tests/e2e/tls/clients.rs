@@ -32,7 +32,7 @@ impl Secured {
         }
     }
 
-    /// What REST answers to who shows that, as a status.
+    /// The REST status for a client that presents that.
     async fn rest_status(&self, identity: Option<&Identity>, headers: &str) -> u16 {
         let address = self.address("rest");
         let connected = self.authority.connect(address, &["http/1.1"], identity);
@@ -47,7 +47,7 @@ impl Secured {
         answer.split(' ').nth(1).unwrap().parse().unwrap()
     }
 
-    /// Whom gRPC takes the caller for who shows that.
+    /// The gRPC identity of a caller that presents that.
     async fn grpc_name(
         &self,
         identity: Option<&Identity>,
@@ -63,7 +63,7 @@ impl Secured {
         let endpoint = endpoint.unwrap().tls_config(tls).unwrap();
         let mut client = ClientServiceClient::new(endpoint.connect().await.unwrap());
         let mut request = Request::new(GetCallerRequest {});
-        // What a caller says of itself in these headers is believed by nobody.
+        // What a caller says of itself in these headers is believed by no one.
         for (name, value) in [
             ("x-client-certificate", "dns:boss.example.net"),
             ("x-forwarded-for", "203.0.113.9"),

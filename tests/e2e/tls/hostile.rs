@@ -14,7 +14,7 @@ const HONEST: usize = 100;
 const HONEST_P99_MAX: Duration = Duration::from_secs(1);
 const MEMORY_MAX_MIB: u64 = 512;
 
-/// The beginning of a handshake that says how much more will come.
+/// The beginning of a handshake that shows how much more will come.
 const HELLO: &[u8] = &[0x16, 0x03, 0x01, 0x40, 0x00, 0x01, 0x00, 0x3f, 0xfc];
 /// An HTTP/2 client that takes no byte of an answer, and asks.
 const NO_WINDOW: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\0";

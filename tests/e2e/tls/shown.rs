@@ -14,7 +14,7 @@ use bellwether_tests::{
 use super::Secured;
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3_600);
-/// Settings of a service that lets nobody connect without a certificate.
+/// Settings of a service that lets no one connect without a certificate.
 const ASKING: &str = "tls_client_ca = \"$/ca.crt\"\n";
 
 /// Writes a certificate and its key, which its owner alone may read.
@@ -54,7 +54,7 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
     let reach = ["--connect", &url, "--tls-ca", &ca];
     let shown = ["--tls-client-cert", &cert, "--tls-client-key", &key];
 
-    // With a key besides, as the one in the data folder.
+    // With a key in addition, as the one in the data folder.
     let create = ["client", "create", "boss", "--role", "admin"];
     let certificate = ["--certificate", "dns:boss.example.net"];
     let arguments = [&create[..], &certificate, &reach, &shown].concat();
@@ -73,10 +73,10 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
         let given = [("BELLWETHER_KEY", "bw_x")];
         let (code, told) = said(home.path(), &[command, &reach].concat(), &given);
         assert_eq!(code, Some(3), "{command:?} without a certificate: {told}");
-        let why = told.contains("asks for a certificate of the client");
+        let why = told.contains("requires a client certificate");
         assert!(why, "{command:?}: {told}");
     }
-    // What is said for that goes before what the listeners of this machine would show.
+    // What is reported for that goes before what the listeners of this machine would show.
     let foreign = Authority::new().issue();
     let [foreign_cert, foreign_key] = keep(&foreign, &folder, "foreign");
     let listeners = ["--tls-cert", &foreign_cert, "--tls-key", &foreign_key];
@@ -119,7 +119,8 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
     assert!(checked.status.success(), "{checked:?}");
 }
 
-/// A certificate and a key, by their files, and what is said of them; `$` stands for the folder.
+/// A certificate and a key, by their files, and what is reported of them; `$` stands for the
+/// folder.
 const WRONG: [(&str, &str, &str); 9] = [
     (
         "own.crt",
@@ -223,7 +224,7 @@ async fn a_private_key_that_others_may_read_is_told_of_and_used() {
         listed.status.success() && told.contains(&sentence),
         "{told}"
     );
-    // In a terminal it stands there when the console is left.
+    // In a terminal it is shown there when the console is left.
     let admin = secured.world.data_dir().join("admin.key");
     let key_file = ["--key-file", admin.to_str().unwrap()];
     let arguments = [&reach[..], &shown, &key_file].concat();

@@ -1,4 +1,4 @@
-//! Who makes the journey: a console with a service of its own, a receiver of webhooks, and the
+//! Who makes the journey: a console with a separate service, a receiver of webhooks, and the
 //! screens that were seen.
 
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ pub(super) struct Guide {
 }
 
 impl Guide {
-    /// Opens the console on a service of its own, in a home where nothing is.
+    /// Opens the console on a separate service, in a home where nothing is.
     pub(super) async fn start(columns: u16, rows: u16) -> Self {
         let home = tempfile::tempdir().unwrap();
         let arguments = [
@@ -53,7 +53,7 @@ impl Guide {
         self
     }
 
-    /// Keeps the screen as a page of the document, once it is the one that stands there.
+    /// Keeps the screen as a page of the document, once it is the current one.
     pub(super) fn page(&mut self, title: &'static str, words: &'static str) {
         let parties = [
             (self.rest_address(), "http://127.0.0.1:48480"),
@@ -69,7 +69,7 @@ impl Guide {
         loop {
             let page = Page::new(title, words, &self.console.settled(), &parties);
             let is_it = stored.as_ref().is_none_or(|stored| page.shows(stored));
-            // What differs is told when the whole document is compared.
+            // What differs is reported when the whole document is compared.
             if is_it || Instant::now() > deadline {
                 return self.pages.push(page);
             }

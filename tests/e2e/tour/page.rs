@@ -54,7 +54,7 @@ impl Page {
     }
 }
 
-/// The screen of this size that the document has as this page, unless it is written anew.
+/// The screen of this size that the document has as this page, unless it is rewritten.
 pub(super) fn stored(number: usize, (columns, _): (u16, u16)) -> Option<String> {
     if std::env::var_os(UPDATE).is_some() {
         return None;
@@ -144,7 +144,7 @@ fn masked(line: &str) -> String {
     numbered(&line, "size             ", " bytes", "970")
 }
 
-/// Puts `shown` wherever a text of this shape stands by itself: `d` is a digit.
+/// Puts `shown` wherever a text of this shape stands alone: `d` is a digit.
 fn shaped(line: &str, shape: &str, shown: &str) -> String {
     let chars: Vec<char> = line.chars().collect();
     let shape: Vec<char> = shape.chars().collect();

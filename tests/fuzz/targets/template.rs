@@ -1,5 +1,5 @@
 //! A template parses or is refused with its place, renders within its limit, and lets nothing of
-//! the data out of the place that it stands in.
+//! the data out of the place that it is in.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -36,7 +36,7 @@ fuzz_target!(|text: &str| {
             assert!(out.len() <= BYTES_MAX);
         }
     }
-    // Raw text is the author's own; without it, a value cannot end the text it stands in.
+    // Raw text is the author's own; without it, a value cannot end the text it is in.
     let raw = text.contains("{{{") || text.contains('&') || text.contains("{{=");
     if !raw && !text.contains('\u{1}') && !text.contains('=') {
         let html = template

@@ -13,7 +13,7 @@ use rustls::{
     sign::{CertifiedKey, SingleCertAndKey},
 };
 
-/// An authority that nobody trusts yet.
+/// An authority that no one trusts yet.
 #[derive(Debug)]
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
@@ -37,7 +37,7 @@ impl Authority {
         std::fs::write(file, self.0.pem()).unwrap();
     }
 
-    /// A server that shows a certificate for that name.
+    /// A server that presents a certificate for that name.
     pub fn server(&self, name: &str) -> ServerConfig {
         self.server_with(name, |_| {})
     }
@@ -50,7 +50,7 @@ impl Authority {
         })
     }
 
-    /// A server for that name that talks to whoever shows a certificate of the same authority.
+    /// A server for that name that talks to clients with a certificate of the same authority.
     ///
     /// # Panics
     /// When there is no randomness for its key.
@@ -70,7 +70,7 @@ impl Authority {
         config
     }
 
-    /// A certificate and its key, in PEM, by which somebody of that name is known.
+    /// A certificate and its key, in PEM, by which a user of that name is known.
     ///
     /// # Panics
     /// When there is no randomness for the key.

@@ -67,7 +67,7 @@ impl Board {
     }
 }
 
-/// Says which incident a message is about, what it does to it, and what it says.
+/// Returns which incident a message is about, what it does to it, and what it says.
 pub type Read = fn(&Received) -> (String, Change, String);
 
 /// A receiver whose messages are judged by its own rules, and change incidents.

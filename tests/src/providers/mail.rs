@@ -36,7 +36,7 @@ pub enum MailSecurity {
     /// Not at all.
     #[default]
     None,
-    /// After STARTTLS; nothing but that is taken in clear.
+    /// After STARTTLS; nothing but that is taken unencrypted.
     StartTls(ServerConfig),
     /// From the first byte.
     Tls(ServerConfig),
@@ -151,7 +151,7 @@ impl StrictMailServer {
     /// What it took so far.
     ///
     /// # Panics
-    /// When somebody did not keep to its rules.
+    /// When a user did not keep to its rules.
     pub fn mails(&self) -> Vec<Mail> {
         let faults = self.state.faults.lock().unwrap();
         assert!(
@@ -352,7 +352,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Does mischief; whether the command is to be taken all the same.
+    /// Does mischief; whether the command is to be taken anyway.
     async fn goes_well(&mut self, verb: &str) -> io::Result<bool> {
         match self.mischief() {
             Some(MailMischief::Says(at, answer)) if at == verb => {

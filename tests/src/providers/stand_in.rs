@@ -92,13 +92,13 @@ impl Answer {
     }
 }
 
-/// The header that says what a body is; empty when it is absent.
+/// The header that shows what a body is; empty when it is absent.
 pub(super) fn content_type(request: &Received) -> &str {
     let header = request.headers.get("content-type");
     header.map_or("", String::as_str)
 }
 
-/// How a stand-in treats requests instead of judging them.
+/// How a test server treats requests instead of judging them.
 #[derive(Debug, Clone)]
 pub enum Mischief {
     /// Answers so, whatever it gets.
@@ -113,7 +113,7 @@ pub enum Mischief {
     Floods,
 }
 
-/// A stand-in on a free port of this machine; it ends when it is dropped.
+/// A test server on a free port of this machine; it ends when it is dropped.
 #[derive(Debug)]
 pub struct StandIn {
     address: SocketAddr,
@@ -210,7 +210,7 @@ impl StandIn {
         self.state.requests.load(Ordering::SeqCst)
     }
 
-    /// Bytes of a flood that the other side let in.
+    /// Bytes of a flood that the other side accepted.
     pub fn flooded_bytes(&self) -> usize {
         self.state.flooded_bytes.load(Ordering::SeqCst)
     }
@@ -224,7 +224,7 @@ async fn listen(listener: TcpListener, tls: Option<ServerConfig>, state: Arc<Sta
         connections.spawn(async move {
             match tls {
                 None => serve(stream, state).await,
-                // Whoever does not like the certificate goes away.
+                // Clients that do not accept the certificate disconnect.
                 Some(tls) => match tls.accept(stream).await {
                     Ok(stream) => serve(stream, state).await,
                     Err(_refused) => {}

@@ -17,7 +17,7 @@ use crate::{
     kind, limits,
 };
 
-/// Makes the request; whatever becomes of it is its answer.
+/// Makes the request; whatever happened to it is its answer.
 #[expect(clippy::too_many_lines, reason = "a table: a row for each request")]
 pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
     if matches!(
@@ -412,7 +412,7 @@ pub(super) fn query(filter: &EventFilter, cursor: Option<String>) -> v1::EventQu
     }
 }
 
-/// An order as the service is asked for it; the one that it has by itself is not named.
+/// An order as the service is asked for it; the one that it has by default is not named.
 fn sort_by(order: EventOrder) -> Vec<v1::SortBy> {
     if order == EventOrder::default() {
         return Vec::new();
@@ -591,7 +591,7 @@ async fn remove_notes(reach: &mut Reach, notes: Vec<Note>) -> Result<Taken, Fail
     Ok(taken(items.map(|item| (item.success, item.error))))
 }
 
-/// What became of items that succeed or fail on their own.
+/// What happened to items that succeed or fail on their own.
 fn taken(results: impl Iterator<Item = (Option<bool>, String)>) -> Taken {
     let failed = results.filter(|(success, _)| *success != Some(true));
     let errors: Vec<String> = failed.map(|(_, error)| error).collect();

@@ -32,7 +32,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
         | Code::OutOfRange
         | Code::ResourceExhausted => FailureKind::Invalid,
         Code::Unimplemented => FailureKind::Unsupported,
-        // A connection that breaks under a call is told as an unknown error with its cause.
+        // A connection that breaks under a call is reported as an unknown error with its cause.
         Code::Unknown | Code::Internal if why_broken(status).is_some() => FailureKind::Unreachable,
         _ => FailureKind::Internal,
     };
@@ -43,7 +43,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
         message: item.description,
     });
     let message = match kind {
-        // The wire's own words for it tell nobody whose limit it is.
+        // The wire's own words for it tell no one whose limit it is.
         FailureKind::Invalid if is_too_large(status) => format!(
             "the answer is larger than the {} MiB that this console takes",
             limits::MESSAGE_BYTES / (1024 * 1024)
@@ -73,8 +73,8 @@ pub fn why_broken(status: &tonic::Status) -> Option<String> {
     // The wire's words for an answer that is no HTTP/2, such as that of a server that speaks TLS.
     let is_foreign = status.message() == "h2 protocol error: http2 error";
     is_foreign.then(|| {
-        "what answers there does not speak gRPC in clear; a service with a certificate wants \
-         `https://`"
+        "the server at that address does not speak unencrypted gRPC; for a service with a \
+         certificate use `https://`"
             .to_owned()
     })
 }

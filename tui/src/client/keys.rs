@@ -48,7 +48,7 @@ impl Keys {
         self.renewal.is_some()
     }
 
-    /// Asks for it anew, where it can become another one.
+    /// Asks for it again, where it can become another one.
     pub(super) async fn renew(&self) -> Result<(), Failure> {
         let Some(renewal) = &self.renewal else {
             return Ok(());

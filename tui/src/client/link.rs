@@ -55,7 +55,7 @@ impl Link {
     }
 }
 
-/// Starts the connection. The first attempt begins at once.
+/// Starts the connection. The first attempt begins immediately.
 pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
     let mut endpoint = endpoint.connect_timeout(limits::CONNECT).tcp_nodelay(true);
     if keep_alive {
@@ -139,7 +139,7 @@ impl Supervisor {
     }
 
     async fn tell(&self, news: News) {
-        // A closed queue means that the console is gone; the next command says so.
+        // A closed queue means that the console is gone; the next command reports it.
         let _closed = self.news.send(news).await;
     }
 
@@ -301,11 +301,11 @@ impl Stream {
     }
 }
 
-/// Asks for the key anew now and then, so that calls carry it before the one before it ends.
+/// Asks for the key again now and then, so that calls carry it before the one before it ends.
 async fn keep_renewed(keys: Keys) {
     loop {
         time::sleep(limits::KEY_LOOK).await;
-        // While the one before is accepted nothing is lost; when it is not, connecting says why.
+        // While the one before is accepted nothing is lost; when it is not, connecting shows why.
         let _failed = keys.renew().await;
     }
 }

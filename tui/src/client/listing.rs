@@ -13,7 +13,7 @@ use crate::{
 
 /// How long reading a list may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Rows asked for at once, and rows read at most.
+/// Rows asked for at a time, and rows read at most.
 const PAGE: i32 = 1_000;
 const ROWS_MAX: usize = 100_000;
 
@@ -39,7 +39,8 @@ pub enum Unlisted {
     Failed(String),
 }
 
-/// A list: its service and method, the field with the rows, and what is asked besides pages.
+/// A list: its service and method, the field with the rows, and what is requested in addition to
+/// pages.
 struct List {
     screen: &'static str,
     service: &'static str,
@@ -184,7 +185,7 @@ fn next(page: &Value, is_search: bool) -> String {
     }
 }
 
-/// Adds rows to those before; says how many there are.
+/// Adds rows to those before; returns how many there are.
 fn add(whole: &mut Value, name: &str, rows: Value) -> usize {
     let Value::Array(mut rows) = rows else {
         // Canonical JSON leaves an empty list out.

@@ -17,7 +17,7 @@ pub(crate) struct Ticket(pub(crate) u64);
 pub(crate) enum Command {
     /// Make a call; answered by one [`News::Answer`] with the same ticket.
     Call(Ticket, Box<Request>),
-    /// Follow these occurrences instead of those before, going on after the token.
+    /// Follow these occurrences instead of those before, continuing after the token.
     Watch {
         generation: Ticket,
         filter: EventFilter,
@@ -197,7 +197,7 @@ pub(crate) struct Note {
 pub(crate) enum StatusChange {
     Status(Status),
     Acknowledged(bool),
-    /// The client that is to look after them; empty is nobody.
+    /// The client that is to look after them; empty is no one.
     Assigned(String),
 }
 
@@ -222,17 +222,17 @@ pub(crate) enum Chosen {
     },
 }
 
-/// Some rows and where to go on.
+/// Some rows and where to continue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Page<T> {
     pub(crate) rows: Vec<T>,
     /// Empty at the end.
     pub(crate) next: String,
-    /// How many there are in all, when the service says so.
+    /// How many there are in all, when the service reports it.
     pub(crate) total: Option<i32>,
 }
 
-/// What came of a request: the variant is that of the request, so that no answer can be taken for
+/// The outcome of a request: the variant is that of the request, so that no answer can be taken for
 /// another's.
 #[derive(Debug)]
 pub(crate) enum Answer {
@@ -241,13 +241,13 @@ pub(crate) enum Answer {
     List(Kind, Result<Vec<Object>, Failure>),
     Got(Kind, Result<Object, Failure>),
     Deliveries {
-        /// Whether they go on after a page before.
+        /// Whether they continue after a page before.
         more: bool,
         page: Result<v1::ListDeliveriesResponse, Failure>,
     },
     Delivery(Result<v1::Delivery, Failure>),
     Events {
-        /// Whether they go on after a page before.
+        /// Whether they continue after a page before.
         more: bool,
         page: Result<Page<EventRow>, Failure>,
     },
@@ -267,7 +267,7 @@ pub(crate) enum Answer {
     Tested(Result<v1::TestDestinationResponse, Failure>),
     /// A page of events, and how many there are in all where that was counted.
     Gathered(Result<(Page<EventRow>, Option<i64>), Failure>),
-    /// What was done to many deliveries, or would be, and where to go on.
+    /// What was done to many deliveries, or would be, and where to continue.
     Bulk(Result<(BulkTally, String), Failure>),
     /// And whether there are more.
     Obligations(Result<(Vec<v1::Obligation>, bool), Failure>),
@@ -296,14 +296,14 @@ pub(crate) enum Taken {
     },
 }
 
-/// What the console hears from the connection.
+/// News from the connection.
 #[derive(Debug)]
 pub(crate) enum News {
     /// The link changed.
     Link(LinkState),
     /// A call ended.
     Answer(Ticket, Box<Answer>),
-    /// A call that is under way tells how far it is.
+    /// A call that is under way reports how far it is.
     Progress(Ticket, Progress),
     /// Occurrences changed.
     Watched {
@@ -354,7 +354,7 @@ impl Span {
         }
     }
 
-    /// As it is said of occurrences.
+    /// As it is reported of occurrences.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Day => "in the last 24 h",

@@ -1,4 +1,4 @@
-//! Tries a trigger on stored events and tells how far that is.
+//! Tries a trigger on stored events and reports how far that is.
 
 use bellwether_proto::v1::{self, trigger_service_client::TriggerServiceClient};
 use serde_json::Value;
@@ -16,7 +16,7 @@ use crate::{
     limits,
 };
 
-/// Tries it to the end. Whoever drops the call ends the try in the service as well.
+/// Tries it to the end. Dropping the call ends the try in the service as well.
 pub(super) async fn follow(
     reach: &mut Reach,
     news: &mpsc::Sender<News>,

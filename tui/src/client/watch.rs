@@ -1,4 +1,4 @@
-//! The live stream of occurrences, and the heartbeat that stands in for it.
+//! The live stream of occurrences, and the heartbeat that replaces it.
 
 use bellwether_proto::v1::{
     GetCallerRequest, WatchEventsRequest, client_service_client::ClientServiceClient,
@@ -19,9 +19,9 @@ use crate::{
 
 /// How a stream ended.
 pub(super) enum Ended {
-    /// The link broke; go on after the token when it is back.
+    /// The link broke; continue after the token when it is back.
     Broken(Failure, String),
-    /// The service ended it because the console read too slowly; go on after the token now.
+    /// The service ended it because the console read too slowly; continue after the token now.
     Behind(String),
     /// The service does not serve this stream to this caller.
     Refused(Ticket, Failure),

@@ -65,7 +65,7 @@ impl Counted {
         minutes
     }
 
-    /// Columns of events that were taken in, for each severity, the worst first.
+    /// Columns of events that were accepted, for each severity, the worst first.
     pub(crate) fn events(&self) -> Vec<(Severity, &[i32])> {
         let mut all: Vec<_> = self.statistics.events.iter().collect();
         all.sort_by_key(|one| std::cmp::Reverse(one.severity));

@@ -64,7 +64,7 @@ pub(crate) struct EventRow {
     /// When it was opened.
     pub(crate) start_ms: i64,
     pub(crate) count: i64,
-    /// The client that looks after it; empty when nobody does.
+    /// The client that looks after it; empty when no one does.
     pub(crate) assignee: Box<str>,
     /// Whether something holds back messages about it.
     pub(crate) is_held: bool,

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
-    /// A sentence for people.
+    /// A message for people.
     pub(crate) message: String,
     /// The fields that are wrong, in the JSON spelling of the API.
     pub(crate) fields: Vec<FieldError>,

@@ -3,7 +3,7 @@
 use crate::data::{Kind, Role};
 
 /// What an operator can do. In a configuration an action has its variant's name in small letters,
-/// words parted by `_`: renaming one here breaks the files of those who gave it keys.
+/// words separated by `_`: renaming one here breaks the files of those who gave it keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
     Quit,
@@ -232,7 +232,7 @@ fn snake(name: &str) -> String {
     out
 }
 
-/// What an action needs besides something to act on.
+/// What an action needs in addition to something to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// Nothing.
@@ -270,11 +270,11 @@ pub(crate) struct Lines {
     pub(crate) screen: bool,
     /// In a list it is about all of it, not about some rows.
     pub(crate) all: bool,
-    /// It can be about several rows at once.
+    /// It can be about several rows.
     pub(crate) several: bool,
     /// What stands behind the rows is a text that it asks for.
     pub(crate) text: bool,
-    /// It shows no page that is to be told.
+    /// It shows no page that is to be printed.
     pub(crate) silent: bool,
 }
 

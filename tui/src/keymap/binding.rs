@@ -137,7 +137,7 @@ impl Keymap {
         }
     }
 
-    /// How what was begun can go on: the keys that are missing, and the action.
+    /// How what was begun can continue: the keys that are missing, and the action.
     pub(crate) fn endings(
         &self,
         pressed: &[KeyEvent],

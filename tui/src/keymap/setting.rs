@@ -12,7 +12,7 @@ use super::{
 };
 use crate::limits;
 
-/// The keys that somebody gives to an action, as they stand in a configuration.
+/// The keys that a user gives to an action, as they are in a configuration.
 #[derive(Clone, Debug)]
 pub struct KeySetting {
     /// The place they hold in; everywhere when there is none.
@@ -66,8 +66,8 @@ impl Keymap {
     /// The keys of the list, with these settings over them.
     ///
     /// # Errors
-    /// Everything that is wrong, at once: names that are not known, keys that cannot be read, keys
-    /// that mean two things on one screen, and a console that could not be left or explained.
+    /// All errors together: names that are not known, keys that cannot be read, keys that mean two
+    /// things on one screen, and a console that could not be left or explained.
     pub fn new(settings: &[KeySetting]) -> Result<Self, Vec<KeyProblem>> {
         let mut keymap = Self::default();
         let mut problems = Vec::new();

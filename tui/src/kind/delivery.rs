@@ -44,7 +44,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     Column::new("Next try", 8, 0, 5, |around, it: &Delivery| {
         let next = millis(it.next_attempt_time.as_ref());
         match next {
-            // What is due waits for its turn; the reason stands beside it.
+            // What is due waits for its turn; the reason is stored with it.
             Some(ms) if around.is_past(ms) => Cell::new(Token::Dim, "due"),
             next => Cell::short_moment(around, next),
         }

@@ -416,7 +416,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[Kind::Rule],
 };
 
-/// How its deliveries fare.
+/// The health of its deliveries.
 pub(crate) fn health(destination: &Object) -> HealthState {
     HealthState::from_str_name(destination.text("health.state")).unwrap_or_default()
 }

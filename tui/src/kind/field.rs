@@ -29,13 +29,13 @@ pub(crate) enum FieldKind {
     Lines,
     /// A whole number between two bounds.
     Number(i64, i64),
-    /// Words parted by commas.
+    /// Words separated by commas.
     Words,
     Toggle,
     Choice(&'static [&'static str]),
     /// One of these words, and what the wire calls it; empty leaves it out.
     Word(&'static [(&'static str, &'static str)]),
-    /// Whole numbers parted by commas.
+    /// Whole numbers separated by commas.
     Numbers,
     /// Names of stored resources.
     Names(Kind),
@@ -43,11 +43,11 @@ pub(crate) enum FieldKind {
     Pairs,
     /// A line `value: word` for each, of these words and what the wire calls them.
     WordPairs(&'static [(&'static str, &'static str)]),
-    /// A line `name: from, value=text, *=text` for each variable that is made of another one.
+    /// A line `name: from, value=text, *=text` for each variable that is built from another one.
     Maps,
     Clause,
-    /// No field: the heading of those that follow up to the next one, which are folded away until one
-    /// of them holds something or somebody unfolds them. Its path is of no message.
+    /// No field: the heading of those that follow up to the next one, which are folded away until
+    /// one of them holds something or a user unfolds them. Its path is of no message.
     Section,
 }
 
@@ -126,10 +126,7 @@ impl FieldKind {
 pub(super) const LANGUAGE: FieldSpec = FieldSpec::new(
     "templateLanguage",
     "Templates in",
-    FieldKind::Word(&[
-        ("mustache", "TEMPLATE_LANGUAGE_UNSPECIFIED"),
-        ("jinja", "JINJA"),
-    ]),
+    FieldKind::Word(&[("mustache", ""), ("jinja", "JINJA")]),
     "Mustache, or Jinja with conditions, loops and filters. The topic templates has both.",
 );
 

@@ -1,4 +1,4 @@
-//! Groups: the occurrences that one rule tells of in one message.
+//! Groups: the occurrences that one rule reports on in one message.
 
 use serde_json::Value;
 

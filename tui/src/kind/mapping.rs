@@ -1,4 +1,4 @@
-//! Intake mappings: what becomes of a webhook of any service.
+//! Intake mappings: what happens to a webhook of any service.
 
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
@@ -71,7 +71,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "event.dimensions",
             "Dimensions",
             FieldKind::Pairs,
-            "What it is about: a line `host: {{data.host}}` for each. ‹form_test› shows what comes of it.",
+            "What it is about: a line `host: {{data.host}}` for each. ‹form_test› shows the result.",
         )
         .needed(),
         FieldSpec::new(
@@ -138,21 +138,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "signature.scheme",
             "Signed",
             FieldKind::Word(SCHEMES),
-            "What has to prove who sends, beside the key.",
+            "Signature required in addition to the key.",
         ),
         FieldSpec::new(
             "signature.secret",
             "Signing secret",
             FieldKind::Secret,
-            "What it is signed with. Left as it is, the stored one stays.",
+            "The signing secret. Unchanged, the stored one is kept.",
         ),
         DESCRIPTION,
         TAGS,
     ],
     document: Some(document),
-    empty: "No mappings yet.\n\nA mapping makes events of the webhooks of any service: its templates say what \
-        the name,\nthe host and the line for people are. ‹new› creates one, and in its form ‹form_test› shows \
-        what\nit makes of a document before it is saved. The topic «mappings» of the reference has examples.",
+    empty: "No mappings yet.\n\nA mapping converts webhooks of any service to events: its \
+        templates define the name,\nthe host and the summary. ‹new› creates one, and in its form \
+        ‹form_test› shows the events\nof a document before it is saved. The topic «mappings» of the reference has examples.",
     beside: &[],
 };
 

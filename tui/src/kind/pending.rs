@@ -1,4 +1,4 @@
-//! Pending: what is decided to be told and waits, with what holds it.
+//! Pending: what is decided to be reported and waits, with what holds it.
 
 use bellwether_proto::{json, v1};
 use serde_json::Value;

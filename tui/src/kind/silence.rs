@@ -147,7 +147,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     ],
     document: Some(document),
     empty: "No silences yet.\n\nA silence holds back what rules would send of the events it covers, \
-        for a while.\n‹new› creates one; ‹silence› on an event makes one of it for two hours.\n\n\
+        for a while.\n‹new› creates one; ‹silence› on an event silences it for two hours.\n\n\
         For example: reason `patching`, filter `host=db-*`, until the end of the work.",
     beside: &[Kind::Rule],
 };

@@ -1,4 +1,4 @@
-//! What a kind of resource is made of, and the columns of every list.
+//! What a kind of resource is built from, and the columns of every list.
 
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub(crate) struct KindSpec {
     /// The role that changing it needs.
     pub(crate) role: Role,
     pub(crate) columns: &'static [Column<Object>],
-    /// What a filter of the list looks in, besides name, description and tags.
+    /// What a filter of the list looks in, in addition to name, description and tags.
     pub(crate) searched: fn(&Object) -> Vec<&str>,
     /// The fields of its form, in the order they are filled in.
     pub(crate) fields: &'static [FieldSpec],
@@ -80,15 +80,15 @@ pub(crate) struct Head {
 pub(crate) struct Column<R: 'static> {
     pub(crate) head: Head,
     pub(crate) cell: fn(&dyn Around, &R) -> Cell,
-    /// What rows are sorted by; none where nobody would.
+    /// What rows are sorted by; none where no one would.
     pub(crate) key: Option<fn(&R) -> Key>,
 }
 
-/// What stands in one column of a row.
+/// What is in one column of a row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     pub(crate) token: Token,
-    /// Drawn before the text; what is told in lines goes without it.
+    /// Drawn before the text; line mode omits it.
     pub(crate) sign: &'static str,
     pub(crate) text: String,
 }

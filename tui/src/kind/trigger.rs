@@ -49,7 +49,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No triggers yet.\n\nA trigger says which events matter, as `severity >= error`.\n\
+    empty: "No triggers yet.\n\nA trigger selects the events that matter, such as `severity >= error`.\n\
         ‹new› creates one; ‹trigger_from_event› on an event makes one from it.\n\n\
         For example: name `databases`, query `severity>=error host=db-*`.",
     beside: &[Kind::Rule],

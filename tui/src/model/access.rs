@@ -14,7 +14,7 @@ pub(crate) fn refusal(model: &Model, entry: &Entry) -> Result<(), String> {
     let (role, writes) = match entry.need {
         Need::None => return Ok(()),
         Need::Role(role) => (role, false),
-        // Whoever changes one of a kind needs the role of the kind.
+        // Changing one requires the role of its kind.
         Need::Write(role) if changes_one(entry.action) => {
             let kind = model.page.route.kind();
             (kind.map_or(role, |kind| kind::spec(kind).role), true)

@@ -1,4 +1,4 @@
-//! Much done at once, to deliveries or events: counted first, asked, then done some at a time.
+//! Bulk changes, to deliveries or events: counted first, asked, then done some at a time.
 
 mod events;
 
@@ -10,9 +10,9 @@ use crate::{
     theme::Token,
 };
 
-/// Destinations that are told by name.
+/// Destinations that are reported by name.
 const DESTINATIONS: usize = 8;
-/// Cells that a name has in a line of its own.
+/// Cells that a name has in a separate line.
 const NAME_CELLS: usize = 40;
 
 /// Where it stands.
@@ -20,13 +20,13 @@ const NAME_CELLS: usize = 40;
 pub(crate) enum Stage {
     /// The service counts.
     Counting,
-    /// The count is there; nothing was changed yet. The answer is No until somebody says Yes.
+    /// The count is there; nothing was changed yet. The answer is No until a user says Yes.
     Asking { yes: bool },
     /// Under way.
     Running,
     /// Under way, and to stop after what was asked for last.
     Stopping,
-    /// A call failed, for this reason; it can go on.
+    /// A call failed, for this reason; it can continue.
     Failed(String),
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Bulk {
     pub(crate) done: BulkTally,
     /// Whether the count is complete: from then on things are done.
     pub(crate) is_counted: bool,
-    /// Where to go on.
+    /// Where to continue.
     pub(crate) token: String,
     pub(crate) waiting: Option<Ticket>,
 }
@@ -105,7 +105,7 @@ impl Bulk {
         }
     }
 
-    /// What Yes does, for who is told that there is nothing to do it to.
+    /// What Yes does, for the message that there is nothing to do it to.
     pub(crate) fn nothing(&self) -> String {
         let (what, verb) = match &self.work {
             Work::Deliveries(Transition::SendAgain, _) => ("delivery", "send again"),
@@ -198,7 +198,7 @@ impl Bulk {
         )
     }
 
-    /// Whether everything that was counted is through, whatever came of it.
+    /// Whether everything that was counted is through, whatever happened to it.
     pub(crate) fn is_through(&self) -> bool {
         let through = match &self.work {
             Work::Deliveries(..) => self.done.count,

@@ -1,4 +1,4 @@
-//! Pages that are read: lines of text with links, made anew from the state for each frame.
+//! Pages that are read: lines of text with links, made again from the state for each frame.
 
 mod audit;
 mod event;

@@ -22,7 +22,7 @@ pub(crate) struct EventWindow {
     rows: Vec<Held>,
     /// What each row is sorted by, by its id: the other half of its place in `rows`.
     ranks: HashMap<Box<str>, Rank>,
-    /// The last row that a page brought: behind it there may be some that nobody has read.
+    /// The last row that a page brought: behind it there may be some that no one has read.
     edge: Option<(Rank, Box<str>)>,
     /// News not yet merged, by id; `None` for a row that left.
     incoming: HashMap<Box<str>, Option<EventRow>>,
@@ -93,7 +93,7 @@ impl EventWindow {
         self.cut || self.rows.len() >= limits::HELD_EVENTS
     }
 
-    /// Takes in rows of the stream; shown at the next [`Self::merge`].
+    /// Processes rows of the stream; shown at the next [`Self::merge`].
     pub(crate) fn stream(&mut self, rows: Vec<EventRow>, left: Vec<String>) {
         for id in left {
             self.incoming.insert(id.into_boxed_str(), None);
@@ -106,7 +106,7 @@ impl EventWindow {
         }
     }
 
-    /// Takes in a page; what the stream told already is newer and stays.
+    /// Processes a page; what the stream reported already is newer and stays.
     pub(crate) fn page(&mut self, rows: Vec<EventRow>) {
         let order = self.order();
         if let Some(last) = rows.iter().max_by(|one, other| compare(order, one, other)) {
@@ -129,7 +129,7 @@ impl EventWindow {
         self.force_merge();
     }
 
-    /// Shows the news, unless the list is held still. Says whether anything changed.
+    /// Shows the news, unless the list is held still. Returns whether anything changed.
     pub(crate) fn merge(&mut self) -> bool {
         if self.paused || self.incoming.is_empty() {
             return false;

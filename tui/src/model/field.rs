@@ -5,7 +5,7 @@ use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
 use crate::limits;
 
-/// A text and the place where typing goes on.
+/// A text and the place where typing continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TextField {
     text: String,

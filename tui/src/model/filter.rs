@@ -79,7 +79,7 @@ impl Reader {
 /// What has not ended, as a state in a filter.
 const WAITING: &str = "waiting";
 
-/// The states that the list of deliveries has tabs for, as they stand in its filter.
+/// The states that the list of deliveries has tabs for, as they are in its filter.
 pub(crate) const DELIVERY_TABS: [&str; 4] = ["all", WAITING, "dead", "delivered"];
 
 /// A filter of deliveries as the parts that all have to hold, each as it is written.
@@ -135,7 +135,7 @@ pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
     }
 }
 
-/// A filter of deliveries with the state of a tab instead of its own.
+/// A filter of deliveries with the state of a separate tab instead.
 pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String {
     let mut parts = FilterParts::read(text, clock).unwrap_or_default();
     parts.all.retain(|(clause, _)| state(clause).is_none());
@@ -158,7 +158,7 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
 /// Reads a filter of deliveries: `state=dead destination=pager severity>=error since=2h until=09:30`.
 ///
 /// # Errors
-/// What the grammar says against it; everything else is said by the service.
+/// What the grammar says against it; everything else is reported by the service.
 pub(crate) fn deliveries(text: &str, clock: &Clock) -> Result<DeliveryFilter, Fault> {
     Ok(DeliveryFilter {
         filter: with_moments(text, clock, |moment| format!("{moment:.0}"))?,

@@ -38,13 +38,13 @@ pub(crate) struct Form {
     pub(crate) reveal: bool,
     /// What is wrong, by path; `""` for the whole.
     pub(crate) errors: BTreeMap<String, String>,
-    /// The fields that were left, of which errors are told.
+    /// The fields that were left, of which errors are reported.
     left: BTreeSet<usize>,
-    /// Whether it was to be saved or tested, so that all errors are told.
+    /// Whether it was to be saved or tested, so that all errors are reported.
     pub(crate) is_tried: bool,
     /// Counts the changes, so that late answers are known.
     pub(crate) version: u64,
-    /// What the service makes of it.
+    /// What the service produces from it.
     pub(crate) live: Live,
     /// When the service is asked to check.
     pub(crate) check_at_ms: Option<i64>,
@@ -107,7 +107,7 @@ impl Form {
         form
     }
 
-    /// Takes in another text of the same object, as after `$EDITOR`.
+    /// Processes another text of the same object, as after `$EDITOR`.
     pub(crate) fn replace(&mut self, json: Value) {
         self.inputs = self
             .specs
@@ -218,7 +218,7 @@ impl Form {
         self.stored.is_some() && self.specs[index].path == "name"
     }
 
-    /// The object as it stands in the form.
+    /// The object as it is in the form.
     pub(crate) fn to_json(&self) -> Value {
         let mut json = self.base.clone();
         if let Some(word) = Some(self.chosen_type()).filter(|word| !word.is_empty()) {
@@ -253,7 +253,7 @@ impl Form {
         self.version > 0
     }
 
-    /// Reads the form; the errors it can find alone stand beside the fields afterwards.
+    /// Reads the form; the errors it can find alone are shown beside the fields afterwards.
     pub(crate) fn draft(&mut self) -> Option<Object> {
         self.check_locally();
         if !self.errors.is_empty() {
@@ -286,7 +286,7 @@ impl Form {
         }
     }
 
-    /// What is told of a field that is wrong: nothing while nobody has come to it.
+    /// What is reported about a field that is wrong: nothing until then come to it.
     pub(crate) fn error(&self, index: usize) -> Option<&str> {
         let is_typed = self.focus == index && !self.inputs[index].is_blank();
         let is_shown = self.is_tried || is_typed || self.left.contains(&index);
@@ -294,7 +294,7 @@ impl Form {
         error.map(String::as_str).filter(|_| is_shown)
     }
 
-    /// How many errors are told of fields.
+    /// How many errors are reported about fields.
     pub(crate) fn error_count(&self) -> usize {
         let answer = (0..self.specs.len()).filter(|at| self.error(*at).is_some());
         answer.count() + usize::from(self.errors.contains_key(""))

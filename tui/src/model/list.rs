@@ -8,7 +8,7 @@ use super::{field::TextField, matching::Matching, recall::Recalled, sort::Sort};
 pub(crate) trait Rows {
     fn len(&self) -> usize;
     fn id(&self, index: usize) -> &str;
-    /// Where the row stands in what is held.
+    /// Where the row is in what is held.
     fn place(&self, index: usize) -> usize {
         index
     }
@@ -49,7 +49,7 @@ pub(crate) struct List {
     pub(crate) selected: Option<String>,
     /// A row that is selected as soon as it is there, unless the cursor is moved before.
     pub(crate) wanted: Option<String>,
-    /// Where it was when last seen; the place to go on from when it is gone.
+    /// Where it was when last seen; the place to continue from when it is gone.
     pub(crate) index: usize,
     /// How many rows there were.
     pub(crate) count: usize,
@@ -76,7 +76,7 @@ pub(crate) struct List {
     pub(crate) typing: Option<TextField>,
     /// What is known of how many events it leaves.
     pub(crate) matching: Matching,
-    /// Which of the filters of before stands there, if one was called back.
+    /// Which of the earlier filters is shown, if one was called back.
     pub(crate) recalled: Option<Recalled>,
 }
 

@@ -1,4 +1,4 @@
-//! Triggers, rules and destinations as a drawing: who feeds whom, row by row.
+//! Triggers, rules and destinations as a drawing: what feeds what, row by row.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ pub(crate) struct Map {
 /// One row: at most one of each kind, and what is drawn between them.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// Tells it from other rows while things come and go.
+    /// Distinguishes it from other rows while things come and go.
     id: String,
     pub(crate) nodes: [Option<Node>; COLUMNS],
     pub(crate) joints: [Joint; COLUMNS - 1],

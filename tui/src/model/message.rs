@@ -20,7 +20,7 @@ pub(crate) enum Msg {
     /// What was found in the palette.
     Find(PaletteTarget),
     /// Rows of the list are meant, by their ids: one is selected, several are marked. With `true`
-    /// they are marked besides those that are.
+    /// they are marked in addition to those that are.
     Choose(Vec<String>, bool),
     /// A line of the document is meant.
     Line(usize),
@@ -34,7 +34,7 @@ pub(crate) enum Msg {
     Tick,
     /// The editor closed with this text, or could not be run.
     Edited(TextEdit, Result<String, String>),
-    /// The terminal told what it writes on.
+    /// The terminal reported its background.
     Background(Background),
     /// The terminal is ours again after the shell had it.
     Resumed,

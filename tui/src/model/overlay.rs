@@ -25,7 +25,7 @@ pub(crate) enum Overlay {
     },
 }
 
-/// A question with what will change. The answer is No until somebody says Yes.
+/// A question with what will change. The answer is No until a user says Yes.
 #[derive(Clone, Debug)]
 pub(crate) struct Confirm {
     pub(crate) title: String,
@@ -55,7 +55,7 @@ pub(crate) struct Clash {
 /// What to make of two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClashChoice {
-    /// Go on editing what was typed.
+    /// Continue editing what was typed.
     Edit,
     /// Give up what was typed.
     Theirs,
@@ -124,7 +124,7 @@ impl Prompt {
     }
 }
 
-/// One of a few things is wanted, each with a key of its own.
+/// One of a few things is wanted, each with a separate key.
 #[derive(Clone, Debug)]
 pub(crate) struct Menu {
     pub(crate) title: String,

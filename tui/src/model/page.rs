@@ -77,11 +77,11 @@ pub(crate) struct Report {
     pub(crate) request: Request,
     pub(crate) started_ms: i64,
     pub(crate) found: Loaded<Outcome>,
-    /// How far it is, where that is told.
+    /// The progress, if it is reported.
     pub(crate) progress: Option<Progress>,
 }
 
-/// What came of a test, a try or a preview.
+/// The outcome of a test, a try or a preview.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Outcome {
     Test(v1::TestDestinationResponse),
@@ -101,7 +101,7 @@ pub(crate) struct Page {
     pub(crate) list: List,
     pub(crate) reading: DocumentCursor,
     pub(crate) content: Content,
-    /// Whether what is told in a line each is told in full.
+    /// Whether lines are printed in full.
     pub(crate) is_unfolded: bool,
 }
 

@@ -3,7 +3,7 @@
 use super::{Model, field::TextField, matching::Matching};
 use crate::{limits, route::Route};
 
-/// Where somebody who types a filter is among those of before.
+/// Where a user who types a filter is among those of before.
 #[derive(Clone, Debug)]
 pub(crate) struct Recalled {
     /// How many steps back.
@@ -38,7 +38,7 @@ impl Model {
             steps: 0,
             typed: field.text().to_owned(),
         });
-        // What is in force stands in the line already.
+        // What is in force is in the line already.
         let others: Vec<&String> = known.iter().filter(|it| **it != recalled.typed).collect();
         let steps = if older {
             (recalled.steps + 1).min(others.len())

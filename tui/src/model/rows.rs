@@ -168,7 +168,7 @@ pub(crate) struct Arranged {
     made: Made,
 }
 
-/// What rows are made of.
+/// What rows are built from.
 #[derive(Debug, PartialEq)]
 struct Source {
     route: Route,

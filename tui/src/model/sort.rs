@@ -91,7 +91,7 @@ impl Model {
         columns.iter().any(|head| head.title == sort.column) && is_whole(&self.store, route)
     }
 
-    /// Sorts the list by the next column, or the other way. Says what it is sorted by, or why it
+    /// Sorts the list by the next column, or the other way. Reports what it is sorted by, or why it
     /// cannot be.
     pub(crate) fn sort_next(&mut self) -> Result<Sort, &'static str> {
         let columns = columns(&self.store, &self.page.route);

@@ -86,7 +86,7 @@ impl Model {
             };
             (step, done)
         });
-        // With a rule at work, an hour without events is no reason to begin anew.
+        // With a rule at work, an hour without events is no reason to begin again.
         let [.., (_, is_enabled)] = steps;
         (!is_enabled).then_some(steps)
     }

@@ -1,4 +1,4 @@
-//! What the service told, kept until it tells anew.
+//! The last reported value, kept until the next one.
 
 use bellwether_proto::v1;
 
@@ -48,8 +48,8 @@ impl<T> Loaded<T> {
 }
 
 impl<T: PartialEq> Loaded<T> {
-    /// Takes in what a reading brought; a failure keeps the value from before. Says whether it is
-    /// anything new.
+    /// Processes what a reading brought; a failure keeps the value from before. Returns whether it
+    /// is anything new.
     pub(crate) fn set(&mut self, result: Result<T, Failure>, now_ms: i64) -> bool {
         self.waiting = None;
         self.at_ms = Some(now_ms);
@@ -123,7 +123,7 @@ impl<T> Slot for Loaded<T> {
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     pub(crate) overview: Loaded<v1::GetOverviewResponse>,
-    /// What the overview shows besides.
+    /// What the overview shows in addition.
     pub(crate) wall: Loaded<Counted>,
     /// Which overview there was when that was asked for.
     pub(crate) counted_revision: u64,
@@ -164,7 +164,7 @@ impl Store {
         rows.find(|row| row.name() == name)
     }
 
-    /// Takes in one resource that was read by itself.
+    /// Processes one resource that was read separately.
     pub(crate) fn replace(
         &mut self,
         kind: Kind,
@@ -234,7 +234,7 @@ impl Store {
         }
     }
 
-    /// Tells what a list is made of from what it was made of before.
+    /// Compares the contents of a list with the earlier ones.
     pub(crate) fn revisions(&self, route: &Route) -> Vec<u64> {
         let slots = self.slots(route).into_iter();
         slots.map(Slot::revision).collect()

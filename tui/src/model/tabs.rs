@@ -107,7 +107,7 @@ fn short(count: i64) -> String {
     }
 }
 
-/// Whether the tabs have a line of their own.
+/// Whether the tabs have a separate line.
 pub(crate) fn has_line(model: &Model) -> bool {
     model.size.1 >= limits::TAB_ROWS && model.cycle.is_none()
 }

@@ -92,7 +92,7 @@ impl Back {
 pub(crate) struct OccurrenceStatus {
     pub(crate) status: Status,
     pub(crate) acknowledged: bool,
-    /// Empty is nobody.
+    /// Empty is no one.
     pub(crate) assignee: String,
 }
 
@@ -115,7 +115,7 @@ impl Model {
     }
 
     /// Whether all of these are known not to be closed: then what is done to them can be undone
-    /// without anybody being told anew.
+    /// without anybody being notified again.
     pub(crate) fn are_open(&self, ids: &[String]) -> bool {
         ids.iter().all(|id| {
             self.standing_of(id)
@@ -123,7 +123,7 @@ impl Model {
         })
     }
 
-    /// Remembers what was done, and says so.
+    /// Remembers what was done, and reports it.
     pub(crate) fn remember(&mut self, what: String, back: Back) {
         let message = self.tell(&format!("✓ {what} · ‹undo› undoes it"));
         self.toast(message);
@@ -139,7 +139,7 @@ impl Model {
         self.done.last().is_some_and(|done| self.is_fresh(done))
     }
 
-    /// What was done last and the changes that take it back; nobody takes it back twice.
+    /// What was done last and the changes that take it back; no one takes it back twice.
     pub(crate) fn take_undo(&mut self) -> Option<(String, Vec<Request>)> {
         let done = self.done.pop()?;
         if !self.is_fresh(&done) {

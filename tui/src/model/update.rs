@@ -36,7 +36,7 @@ use crate::{
     route::Route,
 };
 
-/// Takes in a message. [`settle`] must follow before the model is drawn.
+/// Processes a message. [`settle`] must follow before the model is drawn.
 pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     let mut effects = Vec::new();
     model.touched = true;
@@ -69,7 +69,7 @@ pub(crate) fn settle(model: &mut Model) {
     if model.page.route.is_list() {
         let mut list = std::mem::take(&mut model.page.list);
         model.arrange(&list);
-        // Nobody's cursor is moved from under a question or a mark.
+        // No one's cursor is moved from under a question or a mark.
         let is_asked = model.overlay.is_some() || !list.marks.is_empty();
         let follows = model.page.route == Route::Events && !is_asked && list.sort.is_none();
         list.settle(&*model.rows_for(&list), height.saturating_sub(1), follows);
@@ -84,7 +84,7 @@ pub(crate) fn settle(model: &mut Model) {
 }
 
 fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
-    // Only a countdown or a running time is drawn anew because time passes.
+    // Only a countdown or a running time is drawn again because time passes.
     model.touched = model.counts_seconds() || model.shows_ages;
     if model.begun_until_ms.is_some_and(|at| at <= model.now_ms) {
         model.touched |= model.drop_begun();

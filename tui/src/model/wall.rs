@@ -1,4 +1,5 @@
-//! What the overview tells besides counts: who is not reached, what is loudest, what the service takes.
+//! What the overview tells in addition to counts: who is not reached, what is loudest, what the
+//! service takes.
 
 use bellwether_proto::filter::part;
 use bellwether_proto::v1::{
@@ -28,7 +29,7 @@ pub(crate) struct Loud {
     pub(crate) link: Option<Link>,
 }
 
-/// Rows of each kind that are told.
+/// Rows of each kind that are reported.
 const NAMES: usize = 6;
 const HOSTS: usize = 40;
 const RULES: usize = 6;
@@ -112,7 +113,7 @@ fn rules(counted: &Counted) -> Vec<Loud> {
     rows.collect()
 }
 
-/// Somebody who is not reached, or late.
+/// A destination that is not reached, or late.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Missed {
     pub(crate) token: Token,
@@ -177,7 +178,7 @@ pub(crate) fn sign(state: HealthState) -> &'static str {
     }
 }
 
-/// The silences that hold something back now, and how many there are besides.
+/// The silences that hold something back now, and how many there are in addition.
 pub(crate) fn quiet(model: &Model) -> Option<String> {
     let rows = model.store.of(Kind::Silence).rows().iter();
     let active = rows.filter(|it| it.text("state") == "ACTIVE");

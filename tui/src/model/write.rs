@@ -39,7 +39,7 @@ pub(crate) struct Write {
 }
 
 impl TextEdit {
-    /// The text of what stands in a form.
+    /// The text of what is in a form.
     pub(crate) fn of_form(form: &Form) -> Self {
         let kind = form.kind;
         let json = form.to_json();

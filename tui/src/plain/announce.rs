@@ -1,11 +1,11 @@
-//! Changes of the list on the screen, told as lines: what is new, what changed, what is gone.
+//! Changes of the list on the screen, as lines: what is new, what changed, what is gone.
 
 use std::collections::HashMap;
 
 use super::say;
 use crate::{limits, model::Model};
 
-/// The rows of the list as they were told, or would have been.
+/// The rows of the list as they were printed, or would have been.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     rows: HashMap<String, String>,
@@ -29,7 +29,7 @@ impl Heard {
         self.begun && watched(model, numbered) != self.rows
     }
 
-    /// What changed since the list was taken, which is taken anew.
+    /// What changed since the list was taken, which is taken again.
     pub(super) fn changes(&mut self, model: &Model, numbered: &[String]) -> Vec<String> {
         let now = watched(model, numbered);
         let before = std::mem::replace(&mut self.rows, now);
@@ -67,7 +67,7 @@ impl Heard {
     }
 }
 
-/// The first rows and those with a number, in words. More than are told: what moves up because
+/// The first rows and those with a number, in words. More than are reported: what moves up because
 /// others left is not new.
 fn watched(model: &Model, numbered: &[String]) -> HashMap<String, String> {
     let rows = model.rows();

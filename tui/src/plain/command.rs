@@ -17,7 +17,7 @@ pub(super) const ENTER: KeyEvent = KeyEvent::new(KeyCode::Enter, KeyModifiers::N
 pub(super) const TAB: KeyEvent = KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE);
 pub(super) const YES: KeyEvent = KeyEvent::new(KeyCode::Char('y'), KeyModifiers::NONE);
 
-/// How many commands are named to somebody who typed something else, and how alike they are.
+/// How many commands are named to a user who typed something else, and how alike they are.
 const SUGGESTIONS: usize = 3;
 const ALIKE: f64 = 0.8;
 
@@ -45,7 +45,7 @@ fn is_about_rows(entry: &Entry) -> bool {
     places.any(|place| *place != ActionPlace::Document) && !is_everywhere && !entry.lines.all
 }
 
-/// Whether an action shows a page, which is then told.
+/// Whether an action shows a page, which is then reported.
 pub(super) fn shows_a_page(entry: &Entry) -> bool {
     !matches!(entry.need, Need::Write(_)) && !entry.lines.silent
 }
@@ -100,7 +100,7 @@ pub(super) fn help(model: &Model) -> Vec<String> {
     lines
 }
 
-/// Reads a line. `numbered` are the ids of the rows that were told, in their order.
+/// Reads a line. `numbered` are the ids of the rows that were reported, in their order.
 pub(super) fn read(model: &Model, line: &str, numbered: &[String]) -> Meant {
     let line = line.trim();
     if line.is_empty() {

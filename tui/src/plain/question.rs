@@ -1,4 +1,4 @@
-//! Questions told as lines, and what a line answers to them.
+//! Questions as lines, and the meaning of a line as answer.
 
 use super::{
     command::{ENTER, ESC, TAB, YES},
@@ -37,7 +37,7 @@ pub(super) fn may_be_stopped(model: &Model) -> bool {
     }
 }
 
-/// Whether a new client's key was told, which is shown once.
+/// Whether a new client's key was reported, which is shown once.
 pub(super) fn is_key_told(model: &Model) -> bool {
     matches!(model.overlay, Some(Overlay::Key { .. }))
 }
@@ -102,7 +102,7 @@ pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'stati
     }
 }
 
-/// Types a text into a prompt, over what stands in it, and ends it.
+/// Types a text into a prompt, over what is in it, and ends it.
 pub(super) fn reply(text: String) -> Vec<Msg> {
     let empty = keymap::parse("<C-u>").into_iter().flatten().map(Msg::Key);
     let mut msgs: Vec<Msg> = empty.collect();

@@ -48,7 +48,7 @@ impl Reader {
         }
     }
 
-    /// Lets the next line be read, unless that is going on.
+    /// Lets the next line be read, unless that is in progress.
     pub(super) fn want_line(&mut self) {
         if !self.wanted {
             self.wanted = true;

@@ -158,7 +158,7 @@ pub(super) fn document(model: &Model) -> (Vec<String>, Vec<usize>) {
     (lines, links)
 }
 
-/// The fields of a form with what stands in them and what is wrong.
+/// The fields of a form with what is in them and what is wrong.
 pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
     let mut lines = vec![format!("{}.", form.title())];
     if let Some(error) = form.errors.get("") {
@@ -178,7 +178,7 @@ pub(super) fn form(model: &Model, form: &Form) -> Vec<String> {
     lines
 }
 
-/// What stands in a field, on one line.
+/// What is in a field, on one line.
 pub(super) fn value(form: &Form, index: usize) -> String {
     let spec = &form.specs[index];
     match &form.inputs[index] {

@@ -1,4 +1,4 @@
-//! The conversation: what was told, with which numbers, what is asked, and what an answer means.
+//! The conversation: what was printed, with which numbers, what is asked, and what an answer means.
 
 use super::{
     announce::Heard,
@@ -20,7 +20,7 @@ use crate::{
     theme::Token,
 };
 
-/// What was said and is still to be said.
+/// What was reported and is still to be said.
 #[derive(Debug, Default)]
 pub(super) struct Talk {
     lines: Vec<String>,
@@ -28,17 +28,17 @@ pub(super) struct Talk {
     numbered: Vec<String>,
     /// The lines of the document that have one.
     links: Vec<usize>,
-    /// The lines of the document, and how many of them, or of the rows, were told.
+    /// The lines of the document, and how many of them, or of the rows, were reported.
     document: Vec<String>,
     shown: usize,
-    /// Which page was told.
+    /// The page that was printed.
     page: String,
-    /// Whether the page, or what follows of it, is to be told though it is the same.
+    /// Whether the page, or what follows of it, is to be printed though it is the same.
     again: bool,
     more: bool,
     /// The text that a prompt is to be answered with.
     text: Option<String>,
-    /// Which question was told, and what was wrong in the form.
+    /// The question that was printed, and the errors in the form.
     asked: String,
     wrong: Vec<String>,
     filled: Option<usize>,
@@ -64,7 +64,7 @@ impl Talk {
         ));
     }
 
-    /// Tells how the link stands when that has changed.
+    /// Reports how the link stands when that has changed.
     pub(super) fn link(&mut self, model: &Model) {
         let words = match &model.link {
             Connection::Connecting => return,
@@ -153,8 +153,8 @@ impl Talk {
         self.heard.forget();
         if let Some(form) = model.page.form() {
             self.lines.extend(say::form(model, form));
-            let shown = "`LABEL = value` fills a field in, `LABEL` tells what it is for, an empty \
-                        line reads the form again.";
+            let shown = "`LABEL = value` fills in a field, `LABEL` describes it, an empty line \
+                        prints the form again.";
             self.say(shown);
             self.wrong.clear();
             return;
@@ -166,7 +166,7 @@ impl Talk {
         self.read_on(model);
     }
 
-    /// Tells the rows or lines after those that were told.
+    /// Tells the rows or lines after those that were reported.
     fn read_on(&mut self, model: &Model) {
         if model.page.route.is_list() {
             self.read_rows(model);
@@ -185,7 +185,7 @@ impl Talk {
     fn read_rows(&mut self, model: &Model) {
         let rows = model.rows();
         let first = self.numbered.len();
-        // What has moved since then keeps its number, and is not told twice.
+        // What has moved since then keeps its number, and is not reported twice.
         let shown: std::collections::HashSet<&String> = self.numbered.iter().collect();
         let fresh = (0..rows.len()).map(|index| rows.id(index).to_owned());
         let fresh: Vec<String> = fresh
@@ -209,7 +209,7 @@ impl Talk {
         heading.extend(say::state(model));
         self.say(format!("{}: {}.", say::title(model), heading.join(", ")));
         if model.page.list.count == 0 && !model.page.list.filter.is_empty() {
-            self.say("No match; `filter` alone takes it away.");
+            self.say("No match; `filter` without text removes the filter.");
         }
         for (at, id) in fresh.iter().enumerate() {
             let mark = if model.page.list.marks.contains(id) {
@@ -227,7 +227,7 @@ impl Talk {
         self.heard.take(model, &self.numbered);
     }
 
-    /// Tells what was filled in, and what is wrong with the form when that has changed.
+    /// Reports what was filled in, and what is wrong with the form when that has changed.
     fn tell_form(&mut self, model: &Model) {
         let Some(form) = model.page.form() else {
             return;
@@ -345,8 +345,8 @@ impl Talk {
                 self.again = false;
                 self.say(format!("What can be typed here ({}):", say::title(model)));
                 self.lines.extend(command::help(model));
-                let shown = "ROWS are numbers such as 3, 1 4 or 2-5, or a name. A number alone opens \
-                            a row or a link. An empty line reads on. Also: the words of the palette, \
+                let shown = "ROWS are numbers such as 3, 1 4 or 2-5, or a name. A number without \
+                            a command opens a row or a link. An empty line reads on. Also: the words of the palette, \
                             such as `test NAME`, `edit NAME`, `event ID` or `sort COLUMN`.";
                 self.say(shown);
                 return vec![];
@@ -368,7 +368,7 @@ impl Talk {
         msgs
     }
 
-    /// Whether the page has changed since it was told.
+    /// Whether the page has changed since it was printed.
     pub(super) fn has_news(&self, model: &Model) -> bool {
         if model.overlay.is_some() || page_key(model) != self.page {
             return false;
@@ -381,7 +381,7 @@ impl Talk {
         is_watched && !self.change_announced && say::document(model).0 != self.document
     }
 
-    /// Tells what has changed.
+    /// Reports what has changed.
     pub(super) fn announce(&mut self, model: &Model) {
         if !self.has_news(model) {
             return;

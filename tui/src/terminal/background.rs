@@ -48,8 +48,8 @@ impl Question {
         out.flush()
     }
 
-    /// Takes in what came. An answer arrives as keys, because that is what bytes become: Alt-], its
-    /// letters, and Alt-\ or Ctrl-G.
+    /// Processes what came. An answer arrives as keys, because that is what bytes become: Alt-],
+    /// its letters, and Alt-\ or Ctrl-G.
     pub(super) fn hear(&mut self, event: Event) -> Heard {
         let Event::Key(key) = &event else {
             return Heard::Event(event);

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-/// Texts that an editor gives back are cut off here.
+/// Texts that an editor returns are cut off here.
 const TEXT_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Lets the operator edit a text; says the text as it is afterwards.

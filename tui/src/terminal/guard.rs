@@ -22,7 +22,7 @@ pub(super) struct Guard {
     entered: bool,
     /// Whether clicks and the wheel are ours.
     mouse: bool,
-    /// What a panic said, to be told when the screen is gone.
+    /// The message of a panic, to be printed when the screen is gone.
     fault: Arc<Mutex<Option<String>>>,
 }
 
@@ -69,7 +69,7 @@ impl Guard {
         }
     }
 
-    /// Gives the terminal back. Goes on after a failure, so that as much as can be is undone.
+    /// Gives the terminal back. Continues after a failure, so that as much as can be is undone.
     pub(super) fn leave(&mut self) -> io::Result<()> {
         if !std::mem::take(&mut self.entered) {
             return Ok(());
@@ -87,7 +87,7 @@ impl Guard {
         terminal::disable_raw_mode().and(modes)
     }
 
-    /// The bytes of a frame are shown at once.
+    /// The bytes of a frame are shown together.
     pub(super) fn begin_frame() -> io::Result<()> {
         queue!(io::stdout(), BeginSynchronizedUpdate)
     }
@@ -99,7 +99,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // The terminal may be gone; there is nobody left to tell.
+        // The terminal may be gone; there is no one left to notify.
         let _gone = self.leave();
         if std::thread::panicking() {
             let fault = self

@@ -5,7 +5,7 @@ use std::{io, time::Duration};
 use crossterm::event::{self, Event, EventStream};
 use futures_util::StreamExt;
 
-/// How long to look for a key behind a key. It is there already, or it gets a frame of its own.
+/// How long to look for a key behind a key. It is there already, or it gets a separate frame.
 const LOOK: Duration = Duration::from_micros(50);
 
 /// Reads keys; there is one reader at a time.
@@ -33,10 +33,10 @@ impl Keys {
         }
     }
 
-    /// Leaves the terminal alone. On return nobody here waits for keys.
+    /// Leaves the terminal alone. On return no one here waits for keys.
     pub(super) fn stop(&mut self) {
         self.0 = None;
-        // Whoever reads has a lock, and a new reader waits for it: the one that was has gone then.
+        // A reader has a lock, and a new reader waits for it: the one that was has gone then.
         drop(EventStream::new());
     }
 }

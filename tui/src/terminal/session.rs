@@ -29,8 +29,8 @@ use crate::{
     text,
 };
 
-/// Runs a console on the terminal until the operator leaves or a signal comes. Says which context is to
-/// be opened next, if one is.
+/// Runs a console on the terminal until the operator leaves or a signal comes. Returns which
+/// context is to be opened next, if one is.
 pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
     let editor = options.editor.clone();
     let guard = Guard::take(options.mouse).map_err(Error::Terminal)?;
@@ -106,7 +106,7 @@ impl Session {
                 event = self.keys.next() => {
                     let Some(event) = event else { return self.guard.leave() };
                     self.keys(event?)?;
-                    // A key is answered at once, whatever else goes on.
+                    // A key is answered immediately, whatever else happens.
                     draw_at = Instant::now();
                 }
                 () = until(frame) => {}
@@ -116,7 +116,7 @@ impl Session {
         }
     }
 
-    /// Takes in a key and those that wait behind it, so that one frame answers them all.
+    /// Processes a key and those that wait behind it, so that one frame answers them all.
     fn keys(&mut self, first: Event) -> io::Result<()> {
         self.input(first);
         for _ in 1..limits::NEWS_BUDGET {
@@ -132,7 +132,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes in what came from the terminal, without what it answered to a question of ours.
+    /// Processes what came from the terminal, without what it answered to a question of ours.
     fn input(&mut self, event: Event) {
         match self.question.hear(event) {
             Heard::Event(event) => self.console.input(event),
@@ -182,7 +182,7 @@ impl Session {
         Ok(())
     }
 
-    /// Nobody here reads keys any more when somebody else has the terminal.
+    /// No one here reads keys any more when another client has the terminal.
     fn give_away(&mut self) -> io::Result<()> {
         self.keys.stop();
         self.guard.leave()

@@ -1,4 +1,4 @@
-//! Colours by which services are told apart: white on a ground of its own.
+//! Colours by which services are distinguished: white on a separate ground.
 
 use ratatui::style::{Color, Modifier, Style};
 

@@ -21,7 +21,7 @@ pub enum Background {
     Light,
 }
 
-/// Terminals that show 24 bits and may not say so in `COLORTERM`, as over ssh.
+/// Terminals that show 24 bits and may not report it in `COLORTERM`, as over ssh.
 const FULL_TERMS: [&str; 6] = [
     "alacritty",
     "contour",

@@ -26,7 +26,7 @@ pub(super) fn too_small(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
-/// Draws head, tabs, banner and foot; says what is left between them.
+/// Draws head, tabs, banner and foot; returns what is left between them.
 pub(super) fn around(model: &Model, pen: &mut Pen<'_>, area: Rect) -> Rect {
     head(model, pen, area);
     let mut top = area.top() + 1;
@@ -121,7 +121,7 @@ fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     pen.put(x, area.y, right_width, Token::Bar, &right);
 }
 
-/// Says what is true while there is no link.
+/// Reports what is true while there is no link.
 fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     let Connection::Down {
         failure,
@@ -143,7 +143,7 @@ fn banner(model: &Model, pen: &mut Pen<'_>, area: Rect, y: u16) {
     });
     let room = usize::from(area.width).saturating_sub(4);
     let (sentence, mut tail) = (failure.sentence(), format!("{age} · {retry}"));
-    // What the operator has to do goes before what the console does by itself.
+    // What the operator has to do goes before what the console does automatically.
     let is_theirs = failure.kind == FailureKind::NotSignedIn;
     if is_theirs && text::width(&sentence) + text::width(&tail) > room {
         tail.clear();
@@ -237,7 +237,7 @@ fn hint_words(model: &Model) -> (Vec<Hint>, Vec<Hint>) {
         let words = std::iter::once(begun).chain(endings).collect();
         return (words, plain(&[("Esc", "cancel")]));
     }
-    // What was opened to be read is left again; the way is always told.
+    // What was opened to be read is left again; the way is always reported.
     let is_read = !model.page.route.is_list() && !model.back.is_empty();
     let mut entries: Vec<_> = keymap::available(&places)
         .filter(|entry| (1..60).contains(&entry.hint) && access::applies(model, entry))

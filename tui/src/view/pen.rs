@@ -70,7 +70,7 @@ impl<'a> Pen<'a> {
         self.look.style(token)
     }
 
-    /// The ground, for widgets that would lay one of their own.
+    /// The ground, for widgets that would lay a separate one.
     pub(super) fn ground(&self) -> Style {
         self.look.base()
     }
@@ -85,7 +85,7 @@ impl<'a> Pen<'a> {
         widget.render(area.intersection(*self.buffer.area()), self.buffer);
     }
 
-    /// A frame with a title on the page itself; says what is inside.
+    /// A frame with a title on the page itself; returns what is inside.
     pub(super) fn panel(&mut self, area: Rect, title: &str) -> Rect {
         let area = area.intersection(*self.buffer.area());
         let block = Block::bordered()
@@ -144,7 +144,7 @@ impl<'a> Pen<'a> {
         self.buffer.set_style(area, self.look.base());
     }
 
-    /// A frame with a title; what it encloses is emptied. Says what is inside.
+    /// A frame with a title; what it encloses is emptied. Reports what is inside.
     pub(super) fn window(&mut self, area: Rect, title: &str) -> Rect {
         let area = area.intersection(*self.buffer.area());
         // What is beside it must not be read as part of it.

@@ -26,7 +26,7 @@ pub(super) struct Stack<'a> {
     /// What a full column stands for.
     pub(super) most: f64,
     pub(super) ground: Style,
-    /// Whether series are told apart by their shade.
+    /// Whether series are distinguished by their shade.
     pub(super) is_mono: bool,
 }
 
@@ -152,7 +152,7 @@ impl Widget for Figure {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         let mut x = area.x;
         for char in self.text.chars() {
-            // Thousands are parted by a gap.
+            // Thousands are separated by a gap.
             let Some(digit) = char.to_digit(10) else {
                 x += FIGURE_GAP;
                 continue;

@@ -24,7 +24,7 @@ mod destinations;
 mod events;
 mod lists;
 
-/// Columns from which panels stand in two, and in three columns.
+/// Columns from which panels are in two, and in three columns.
 const TWO: u16 = 100;
 const THREE: u16 = 150;
 /// Rows of the panel with a line for each severity, and with a large figure for each.

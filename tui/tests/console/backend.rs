@@ -1,4 +1,4 @@
-//! The real service in this process, on a store of its own.
+//! The real service in this process, on a separate store.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! The palette, the help, keys of one's own, and sorting.
+//! The palette, the help, separate keys, and sorting.
 
 use bellwether_tui::{Depth, KeySetting, Keymap};
 use ratatui::style::Color;

@@ -404,7 +404,7 @@ async fn leaving_a_typed_filter_stays_on_the_list() {
     assert_shows(&press(&mut console, "<Esc>").await, "› Overview");
 }
 
-/// Somebody else changes the rule while the form is open.
+/// Another client changes the rule while the form is open.
 async fn clash(service: &Service) -> Headless {
     let mut console = console(service, 80, 24).await;
     press(&mut console, "5e").await;

@@ -1,4 +1,4 @@
-//! All events that a filter leaves, changed at once.
+//! All events that a filter leaves, changed in bulk.
 
 use super::{flows::assert_shows, *};
 

@@ -1,4 +1,4 @@
-//! The map: who feeds whom, what is unused, and the ways from it.
+//! The map: what feeds what, what is unused, and the ways from it.
 
 use super::*;
 

@@ -1,6 +1,6 @@
-//! A monkey at the keyboard, from a seed: whatever is pressed, pasted, clicked and resized, whatever
-//! the service tells and however the connection breaks, the console stands, changes nothing for
-//! good that nobody said Yes to, keeps what is selected, and can be left.
+//! A monkey at the keyboard, from a seed: whatever is pressed, pasted, clicked and resized,
+//! whatever the service tells and however the connection breaks, the console stands, changes
+//! nothing for good that no one said Yes to, keeps what is selected, and can be left.
 //!
 //! `BELLWETHER_MONKEY=ROUNDS` or `ROUNDS:SEED` is the long form.
 
@@ -231,7 +231,7 @@ impl Monkey {
         }
     }
 
-    /// Takes in what has come; what is selected stays so while it is there, unless what was just
+    /// Processes what has come; what is selected stays so while it is there, unless what was just
     /// created came in.
     async fn breathe(&mut self) {
         let (selected, asked) = (self.console.selected(), self.console.is_asked());
@@ -256,7 +256,7 @@ impl Monkey {
         }
     }
 
-    /// Lets the connection live again and waits for it, as somebody does who sees that it is gone.
+    /// Lets the connection live again and waits for it, as a client that notices the loss does.
     async fn heal(&mut self, proxy: &Proxy) {
         proxy.set(Fault::None);
         let end = Instant::now() + PATIENCE;
@@ -324,8 +324,8 @@ impl Monkey {
     }
 }
 
-/// What nobody may have changed without a Yes: the definitions, but whether a rule is on, and what is
-/// over.
+/// What no one may have changed without a Yes: the definitions, but whether a rule is on, and what
+/// is over.
 async fn state(real: &Real) -> String {
     let channel = real.channel().await;
     let mut triggers = TriggerServiceClient::new(channel.clone());
@@ -406,7 +406,8 @@ fn asked() -> (usize, u64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_monkey_breaks_nothing_changes_nothing_unasked_and_can_be_sent_away() {
     let (rounds, seed) = asked();
-    // What a monkey that says Yes has begun may go on when it has left: each has its own service.
+    // What a monkey that says Yes has begun may continue when it has left: each has its own
+    // service.
     let services = [served().await, served().await];
     let (mut keys, mut writes) = (0, 0);
     for round in 0..rounds {

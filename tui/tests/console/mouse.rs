@@ -82,7 +82,7 @@ async fn the_wheel_scrolls_and_neither_answers_a_question() {
     assert!(screen.contains(" 4/40"), "{screen}");
     console.scroll(false);
     assert!(console.screen().contains(" 1/40"), "{}", console.screen());
-    // A question stays a question wherever somebody clicks.
+    // A question stays a question wherever a user clicks.
     let asked = press(&mut console, "c").await;
     for row in 0..24 {
         console.click(40, row);

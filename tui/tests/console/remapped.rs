@@ -1,4 +1,4 @@
-//! A console whose every action has another key: no screen tells of a key that means nothing.
+//! A console whose every action has another key: no screen reports on a key that means nothing.
 
 use bellwether_tui::{KeySetting, Keymap};
 

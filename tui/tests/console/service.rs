@@ -37,7 +37,7 @@ pub(crate) struct State {
     /// Events that cannot be changed, by their ids.
     pub(crate) refused: Vec<String>,
     pub(crate) refuse_key: bool,
-    /// Tries of triggers that go on until the console ends them.
+    /// Tries of triggers that continue until the console ends them.
     pub(crate) tries: Vec<trial::ProgressSender>,
     watchers: Vec<Watcher>,
 }

@@ -26,7 +26,7 @@ mod against_the_service {
             &screen,
             "covers 1 open event now, would have held 0 messages in 7 days",
         );
-        // The answer is No until somebody says Yes.
+        // The answer is No until a user says Yes.
         press(&mut console, "<Enter>").await;
         let screen = press(&mut console, "0").await;
         assert_shows(&screen, "No silences yet.");
@@ -48,7 +48,7 @@ mod against_the_service {
         assert_shows(&console.screen(), "name=disk dimensions.host=");
         console.press("d").unwrap();
         assert!(
-            console.shows("It ends, and what it holds").await,
+            console.shows("It ends, and held notifications").await,
             "{}",
             console.screen()
         );

@@ -1,4 +1,4 @@
-//! A rule without a destination that exists has nobody to notify.
+//! A rule without a destination that exists has no one to notify.
 
 use super::{Condition, Hold};
 
@@ -7,5 +7,5 @@ pub(super) const CONDITION: Condition = Condition {
     is_rare: true,
     about_repeats: None,
     hold: |case| case.destinations().next().is_none().then(Hold::default),
-    detail: |_, _, _| "there is no destination of the rule to tell".into(),
+    detail: |_, _, _| "the rule has no destination to notify".into(),
 };

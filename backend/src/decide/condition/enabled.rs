@@ -1,4 +1,4 @@
-//! A rule that is not enabled notifies nobody.
+//! A rule that is not enabled notifies no one.
 
 use super::{Condition, Hold};
 

@@ -1,4 +1,4 @@
-//! Nobody is notified of an occurrence that an operator or its sender suppressed, nor of its close
+//! No one is notified of an occurrence that an operator or its sender suppressed, nor of its close
 //! when it was suppressed from the start, however often that is repeated.
 
 use super::{Case, Condition, Hold};

@@ -1,4 +1,4 @@
-//! A rule waits for what mostly closes by itself.
+//! A rule waits for what mostly closes automatically.
 
 use super::{super::condition::moment, HoldCondition, length};
 use crate::{

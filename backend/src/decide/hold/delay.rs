@@ -1,4 +1,4 @@
-//! A rule with a delay notifies of what goes on for so long.
+//! A rule with a delay notifies of what continues for so long.
 
 use super::{super::condition::moment, HoldCondition, length};
 use crate::{

@@ -1,4 +1,4 @@
-//! What opens and closes too often is told of again when it has settled.
+//! What opens and closes too often is reported again when it has settled.
 
 use super::{super::condition::moment, HoldCondition, length};
 use crate::{
@@ -25,7 +25,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
     },
 };
 
-/// What holds back how a flapping event fares.
+/// What holds back updates of a flapping event.
 pub(in super::super) fn held_by(
     rule: &Rule,
     limits: &FlappingLimits,

@@ -1,4 +1,4 @@
-//! A rule that groups tells of several occurrences in one message.
+//! A rule that groups reports on several occurrences in one message.
 
 use super::{super::condition::moment, HoldCondition};
 use crate::{decide::Tense, domain::HoldKind};

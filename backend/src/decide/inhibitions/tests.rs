@@ -1,5 +1,5 @@
-//! Whatever causes what: who is held is held by somebody who is not, and in each part of a graph
-//! somebody is free.
+//! Whatever causes what: what is held is held by one that is not, and each part of a graph has a
+//! free one.
 
 use proptest::prelude::*;
 
@@ -139,7 +139,7 @@ proptest! {
             let somebody = free.iter().any(|it| part[*it] == part[at]);
             prop_assert!(somebody, "nobody in the part of {at} is free");
         }
-        // Who is held is reached from somebody free.
+        // What is held can be reached from a free one.
         let mut reached: BTreeSet<usize> = free.iter().copied().collect();
         loop {
             let next: Vec<_> = arrows

@@ -139,7 +139,7 @@ impl Life {
         })
     }
 
-    /// Decides what waits anew.
+    /// Re-evaluates what waits.
     fn look(&mut self) -> Vec<Sent> {
         let Some(occurrence) = self.occurrence.take() else {
             return Vec::new();

@@ -337,7 +337,7 @@ async fn what_another_node_may_have_sent_in_the_last_minute_counts_for_a_rate() 
     assert_eq!(receiver.count(), 0);
     world.live(MINUTE + 2 * SECOND).await;
     assert_eq!(receiver.count(), 3);
-    // Nobody else can have sent anything to one that was made since.
+    // No one else can have sent anything to one that was made since.
     let new = world.destination("new", receiver.url("/"), settings).await;
     world.notify(&new, 3).await;
     world.live(SECOND).await;

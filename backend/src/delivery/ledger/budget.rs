@@ -31,7 +31,7 @@ pub(super) type Budgets = BTreeMap<RecordId, Option<Spending>>;
 pub(super) struct Spending {
     stored: Option<Stored<BudgetWindow>>,
     window: BudgetWindow,
-    /// What is beyond it.
+    /// What is above it.
     beyond: Vec<Stored<Delivery>>,
 }
 
@@ -63,7 +63,7 @@ fn empty(destination: RecordId) -> BudgetWindow {
 }
 
 impl Plan {
-    /// Takes note that a delivery goes by itself.
+    /// Takes note that a delivery is sent separately.
     pub(super) fn spend(&mut self, destination: RecordId) {
         if let Some(Some(spending)) = self.budgets.get_mut(&destination) {
             spending.window.sent += 1;
@@ -112,7 +112,7 @@ impl Ledger {
         Ok(false)
     }
 
-    /// Folds what is beyond budgets, and records what became of these.
+    /// Folds what is beyond budgets, and records what happened to these.
     pub(super) async fn plan_budgets(
         &self,
         plan: &mut Plan,
@@ -237,7 +237,7 @@ impl Ledger {
 /// The deliveries that a commit looks at because they are due.
 pub(super) type DueIds = BTreeSet<RecordId>;
 
-/// A delivery that a digest tells of.
+/// A delivery that a digest includes.
 fn folded(delivery: &Delivery, digest: RecordId, now_ms: i64) -> Delivery {
     Delivery {
         state: DeliveryState::Folded,

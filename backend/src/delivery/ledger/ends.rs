@@ -1,4 +1,5 @@
-//! The part of a commit that ends: what became of deliveries and how their destinations fare.
+//! The part of a commit that ends: what happened to deliveries and the health of their
+//! destinations.
 
 use std::collections::BTreeMap;
 
@@ -161,7 +162,7 @@ fn plan_end(
                 ..next
             });
             if next.is_none() {
-                // The log does not tell of attempts: that of their delivery does.
+                // The log does not report on attempts: that of their delivery does.
                 plan.changes.touch(delivery);
             }
             next

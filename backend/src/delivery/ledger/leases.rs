@@ -56,7 +56,7 @@ pub(super) struct Left {
 
 impl Left {
     /// Whether a delivery may be leased now. One that was tried before is leased when its attempt
-    /// can begin at once: whoever is cut off a second time was cut off in an attempt of its own.
+    /// can begin immediately: an attempt that is cut off a second time is counted as its own.
     fn admits(&mut self, delivery: &Delivery) -> bool {
         let is_again = delivery.attempts > 0;
         self.again |= is_again;
@@ -145,7 +145,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Leases a delivery that waits, unless it has to go on waiting or gets no more attempts.
+    /// Leases a delivery that waits, unless it has to continue waiting or gets no more attempts.
     async fn plan_lease(
         &self,
         plan: &mut Plan,
@@ -155,7 +155,7 @@ impl Ledger {
         let now_ms = self.clock.now_ms();
         let attempts = delivery.value.attempts;
         let settings = due.destination.delivery;
-        // As long as all of them together are too few, nobody needs to know which were cut off.
+        // As long as all of them together are too few, no one needs to know which were cut off.
         if self.backoff.is_used_up(Tried::of(attempts, 0), settings) || attempts >= CUT_OFFS_MAX {
             let cut_off = self.cut_offs(delivery.value.id, attempts).await?;
             let tried = Tried::of(attempts, cut_off);
@@ -200,7 +200,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// A delivery whose lease ran out goes on as after a failed attempt.
+    /// A delivery whose lease ran out continues as after a failed attempt.
     async fn plan_lost(
         &mut self,
         plan: &mut Plan,
@@ -281,8 +281,8 @@ impl Ledger {
         if !ready.cursor.is_empty() {
             range.start.clone_from(&ready.cursor);
         }
-        // Our own leases, and what is set aside, stand among the entries; one more tells what comes
-        // after.
+        // Our own leases, and what is set aside, stand among the entries; one more reports what
+        // comes after.
         let limit = wanted + ready.ours + 1;
         let mut left = Left::of(ready);
         let mut keys = Vec::new();

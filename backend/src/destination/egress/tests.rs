@@ -64,7 +64,7 @@ fn the_first_and_last_address_of_every_denied_network_is_refused() {
         ("2001::1", "2001:1ff:ffff::1"),
         ("2620:4f:8000::", "2620:4f:8000:ffff::1"),
         ("3fff::", "3fff:fff:ffff::1"),
-        // Nobody has these yet; who gets them is not known.
+        // No one has these yet; who gets them is not known.
         ("1::", "1fff:ffff::1"),
         ("4000::", "bfff::1"),
         ("c000::", "fbff::1"),

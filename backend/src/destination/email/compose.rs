@@ -34,7 +34,7 @@ pub(super) struct Envelope {
     mail: Mail,
 }
 
-/// What stands in the headers beside sender and subject.
+/// What is in the headers beside sender and subject.
 struct Head {
     to: Vec<Mailbox>,
     cc: Vec<Mailbox>,
@@ -141,7 +141,7 @@ fn header(name: &'static str, text: &str) -> HeaderValue {
     HeaderValue::new(HeaderName::new_from_ascii_str(name), text.to_owned())
 }
 
-/// A header with mailboxes, each in a line of its own: the library would put all of them in one.
+/// A header with mailboxes, each in a separate line: the library would put all of them in one.
 fn header_of(name: &'static str, mailboxes: &[&Mailbox]) -> HeaderValue {
     let encoded = |mailbox: &&Mailbox| {
         let mut alone = Headers::new();

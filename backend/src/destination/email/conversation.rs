@@ -136,7 +136,7 @@ pub(super) struct Conversation<'a> {
     stream: BufReader<Box<dyn Stream>>,
     /// The extensions that the server offers, in capital letters, with their parameters.
     extensions: Vec<String>,
-    /// The phase, also for whoever stops waiting.
+    /// The phase, also for a caller that stops waiting.
     phase: &'a mut Phase,
 }
 
@@ -273,7 +273,7 @@ impl<'a> Conversation<'a> {
         let Err(error) = sent.await else {
             return Ok(());
         };
-        // A server that does not want all of it may say why before it closes.
+        // A server that does not want all of it may show why before it closes.
         match self.reply().await {
             Ok(reply) if !reply.is_positive() => Err(Broken::Refused(Phase::Text, reply)),
             _ => Err(error.into()),

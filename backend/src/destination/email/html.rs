@@ -289,7 +289,7 @@ fn tag_name(tag: &str) -> &str {
     end.map_or(inside, |(at, _)| &inside[..at])
 }
 
-/// Where the element ends whose start tag ends at the offset; nobody reads its content.
+/// Where the element ends whose start tag ends at the offset; no one reads its content.
 fn element_end(lower: &str, from: usize, name: &str) -> usize {
     let end_tag = lower[from..].find(&format!("</{name}"));
     let end = end_tag.and_then(|at| Some(from + at + lower[from + at..].find('>')? + 1));

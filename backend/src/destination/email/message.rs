@@ -45,7 +45,7 @@ pub(super) fn mail(facts: &mut Facts<'_>, email: &Email) -> Mail {
     }
 }
 
-/// A template of the author's, unless it would tell of one message of a digest alone.
+/// A template of the author's, unless it would be about one message of a digest only.
 fn own<'a>(facts: &Facts<'_>, template: &'a str) -> &'a str {
     let is_left_out = facts.content.digest.is_some() && !template.contains("digest");
     if is_left_out { "" } else { template }

@@ -281,7 +281,7 @@ async fn connect<'a>(
     let MailServer { config, tls } = server;
     let host = config.host.trim_matches(['[', ']']);
     let stream = dialer.connect(host, config.port).await?;
-    // Commands leave at once; where it cannot be set, they leave a little later.
+    // Commands leave immediately; where it cannot be set, they leave a little later.
     let _set = stream.set_nodelay(true);
     let name = hello_name(&config.hello, &stream);
     let stream = Box::new(stream);

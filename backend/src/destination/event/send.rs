@@ -22,7 +22,7 @@ pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> 
         && chain.contains(&rule)
     {
         let verdict = Verdict::rejected(
-            "no event was made: the rule already led to the event that it tells about",
+            "no event was created: this rule already caused the event that the message is about",
             Advice::GiveUp,
         );
         return (verdict, Transcript::default());

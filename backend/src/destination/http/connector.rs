@@ -47,7 +47,7 @@ impl Service<Uri> for GuardedConnector {
                 None => dialer.connect(host, port).await?,
                 Some(through) => tunnel::connect(&dialer, through, host, port).await?,
             };
-            // Small requests leave at once; where it cannot be set, they leave a little later.
+            // Small requests leave immediately; where it cannot be set, they leave a little later.
             let _set = stream.set_nodelay(true);
             Ok(Line::new(stream, through.is_some_and(|it| it.forwards)))
         })

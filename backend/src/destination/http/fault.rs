@@ -16,7 +16,7 @@ use crate::destination::{
 pub(super) enum Lost {
     /// The receiver did not process it.
     Unprocessed,
-    /// The connection was kept from an earlier request, and closed. Nobody knows which came first.
+    /// The connection was kept from an earlier request, and closed. No one knows which came first.
     Stale(SendFailure),
     /// It was not sent: there is no connection.
     Refused(SendFailure),
@@ -37,8 +37,8 @@ pub(super) fn classify(error: &legacy::Error, progress: Progress) -> Lost {
         return Lost::Refused(SendFailure::Unreachable(said));
     }
     if let Some(refused) = refused_identity(error) {
-        let told = cause::explain(&refused, "egress.ca_file");
-        let said = format!("no secure connection: {told}");
+        let reason = cause::explain(&refused, "egress.ca_file");
+        let said = format!("no secure connection: {reason}");
         return Lost::Refused(SendFailure::Unreachable(said));
     }
     if find::<h2::Error>(error).is_some_and(is_unprocessed) {

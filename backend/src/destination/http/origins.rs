@@ -90,7 +90,8 @@ impl Origins {
         (now, connections)
     }
 
-    /// Uses the connections of that number for no further request. What is under way on them goes on.
+    /// Uses the connections of that number for no further request. What is under way on them
+    /// continues.
     pub(super) fn let_go(&self, origin: &str, number: u64) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept.by_origin.get(origin);

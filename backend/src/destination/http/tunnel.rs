@@ -1,6 +1,6 @@
-//! Connections to a proxy: one that forwards requests, or one that `CONNECT` leads on. The guard judges the
-//! target all the same; where it judges an address and the proxy connects, that address is what the proxy
-//! is asked for, so that a name cannot lead elsewhere from there.
+//! Connections to a proxy: one that forwards requests, or one that `CONNECT` leads on. The guard
+//! judges the target anyway; where it judges an address and the proxy connects, that address is
+//! what the proxy is asked for, so that a name cannot lead elsewhere from there.
 
 use std::net::IpAddr;
 
@@ -64,7 +64,7 @@ async fn target(
         return Ok(format!("{host}:{port}"));
     }
     let addresses = dialer.addresses(host, port).await?;
-    // What was judged and is not the first is as good; the proxy says why it is not reached.
+    // What was judged and is not the first is as good; the proxy shows why it is not reached.
     let first = addresses.first().ok_or_else(|| DialError::Name {
         host: host.into(),
         source: None,

@@ -50,7 +50,7 @@ fn judge_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Ve
     )
 }
 
-/// What to do after a failure that came with status 200: the status of Teams itself stands in the text.
+/// What to do after a failure that came with status 200: the status of Teams itself is in the text.
 fn advice(attempt: &AttemptContext<'_>, answer: &Answer, said: &str) -> Advice {
     let status = said.split(FAILED).nth(1).unwrap_or_default();
     let status = status.split(|c: char| !c.is_ascii_digit()).next();

@@ -1,4 +1,4 @@
-//! Every kind of destination against a stand-in that checks what it gets.
+//! Every kind of destination against a test server that checks what it gets.
 
 mod mail;
 mod proxy;
@@ -159,7 +159,7 @@ async fn a_message_in_slack_answers_the_one_that_told_first() {
     }
 }
 
-/// Says everything back that it was told.
+/// Echoes everything.
 fn echo(request: &Received) -> Reply {
     let said = format!("{} {:?} {}", request.path, request.headers, request.body);
     Reply::Answer(400, vec![("x-echo", said.replace('\n', " "))], said)

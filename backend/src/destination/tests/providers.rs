@@ -1,4 +1,4 @@
-//! What chat, paging and ticket services get, and what becomes of an event destination's templates.
+//! What chat, paging and ticket services get, and what happens to an event destination's templates.
 
 use serde_json::{Value as Json, json};
 

@@ -47,7 +47,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     if url.chars().count() > URL_CHARACTERS_MAX {
         return checks.url(field, url);
     }
-    // What is wrong with it as a template is said where all templates are checked.
+    // What is wrong with it as a template is reported where all templates are checked.
     let Ok(template) = AnyTemplate::parse(checks.language, url) else {
         return;
     };

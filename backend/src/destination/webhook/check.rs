@@ -32,7 +32,7 @@ use crate::{
 
 /// Bytes of a signing secret.
 const SIGNING_KEY_BYTES: RangeInclusive<usize> = 24..=64;
-/// Signing secrets at once, while one takes over from the other.
+/// Concurrent signing secrets, during a rotation.
 const SIGNING_SECRETS_MAX: usize = 2;
 
 /// Headers that the service or its HTTP client sets itself.
@@ -168,10 +168,7 @@ fn check_mtls(webhook: &Webhook, certificate: &str, private_key: &Secret, checks
     const CERTIFICATE: &str = "auth.mtls.certificate";
     const KEY: &str = "auth.mtls.privateKey";
     if !webhook.address().starts_with("https:") {
-        checks.add(
-            "auth.mtls",
-            "is shown over `https` alone, which the address is not",
-        );
+        checks.add("auth.mtls", "can only be used with an `https` address");
     }
     let mut is_whole = true;
     for (field, text) in [(CERTIFICATE, certificate), (KEY, private_key.reveal())] {
@@ -246,7 +243,7 @@ fn check_values(webhook: &Webhook, checks: &mut Checks<'_>) {
         }
     }
     for (field, source) in webhook.templates() {
-        // What is no template is told of as such.
+        // What is no template is reported as such.
         let Ok(template) = AnyTemplate::parse(checks.language, source) else {
             continue;
         };
@@ -317,7 +314,7 @@ fn check_header(header: &Header, checks: &mut Checks<'_>) {
     }
 }
 
-/// Whether the value of a header of that name is never secret: it says what the body is.
+/// Whether the value of a header of that name is never secret: it shows what the body is.
 pub fn is_plain_header(name: &str) -> bool {
     name.eq_ignore_ascii_case(CONTENT_TYPE.as_str())
 }

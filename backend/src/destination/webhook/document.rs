@@ -7,8 +7,8 @@ use crate::{
     message::{Facts, digest, domain_json, members},
 };
 
-/// Bytes of the members of a group, or of what a digest tells of, so that the document has less than 256 KiB with a summary, a body
-/// and metadata of the usual size.
+/// Bytes of the members of a group, or of what a digest includes, so that the document has less
+/// than 256 KiB with a summary, a body and metadata of the usual size.
 const MEMBERS_BYTES_MAX: usize = 128 * 1024;
 
 /// The document; severity and status are the numbers of the wire.

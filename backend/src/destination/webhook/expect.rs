@@ -16,7 +16,7 @@ pub(super) fn judge(expect: &Expect, answer: &Answer, attempt: &AttemptContext<'
         expected => expected.contains(&status.as_u16()),
     };
     if !is_expected {
-        // Of what means no success everywhere, the status says what to do.
+        // Of what means no success everywhere, the status shows what to do.
         if !status.is_success() {
             return answer.verdict(&attempt.masker, attempt.start_ms);
         }

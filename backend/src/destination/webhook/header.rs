@@ -14,7 +14,7 @@ use crate::{
 /// Characters of a header's name that a path shows.
 const SHOWN_CHARACTERS_MAX: usize = 100;
 
-/// Where a header stands in a webhook.
+/// Where a header is in a webhook.
 pub(super) fn path(header: &Header) -> String {
     let name: String = header.name.chars().take(SHOWN_CHARACTERS_MAX).collect();
     format!("headers[{name}]")

@@ -86,7 +86,7 @@ fn essence(content_type: &str) -> String {
     essence.to_ascii_lowercase()
 }
 
-/// How values are put into a body, so that none can end the place that it stands in.
+/// How values are put into a body, so that none can end the place that it is in.
 fn escape(content_type: &str, language: TemplateLanguage) -> Escape {
     match &*essence(content_type) {
         "application/x-www-form-urlencoded" => Escape::Percent,

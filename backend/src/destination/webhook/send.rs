@@ -23,7 +23,7 @@ use crate::{
     message::Facts,
 };
 
-/// What became of a request, and what is kept of it.
+/// The outcome of a request, and what is kept of it.
 type Made = (Result<Answer, SendFailure>, Transcript);
 
 pub(super) async fn send(
@@ -90,7 +90,7 @@ pub(super) async fn send(
 struct Target {
     url: String,
     method: Method,
-    /// The headers that are made of templates.
+    /// The headers that are built from templates.
     headers: BTreeMap<String, String>,
 }
 

@@ -41,8 +41,8 @@ impl DestinationKind {
         }
     }
 
-    /// Shows every secret to `visit`, with where it stands; one that is not given is empty. Whoever
-    /// seals, masks, keeps or reveals secrets does so here, so that none can be forgotten.
+    /// Shows every secret to `visit`, with where it stands; one that is not given is empty.
+    /// Sealing, masking, keeping and revealing secrets is done here, so that none can be forgotten.
     pub fn each_secret(&mut self, mut visit: impl FnMut(SecretPlace<'_>, &mut Secret)) {
         let kind = self.word();
         let mut field = |field, secret: &mut Secret| {
@@ -136,7 +136,7 @@ pub struct Webhook {
     pub headers: Vec<Header>,
     /// A template for the body; empty means the standard document.
     pub payload: String,
-    /// One or two `whsec_…` secrets, parted by a space; empty signs nothing.
+    /// One or two `whsec_…` secrets, separated by a space; empty signs nothing.
     pub signing_secret: Secret,
     /// How the request shows who sends it.
     pub auth: Option<Box<Auth>>,

@@ -43,7 +43,7 @@ pub enum Auth {
         client_secret: Secret,
         /// What the token is to be good for; may be empty.
         scope: String,
-        /// Whom the token is to be shown to; may be empty.
+        /// The audience of the token; may be empty.
         audience: String,
         /// Further parameters of the request for a token.
         params: BTreeMap<String, String>,
@@ -68,7 +68,7 @@ pub struct OnClear {
     pub payload: String,
 }
 
-/// A variable made of another one.
+/// A variable built from another one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ValueMap {
     /// The other variable.

@@ -50,7 +50,7 @@ pub async fn at(store: &Store, ask: GroupAsk) -> Result<Option<GroupAt>, EngineE
         && !is_notified_open
         && !any(store, Membership::News, group.id).await?
     {
-        // Nothing of it is open, and nobody is to hear of that: it is over.
+        // Nothing of it is open, and no one is to be notified of that: it is over.
         return Ok(None);
     }
     let joins = group.takes_members();

@@ -27,7 +27,7 @@ fn jane() -> By {
     }
 }
 
-/// Stores a trigger, or another revision of it, for somebody.
+/// Stores a trigger, or another revision of it, for a user.
 async fn put(store: &Store, name: &str) {
     let work = async {
         let mut changes = store.changes();
@@ -158,7 +158,7 @@ async fn an_entry_that_is_changed_or_gone_is_found() {
     store.apply(Lane::Admin, changes).await.unwrap();
     let told = faults(&store).await.join("; ");
     assert!(told.contains("others are missing"), "{told}");
-    // Who mends the hash of what was changed breaks the next one.
+    // Who corrects the hash of what was changed breaks the next one.
     let store = service::store();
     for _ in 0..3 {
         put(&store, "disk").await;

@@ -7,7 +7,7 @@ use crate::{
     store::{Direction, Index, Store, engine::Range, record::bytes::Key},
 };
 
-/// Users that a message names; a longer list helps nobody.
+/// Users that a message names; a longer list helps no one.
 const NAMED_MAX: usize = 10;
 
 /// What uses a calendar, each by name; the first [`PAGE_SIZE_MAX`] of each kind.

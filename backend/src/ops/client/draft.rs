@@ -23,7 +23,7 @@ pub struct ClientDraft {
     pub role: Option<Role>,
     /// How much it may ask for.
     pub rates: Rates,
-    /// What it may speak besides the native interface.
+    /// What it may speak in addition to the native interface.
     pub dialects: Vec<String>,
     /// When its key ends.
     pub expire_ms: Option<i64>,
@@ -52,7 +52,7 @@ impl ClientDraft {
 pub struct ClientEdit {
     /// How much it may ask for; zero takes a limit away.
     pub rates: Rates,
-    /// What it may speak besides the native interface.
+    /// What it may speak in addition to the native interface.
     pub dialects: Option<Vec<String>>,
     /// When its key ends; zero takes the end away.
     pub expire_ms: Option<i64>,

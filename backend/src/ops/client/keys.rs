@@ -1,4 +1,4 @@
-//! The keys of all clients, kept up to date by the change log: a key that nobody has costs no read.
+//! The keys of all clients, kept up to date by the change log: a key that no one has costs no read.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -24,19 +24,19 @@ use crate::{
 
 /// How often the times of last use are written.
 const USE_WRITE_INTERVAL: Duration = Duration::from_secs(60);
-/// Steps of the change log that are read at once.
+/// Steps of the change log that are read at a time.
 const LOG_PAGE: usize = 256;
 
 /// The client whose key a call carries.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Tells it from an earlier client of the same name.
+    /// Distinguishes it from an earlier client of the same name.
     pub id: RecordId,
     /// Its name.
     pub name: Name,
     /// What it may do.
     pub role: Role,
-    /// What it may speak besides the native interface; an admin may all.
+    /// What it may speak in addition to the native interface; an admin may all.
     pub dialects: BTreeSet<Dialect>,
     /// What of its role it is kept to.
     pub scope: Arc<KeyScope>,
@@ -45,7 +45,7 @@ pub struct Caller {
     /// Cancelled when the key is revoked. Calls are ended by the guard then; only work that
     /// outlives its call has to look at it.
     pub revoked: CancellationToken,
-    /// Until when somebody is signed in who calls by a token; none for a client with its key.
+    /// Until when the caller with a token is signed in; none for a client with its key.
     pub signed_in_until_ms: Option<i64>,
 }
 
@@ -227,7 +227,7 @@ impl Keys {
         let Some(known) = table.known.get(&hash) else {
             return Ok(None);
         };
-        // The table found it by a hash of its own; what lets in is this comparison.
+        // The table found it by a separate hash; access depends on this comparison.
         let is_same: bool = known.hash.ct_eq(&hash).into();
         if !is_same {
             return Ok(None);
@@ -254,7 +254,7 @@ impl Keys {
         next_ms
     }
 
-    /// Takes in what changed in the store until now: who was revoked before this call is not
+    /// Applies what changed in the store until now: who was revoked before this call is not
     /// accepted after it, and their calls under way are ended.
     ///
     /// # Errors
@@ -334,7 +334,7 @@ impl Keys {
         self.clock.now_ms()
     }
 
-    /// Reads all clients anew: those that are there, and those that were.
+    /// Re-reads all clients: those that are there, and those that were.
     async fn read_all(&self) -> Result<(), Error> {
         let head = self.store.engine().log_head().await?;
         let mut keys: HashSet<Vec<u8>> = self.table().hashes.keys().cloned().collect();
@@ -356,8 +356,8 @@ impl Keys {
         }
     }
 
-    /// Takes in these clients as they are stored now, where the log has reached that place: whose key
-    /// is gone or another one is not accepted any more, and their calls are ended.
+    /// Applies these clients as they are stored now, where the log has reached that place: whose
+    /// key is gone or another one is not accepted any more, and their calls are ended.
     async fn take_in(&self, at: u64, keys: HashSet<Vec<u8>>) -> Result<(), Error> {
         let keys: Vec<_> = keys.into_iter().collect();
         let stored = self.store.get_many::<Client>(keys.clone()).await?;
@@ -432,7 +432,7 @@ impl Keys {
             return Ok(());
         }
         match self.store.apply(Lane::Bulk, changes).await {
-            // Somebody was revoked meanwhile; the others are written the next time.
+            // A user was revoked meanwhile; the others are written the next time.
             Ok(_) | Err(EngineError::Conflict(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -15,9 +15,9 @@ const THOUSANDTHS: i64 = 1_000;
 
 /// Meters the calls and events of one client.
 ///
-/// A second's worth may come at once. A list with more events than that is let in when a second's
-/// worth is there, and what is too much of it has to be waited for afterwards: over time the rate
-/// holds, and no list is too long for ever.
+/// A second's worth may come in a burst. A list with more events than that is accepted when a
+/// second's worth is free, and what is too much of it has to be waited for afterwards: over time
+/// the rate holds, and no list is too long for ever.
 #[derive(Debug)]
 pub struct Meter {
     rates: Rates,
@@ -38,7 +38,7 @@ pub enum Unit {
 pub struct Limit {
     /// What is counted.
     pub unit: Unit,
-    /// How many a second, which is also how many may come at once.
+    /// How many a second, which is also how many may come in a burst.
     pub per_second: i64,
     /// How many are left.
     pub left: i64,
@@ -104,7 +104,7 @@ impl Meter {
             .map_err(|wait| beyond(client, self.rates.events_per_second, "events", wait))
     }
 
-    /// Counts events, or says how long to wait until they can be.
+    /// Counts events, or shows how long to wait until they can be.
     ///
     /// # Errors
     /// With that time.

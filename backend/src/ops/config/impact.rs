@@ -1,4 +1,4 @@
-//! What documents would change of who is told, found by living through the last days again.
+//! What documents would change of who is notified, found by replaying the last days.
 
 use std::{
     cmp::Reverse,
@@ -24,7 +24,7 @@ use crate::{
 /// When to ask again while another impact is under way.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Says what documents would change of who is told, one at a time.
+/// Reports what documents would change of who is notified, one at a time.
 #[derive(Debug)]
 pub struct Impacts {
     configuration: Configuration,
@@ -32,7 +32,7 @@ pub struct Impacts {
     turn: Semaphore,
 }
 
-/// What documents would change of who is told.
+/// What documents would change of who is notified.
 #[derive(Debug, Default)]
 pub struct Impact {
     /// Messages that would be sent.
@@ -43,11 +43,11 @@ pub struct Impact {
     pub rules: Vec<Counted>,
     /// The same by destination.
     pub destinations: Vec<Counted>,
-    /// Occurrences that somebody is told of now, and nobody would be.
+    /// Occurrences that a user is notified of now, and no one would be.
     pub no_longer_notified_count: usize,
     /// The most severe of them.
     pub no_longer_notified: Vec<Occurrence>,
-    /// Occurrences that nobody is told of now, and somebody would be.
+    /// Occurrences that no one is notified of now, and a user would be.
     pub newly_notified_count: usize,
     /// Occurrences that were looked at.
     pub occurrence_count: usize,
@@ -80,8 +80,8 @@ impl Impacts {
         }
     }
 
-    /// What documents, and deleting what an owner's documents do not describe, would change of who is
-    /// told, by the last days; 0 of them are the usual number.
+    /// What documents, and deleting what an owner's documents do not describe, would change of who
+    /// is notified, by the last days; 0 of them are the usual number.
     ///
     /// # Errors
     /// Those of [`Configuration::apply`], [`Error::Invalid`] for too many days, and
@@ -118,7 +118,7 @@ impl Impacts {
     }
 }
 
-/// The shortest time after which a rule repeats what it told; none when none does.
+/// The shortest time after which a rule repeats what it notified of; none when none does.
 async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
     let mut shortest: Option<Duration> = None;
     let mut pages = store.pages::<Rule>(Range::under(&[]));

@@ -33,7 +33,7 @@ impl<'a> Templates<'a> {
         Ok(self.destination(old).await?.is_some())
     }
 
-    /// Adds a new delivery of what an ended one told, and marks the ended one as sent again.
+    /// Adds a new delivery of an ended one, and marks the ended one as sent again.
     ///
     /// # Errors
     /// [`Error::FailedPrecondition`] when the destination is gone, and those of the store.

@@ -1,4 +1,4 @@
-//! Many deliveries at once: counted first, then sent again or cancelled, some in each commit.
+//! Bulk operations on deliveries: counted first, then sent again or cancelled, some in each commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,9 +31,9 @@ pub enum Selection {
     Matching {
         /// The filter.
         filter: Filter,
-        /// How many one call handles at most; a dry run goes on.
+        /// How many one call handles at most; a dry run continues.
         limit: usize,
-        /// Where to go on; empty at first.
+        /// Where to continue; empty at first.
         token: String,
     },
 }
@@ -49,7 +49,7 @@ pub struct BulkTally {
     pub skipped: BTreeMap<Skip, usize>,
     /// Each delivery that was handled, and the one that is tried for it; not in a dry run.
     pub handled: Vec<(RecordId, RecordId)>,
-    /// Where to go on; empty at the end.
+    /// Where to continue; empty at the end.
     pub next_token: String,
 }
 
@@ -70,7 +70,7 @@ pub enum Skip {
     Ended,
     /// A shadow rule only recorded it.
     Shadowed,
-    /// A digest tells of it.
+    /// A digest includes it.
     Folded,
 }
 

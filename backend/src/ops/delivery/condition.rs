@@ -1,5 +1,5 @@
-//! Conditions on deliveries as one line of text: on what a delivery is itself, and on the event that it
-//! tells of.
+//! Conditions on deliveries as one line of text: on what a delivery is itself, and on the event
+//! that it is about.
 
 use std::sync::{Arc, LazyLock};
 
@@ -84,7 +84,7 @@ enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
-    /// A comparison of a field of its own.
+    /// A comparison of a separate field.
     Own(DocumentQuery),
     /// A comparison of a field of an event.
     Event(CompiledQuery),
@@ -147,7 +147,7 @@ impl Node {
     }
 }
 
-/// The events that a delivery tells of.
+/// The events that a delivery is about.
 fn events(delivery: &Delivery) -> impl Iterator<Item = &Occurrence> {
     let content = &delivery.content;
     let members = content.group.iter().flat_map(|it| &it.members);
@@ -288,7 +288,7 @@ impl Reader {
         let field = clause.field().unwrap_or_default();
         if ["lastSeen", "startTime", "timestamp"].contains(&field) {
             let message = "deliveries are found by `since=` and `until=`, when they were decided; \
-                           these stand beside the other conditions, not in `or` or `not`";
+                           use these at the top level, not in `or` or `not`";
             self.fault(path, message.into());
         }
         let is_own = OWN.contains(&field);
@@ -359,7 +359,7 @@ fn numbers(word: &str) -> Vec<u8> {
 }
 
 impl Deliveries {
-    /// Reads a condition that stands in a field of a request, with what its author may not mean; none
+    /// Reads a condition that is in a field of a request, with what its author may not mean; none
     /// for no text.
     ///
     /// # Errors

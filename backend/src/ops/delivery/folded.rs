@@ -1,4 +1,4 @@
-//! What goes out in a digest, and not by itself.
+//! What goes out in a digest, not separately.
 
 use super::Deliveries;
 use crate::{

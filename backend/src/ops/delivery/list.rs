@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// Deliveries that are read at once.
+/// Deliveries that are read at a time.
 const BATCH_MIN: usize = 100;
 
 /// Which deliveries to list. What is empty does not filter.
@@ -30,7 +30,7 @@ pub struct Filter {
     pub destination_names: Vec<String>,
     /// Only about this event.
     pub event: Option<EventId>,
-    /// Only those that this digest tells of.
+    /// Only those that this digest includes.
     pub digest: Option<RecordId>,
     /// Only those decided then or later, in milliseconds since 1970.
     pub start_ms: Option<i64>,
@@ -72,7 +72,7 @@ impl Filter {
             && self.condition.as_ref().is_none_or(|it| it.holds(delivery))
     }
 
-    /// Puts a condition into force besides: what an index answers of it is where to look.
+    /// Puts a condition into force in addition: what an index answers of it is where to look.
     #[must_use]
     pub fn under(mut self, condition: Option<Arc<Condition>>) -> Self {
         if let Some(narrow) = condition.as_ref().map(|it| &it.narrow) {
@@ -102,7 +102,7 @@ impl Filter {
     /// The identities in question, after the key of a page token.
     pub(super) fn reach(&self, last_key: Option<&[u8]>) -> Reach {
         let first_at = |at_ms: i64| RecordId::first_at(at_ms.try_into().unwrap_or(0));
-        // These are no part of the scope: with `since=2h` they go on from page to page.
+        // These are no part of the scope: with `since=2h` they continue from page to page.
         let narrow = self.condition.as_ref().map(|it| &it.narrow);
         let start_ms = self.start_ms.max(narrow.and_then(|it| it.start_ms));
         let ends = [self.end_ms, narrow.and_then(|it| it.end_ms)];
@@ -258,7 +258,7 @@ impl Deliveries {
     }
 }
 
-/// Whether a delivery tells of an event, alone or with others.
+/// Whether a delivery is about an event, alone or with others.
 fn is_about(delivery: &Delivery, event: EventId) -> bool {
     let group = delivery.content.group.iter();
     let mut members = group.flat_map(|it| &it.members);

@@ -1,4 +1,4 @@
-//! Who was told that something happened and is still to be told that it is over.
+//! Outstanding resolutions: receivers that were notified of an opening and not yet of its end.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,12 @@ use crate::{
         RevisionOf, Rule, Severity, Status,
     },
     error::Error,
-    limits::OBLIGATIONS_SCANNED_MAX,
+    limits::PAGE_TIME_MAX,
     ops::{
         page::{PageRequest, Scope},
         revision,
     },
+    scan,
     store::{
         Direction, Index,
         engine::Range,
@@ -21,7 +22,7 @@ use crate::{
     },
 };
 
-/// Occurrences that are read at once.
+/// Occurrences that are read at a time.
 const BATCH: usize = 200;
 
 /// Which obligations to list. What is empty does not filter.
@@ -35,7 +36,7 @@ pub struct ObligationFilter {
     pub event: Option<EventId>,
 }
 
-/// That a destination is owed the closing message of a rule about an occurrence.
+/// The outstanding resolution of a destination of a rule about an occurrence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Obligation {
     /// The occurrence.
@@ -54,12 +55,12 @@ pub struct Obligation {
     pub destination_name: Name,
     /// When the rule notified last because a trigger matched, in milliseconds since 1970.
     pub notify_ms: i64,
-    /// The group that it was told of with; none for one on its own.
+    /// The group that it was reported with; none for one on its own.
     pub group: Option<RecordId>,
     place: ObligationKey,
 }
 
-/// Where an obligation stands in the list: newest occurrences first, then by rule and destination.
+/// Where an obligation is in the list: newest occurrences first, then by rule and destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ObligationKey {
     occurrence: RecordId,
@@ -121,9 +122,8 @@ impl ObligationFilter {
 }
 
 impl Deliveries {
-    /// Lists who is owed a closing message, newest occurrences first; answers them with the token of
-    /// the next page, which is empty at the end. A page may hold fewer than asked for before the
-    /// end: it stops after having looked at many occurrences that nobody is owed anything about.
+    /// Lists outstanding resolutions, newest occurrences first; answers them with the token of the
+    /// next page, which is empty at the end. A page is filled as long as [`PAGE_TIME_MAX`] allows.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a bad page size or token.
@@ -138,12 +138,12 @@ impl Deliveries {
         let mut place = key.and_then(|key| ObligationKey::from_key(&key));
         let (mut known, mut rules) = (HashMap::new(), HashMap::new());
         let mut items: Vec<Obligation> = Vec::new();
-        let mut looked_at = 0;
+        let end = self.clock.passed() + PAGE_TIME_MAX;
         loop {
             let occurrences = self.occurrences(filter.event, place, BATCH).await?;
             let is_end = occurrences.len() < BATCH;
-            looked_at += occurrences.len();
             for occurrence in occurrences {
+                scan::turn().await;
                 let begun = place.filter(|place| place.occurrence == occurrence.key);
                 let entries = self.entries(&mut rules, &occurrence).await?;
                 for item in owed(&occurrence, &entries, filter, begun) {
@@ -159,7 +159,7 @@ impl Deliveries {
                 }
             }
             match place {
-                Some(place) if !is_end && looked_at >= OBLIGATIONS_SCANNED_MAX => {
+                Some(place) if !is_end && self.clock.passed() >= end => {
                     return Ok((items, scope.token(&place.key())));
                 }
                 Some(_) if !is_end => {}
@@ -195,7 +195,7 @@ impl Deliveries {
         Ok(found.into_iter().map(|(_, found)| found.value).collect())
     }
 
-    /// The notifications of an occurrence whose closing messages are owed: their rules send updates,
+    /// The notifications of an occurrence with outstanding resolutions: their rules send updates,
     /// or did when they were deleted.
     async fn entries<'a>(
         &self,
@@ -233,7 +233,7 @@ impl Deliveries {
         })
     }
 
-    /// Whether the destination still exists: one that is gone is owed nothing.
+    /// Whether the destination still exists: one that is deleted has no outstanding resolution.
     async fn is_there(
         &self,
         known: &mut HashMap<String, Option<RecordId>>,
@@ -248,7 +248,7 @@ impl Deliveries {
     }
 }
 
-/// What is owed about an occurrence, after a place in it.
+/// Outstanding resolutions of an occurrence, after a place in it.
 fn owed(
     occurrence: &Occurrence,
     entries: &[&Notified],

@@ -1,6 +1,6 @@
-//! The order of the messages of a thread, which is about one occurrence or one group: what tells of a
-//! change or an end does not overtake an earlier message that is still to be tried, and the last word
-//! is the newest one, also when an earlier message is sent again.
+//! The order of the messages of a thread, which is about one occurrence or one group: what reports
+//! on a change or an end does not overtake an earlier message that is still to be tried, and the
+//! last word is the newest one, also when an earlier message is sent again.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     store::{Direction, EngineError, Index, Store, Stored, engine::Range, record::bytes::Key},
 };
 
-/// Deliveries that are read at once.
+/// Deliveries that are read at a time.
 const PAGE: usize = 64;
 /// How long a message waits at least for the one before it, in milliseconds.
 const WAIT_MS: i64 = 250;
@@ -24,9 +24,10 @@ pub(crate) struct Before {
     /// When it may be looked at again, because an earlier one has not ended; none when nothing stands
     /// before it.
     pub(crate) held_until_ms: Option<i64>,
-    /// The digest that tells of all that stands before it, where that waits for its first attempt.
+    /// The digest that includes all that stands before it, where that waits for its first attempt.
     pub(crate) digest: Option<RecordId>,
-    /// The first one that arrived, for a message that tells of a change of what that one told of.
+    /// The first one that arrived, for a message that reports on a change of what that one
+    /// reported.
     pub(crate) opening: Option<RecordId>,
 }
 
@@ -123,7 +124,7 @@ async fn thread(store: &Store, delivery: &Delivery) -> Result<Vec<Stored<Deliver
     Ok(found)
 }
 
-/// The digests that tell of some of these, by identity.
+/// The digests that include some of these, by identity.
 async fn digests(
     store: &Store,
     before: &[&Delivery],

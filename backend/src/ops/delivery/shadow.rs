@@ -1,4 +1,4 @@
-//! What is not sent by itself, or was not yet, as it would be.
+//! What is not sent automatically, or was not yet, as it would be.
 
 use serde_json::Value;
 
@@ -10,8 +10,8 @@ use crate::{
     ops::rule::Installation,
 };
 
-/// The message that a shadow rule recorded, that a digest tells of, or that a digest is to be, without
-/// secrets; none for any other delivery.
+/// The message that a shadow rule recorded, that a digest includes, or that a digest is to be,
+/// without secrets; none for any other delivery.
 ///
 /// # Errors
 /// Those of [`crate::destination::Renderers::run`].

@@ -13,7 +13,7 @@ use crate::{
     store::{Index, engine::Range, record::bytes::Key},
 };
 
-/// Deliveries that are counted before one that waits; more are told as this many.
+/// Deliveries that are counted before one that waits; more are reported as this many.
 const COUNTED_MAX: usize = 10_000;
 
 /// Why a delivery waits for the time that the receiver stated.
@@ -22,7 +22,7 @@ const ASKED: &str = "the receiver asks to wait until then (`Retry-After`)";
 /// What keeps all deliveries to a destination waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
-    /// Nothing is sent until somebody saves the destination.
+    /// Nothing is sent until a user saves the destination.
     Paused,
     /// It is failing; one message is tried then, in milliseconds since 1970.
     Breaker {
@@ -83,8 +83,8 @@ impl Holds {
 pub struct Waiting {
     /// For people; empty when it waits for nothing but its time.
     pub reason: String,
-    /// When it is tried next as far as can be told, in milliseconds since 1970; none when that is for
-    /// somebody to decide, and when it has ended.
+    /// When it is tried next as far as known, in milliseconds since 1970; none when that is for a
+    /// user to decide, and when it has ended.
     pub next_ms: Option<i64>,
 }
 

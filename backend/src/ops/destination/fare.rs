@@ -1,4 +1,4 @@
-//! How a destination fares, with what that is known from.
+//! The health of a destination, with what that is known from.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,11 +30,11 @@ pub enum Verdict {
     Behind,
     /// The last attempts failed, or many of them.
     Failing,
-    /// Nothing is sent until somebody resumes it.
+    /// Nothing is sent until a user resumes it.
     Paused,
 }
 
-/// How a destination fares.
+/// The health of a destination.
 #[derive(Debug, Clone)]
 pub struct Fare {
     /// The verdict.

@@ -10,7 +10,7 @@ use crate::{
 
 /// Deliveries that one commit makes due.
 const STEP: usize = 500;
-/// Where the time stands in an entry by due time.
+/// Where the time is in an entry by due time.
 const DUE_AT: usize = 16;
 
 impl Destinations {
@@ -23,7 +23,7 @@ impl Destinations {
         let decide = || async {
             let mut changes = self.store.changes();
             let (destination, health) = self.found(name).await?;
-            // Whoever edits it later resumes it.
+            // A later edit resumes it.
             let now_ms = self.clock.now_ms().max(destination.value.update_ms);
             match health {
                 Some(health) if health.value.state == HealthState::Paused => {
@@ -38,7 +38,7 @@ impl Destinations {
                     changes.insert(&untried.paused_by(author, now_ms));
                 }
             }
-            // The change log does not tell of health: that of its destination does.
+            // The change log does not report on health: that of its destination does.
             changes.act_on(&destination);
             Ok((changes, ()))
         };
@@ -47,7 +47,7 @@ impl Destinations {
     }
 
     /// Has what waits for a destination sent now. One that is not paused only has what waits for a
-    /// further attempt tried at once.
+    /// further attempt tried immediately.
     ///
     /// # Errors
     /// [`Error::NotFound`]; those of the store.

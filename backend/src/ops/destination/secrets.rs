@@ -62,8 +62,8 @@ pub(super) fn keep(
     draft
 }
 
-/// Takes out the secrets that would be sent elsewhere than to the whole address that they are stored
-/// for: on the same host, another path can belong to somebody else.
+/// Takes out the secrets that would be sent elsewhere than to the whole address that they are
+/// stored for: on the same host, another path can belong to another client.
 fn leave_at_address(
     draft: &mut DestinationKind,
     stored: &DestinationKind,

@@ -32,7 +32,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Tester {
     works: Works,
-    /// Tests under way: they end, and are recorded, also when nobody waits for them any more.
+    /// Tests under way: they end, and are recorded, also when no one waits for them any more.
     under_way: Mutex<JoinSet<()>>,
 }
 
@@ -111,14 +111,14 @@ impl Tester {
         self.works.clock.now_ms()
     }
 
-    /// Sends one message and answers with its entry in the delivery log and what became of it.
+    /// Sends one message and answers with its entry in the delivery log and its outcome.
     ///
     /// # Errors
     /// [`Error::NotFound`] for an unknown destination or event, [`Error::Exhausted`] while too many
     /// tests are under way, and those of the store. That the message did not arrive is no error.
     ///
     /// # Cancel safety
-    /// The test of a dropped call goes on and is recorded.
+    /// The test of a dropped call continues and is recorded.
     pub async fn test(&self, test: Test) -> Result<(Delivery, Attempt), Error> {
         let (answer, answered) = oneshot::channel();
         {
@@ -133,7 +133,7 @@ impl Tester {
             }
             let works = self.works.clone();
             under_way.spawn(audit::carried(async move {
-                // Nobody may be waiting any more.
+                // No one may be waiting any more.
                 drop(answer.send(works.test(test).await));
             }));
         }
@@ -190,7 +190,7 @@ impl Works {
         let attempt = attempt::ended(&attempt, &report);
         let ended = self.ended(&begun, &attempt);
         if let Err(error) = self.record(&ended, &attempt).await {
-            // The answer tells what happened all the same.
+            // The answer reports what happened anyway.
             tracing::warn!(%error, delivery = %ended.id, "the end of a test was not recorded");
         }
         Ok((ended, attempt))
@@ -229,7 +229,7 @@ impl Works {
         Ok(())
     }
 
-    /// Takes note of how the destination fares, if it is stored.
+    /// Records the health of the destination, if it is stored.
     async fn note(
         &self,
         changes: &mut Changes,

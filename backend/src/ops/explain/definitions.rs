@@ -13,7 +13,7 @@ use crate::{
     store::{Direction, EngineError, Index, Store, engine::Range, record::bytes::Key},
 };
 
-/// Revisions read at once.
+/// Revisions read at a time.
 const PAGE: usize = 500;
 
 /// What was in force at a moment.

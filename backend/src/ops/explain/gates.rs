@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The conditions in order, and what each saw. One that stood against nothing, because the rule
-/// notified all the same, passes.
+/// notified anyway, passes.
 pub(super) fn gates(case: &Case<'_>, tense: Tense, notified: bool) -> Vec<Gate> {
     let shown = CONDITIONS.iter().filter_map(|condition| {
         let hold = (condition.hold)(case);
@@ -29,7 +29,7 @@ pub(super) fn gates(case: &Case<'_>, tense: Tense, notified: bool) -> Vec<Gate> 
     shown.collect()
 }
 
-/// A paused destination holds messages back and no notification; it is decided all the same.
+/// A paused destination holds messages back and no notification; it is decided anyway.
 pub(super) fn destination_paused(
     destinations: &[Name],
     pauses: &Pauses,
@@ -52,8 +52,8 @@ pub(super) fn destination_paused(
     }
 }
 
-/// What was beyond the budget of its destination goes out in a digest, or waits; none where all went
-/// by itself.
+/// What was beyond the budget of its destination goes out in a digest, or waits; none where all was
+/// sent separately.
 pub(super) fn budget(sent: &[SentDelivery]) -> Option<Gate> {
     let told = sent.iter().filter_map(|it| {
         let name = &it.delivery.destination_name;

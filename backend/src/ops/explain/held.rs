@@ -1,4 +1,4 @@
-//! What holds a rule's message back, held it at a decision, and what became of what waited.
+//! What holds a rule's message back, held it at a decision, and what happened to what waited.
 
 use super::{Gate, NextStep};
 use crate::{
@@ -19,7 +19,7 @@ pub(super) fn then(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<H
     held.map_or_else(Vec::new, |it| it.held_by.clone())
 }
 
-/// The hold that suppression is: since when, and by whom.
+/// The hold that suppression is: since when, and by which client.
 pub(super) fn suppressed(
     rule_name: &Name,
     rule: RecordId,
@@ -85,15 +85,15 @@ pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
 pub(super) fn why_it_waits(pending: &Pending, next: &NextStep) -> Option<String> {
     let held = sentence(&pending.held_by, Tense::Now)?;
     let names: Vec<_> = next.destinations.iter().map(Name::as_str).collect();
-    let whom = match names.as_slice() {
-        [] => "nobody".to_owned(),
+    let receivers = match names.as_slice() {
+        [] => "no one".to_owned(),
         names => names.join(", "),
     };
     let condition = next.condition;
     Some(if pending.is_opening {
-        format!("no one was notified: {held}; then {whom}, {condition}")
+        format!("no one was notified: {held}; then {receivers}, {condition}")
     } else {
-        format!("they were notified, and an update waits: {held}; then {whom}, {condition}")
+        format!("they were notified, and an update waits: {held}; then {receivers}, {condition}")
     })
 }
 

@@ -1,4 +1,4 @@
-//! What a rule made of an occurrence at one decision, or would make of it now.
+//! What a rule decided about an occurrence at one decision, or would decide about it now.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ use crate::{
     matching::Explained,
 };
 
-/// A rule, by what does not change about it, and what it told.
+/// A rule, by what does not change about it, and what it notified of.
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
     pub(super) name: &'a Name,
@@ -48,7 +48,7 @@ pub(super) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// What a rule made of a decision, the first being the newest.
+    /// The decisions of a rule, newest first.
     pub(super) fn decision(&mut self, subject: &Subject<'_>, at: usize) -> Judgement {
         let (point, state) = self.states[at].clone();
         let basis = if point.last {
@@ -117,7 +117,7 @@ impl Judge<'_> {
         verdict
     }
 
-    /// What a rule would make of it if the event came now as it is.
+    /// What a rule would decide about it if the event came now as it is.
     pub(super) fn now(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
         let (rule, definition) = self.definitions.rule_now(subject.name, subject.id)?;
         let (point, state) = self.now.clone();
@@ -170,7 +170,7 @@ impl Judge<'_> {
             }
         };
         let notifies = !rule.shadow && (tells || matched && held.is_none() && now);
-        // What it has told it need not tell: that is no fault.
+        // What is already reported need not be reported: that is no fault.
         let again = match held {
             Some((Some(by), _)) if by.about_repeats.is_some() => " again",
             _ => "",
@@ -296,7 +296,7 @@ fn is_for_open_only(
     query.is_some_and(|it| !it.speaks_of_status() && it.matches(&state.occurrence))
 }
 
-/// What a shadow rule made of it.
+/// What a shadow rule decided about it.
 fn shadowed(tense: Tense) -> String {
     match tense {
         Tense::Now => "it would only record what it would send: it is a shadow rule",

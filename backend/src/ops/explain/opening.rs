@@ -1,4 +1,4 @@
-//! The decision that made a rule tell of an occurrence for the first time.
+//! The decision that made a rule report on an occurrence for the first time.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Judge<'_> {
-    /// Tells it as it was; none when it is not known.
+    /// Reports it as it was; none when it is not known.
     pub(super) fn opening(&mut self, subject: &Subject<'_>) -> Option<Judgement> {
         let opening = noted(subject)?;
         let point = Point {

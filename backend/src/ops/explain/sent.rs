@@ -16,7 +16,7 @@ use crate::{
 
 /// Deliveries of one event that are looked at, newest first.
 const DELIVERIES_MAX: usize = 1_000;
-/// Deliveries whose attempts are told, newest first.
+/// Deliveries whose attempts are reported, newest first.
 const DELIVERIES_IN_FULL_MAX: usize = 100;
 /// Pauses of a destination that are looked at, newest first.
 const PAUSES_MAX: usize = 100;
@@ -64,7 +64,7 @@ pub(super) async fn by_rule(
     Ok(by_rule)
 }
 
-/// What became of the digests that tell of some deliveries.
+/// What happened to the digests that include some deliveries.
 async fn digests(
     store: &Store,
     deliveries: impl Iterator<Item = &Delivery>,
@@ -95,7 +95,7 @@ async fn attempts_of(store: &Store, delivery: RecordId) -> Result<Vec<Attempt>, 
         .collect())
 }
 
-/// Each time a rule told something, oldest first. What was sent again by hand is none of them.
+/// Each time a rule notified, oldest first. What was sent again by hand is none of them.
 pub(super) fn notifications(told: Option<&Notified>, sent: &[SentDelivery]) -> Vec<Notification> {
     let mut notifications: BTreeMap<(i64, bool), Notification> = BTreeMap::new();
     for delivery in sent.iter().map(|it| &it.delivery) {

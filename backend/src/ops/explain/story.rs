@@ -1,4 +1,4 @@
-//! Everything that became of an occurrence, as one list.
+//! Everything that happened to an occurrence, as one list.
 
 use super::{RuleExplanation, SentDelivery};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 /// Characters of a note.
 const NOTE_CHARACTERS_MAX: usize = 200;
 
-/// Something that became of an occurrence.
+/// Something that happened to an occurrence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moment {
     /// When, in milliseconds since 1970.
@@ -27,7 +27,7 @@ pub struct Moment {
     pub author: Option<Name>,
 }
 
-/// What became of an occurrence, oldest first; the newest [`TIMELINE_MAX`].
+/// What happened to an occurrence, oldest first; the newest [`TIMELINE_MAX`].
 pub fn story(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<Moment> {
     let mut moments = changes(occurrence);
     for rule in rules {
@@ -121,14 +121,14 @@ fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     })
 }
 
-/// Each time a rule told something.
+/// Each time a rule notified.
 fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     rule.notifications.iter().map(|notification| {
         let is_part = |it: &&SentDelivery| notification.deliveries.contains(&it.delivery.id);
         let sent: Vec<_> = rule.deliveries.iter().filter(is_part).collect();
         let names = sent.iter().map(|it| it.delivery.destination_name.as_str());
         let names: Vec<_> = names.collect();
-        let whom = match names.as_slice() {
+        let receivers = match names.as_slice() {
             [] => "they were".to_owned(),
             [one] => format!("{one} was"),
             several => format!("{} were", several.join(", ")),
@@ -144,11 +144,11 @@ fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
             .and_then(|it| it.delivery.content.group.as_ref());
         let with = group.map_or_else(String::new, |it| format!(", with {}", GroupId(it.id)));
         let (kind, text) = if is_shadow {
-            let whom = names.join(", ");
-            let text = format!("{whom} would have been {what}{with}; only recorded, as a shadow");
+            let receivers = names.join(", ");
+            let text = format!("{receivers} would have been {what}{with}; only recorded (dry run)");
             ("shadowed", text)
         } else {
-            ("told", format!("{whom} {what}{with}"))
+            ("notified", format!("{receivers} {what}{with}"))
         };
         Moment {
             rule_name: Some(rule.rule_name.clone()),
@@ -157,7 +157,7 @@ fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     })
 }
 
-/// That a digest tells of a delivery.
+/// That a digest includes a delivery.
 fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     let digest = sent.digest.as_ref()?;
     let name = &sent.delivery.destination_name;

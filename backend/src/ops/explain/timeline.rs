@@ -1,4 +1,5 @@
-//! The decisions about an occurrence that can still be told, and what the occurrence was at each.
+//! The decisions about an occurrence that can still be reported, and what the occurrence was at
+//! each.
 
 use crate::{
     domain::{Field, Name, Occurrence, Severity, Status},

@@ -3,7 +3,7 @@
 use crate::{
     domain::{Group, GroupId, Name, Occurrence, RecordId, Status},
     error::Error,
-    limits::{GROUP_JOINING_MAX, GROUPS_SCANNED_MAX},
+    limits::{GROUP_JOINING_MAX, PAGE_TIME_MAX},
     ops::{
         asked::group::standing,
         bounds::Bounds,
@@ -14,6 +14,7 @@ use crate::{
         page::{PageRequest, Scope},
         set_status::{self, StatusItem},
     },
+    scan,
     store::{
         Direction, EngineError, Index, Membership, Store,
         engine::Range,
@@ -21,9 +22,9 @@ use crate::{
     },
 };
 
-/// Groups read at once.
+/// Groups read at a time.
 const BATCH: usize = 100;
-/// Entries of an index read at once.
+/// Entries of an index read at a time.
 const PAGE: usize = 1_000;
 
 /// A group, and how its members stand.
@@ -73,12 +74,13 @@ async fn view(store: &Store, group: Group) -> Result<GroupView, EngineError> {
     })
 }
 
-/// Lists groups, newest first; answers the token of the next page, empty at the end.
+/// Lists groups, newest first; answers the token of the next page, empty at the end. A page is filled
+/// as long as [`PAGE_TIME_MAX`] allows.
 ///
 /// # Errors
 /// [`Error::Invalid`] for a page size or token that is not accepted, and those of the store.
 pub async fn list(
-    store: &Store,
+    Deciding { store, clock, .. }: &Deciding,
     filter: &Filter,
     page: &PageRequest,
 ) -> Result<(Vec<GroupView>, String), Error> {
@@ -90,7 +92,8 @@ pub async fn list(
         start: Vec::new(),
         end: scope.last_key(&page.token)?,
     };
-    let (mut items, mut looked_at) = (Vec::new(), 0);
+    let stop = clock.passed() + PAGE_TIME_MAX;
+    let mut items = Vec::new();
     loop {
         let found = store.page::<Group>(range.clone(), Direction::Descending, BATCH);
         let found = found.await?;
@@ -100,7 +103,7 @@ pub async fn list(
         for group in found.into_iter().map(|it| it.value) {
             let key = group.id.to_bytes();
             range.end = Some(key.to_vec());
-            looked_at += 1;
+            scan::turn().await;
             let is_named = |name: &String| *name == group.rule_name.as_str();
             if filter.rule_names.is_empty() || filter.rule_names.iter().any(is_named) {
                 let view = view(store, group).await?;
@@ -109,7 +112,7 @@ pub async fn list(
                     items.push(view);
                 }
             }
-            if items.len() >= limit || looked_at >= GROUPS_SCANNED_MAX {
+            if items.len() >= limit || clock.passed() >= stop {
                 return Ok((items, scope.token(&key)));
             }
         }

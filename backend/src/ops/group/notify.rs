@@ -1,8 +1,8 @@
-//! Makes the message of a group that is due: reads its members, decides each anew, and commits them
+//! Makes the message of a group that is due: reads its members, re-evaluates each, and commits them
 //! with the group and the deliveries.
 //!
-//! Joining writes the occurrence alone; only whoever makes a message writes the group. Two who make the
-//! same one conflict, and the second finds nothing to tell.
+//! Joining writes the occurrence alone; only the creation of a message writes the group. Two who
+//! make the same one conflict, and the second finds nothing to tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,22 +66,23 @@ impl Due {
     }
 }
 
-/// What came of looking at some groups.
+/// The result of looking at some groups.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Occurrences that go on waiting, and are to be decided anew: when the next message goes out is
-    /// known by now.
+    /// Occurrences that continue waiting, and are to be re-evaluated: when the next message goes
+    /// out is known by now.
     pub rest: Vec<Vec<u8>>,
     /// Those of which nothing waits for these groups any more.
     pub told: Vec<RecordId>,
     reports: Reports,
 }
 
-/// Makes the messages of groups of one rule as far as they are due, many with a commit. What waits of
-/// an occurrence for a rule waits for one group of it, so that no two of these tell of the same one.
+/// Makes the messages of groups of one rule as far as they are due, many with a commit. What waits
+/// of an occurrence for a rule waits for one group of it, so that no two of these report on the
+/// same one.
 ///
 /// # Errors
-/// Those of the store: some may not have been told of then.
+/// Those of the store: some may not have been reported then.
 pub async fn notify_group(
     (deciding, intake): (&Deciding, &Intake),
     mut dues: &[Due],
@@ -137,7 +138,7 @@ struct GroupNow {
     is_more: bool,
 }
 
-/// Members whose keys are read at once: these are small.
+/// Members whose keys are read at a time: these are small.
 const KEYS_AT_ONCE: usize = 5_000;
 
 async fn keys(
@@ -194,7 +195,7 @@ impl GroupNow {
         if let Some(key) = key {
             found.joining = keys(store, Membership::Joining, key, GROUP_JOINING_MAX + 1).await?;
         }
-        // The end of a group is one message, whatever it tells of.
+        // The end of a group is one message, whatever it reports on.
         let is_last = found.open.is_empty() && found.joining.is_empty();
         let most = if is_last { all } else { GROUP_JOINING_MAX };
         if let Some(id) = id {
@@ -210,7 +211,7 @@ impl GroupNow {
         Ok(found)
     }
 
-    /// Whether it went quiet: nothing of it is open, and nobody is to hear of it.
+    /// Whether it went quiet: nothing of it is open, and no one is to be notified of it.
     fn is_dead(&self) -> bool {
         self.open.is_empty() && self.news.is_empty()
     }
@@ -230,7 +231,7 @@ async fn decide(
     // Who tells a close does not wait.
     let is_last = found.open.is_empty() && found.joining.is_empty();
     let is_dead = found.is_dead();
-    // What was freed at once of a rule that does not group waits for no interval.
+    // What was released together of a rule that does not group waits for no interval.
     let rule = snapshot.rule(due.rule);
     let is_freed = due.is_joining && rule.is_some_and(|it| it.group.is_none());
     let waits = !is_dead && !is_last && !is_freed;
@@ -270,7 +271,7 @@ async fn decide(
         making.add(&stored, changes, outcome);
     }
     making.finish(&found, is_dead, changes, outcome);
-    // What was freed is due as it stands, and is told of next.
+    // What was freed is due as it stands, and is reported next.
     if found.is_more && !is_freed {
         let told: BTreeSet<_> = waiting.into_iter().collect();
         let rest = GroupNow::rest(store, due, found.stored.as_ref().map(|it| it.value.id)).await?;
@@ -308,14 +309,14 @@ struct Making<'a> {
     past: &'a Past,
     /// What the first that joins shares with the others.
     shared: Vec<SharedValue>,
-    /// The members that there is something to tell of, as they are now.
+    /// The members that there is something to report on, as they are now.
     told: Vec<(MemberChange, Occurrence)>,
     /// The most severe of those of which there is nothing to tell.
     others: Vec<Occurrence>,
 }
 
 impl Making<'_> {
-    /// Decides a member anew, and takes what there is to tell of it.
+    /// Re-evaluates a member, and takes what there is to report on it.
     fn add(&mut self, stored: &Stored<Occurrence>, changes: &mut Changes, outcome: &mut Outcome) {
         let (due, now_ms) = (self.due, self.now_ms);
         if self.is_stale(&stored.value) {
@@ -349,13 +350,13 @@ impl Making<'_> {
         if notices.told.is_some() {
             outcome.told.push(next.key);
         }
-        // The message tells of what ends with it.
+        // The message reports on what ends with it.
         next.flapping.clone_from(&stored.value.flapping);
         self.told.extend(notices.told.map(|it| (it.change, next)));
     }
 
-    /// Whether it joined while its rule was a shadow and is none any more, or the other way round: it
-    /// is decided anew first.
+    /// Whether it joined while its rule was a shadow and is none any more, or the other way round:
+    /// it is re-evaluated first.
     fn is_stale(&self, member: &Occurrence) -> bool {
         let mut pending = member.pending.iter();
         let waits = pending.find(|it| it.rule == self.due.rule && it.is_opening);
@@ -410,7 +411,7 @@ impl Making<'_> {
         }
     }
 
-    /// What there is to tell of the group, and the group as it is then.
+    /// What there is to report on the group, and the group as it is then.
     fn group(
         &self,
         stored: Option<&Group>,
@@ -424,7 +425,7 @@ impl Making<'_> {
         let closed = self.count(MemberChange::Closed);
         let open_count = u32::try_from(open.len()).unwrap_or(u32::MAX);
         let joined_count = self.count(MemberChange::Joined);
-        // What is left over is told of with the message after.
+        // What is left over is included in the message after.
         let is_over = open.is_empty() && !found.is_more;
         let is_notified = joined_count > 0 || self.count(MemberChange::Repeated) > 0;
         let mut next = match stored {
@@ -542,7 +543,7 @@ impl Making<'_> {
         worst.or_else(last).copied()
     }
 
-    /// The deliveries of the message, and who has been told of the group after it.
+    /// The deliveries of the message, and who has been notified of the group after it.
     fn deliveries(
         &self,
         content: &GroupContent,
@@ -559,7 +560,7 @@ impl Making<'_> {
             .iter()
             .any(|(change, _)| matches!(change, MemberChange::Closed | MemberChange::Changed));
         let mut receivers: Vec<&Destination> = Vec::new();
-        // A rule that became a shadow tells nobody anew of a group that knows of it.
+        // A rule that became a shadow tells no one again of a group that knows of it.
         let sends = rule.filter(|it| it.shadow == group.shadow);
         if is_notified && let Some(rule) = sends {
             let names = rule.destination_names.iter();
@@ -623,7 +624,7 @@ impl Making<'_> {
         let matches = self.snapshot.matches(main);
         let in_force = (self.snapshot, self.past);
         let mut occurrence = self.as_notified(main);
-        // What an event is made of that stands for all of them.
+        // What an event is built from that stands for all of them.
         let mut chain: Vec<RecordId> = Vec::new();
         let all = self.told.iter().map(|(_, it)| it).chain(&self.others);
         let all = all.filter(|it| !would_pass_again(it, self.due.rule, destination));
@@ -634,7 +635,7 @@ impl Making<'_> {
         }
         chain.truncate(CHAIN_MAX);
         occurrence.chain = chain;
-        // What is owed is sent, whatever became of the rule since.
+        // Outstanding resolutions are sent, whatever happened to the rule since.
         let is_owed = !group.shadow && content.closed_count > 0;
         let is_shadow = group.shadow || rule.is_some_and(|it| it.shadow);
         let (state, end_ms) = sending_state(is_shadow && !is_owed, self.now_ms);

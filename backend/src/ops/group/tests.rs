@@ -18,8 +18,8 @@ use crate::{
 mod edits;
 mod shadow;
 
-/// A message about a group as tests compare it: who is in it with what became of them, how many are
-/// open, and whether it says `clear`.
+/// A message about a group as tests compare it: who is in it with what happened to them, how many
+/// are open, and whether it says `clear`.
 type Message = (Vec<String>, u32, bool);
 
 fn message(members: &[&str], open: u32, clear: bool) -> Message {
@@ -369,7 +369,7 @@ async fn a_member_that_flapped_and_settled_open_is_reported_as_settled_once() {
     }
     world.wait(400).await;
     let before = world.messages().await.len();
-    // It settles, and the next message of the group says so.
+    // It settles, and the next message of the group reports it.
     world.wait(200).await;
     world.wait(300).await;
     let told = world.messages().await.split_off(before);

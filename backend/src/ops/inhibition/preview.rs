@@ -20,9 +20,9 @@ use crate::{
     scan,
 };
 
-/// Occurrences read at once.
+/// Occurrences read at a time.
 const BATCH: usize = 500;
-/// Rings that the author is told of.
+/// Rings that the author is warned of.
 const RINGS_SHOWN_MAX: usize = 3;
 
 /// Tries drafts on what is open.

@@ -36,7 +36,7 @@ struct Line {
 }
 
 impl Line {
-    /// Whether events are taken in by the earlier occurrence that was reopened: it is open, and the
+    /// Whether events are accepted by the earlier occurrence that was reopened: it is open, and the
     /// newest one is not.
     fn is_reopened(&self) -> bool {
         let is_over = |it: &Occurrence| it.status == Status::Closed;
@@ -113,7 +113,7 @@ struct Reception {
 #[derive(Debug)]
 pub(super) struct Failed {
     pub(super) error: EngineError,
-    /// After a conflict, the identities about which somebody else committed meanwhile; none where
+    /// After a conflict, the identities about which another client committed meanwhile; none where
     /// that is not known.
     pub(super) contested: HashSet<EventId>,
 }
@@ -127,8 +127,8 @@ impl From<EngineError> for Failed {
     }
 }
 
-/// Takes in every event of the jobs in one commit, except those of jobs that were carried out
-/// before; answers what became of each job, and what the service has to say of it.
+/// Ingests every event of the jobs in one commit, except those of jobs that were carried out
+/// before; answers the outcome of each job, and what the service has to say of it.
 pub(super) async fn commit(
     deciding: &Deciding,
     jobs: &[&Job],
@@ -144,7 +144,7 @@ pub(super) async fn commit(
     }
 }
 
-/// What becomes of the jobs, as far as the causes are known.
+/// What happens to the jobs, as far as the causes are known.
 struct Decided {
     snapshot: Arc<Snapshot>,
     lines: HashMap<EventId, Line>,
@@ -152,7 +152,7 @@ struct Decided {
     outcomes: Vec<Outcome>,
     deliveries: Vec<Delivery>,
     reports: Reports,
-    /// How many events were taken in, by what their occurrence has become.
+    /// How many events were accepted, by what their occurrence has become.
     taken: BTreeMap<Severity, i64>,
     now_ms: i64,
 }
@@ -227,7 +227,7 @@ async fn store(
     Ok((outcomes, reports))
 }
 
-/// The identities of the events that a conflict is about; none where that cannot be told.
+/// The identities of the events that a conflict is about; none where that is unknown.
 fn contested(
     error: &EngineError,
     lines: &HashMap<EventId, Line>,
@@ -297,7 +297,7 @@ impl Receipts {
         })
     }
 
-    /// What became of the job before; none when it is to be carried out now, which is remembered.
+    /// The outcome of the job before; none when it is to be carried out now, which is remembered.
     fn earlier(&mut self, job: &Job, now_ms: i64) -> Option<Outcome> {
         let claim = job.claim.as_ref()?;
         let receipt = claim.receipt(now_ms);
@@ -369,7 +369,7 @@ async fn read_reopened(
 }
 
 /// The stored occurrences that rules notified about and that the events may change in a way that
-/// those who were told are to hear of.
+/// receivers are to be notified of.
 fn updated<'a>(
     lines: &'a HashMap<EventId, Line>,
     jobs: &'a [&'a Job],
@@ -398,7 +398,7 @@ struct Decision<'a> {
     past: &'a Past,
     now_ms: i64,
     deliveries: Vec<Delivery>,
-    /// How many events were taken in, by what their occurrence has become.
+    /// How many events were accepted, by what their occurrence has become.
     taken: BTreeMap<Severity, i64>,
     /// What the service has to say itself, after the commit.
     reports: Reports,
@@ -436,8 +436,8 @@ impl Decision<'_> {
     }
 
     /// Finds out what the events of a request that may be causes are after all of them. Answers how
-    /// those were taken in that are the only ones of their identity; the others are taken in one after
-    /// the other.
+    /// those were accepted that are the only ones of their identity; the others are accepted one
+    /// after the other.
     fn foresee(
         &self,
         job: &Job,
@@ -489,7 +489,7 @@ impl Decision<'_> {
         }
     }
 
-    /// Decides who is notified of an event that was taken in; answers the number of its occurrence.
+    /// Decides who is notified of an event that was accepted; answers the number of its occurrence.
     fn notify(&mut self, line: &mut Line, reception: Reception) -> u32 {
         let now_ms = self.now_ms;
         let occurrence = line.occurrence(reception.is_reopened);

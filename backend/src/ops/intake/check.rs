@@ -1,4 +1,4 @@
-//! Which events are taken in; pure.
+//! Which events are accepted; pure.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// All that is wrong with an event; nothing when it can be taken in.
+/// All that is wrong with an event; nothing when it can be accepted.
 pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut violate = |field: &str, description: String| {
@@ -88,7 +88,7 @@ fn check_name(name: &str, violate: &mut impl FnMut(&str, String)) {
     }
 }
 
-/// Tells of the first key that cannot be one.
+/// Reports on the first key that cannot be one.
 fn check_keys(event: &IncomingEvent, violate: &mut impl FnMut(&str, String)) {
     let fault = event
         .dimensions

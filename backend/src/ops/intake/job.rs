@@ -1,4 +1,4 @@
-//! The events of one request on their way through a queue, and what became of them.
+//! The events of one request on their way through a queue, and what happened to them.
 
 use std::{sync::Arc, time::Instant};
 
@@ -10,7 +10,7 @@ use crate::{
     ops::receipt::Claim,
 };
 
-/// Told what became of a job.
+/// Called with the outcome of a job.
 pub(super) type Reply = oneshot::Sender<Result<Outcome, Error>>;
 
 /// The events of one request.
@@ -21,7 +21,7 @@ pub(super) struct Job {
     pub(super) chain: Arc<[RecordId]>,
     /// What to remember it under.
     pub(super) claim: Option<Claim>,
-    /// Told once the events are on disk; nobody waits for events of the service's own.
+    /// Completes once the events are on disk; no one waits for events of the service's own.
     pub(super) reply: Option<Reply>,
     pub(super) queued: Instant,
     /// What its events follow from.
@@ -47,12 +47,12 @@ pub(super) struct Accepted {
     pub(super) event: IncomingEvent,
 }
 
-/// What became of a job.
+/// The outcome of a job.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It was taken in.
+    /// It was accepted.
     Taken {
-        /// The number of the occurrence that took in its last event.
+        /// The number of the occurrence that accepted its last event.
         number: u32,
         /// How many of its events opened an occurrence.
         opened: usize,

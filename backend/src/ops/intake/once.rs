@@ -1,4 +1,4 @@
-//! Taking in a request that may come again: all of it in one commit, and only the first time.
+//! Ingesting a request that may come again: all of it in one commit, and only the first time.
 
 use std::{sync::Arc, time::Instant};
 
@@ -16,7 +16,7 @@ use crate::{
     trace,
 };
 
-/// What became of a request with an idempotency key.
+/// The outcome of a request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Once {
     /// It was carried out now; so many of its events opened an occurrence.
@@ -28,14 +28,14 @@ pub enum Once {
 impl Intake {
     /// Takes events in under an idempotency key and returns once all of them are on disk together
     /// with what is to be answered when the request comes again. One that came before changes
-    /// nothing. There may be no events left that can be taken in: that is remembered as well.
+    /// nothing. There may be no events left that can be accepted: that is remembered as well.
     ///
     /// # Errors
     /// [`Error::KeyUsed`] when the key stands for another request; else as [`Intake::submit`], and
     /// nothing is remembered then.
     ///
     /// # Cancel safety
-    /// The events of a dropped call may still be taken in; the same call tells.
+    /// The events of a dropped call may still be accepted; the same call tells.
     pub async fn submit_once(
         &self,
         events: Vec<IncomingEvent>,

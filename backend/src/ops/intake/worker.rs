@@ -41,7 +41,7 @@ pub struct IntakeWorkers {
     queue: Attended,
 }
 
-/// The queue of workers that are there. It is closed with them: nobody waits for an answer in vain.
+/// The queue of workers that are there. It is closed with them: no one waits for an answer in vain.
 #[derive(Debug)]
 struct Attended(Queue);
 
@@ -115,7 +115,7 @@ impl Worker {
         }
     }
 
-    /// Commits requests and answers them. Those about which somebody else committed meanwhile are
+    /// Commits requests and answers them. Those about which another client committed meanwhile are
     /// decided again until that time; the others do not wait for them.
     async fn take_in(&self, mut jobs: Vec<Taken>, until: Instant) {
         let mut pause = Duration::ZERO;
@@ -234,7 +234,7 @@ impl Worker {
     }
 }
 
-/// Whether some events of a request can be taken in without the others.
+/// Whether some events of a request can be accepted without the others.
 fn is_divisible(job: &Job) -> bool {
     job.claim.is_none() && job.events.len() > 1
 }

@@ -64,7 +64,7 @@ impl Evaluator {
     }
 }
 
-/// What became of a document.
+/// The outcome of a document.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Mapped {
     /// The events, not checked yet.
@@ -75,7 +75,7 @@ pub struct Mapped {
     pub refused: Vec<(usize, String)>,
 }
 
-/// What is made of a document so far, and what may be done still.
+/// What is built from a document so far, and what may be done still.
 struct Work {
     budget: Budget,
     mapped: Mapped,
@@ -372,7 +372,7 @@ fn one_line(text: &str) -> String {
     words.join(" ").replace(char::is_control, "")
 }
 
-/// As much of a text as a summary holds, with a sign that it goes on.
+/// As much of a text as a summary holds, with a sign that it continues.
 fn cut(text: &str) -> String {
     const MORE: &str = "\u{2026}";
     if text.len() <= EVENT_SUMMARY_BYTES_MAX {

@@ -18,7 +18,7 @@ const STANDARD_PREFIX: &str = "whsec_";
 /// Refuses a body that its sender did not sign with the secret; header names are in lower case.
 ///
 /// # Errors
-/// [`Error::PermissionDenied`], which says what is missing and never what would be right.
+/// [`Error::PermissionDenied`], which shows what is missing and never what would be right.
 pub fn verify(
     signature: &WebhookSignature,
     body: &[u8],

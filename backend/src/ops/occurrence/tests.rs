@@ -1,4 +1,4 @@
-//! Tests of what becomes of occurrences.
+//! Tests of what happens to occurrences.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ fn feed(events: &[IncomingEvent]) -> Vec<Occurrence> {
     all
 }
 
-/// Takes in what was stated at the first time of each pair and came at the second; answers the
+/// Processes what was stated at the first time of each pair and came at the second; answers the
 /// newest occurrence.
 fn feed_as_received(times: &[(i64, i64)]) -> Occurrence {
     let mut newest: Option<Occurrence> = None;
@@ -339,8 +339,8 @@ fn a_zero_duration_is_never_reviewed() {
 /// What a replica says of an alert that began then: firing, or over since then.
 type Said = (&'static str, i64, Option<i64>);
 
-/// Takes in what replicas say at each second; answers the statuses of all occurrences and how often one
-/// was opened or closed.
+/// Processes what replicas say at each second; answers the statuses of all occurrences and how
+/// often one was opened or closed.
 fn replicas(said: &[(i64, Said)]) -> (Vec<Status>, usize) {
     const LEASE_MS: i64 = 240_000;
     let (mut all, mut changes): (Vec<Occurrence>, _) = (Vec::new(), 0);
@@ -372,7 +372,7 @@ fn replicas(said: &[(i64, Said)]) -> (Vec<Status>, usize) {
     (all.iter().map(|it| it.status).collect(), changes)
 }
 
-/// What is said, the reports, the states they lead to, and the occurrences.
+/// What is reported, the reports, the states they lead to, and the occurrences.
 type Row<'a> = (&'a str, Vec<(i64, Said)>, &'a [Status], usize);
 
 #[test]

@@ -1,4 +1,4 @@
-//! Decides what waits anew: when it is due, and when what it rests on was edited or is over.
+//! Re-evaluates what waits: when it is due, and when what it rests on was edited or is over.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -27,7 +27,7 @@ use crate::{
 mod batch;
 mod together;
 
-/// Decides what waits anew.
+/// Re-evaluates what waits.
 #[derive(Debug)]
 pub struct Looks {
     deciding: Deciding,
@@ -54,7 +54,7 @@ impl Looks {
         }
     }
 
-    /// Decides everything anew that may not be held any more at this moment.
+    /// Re-evaluates everything that may not be held any more at this moment.
     ///
     /// # Errors
     /// Those of the store: what was not decided is at the next look.
@@ -98,7 +98,7 @@ impl Looks {
             end: Some(end),
             ..Range::under(&[])
         };
-        // A window that begins frees at once what waited for it.
+        // A window that begins frees immediately what waited for it.
         let is_freed = |it: &HeldBy| {
             let is_over = it.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
             is_over && it.kind == HoldKind::ActiveTimes
@@ -130,7 +130,7 @@ impl Looks {
         Ok(!is_same || seen.edition != Some(snapshot.edition()))
     }
 
-    /// Decides anew what silences hold or cover that are not in force.
+    /// Re-evaluates what silences hold or cover that are not in force.
     async fn free(&self, in_force: &BTreeSet<(RecordId, u64)>) -> Result<(), Error> {
         let ids: BTreeSet<_> = in_force.iter().map(|(id, _)| *id).collect();
         for standing in [SilenceStanding::Covered, SilenceStanding::Pending] {
@@ -163,7 +163,7 @@ impl Looks {
         Ok(())
     }
 
-    /// Looks through everything that is open, for silences and inhibitions that are new or edited.
+    /// Scans everything that is open, for silences and inhibitions that are new or edited.
     async fn open(&self) -> Result<(), Error> {
         let open = Filter {
             statuses: vec![Status::Open, Status::Suppressed],
@@ -202,7 +202,7 @@ impl Looks {
         Batch::new(&self.deciding, &self.intake)
     }
 
-    /// Notes that everything open was looked through for an inhibition.
+    /// Notes that everything open was scanned for an inhibition.
     async fn note_counted(&self, inhibition: &Inhibition) -> Result<(), Error> {
         let store = &self.deciding.store;
         let decide = async || {

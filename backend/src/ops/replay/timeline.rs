@@ -20,7 +20,7 @@ use crate::{
     store::Store,
 };
 
-/// Occurrences read at once.
+/// Occurrences read at a time.
 const BATCH: usize = 500;
 
 /// An occurrence as a replay knows it: the event, and when it was opened, in milliseconds since 1970.
@@ -59,7 +59,7 @@ pub(super) struct ReplayStep {
 pub(super) enum Happening {
     /// An event came, by way of these rules.
     Event(Box<IncomingEvent>, Vec<RecordId>),
-    /// Somebody changed an occurrence.
+    /// A user changed an occurrence.
     Change(OccurrenceTarget, StateChange, Name),
 }
 
@@ -74,7 +74,7 @@ impl Timeline {
         since_ms: i64,
         repeat: Option<Duration>,
     ) -> Result<Self, Error> {
-        // What was opened before may be told of after.
+        // What was opened before may be reported after.
         let from_ms = since_ms.saturating_sub(millis(REPLAY_WARM_UP));
         let mut timeline = Self {
             since_ms,
@@ -137,7 +137,8 @@ impl Timeline {
     }
 }
 
-/// Whether a replay comes upon it by itself: what the service said of silences, and of the loop guard.
+/// Whether a replay comes upon it automatically: what the service said of silences, and of the loop
+/// guard.
 fn is_said_again(occurrence: &Occurrence) -> bool {
     is_own(&occurrence.dimensions) && [SILENCE_KIND, LOOP_KIND].contains(&&*occurrence.kind)
 }

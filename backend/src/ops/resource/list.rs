@@ -116,7 +116,7 @@ where
     })
 }
 
-/// How many resources are read at once: few until it is known how large they are.
+/// How many resources are read at a time: few until it is known how large they are.
 #[derive(Default)]
 struct PageSize {
     largest_bytes: Option<usize>,

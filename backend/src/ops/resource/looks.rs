@@ -1,4 +1,4 @@
-//! What names look like, so that none is given beside one that it cannot be told from.
+//! What names look like, so that none is given beside one that it cannot be distinguished from.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,7 +11,7 @@ use crate::{
     store::{Direction, Store, engine::Range},
 };
 
-/// Steps of the change log that are read at once, and above which names are read anew instead.
+/// Steps of the change log that are read at a time, and above which names are re-read instead.
 const LOG_STEPS: usize = 256;
 const LOG_STEPS_MAX: u64 = 5_000;
 

@@ -182,7 +182,7 @@ async fn what_is_made_due_while_the_reviewer_waits_is_at_most_a_second_late() {
                 let all = samples::all::<Occurrence>(&store).await;
                 all.iter().any(|it| it.close.is_none())
             };
-            // Time passes in small steps; whoever is woken by one gets its turn.
+            // Time passes in small steps; a task woken by one gets its turn.
             while is_open().await {
                 assert!(clock.now_ms() <= due_ms + 1_000, "round {round}");
                 clock.advance(Duration::from_millis(100));

@@ -1,5 +1,5 @@
-//! A service without a wire whose clock stands still unless it is moved, and the ways it can live: what
-//! is told must be the same in each of them.
+//! A service without a wire whose clock stands still unless it is moved, and the ways it can be
+//! used: the output must be the same in each of them.
 
 use std::{
     cell::{Cell, RefCell},
@@ -23,12 +23,12 @@ use crate::{
 /// In which of these ways the services of the tests of this process live.
 const LIFE: &str = "BELLWETHER_TEST_LIFE";
 
-/// How a service lives through a test.
+/// How a service behaves during a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Life {
     /// One process from the beginning to the end.
     Steady,
-    /// Two nodes over one store, of which now one takes in or looks and now the other.
+    /// Two nodes over one store, of which now one ingests or looks and now the other.
     TwoNodes,
     /// One process that is killed before every event and every look: nothing it kept in memory is left.
     Killed,
@@ -122,7 +122,7 @@ impl World {
         Rc::clone(&nodes[at])
     }
 
-    /// Goes on to whoever does the next thing.
+    /// Continues to the next step.
     pub(crate) async fn turn(&self) {
         self.turns.set(self.turns.get() + 1);
         if self.life == Life::Killed {
@@ -130,7 +130,7 @@ impl World {
         }
     }
 
-    /// Kills the service, and begins it anew that much later.
+    /// Kills the service, and begins it again that much later.
     pub(crate) async fn restart(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
         self.begin_anew().await;

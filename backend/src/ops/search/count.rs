@@ -12,7 +12,7 @@ use crate::{
     store::{Direction, Index, Store, engine::Range, record::bytes::moment_at},
 };
 
-/// Occurrences read at once.
+/// Occurrences read at a time.
 const BATCH: usize = 1_000;
 
 /// A span of time, and how many occurrences were last seen in it.

@@ -13,7 +13,7 @@ pub(super) struct Cursor {
     pub(super) at: Position,
 }
 
-/// What a page goes on after.
+/// What a page continues after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Position {
     /// A place in the order that was asked for; empty at the beginning.

@@ -12,7 +12,7 @@ use crate::{
 
 /// Occurrences that are read at most: those last seen newest.
 const GROUPED_MAX: usize = 20_000;
-/// Occurrences read at once.
+/// Occurrences read at a time.
 const BATCH: usize = 1_000;
 /// Characters of a value.
 const VALUE_CHARS: usize = 256;

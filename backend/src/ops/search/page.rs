@@ -19,7 +19,7 @@ use crate::{
     store::{Direction, Kind, Store},
 };
 
-/// Steps of the change log that are read at once.
+/// Steps of the change log that are read at a time.
 const LOG_STEPS: usize = 256;
 
 /// A page while it is filled.
@@ -205,8 +205,8 @@ impl<'a> Filling<'a> {
         clock.passed() >= end
     }
 
-    /// How many occurrences to read at once, so that large ones do not fill the memory before they
-    /// are counted.
+    /// How many occurrences to read at a time, so that large ones do not fill the memory before
+    /// they are counted.
     fn affordable(&self) -> usize {
         let missing = self.request.limit + 1 - self.found.len();
         let affordable = match self.bytes.checked_div(self.found.len()) {

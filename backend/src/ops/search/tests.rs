@@ -231,8 +231,8 @@ async fn spans_of_time_have_no_gaps_and_count_each_occurrence_once() {
     }
 }
 
-/// Repeats a quarter of the events until it is told to stop, as a sender does: each repeat comes
-/// later than all before it, now and then with another severity.
+/// Repeats a quarter of the events until it is stopped, as a sender does: each repeat comes later
+/// than all before it, now and then with another severity.
 async fn repeat(
     store: Store,
     quarter: Vec<RecordId>,

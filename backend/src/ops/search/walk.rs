@@ -42,7 +42,7 @@ pub(crate) struct Walk<'a> {
     index: Index,
     direction: Direction,
     streams: Vec<Stream>,
-    /// Occurrences to read at once, by the size of those before.
+    /// Occurrences to read at a time, by the size of those before.
     batch: usize,
 }
 
@@ -334,7 +334,7 @@ impl Stream {
         self.range.as_ref().filter(|_| self.waiting.is_empty())
     }
 
-    /// Takes in what was read of its range.
+    /// Processes what was read of its range.
     fn take_in(&mut self, entries: Vec<Lead>, direction: Direction) {
         let Some(range) = &mut self.range else { return };
         let is_end = entries.len() < self.read;

@@ -72,8 +72,8 @@ impl Silencing {
         }
     }
 
-    /// Stores a new silence; with `validate_only`, only checks that it could. Once it is answered, it
-    /// holds for every event that is taken in.
+    /// Stores a new silence; with `validate_only`, only checks that it could. Once it is answered,
+    /// it holds for every event that is accepted.
     ///
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong, [`Error::AlreadyExists`],
@@ -136,7 +136,8 @@ impl Silencing {
         self.counted_now(view).await
     }
 
-    /// Lists silences by name. Of those that were edited in this moment, only the first are counted anew.
+    /// Lists silences by name. Of those that were edited in this moment, only the first are counted
+    /// again.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a filter, page size or token that is not accepted.
@@ -375,7 +376,7 @@ impl Silencing {
         preview::open(store, clock, &snapshot, &loaded(silence)?).await
     }
 
-    /// A draft as far as it says what is covered.
+    /// A draft as far as it shows what is covered.
     fn sketch(draft: &SilenceDraft) -> Result<Silence, Error> {
         let mut faults = Faults::new(&draft.faults);
         super::covers_something(draft, &mut faults);

@@ -14,7 +14,7 @@ use crate::{
 /// Occurrences that are looked at for when it began.
 const LOOKED_AT_MAX: usize = 100;
 
-/// Where a flexible silence stands in time.
+/// Where a flexible silence is in time.
 pub(super) struct Span {
     pub(super) start_ms: i64,
     pub(super) end_ms: i64,

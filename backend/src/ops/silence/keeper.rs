@@ -1,4 +1,5 @@
-//! Tells of silences that begin, end soon and are over, and ends those that cover nothing any more.
+//! Reports on silences that begin, end soon and are over, and ends those that cover nothing any
+//! more.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,13 +14,13 @@ use crate::{
     store::{Direction, Index, Lane, Record, SilenceStanding, engine::Range, record::bytes::Key},
 };
 
-/// Silences read at once.
+/// Silences read at a time.
 const PAGE: usize = 500;
 
-/// Says what is to be said of every silence at this moment.
+/// Reports what is to be said of every silence at this moment.
 ///
 /// # Errors
-/// Those of the store; what was not said is said the next time.
+/// Those of the store; what was not reported is reported the next time.
 pub async fn say(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let now_ms = deciding.clock.now_ms();
@@ -40,7 +41,7 @@ pub async fn say(deciding: &Deciding, intake: &Intake) -> Result<(), Error> {
         let change = |progress: &mut Progress| {
             progress.stage = stage;
             if stage == Stage::Unsaid {
-                // What is open when the next window begins is looked through again.
+                // What is open when the next window begins is scanned again.
                 progress.counted_revision = 0;
             }
         };
@@ -210,7 +211,7 @@ fn in_force(loaded: &LoadedSilence, stage: Stage, now_ms: i64) -> IncomingEvent 
     event(silence, &summary, Some(severity), Status::Open, now_ms)
 }
 
-/// Closes the event of a silence, if it is open, and says in it what became of what it covered.
+/// Closes the event of a silence, if it is open, and says in it what happened to what it covered.
 ///
 /// # Errors
 /// Those of the store and the intake.

@@ -14,7 +14,7 @@ use crate::{
     store::Store,
 };
 
-/// Records read at once.
+/// Records read at a time.
 const BATCH: usize = 500;
 
 /// What a silence would do.

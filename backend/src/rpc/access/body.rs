@@ -83,7 +83,7 @@ impl Body for UntilEnded {
         let Some(status) = this.end(context) else {
             return Pin::new(&mut this.body).poll_frame(context);
         };
-        // Whoever produces the body learns that nobody reads it any more.
+        // The producer of the body learns that it is no longer read.
         this.is_over = true;
         this.body = tonic::body::Body::empty();
         let mut trailers = HeaderMap::new();

@@ -1,9 +1,9 @@
-//! How many calls are under way at once, and how much memory what they bring may take.
+//! How many calls are under way concurrently, and how much memory what they bring may take.
 //!
-//! Intake, reading, changing and following have capacities of their own, so that a flood of one leaves
-//! the others served; and of each one client has at most a quarter. A unary call takes its permit when
-//! its message is there: who sends slowly holds nobody up. What finds none is told so at once, with
-//! when to come back.
+//! Intake, reading, changing and following have separate capacities, so that a flood of one leaves
+//! the others served; and of each one client has at most a quarter. A unary call takes its permit
+//! when its message is there: who sends slowly holds no one up. What finds none is notified
+//! immediately, with when to come back.
 
 use std::{
     net::IpAddr,
@@ -43,7 +43,7 @@ const OTHERS_UNFOLD: usize = 8;
 pub(super) enum Holder {
     /// A client, whichever connections it calls on.
     Client(RecordId),
-    /// Who shows no key, by address.
+    /// Unauthenticated callers, by address.
     Address(Option<IpAddr>),
 }
 
@@ -334,7 +334,7 @@ impl http_body::Body for Measured {
     }
 
     fn is_end_stream(&self) -> bool {
-        // Whoever reads it has to come to its end, where the permit is taken.
+        // A reader has to reach its end, where the permit is taken.
         self.ended
     }
 

@@ -1,4 +1,4 @@
-//! Counts the entries of a message while it arrives, before anything is made of it.
+//! Counts the entries of a message while it arrives, before anything is built from it.
 //!
 //! An empty entry of a list has two bytes on the wire and some two hundred in memory: a message
 //! within the limit of bytes could unfold into hundreds of megabytes before its list is found to be
@@ -28,7 +28,7 @@ enum ParseState {
     Value,
     /// In the length of a field.
     Length(Number),
-    /// What comes cannot be read; whoever decodes it will say so.
+    /// What comes cannot be read; decoding will report it.
     Lost,
 }
 

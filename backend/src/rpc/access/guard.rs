@@ -75,7 +75,7 @@ pub struct Admitted {
     method: &'static Method,
     caller: Option<Caller>,
     share: Option<Share>,
-    /// Where it is carried out, and for whom, when it may look at many records.
+    /// Where it is carried out, and for which client, when it may look at many records.
     scan: Option<(Scans, Scanner)>,
 }
 
@@ -87,8 +87,8 @@ pub struct Denied {
 }
 
 impl Guard {
-    /// A guard that knows these keys, counts whom it refuses and has it written down; what may look at
-    /// many records is done by `scans`.
+    /// A guard that knows these keys, counts and records refusals; what may look at many records is
+    /// done by `scans`.
     pub fn new(
         keys: Arc<Keys>,
         refusals: Arc<Refusals>,
@@ -106,14 +106,14 @@ impl Guard {
         }
     }
 
-    /// Believes these proxies about for whom they pass calls on.
+    /// Believes these proxies about the address of their clients.
     #[must_use]
     pub fn believing(mut self, proxies: Proxies) -> Self {
         self.proxies = Arc::new(proxies);
         self
     }
 
-    /// The same, which also lets in who has signed in.
+    /// The same, which also accepts signed-in users.
     #[must_use]
     pub fn with_people(self, people: Option<Arc<People>>) -> Self {
         Self { people, ..self }
@@ -133,7 +133,7 @@ impl Guard {
     /// the capacity of its class, in this order. `origin` is where it came from.
     ///
     /// # Errors
-    /// What the caller is told instead.
+    /// The response to the caller instead.
     async fn admit(
         &self,
         path: &str,
@@ -192,7 +192,7 @@ impl Guard {
     /// Lets a call in that comes as a message, past HTTP; answers what `call` does for its caller.
     ///
     /// # Errors
-    /// What the caller is told instead, with the metadata of that answer.
+    /// The response to the caller instead, with the metadata of that answer.
     pub async fn pass<F>(
         &self,
         path: &str,
@@ -246,7 +246,7 @@ impl Guard {
     /// Who calls by a gateway in this process.
     ///
     /// # Errors
-    /// What the caller is told when it shows no key or certificate, or none that is known; after a while
+    /// The response to a caller without a key or certificate, or with an unknown one; after a while
     /// when that happens often at its address.
     pub async fn recognise(&self, headers: &HeaderMap) -> Result<Caller, Status> {
         let origin = Origin::of(headers, None, &self.proxies);
@@ -292,7 +292,7 @@ impl Guard {
         Err(error.into())
     }
 
-    /// Writes down that a call was let in and then refused what it asked for.
+    /// Records that a call was authenticated and then denied.
     fn note_refusal(&self, by: By, answer: &HeaderMap) {
         if code_of(answer) == Code::PermissionDenied
             && let Some(status) = Status::from_header_map(answer)
@@ -301,7 +301,7 @@ impl Guard {
         }
     }
 
-    /// For whom a call is carried out.
+    /// The client for which a call is carried out.
     fn by(&self, caller: &Caller, method: &Method, address: Option<IpAddr>) -> By {
         By {
             client: caller.name.to_string(),
@@ -312,7 +312,7 @@ impl Guard {
         }
     }
 
-    /// For whom a call changes something; writes down at once that it reads everything.
+    /// The client for which a call changes something; records immediately that it reads everything.
     ///
     /// # Errors
     /// When that cannot be written down.
@@ -373,7 +373,8 @@ fn unknown_method() -> Error {
     Error::Unimplemented("this service does not have the method that was called".into())
 }
 
-/// What is said before the answer itself: a fault that is found later, within a stream, is its end.
+/// What is reported before the answer itself: a fault that is found later, within a stream, is its
+/// end.
 pub fn code_of(headers: &HeaderMap) -> Code {
     headers
         .get(Status::GRPC_STATUS)
@@ -473,7 +474,7 @@ where
 }
 
 impl Admitted {
-    /// Tells the connection that a call on it was let in.
+    /// Tells the connection that a call on it was authenticated.
     fn show(&self, connection: Option<&Arc<Activity>>) {
         match (connection, &self.caller) {
             (Some(connection), Some(caller)) => connection.known(caller.name.as_str()),

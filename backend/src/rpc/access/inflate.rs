@@ -1,4 +1,5 @@
-//! Messages that are compressed with gzip: inflated up to their limit, before anything is made of them.
+//! Messages that are compressed with gzip: inflated up to their limit, before anything is built
+//! from them.
 
 use std::{
     io::Write as _,
@@ -14,7 +15,7 @@ use tonic::{Status, body::Body};
 
 use super::entries::PREFIX_BYTES;
 
-/// Bytes that are inflated at once; they become about a thousand times as many at most.
+/// Bytes that are inflated at a time; they become about a thousand times as many at most.
 const STEP_BYTES: usize = 1024;
 /// States how the messages of a call are compressed.
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");

@@ -69,7 +69,7 @@ impl Line {
     pub(super) fn end(mut self, code: Code) {
         self.is_written = true;
         let is_streaming = self.method.is_some_and(|it| it.class.is_streaming());
-        // Whoever shows no key fills no log.
+        // Unauthenticated clients cannot fill the log.
         let is_slow = !is_streaming && self.client.is_some() && self.begun.elapsed() >= SLOW;
         match code {
             Code::Internal | Code::DataLoss | Code::Unknown => {

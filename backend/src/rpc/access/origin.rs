@@ -7,8 +7,8 @@ use http::HeaderMap;
 
 use crate::domain::CertificateName;
 
-/// Where a gateway in this process says what certificate its client proved; what comes from a socket
-/// says nothing by it that is believed.
+/// Where a gateway in this process shows what certificate its client proved; what comes from a
+/// socket says nothing by it that is believed.
 const CLIENT_CERTIFICATE: &str = "x-client-certificate";
 
 /// Where a call comes from.
@@ -16,9 +16,9 @@ const CLIENT_CERTIFICATE: &str = "x-client-certificate";
 pub(super) struct Origin {
     /// The address, as far as it is known.
     pub(super) address: Option<IpAddr>,
-    /// The address of a connection of one's own; none for what a gateway in this process passes on.
+    /// The address of a separate connection; none for what a gateway in this process passes on.
     pub(super) connected: Option<IpAddr>,
-    /// Of a connection of one's own.
+    /// Of a separate connection.
     certificate: Option<Arc<[String]>>,
 }
 

@@ -36,7 +36,7 @@ struct Known {
 }
 
 impl People {
-    /// Takes whom these know.
+    /// Accepts the clients of these authorities.
     pub fn new(sign_ins: Arc<SignIns>, clock: Arc<dyn Clock>) -> Self {
         Self {
             sign_ins,

@@ -30,7 +30,7 @@ pub(super) fn write(limits: &[Limit], headers: &mut HeaderMap) {
     }
 }
 
-/// The name of a limit, and the parameter that says what it counts.
+/// The name of a limit, and the parameter that shows what it counts.
 fn words(unit: Unit) -> (&'static str, &'static str) {
     match unit {
         Unit::Requests => ("requests", ""),

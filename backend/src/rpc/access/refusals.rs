@@ -1,5 +1,5 @@
-//! Counts refused calls, says so with an event of the service's own when there are many, and slows
-//! who tries keys.
+//! Counts refused calls, reports it with an event of the service's own when there are many, and
+//! slows who tries keys.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,16 +18,16 @@ use crate::{
     metrics::Metrics,
 };
 
-/// How often one subject is told of.
+/// How often one subject is reported.
 const REPORT_INTERVAL_MS: i64 = 10 * MINUTE_MS;
-/// How long a subject that was told of counts against the limit of those.
+/// How long a subject that was reported counts against the limit of those.
 const TOLD_WINDOW_MS: i64 = 60 * MINUTE_MS;
-/// At what pace calls of one address with no key, or a wrong one, are answered once so many came at
-/// once, and how long an answer waits at most.
+/// At what pace calls of one address with no key, or a wrong one, are answered once so many came in
+/// a burst, and how long an answer waits at most.
 const PACE_MS: i64 = 100;
 const PACED_FROM: i64 = 20;
 const WAIT_MAX_MS: i64 = 1_000;
-/// Stands for all whom there is no room for.
+/// Stands for all others.
 const OTHERS: &str = "others";
 
 /// Why calls are refused.
@@ -59,10 +59,10 @@ impl Why {
     }
 }
 
-/// Counts refused calls by why and by whom.
+/// Counts refused calls by reason and caller.
 ///
 /// However many addresses an attacker has, few are counted at a time and few events are made: what
-/// there is no room for is counted and told together, as `others`.
+/// there is no room for is counted and reported together, as `others`.
 pub struct Refusals {
     counted: Mutex<Counted>,
     metrics: Metrics,
@@ -72,7 +72,7 @@ pub struct Refusals {
 #[derive(Debug, Default)]
 struct Counted {
     subjects: HashMap<(Why, String), Subject>,
-    /// When each subject was first told of in the window.
+    /// When each subject was first reported in the window.
     told: HashMap<(Why, String), i64>,
 }
 
@@ -82,7 +82,7 @@ struct Subject {
     since_ms: i64,
     /// Refused calls within it.
     count: u32,
-    /// When the first of those was refused that nobody was told of.
+    /// When the first of those was refused that no one was notified of.
     unreported_since_ms: i64,
     /// How many those are.
     unreported: u64,
@@ -181,7 +181,7 @@ impl Counted {
             (subject.since_ms, subject.count) = (now_ms, 0);
         }
         if subject.reported_ms.is_none() && subject.count == 0 {
-            // What was too little to be told is past.
+            // What was too little to be reported is past.
             subject.unreported = 0;
         }
         if subject.unreported == 0 {
@@ -209,7 +209,7 @@ impl Counted {
     }
 }
 
-/// Tells of so many refused calls since then.
+/// Reports on so many refused calls since then.
 fn event(why: Why, subject: &str, count: u64, since_ms: i64, now_ms: i64) -> IncomingEvent {
     let minutes = now_ms.saturating_sub(since_ms) / MINUTE_MS + 1;
     let within = match minutes {

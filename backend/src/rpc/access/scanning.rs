@@ -107,7 +107,7 @@ where
 /// The body of a stream that is made on the threads for scans.
 struct Streamed {
     frames: mpsc::Receiver<Result<Frame<Bytes>, Status>>,
-    /// Ends it when nobody reads it any more.
+    /// Ends it when no one reads it any more.
     _making: Running<()>,
 }
 

@@ -200,7 +200,7 @@ async fn open_streams_end_both_ways_when_their_key_is_revoked() {
     let world = World::new().await;
     world.key("keeper", Role::Admin).await;
     let key = world.key("ada", Role::Viewer).await;
-    // Answers with what it is sent, until that ends; then tells how it ended.
+    // Answers with what it is sent, until that ends; then reports how it ended.
     let (ended, mut how_it_ended) = mpsc::channel(1);
     let echo = service_fn(move |request: Request<Body>| {
         let ended = ended.clone();

@@ -1,4 +1,4 @@
-//! Selections of deliveries on their way in, and what became of them on its way out.
+//! Selections of deliveries on their way in, and what happened to them on its way out.
 
 use std::cmp::Reverse;
 

@@ -30,7 +30,7 @@ pub(super) const NO_DELIVERY_ID: &str = "is no delivery id: it has 26 letters an
 pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) -> v1::Delivery {
     let content = delivery.content;
     let known_as = delivery.event.map(|_| content.known_as().to_string());
-    // A test has a stand-in for a rule, and tells about a sample unless its event is named.
+    // A test has a fake rule, and tells about a sample unless its event is named.
     let rule_name = if delivery.test {
         String::new()
     } else {
@@ -143,7 +143,7 @@ pub fn about(event_id: &str, event: Option<cloud::Event>, now_ms: i64) -> Result
     }
 }
 
-/// What became of a test of a destination.
+/// The outcome of a test of a destination.
 pub fn tested(delivery: &Delivery, attempt: Attempt) -> v1::TestDestinationResponse {
     v1::TestDestinationResponse {
         outcome: attempt

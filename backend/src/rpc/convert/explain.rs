@@ -40,7 +40,7 @@ pub fn explanation(rule: RuleExplanation) -> v1::RuleExplanation {
     }
 }
 
-/// What became of an occurrence.
+/// What happened to an occurrence.
 pub fn timeline(moments: Vec<Moment>) -> Vec<v1::TimelineEntry> {
     let one = |it: Moment| v1::TimelineEntry {
         time: it.at_ms,

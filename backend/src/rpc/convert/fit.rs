@@ -22,7 +22,7 @@ use crate::{
 
 /// The mark of a text that was cut.
 const MORE: &str = "\u{2026}";
-/// The member that says how many others were left out, and its bytes beside the number.
+/// The member that shows how many others were left out, and its bytes beside the number.
 const LEFT_OUT: &str = "\u{2026}";
 const LEFT_OUT_BYTES: usize = 64;
 /// Bytes below which nothing useful is left of a value.

@@ -68,7 +68,7 @@ fn id(text: &str) -> Result<RecordId, Error> {
     GroupId::parse(text).ok_or_else(|| Error::invalid("id", NO_GROUP_ID))
 }
 
-/// The group, and what is to become of its members.
+/// The group, and what is to happen to its members.
 ///
 /// # Errors
 /// [`Error::Invalid`] naming every wrong field.

@@ -1,4 +1,4 @@
-//! How a destination's deliveries fare, on its way out.
+//! The health of a destination's deliveries, on its way out.
 
 use bellwether_proto::v1::{DestinationHealth, RefusedRecipient, destination_health::State};
 

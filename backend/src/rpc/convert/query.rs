@@ -14,9 +14,9 @@ use crate::{
 
 /// Takes a query from the wire; none, and a fault, when there is no clause.
 ///
-/// A clause that says nothing adds a fault, and a harmless clause stands in for it, so that the
-/// rest of the query can be checked as well: use the query only when no fault was added.
-/// `path` is where the query stands in the request, such as `type.event.query`.
+/// A clause that says nothing adds a fault, and a harmless clause replaces it, so that the rest of
+/// the query can be checked as well: use the query only when no fault was added. `path` is where
+/// the query is in the request, such as `type.event.query`.
 pub fn query(wire: Option<v1::Query>, path: &str, faults: &mut Vec<Violation>) -> Option<Query> {
     let mut reader = Reader { faults };
     let Some(wire) = wire else {
@@ -199,7 +199,7 @@ impl Reader<'_> {
 
 /// A clause that is always well formed.
 fn stand_in() -> Clause {
-    Clause::Contains("summary".into(), "stand-in".into())
+    Clause::Contains("summary".into(), "placeholder".into())
 }
 
 /// A condition, as clauses or as text; both when they say the same. None for none, or with a fault.

@@ -23,7 +23,7 @@ const BUCKETS_DEFAULT: usize = 60;
 const GROUPS_MAX: i32 = 1_000;
 const GROUPS_DEFAULT: usize = 50;
 
-/// Where the text of a condition stands in a request.
+/// Where the text of a condition is in a request.
 const FILTER_PATH: &str = "query.filter";
 
 /// What a request is about.

@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Where the text of a condition stands in a request.
+/// Where the text of a condition is in a request.
 const FILTER_PATH: &str = "filter";
 
 /// A draft, as a client sends it.

@@ -51,7 +51,7 @@ pub fn trigger_type(wire: Option<v1::TriggerType>, faults: &mut Vec<Violation>) 
     None
 }
 
-/// Where the text of a condition stands in a request.
+/// Where the text of a condition is in a request.
 const FILTER_PATH: &str = "type.event.filter";
 
 fn condition(event: v1::EventTrigger, faults: &mut Vec<Violation>) -> Option<Query> {

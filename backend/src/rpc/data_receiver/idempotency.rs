@@ -52,8 +52,7 @@ pub(super) fn refuse_key(metadata: &MetadataMap) -> Result<(), Error> {
     }
     Err(Error::invalid(
         IDEMPOTENCY_KEY,
-        "a stream is taken in piece by piece and cannot be told from an earlier one; send the \
-         events with PutEvents",
+        "a stream is accepted in parts and cannot be deduplicated; send the events with PutEvents",
     ))
 }
 

@@ -122,7 +122,7 @@ impl World {
         inner(self.events(&self.key).explain_event(request).await.unwrap())
     }
 
-    /// What the only rule made of the event.
+    /// What the only rule decided about the event.
     async fn explained(&self) -> v1::RuleExplanation {
         let mut rules = self.explain().await.rules;
         assert_eq!(rules.len(), 1, "{rules:?}");
@@ -382,7 +382,7 @@ async fn a_pause_at_the_decision_is_told_after_it_ended() {
         failed(&now(&still).gates),
         ["already notified", "destination paused"]
     );
-    // What the delivery module does when a pause begins and when somebody resumes the destination.
+    // What the delivery module does when a pause begins and when a user resumes the destination.
     notice(Status::Open).await;
     world.clock.advance(HOUR);
     notice(Status::Closed).await;

@@ -1,4 +1,5 @@
-//! Conditions as text: searches, counts and triggers by filters, and what is told of wrong ones.
+//! Conditions as text: searches, counts and triggers by filters, and what is reported about wrong
+//! ones.
 
 use std::collections::BTreeMap;
 

@@ -114,7 +114,7 @@ async fn sizes_and_tokens_that_make_no_sense_are_refused() {
     assert_eq!(fields(list(&world, request).await), ["names"]);
 }
 
-/// What somebody does between two pages.
+/// What a user does between two pages.
 #[derive(Debug, Clone)]
 enum Edit {
     Create(String),
@@ -224,7 +224,7 @@ async fn no_name_is_given_beside_one_that_it_cannot_be_told_from() {
     }
     world.create_trigger(trigger("disk_full")).await.unwrap();
 
-    // What is gone takes no look with it; another kind has looks of its own.
+    // What is gone takes no look with it; another kind has separate looks.
     let request = v1::DeleteTriggerRequest {
         name: "disk-full".into(),
         ..v1::DeleteTriggerRequest::default()

@@ -181,7 +181,7 @@ async fn secret_headers_are_kept_when_masked_or_when_no_header_is_given() {
     );
 }
 
-/// The test of a draft of a stored destination, by somebody with that key.
+/// The test of a draft of a stored destination, by a user with that key.
 async fn try_draft(
     world: &World,
     key: &Bearer,

@@ -36,7 +36,7 @@ async fn a_trigger_is_stored_read_replaced_and_deleted() {
     assert!(made.create_time.is_some() && made.update_time.is_some());
     assert_eq!(world.get_trigger("disk-full").await.unwrap(), made);
 
-    // What is left out is emptied; what only the service states is not taken in.
+    // What is left out is emptied; what only the service states is not accepted.
     let mut edit = trigger("disk-full");
     edit.r#type = Some(event_type(Some(contains("summary", "tape"))));
     edit.rule_names = vec!["not-mine".into()];

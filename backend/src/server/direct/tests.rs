@@ -161,7 +161,7 @@ impl World {
         Answered::new(Ok((head.headers, body.to_bytes().slice(5..))))
     }
 
-    /// Calls both ways; the clock goes on between them, so that rates are whole for each.
+    /// Calls both ways; the clock continues between them, so that rates are whole for each.
     async fn both(
         &self,
         client: &str,
@@ -204,8 +204,8 @@ fn events(count: usize, detailed: bool) -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// What is said of a call; the client, what the headers say more, and the message; the code of the
-/// answer.
+/// What is reported of a call; the client, what the headers say more, and the message; the code of
+/// the answer.
 type Row = (&'static str, &'static str, More, Vec<u8>, i32);
 type More = Vec<(&'static str, String)>;
 

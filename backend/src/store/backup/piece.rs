@@ -55,7 +55,7 @@ impl Content {
     /// Reads a piece and compares the checksum of each of its steps.
     ///
     /// # Errors
-    /// Those of the file. Steps after the first that is not whole are not told.
+    /// Those of the file. Steps after the first that is not whole are not reported.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let bytes = plain_file::read_no_link(path, BYTES_MAX)?;
         let mut content = Self {

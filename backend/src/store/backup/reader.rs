@@ -26,7 +26,7 @@ fn walked() -> impl Iterator<Item = Kind> {
 }
 
 /// Reads a store for a backup. It holds nothing but its place, which every step tells, so that a
-/// reading that was cut off goes on elsewhere and later.
+/// reading that was cut off continues elsewhere and later.
 #[derive(Debug)]
 pub struct Reader {
     store: Store,
@@ -50,7 +50,7 @@ struct ReadPosition {
     /// The last record of it when its reading began. Later ones are found in the log.
     #[prost(bytes = "vec", optional, tag = "4")]
     bound: Option<Vec<u8>>,
-    /// Everything that the change log told up to here was read.
+    /// Everything that the change log reported up to here was read.
     #[prost(uint64, tag = "5")]
     cursor: u64,
     /// Whether everything was read.
@@ -62,7 +62,7 @@ struct ReadPosition {
 }
 
 impl Reader {
-    /// Begins to read, or goes on after the place that a step told.
+    /// Begins to read, or continues after the place that a step reported.
     ///
     /// # Errors
     /// [`BackupError::Foreign`] for a place in another store; [`BackupError::Overtaken`] when the
@@ -84,7 +84,7 @@ impl Reader {
                 if store.engine().log_after(place.cursor, 1).await?.is_none() {
                     return Err(BackupError::Overtaken);
                 }
-                // One that was over and not finished takes in what came since.
+                // One that was over and not finished accepts what came since.
                 place.is_over = false;
                 place
             }
@@ -267,7 +267,7 @@ impl Reader {
     }
 }
 
-/// Tells a store from others: its facts hold a text sealed with a nonce of its own.
+/// Tells a store from others: its facts hold a text sealed with a separate nonce.
 async fn identity(store: &Store) -> Result<Vec<u8>, EngineError> {
     let range = Range::under(&[]);
     let facts = store

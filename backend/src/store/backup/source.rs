@@ -35,7 +35,7 @@ pub struct Source {
 pub enum Trust<'a> {
     /// The keys of its service, which prove every step.
     Keys(&'a Sealer),
-    /// Its checksums alone, which whoever can write to it can mend.
+    /// Its checksums alone, which can be forged with write access.
     Checksums,
 }
 
@@ -98,8 +98,8 @@ impl Source {
         Ok(Some((content, sealer)))
     }
 
-    /// Reads every piece, compares it with the manifest, and has every step proven. `progress` is told
-    /// the bytes read.
+    /// Reads every piece, compares it with the manifest, and has every step proven. `progress` is
+    /// called with the bytes read.
     ///
     /// # Errors
     /// [`BackupError::Damaged`] with the first piece that is not as it was written,
@@ -173,7 +173,7 @@ impl Source {
         }
         let verified = self.verified.get(number);
         if verified.is_some_and(|verified| content.digest() != *verified) {
-            return Err(self.damaged(number, "is not what it was a moment ago"));
+            return Err(self.damaged(number, "has changed while it was read"));
         }
         Ok(content)
     }

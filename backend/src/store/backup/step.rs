@@ -7,12 +7,12 @@ use crate::store::{Kind, Sealer};
 /// What proofs of steps are for.
 const PURPOSE: &str = "backup step";
 
-/// Records of a store, as they are kept, and where to go on after them.
+/// Records of a store, as they are kept, and where to continue after them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Step {
     /// The records; of those that several steps hold, the last step's are right.
     pub records: Vec<Kept>,
-    /// Where to go on. Opaque.
+    /// Where to continue. Opaque.
     pub place: Vec<u8>,
     /// What the backup is of; only in the last step.
     pub end: Option<BackupEnd>,

@@ -25,10 +25,10 @@ pub(super) const UNFINISHED: &str = "unfinished";
 /// The files that open what is sealed, and the service.
 pub(super) const KEY_FILES: [&str; 2] = ["secret.key", "admin.key"];
 
-/// What a backup holds besides the store.
+/// What a backup holds in addition to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keys<'a> {
-    /// The keys of this data folder: whoever has the backup has every secret in it.
+    /// The keys of this data folder: anyone with the backup has every secret in it.
     Of(&'a Path),
     /// None: the backup is of use only to who has the key from elsewhere.
     LeftOut,
@@ -42,7 +42,7 @@ pub struct BackupFolder {
     done: Vec<Piece>,
     /// The piece that is being written.
     open: Option<Open>,
-    /// Where the backup goes on.
+    /// Where the backup continues.
     place: Option<Vec<u8>>,
 }
 
@@ -84,7 +84,7 @@ impl BackupFolder {
         Ok(target)
     }
 
-    /// Where the backup goes on; none when it begins.
+    /// Where the backup continues; none when it begins.
     pub fn place(&self) -> Option<&[u8]> {
         self.place.as_deref()
     }
@@ -120,7 +120,7 @@ impl BackupFolder {
         add().map_err(BackupError::io("write", &path))
     }
 
-    /// Forgets everything that was written, to begin anew.
+    /// Forgets everything that was written, to begin again.
     ///
     /// # Errors
     /// Those of the system.
@@ -131,7 +131,7 @@ impl BackupFolder {
         self.remove_pieces_from(1)
     }
 
-    /// Ends the backup: everything is on disk, then the manifest says so.
+    /// Ends the backup: everything is on disk, then the manifest reports it.
     ///
     /// # Errors
     /// Those of the system; the backup is not finished then.

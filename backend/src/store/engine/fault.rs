@@ -9,7 +9,7 @@ pub type RecordName = (Kind, Vec<u8>);
 /// Why an engine did not do what it was asked, by what the caller may conclude.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// An expectation did not hold; nothing was written. Read again and decide anew. Names the
+    /// An expectation did not hold; nothing was written. Read again and re-evaluate. Names the
     /// records of the set that are not as it expected, or whose entries are taken; none where that
     /// is not known, or where what the set rests on was changed.
     #[error("a record was changed concurrently")]
@@ -26,7 +26,7 @@ pub enum EngineError {
     /// What is stored is damaged.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
-    /// Nothing was written: for whom the change is made may not make it.
+    /// Nothing was written: the client may not make the change.
     #[error("{0}")]
     Forbidden(String),
 }
@@ -42,7 +42,7 @@ impl EngineError {
         Self::Corrupt(format!("an entry of {index:?} leads to no record"))
     }
 
-    /// A conflict of which nobody says with which records.
+    /// A conflict of which no one says with which records.
     pub fn conflict() -> Self {
         Self::Conflict(Vec::new())
     }

@@ -1,4 +1,4 @@
-//! An engine before another one: late, refusing, or silent about what became of a write.
+//! An engine before another one: late, refusing, or silent about the outcome of a write.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -22,14 +22,14 @@ pub(crate) struct FaultyEngine<E> {
     faults: Mutex<f64>,
 }
 
-/// What becomes of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     /// It is carried out, and said to be.
     Done,
     /// It is not carried out, and said not to be.
     Refused,
-    /// It is carried out, or not, and nothing is said.
+    /// It is carried out, or not, and nothing is reported.
     Unknown { is_done: bool },
 }
 
@@ -78,7 +78,7 @@ impl<E: Engine> FaultyEngine<E> {
         })
     }
 
-    /// Lets a read through, or not.
+    /// Lets a read pass, or not.
     async fn read(&self) -> Result<(), EngineError> {
         self.delay().await;
         let faults = self.faults();
@@ -102,7 +102,7 @@ impl<E: Engine> Engine for FaultyEngine<E> {
             Fate::Refused => Err(refusal()),
             Fate::Unknown { is_done } => {
                 if is_done {
-                    // Also what it would have said, nobody is told.
+                    // It notifies no one, not even in a dry run.
                     drop(self.engine.apply(lane, set).await);
                 }
                 Err(EngineError::Indeterminate("a test has it fail".into()))

@@ -1,4 +1,4 @@
-//! The named indexes, and what their keys are made of.
+//! The named indexes, and what their keys are built from.
 
 use super::kind::Kind;
 
@@ -64,7 +64,7 @@ pub enum Index {
     GroupByEnd = 27,
     /// Group id, delivery.
     DeliveryByGroup = 28,
-    /// Id of the digest that tells of it, delivery.
+    /// Id of the digest that includes it, delivery.
     DeliveryByDigest = 29,
 }
 
@@ -84,15 +84,15 @@ pub enum SilenceStanding {
 /// How an occurrence stands to a group: the first byte of an [`Index::OccurrenceByGroup`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Membership {
-    /// It is told of with the next message, for the first time. By the key.
+    /// It is included in the next message, for the first time. By the key.
     Joining = 1,
-    /// It was told of and is not closed. By the group.
+    /// It was reported and is not closed. By the group.
     Open = 2,
-    /// It was told of, is not closed and not acknowledged. By the group.
+    /// It was reported, is not closed and not acknowledged. By the group.
     Unacknowledged = 3,
-    /// Something of it is told of with the next message. By the group.
+    /// Something of it is included in the next message. By the group.
     News = 4,
-    /// It was told of and is closed. By the group.
+    /// It was reported and is closed. By the group.
     Closed = 5,
 }
 

@@ -19,7 +19,7 @@ pub enum Kind {
     Delivery = 7,
     /// Attempts, by delivery and number.
     Attempt = 8,
-    /// How destinations' deliveries fare, by destination id.
+    /// The health of destinations' deliveries, by destination id.
     Health = 9,
     /// Answers to requests with an idempotency key, by client and key.
     Receipt = 10,
@@ -39,7 +39,7 @@ pub enum Kind {
     Group = 17,
     /// Intake mappings, by name.
     Mapping = 18,
-    /// What became of the budgets of destinations, by destination id.
+    /// What happened to the budgets of destinations, by destination id.
     Budget = 19,
     /// Views, by name.
     View = 20,

@@ -27,7 +27,7 @@ pub struct Changed {
     pub key: Vec<u8>,
     /// The record; none when it was gone.
     pub row: Option<Row>,
-    /// For a delivery, its attempts: whoever changes these changes or touches it.
+    /// For a delivery, its attempts: a change of these changes or touches it.
     pub attempts: Vec<Row>,
 }
 
@@ -45,7 +45,7 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// The kinds of [`Delta::unlogged`]: small records, of which nobody says when they change.
+    /// The kinds of [`Delta::unlogged`]: small records, of which no one says when they change.
     pub(in crate::store) const UNLOGGED: [Kind; 4] =
         [Kind::Meta, Kind::Health, Kind::Counter, Kind::Budget];
 

@@ -33,7 +33,7 @@ struct Tables {
     indexes: HashMap<Index, BTreeMap<Vec<u8>, Vec<u8>>>,
     log: VecDeque<Logged>,
     head: u64,
-    /// The newest version; no position in the log, so that nobody takes the one for the other.
+    /// The newest version; no position in the log, so that no one takes the one for the other.
     version: u64,
     /// The newest position at which something changed that decisions rest on.
     definitions: u64,

@@ -1,15 +1,15 @@
 //! The engine in a PostgreSQL database, which several processes can share.
 //!
-//! A set of changes is sealed by whoever asks (`set`, `cell`) and queued for the writer of its lane
+//! A set of changes is sealed by the caller (`set`, `cell`) and queued for the writer of its lane
 //! (`writer`). That takes what waits, lays it out as a few statements over arrays (`plan`, `query`,
-//! `layout`) and sends BEGIN, all of them and COMMIT at once (`burst`). What a set expects stands in
+//! `layout`) and sends BEGIN, all of them and COMMIT together (`burst`). What a set expects is in
 //! the statements; one that is not met ends the whole transaction, and one read tells which sets
 //! cannot hold (`isolate`). The order of the log is one row that is locked as late as possible.
 //! When the connection breaks, the writer raises the epoch of its own row: then what it left under
-//! way is in the log, or never will be (`writer`).
-//! Reads are one statement each, over a few sessions used by many calls (`readers`, `session`), and
-//! one task follows the log for all (`follower`, `known`). Each process is a node that says again and
-//! again that it lives; one of them leads, and writes for that with a writer of its own (`node`).
+//! way is in the log, or never will be (`writer`). Reads are one statement each, over a few
+//! sessions used by many calls (`readers`, `session`), and one task follows the log for all
+//! (`follower`, `known`). Each process is a node that says again and again that it lives; one of
+//! them leads, and writes for that with a writer of its own (`node`).
 
 mod address;
 mod burst;

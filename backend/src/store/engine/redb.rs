@@ -3,12 +3,12 @@
 //! `apply` lays a set of changes out and queues it (`set`, `queue`). The writer takes what waits as
 //! a group, compares what each set expects with what is there (`compare`), and puts the group into
 //! the log with one write and one sync (`wal`, `batch`). Then it publishes the group in memory
-//! (`memtable`, `layers`), and whoever waits is answered: what is seen is on disk.
-//! When memory is full, the log turns to its other file, and the mover puts the rows into the tree
-//! of redb in one large commit (`mover`, `put`), entries by event as a sorted run (`runs`, `union`, `filter`).
+//! (`memtable`, `layers`), and waiting callers are answered: what is seen is on disk. When memory
+//! is full, the log turns to its other file, and the mover puts the rows into the tree of redb in
+//! one large commit (`mover`, `put`), entries by event as a sorted run (`runs`, `union`, `filter`).
 //! A reader has the layers of one moment and no lock: memory, memory being moved, runs, tree
-//! (`view`, `merge`, `tree`). A start moves what a killed life left in the log; a close leaves nothing there.
-//! Below the tree, `blocks` and `journal` tell a byte that was changed on disk.
+//! (`view`, `merge`, `tree`). A start moves what a killed life left in the log; a close leaves
+//! nothing there. Below the tree, `blocks` and `journal` tell a byte that was changed on disk.
 
 mod arena;
 mod batch;

@@ -38,7 +38,7 @@ struct Staged {
 /// One record's changes, taken together.
 #[derive(Debug)]
 struct StagedRecord {
-    /// The first change of it, which says what the base must hold.
+    /// The first change of it, which shows what the base must hold.
     first: Change,
     /// It as it is read; none when it is deleted.
     row: Option<Row>,
@@ -327,7 +327,7 @@ impl Engine for StagedEngine {
             .map(|steps| steps.iter().take(limit).cloned().collect()))
     }
 
-    /// Nobody follows what is not applied yet.
+    /// No one follows what is not applied yet.
     async fn changed_after(
         &self,
         _sequence: u64,

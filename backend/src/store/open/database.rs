@@ -1,4 +1,4 @@
-//! Opening the store in a database. Whoever serves makes nothing there: no tables, no keys.
+//! Opening the store in a database. Serving creates nothing there: no tables, no keys.
 
 mod draft;
 

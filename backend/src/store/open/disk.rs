@@ -27,7 +27,7 @@ pub(super) const CHECKSUMS: &str = "store.sums";
 
 /// The checksums of blocks as they change.
 const JOURNAL: &str = "store.journal";
-/// Where the system says which of its runs this is; other systems do not say.
+/// Where the system shows which of its runs this is; other systems do not say.
 const RUN: &str = "/proc/sys/kernel/random/boot_id";
 
 /// A store's file on a disk.
@@ -160,8 +160,8 @@ impl Medium for Disk {
     }
 
     fn keep_checksums(&self, checksums: &[u8]) -> io::Result<()> {
-        // They carry a checksum of their own and name the state they belong to, so a crash here
-        // does no harm.
+        // They carry a separate checksum and name the state they belong to, so a crash here does no
+        // harm.
         let file = private_file()
             .create(true)
             .truncate(true)

@@ -1,4 +1,4 @@
-//! A data folder whose store is being filled from elsewhere: nobody takes it for one before that is
+//! A data folder whose store is being filled from elsewhere: no one takes it for one before that is
 //! finished.
 
 use std::{fs, io, path::Path, sync::Arc};
@@ -111,7 +111,7 @@ impl Draft {
         key_check::judge(&self.store, &self.sealer, self.folder.as_ref()).await
     }
 
-    /// Gives the store its name. Nobody else may hold it any more.
+    /// Gives the store its name. No one else may hold it any more.
     pub(in crate::store) fn finish(self, admin_key: Option<&[u8]>) -> Result<(), OpenError> {
         let Self { folder, store, .. } = self;
         drop(store);
@@ -132,7 +132,7 @@ impl Draft {
 }
 
 fn clear(folder: &Folder) {
-    // What cannot be removed now is told by the marker, which goes last.
+    // What cannot be removed now is reported by the marker, which goes last.
     for name in LEFT.iter().rev() {
         drop(folder.remove(name));
     }

@@ -1,4 +1,4 @@
-//! Why a store is not opened, in sentences for whoever starts the service.
+//! Why a store is not opened, in sentences for the operator.
 
 use std::{
     io,
@@ -34,7 +34,7 @@ pub enum OpenError {
         /// The newest format that this version reads.
         known: u32,
     },
-    /// Somebody else may change what decides who gets in.
+    /// Another client may change what decides who gets in.
     #[error("{} cannot be trusted: {why}", .path.display())]
     Untrusted {
         /// The folder or the file.

@@ -1,4 +1,4 @@
-//! The data folder: whether it is ours, that nobody else has it, and where things lie in it.
+//! The data folder: whether it is ours, that no one else has it, and where things lie in it.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -15,14 +15,14 @@ use crate::store::EngineError;
 const STORE: &str = "store.redb";
 const UNFINISHED: &str = "store.redb.new";
 const LOCK: &str = "lock";
-/// The folder that a disk of its own comes with.
+/// The folder that a separate disk comes with.
 const FOUND: &str = "lost+found";
 /// The two files of the log.
 pub(super) const LOGS: [&str; 2] = ["store.log.0", "store.log.1"];
 /// What every file of redb begins with.
 const MAGIC: [u8; 9] = [b'r', b'e', b'd', b'b', 0x1A, 0x0A, 0xA9, 0x0D, 0x0A];
 /// Files that may lie in a folder whose store was not made yet: ours, an operator's settings, and
-/// what a disk of its own comes with.
+/// what a separate disk comes with.
 const OWN: [&str; 12] = [
     LOCK,
     UNFINISHED,
@@ -76,7 +76,7 @@ impl Folder {
     }
 
     /// Takes a folder that holds a store, to read it and to leave it exactly as it is. Others may
-    /// read it too, and nobody may write to it.
+    /// read it too, and no one may write to it.
     pub(super) fn borrow(path: &Path) -> Result<Self, OpenError> {
         inspect(path)?;
         if !path.join(STORE).exists() {
@@ -115,7 +115,7 @@ impl Folder {
         self.path.join(UNFINISHED)
     }
 
-    /// Whether there is a store in a folder that nobody took yet.
+    /// Whether there is a store in a folder that no one took yet.
     pub(super) fn holds_store(path: &Path) -> bool {
         path.join(STORE).exists()
     }
@@ -200,7 +200,7 @@ pub(in crate::store) fn private_file() -> OpenOptions {
     options
 }
 
-/// Makes such a file; what bears its name, because a crash or somebody else left it, goes.
+/// Makes such a file; what bears its name, because a crash or another client left it, goes.
 pub(super) fn new_file(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

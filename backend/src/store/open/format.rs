@@ -58,7 +58,7 @@ pub(super) fn write_file(folder: &Folder) -> Result<(), OpenError> {
     folder.write_private(FILE, format!("{NEWEST}\n").as_bytes())
 }
 
-/// What is said beside the store, if anything is.
+/// What is reported beside the store, if anything is.
 fn said(folder: &Path) -> Option<String> {
     plain_file::read_text(&folder.join(FILE), FILE_BYTES_MAX).ok()
 }
@@ -72,13 +72,13 @@ pub(super) fn check_file(folder: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// The older layout that is said beside the store, if it is one.
+/// The older layout that is reported beside the store, if it is one.
 pub(super) fn older(folder: &Path) -> Option<u32> {
     let text = said(folder)?;
     text.trim().parse().ok().filter(|found| *found < NEWEST)
 }
 
-/// Says the version of this program beside a store, where another is said.
+/// Says the version of this program beside a store, where another is reported.
 pub(super) fn raise_file(folder: &Folder) -> Result<(), OpenError> {
     let text = said(folder.path()).unwrap_or_default();
     if text.trim().parse() == Ok(NEWEST) {
@@ -117,7 +117,7 @@ async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
     Ok((row.version, judge(&row.value, folder)?))
 }
 
-/// The version that a store says by itself; none where it says none.
+/// The version that a store itself reports; none where it says none.
 pub(super) async fn in_store(store: &Store) -> Result<Option<u32>, EngineError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await?;
     let Some(row) = rows.into_iter().flatten().next() else {

@@ -1,7 +1,7 @@
 //! A copy of the store as an older version left it, made before anything in it is changed.
 //!
-//! It is a data folder of its own inside the data folder, which that version opens; whoever does not
-//! want to go back removes it.
+//! It is a separate data folder inside the data folder, which that version opens; remove it if no
+//! rollback is needed.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -18,7 +18,7 @@ use super::{
     folder::{Folder, LOGS, new_file},
 };
 
-/// What a store is made of.
+/// What a store is built from.
 const FILES: [&str; 6] = [
     "store.redb",
     LOGS[0],
@@ -28,8 +28,8 @@ const FILES: [&str; 6] = [
     "secret.key",
 ];
 
-/// Keeps a copy of the folder's store, which has this layout, unless there is one. One that was cut off
-/// is made anew.
+/// Keeps a copy of the folder's store, which has this layout, unless there is one. One that was cut
+/// off is made again.
 pub(super) fn keep(folder: &Folder, layout: u32) -> Result<(), OpenError> {
     let name = format!("layout-{layout}");
     let kept = folder.path().join(&name);

@@ -1,4 +1,4 @@
-//! Whether the keys fit the store, and sealing anew when a key was added.
+//! Whether the keys fit the store, and sealing again when a key was added.
 //!
 //! The store holds one known text sealed with every key that sealed or proved something in it.
 
@@ -26,7 +26,7 @@ const CONTEXT: SealContext<'_> = SealContext {
     record: RecordId::from_bytes([0; 16]),
     field: "check",
 };
-/// Records written anew at a time.
+/// Records rewritten at a time.
 const STEP: usize = 100;
 
 /// Checks every key that the store needs; seals and proves with the newest what was with another, and
@@ -44,7 +44,7 @@ pub(super) async fn check(
     let newest = key_of(sealer.newest());
     let adopted = async {
         for kind in Kind::ALL {
-            // What was to be proven before and is not was written by somebody else.
+            // What was to be proven before and is not was written by another client.
             if Proven::first_of(kind).is_some_and(|first| first > proven) {
                 prove(store, kind, sealer).await?;
             }
@@ -94,7 +94,7 @@ pub(super) async fn judge(
         .await
         .map_err(|source| location.fault(source))?;
     // A store that holds none was made by this version. What the newest key says counts: an older
-    // text that somebody puts back beside it changes nothing.
+    // text that a user puts back beside it changes nothing.
     let mut proven = Proven::Definitions;
     for (key, row) in &checks {
         let number = number_of(key);
@@ -171,7 +171,7 @@ async fn adopt(
     Ok(())
 }
 
-/// Proves the end of the audit log, and with it all before it, anew.
+/// Proves the end of the audit log, and with it all before it, again.
 async fn prove_end_of_audit_log(store: &Store) -> Result<(), EngineError> {
     let newest = store.page::<AuditEntry>(Range::under(&[]), Direction::Descending, 1);
     let mut changes = store.changes();
@@ -184,7 +184,7 @@ async fn prove_end_of_audit_log(store: &Store) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Seals and proves the records of a kind anew.
+/// Seals and proves the records of a kind again.
 async fn rewrite<T: Record>(store: &Store) -> Result<(), EngineError> {
     let mut range = Range::under(&[]);
     loop {

@@ -141,7 +141,7 @@ pub(in crate::store) fn ring(content: &[u8], file: &Path) -> Result<Sealer, Open
             // The line itself may be a key, so it is not shown.
             _ => {
                 let line = index + 1;
-                let what = format!("a number of its own and {KEY_BYTES} bytes in base64");
+                let what = format!("a unique number and {KEY_BYTES} bytes in base64");
                 return Err(fault(file, format!("line {line} is not {what}")));
             }
         }

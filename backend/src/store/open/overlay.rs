@@ -66,7 +66,7 @@ struct Layered {
 
 #[derive(Debug)]
 struct Layers {
-    /// The length as whoever writes made it.
+    /// The length as written.
     length: u64,
     /// How far the file below is still seen.
     below: u64,

@@ -1,4 +1,4 @@
-//! Makes the entries by which occurrences of older layouts are put in order anew.
+//! Makes the entries by which occurrences of older layouts are put in order again.
 //!
 //! Up to layout 2, what was alike in an order followed by the key of its record. How far this came
 //! is kept with each step, so that a start that is cut off is gone on with.
@@ -12,14 +12,14 @@ use crate::{
     },
 };
 
-/// Occurrences taken in one step.
+/// Occurrences accepted one step.
 const STEP: usize = 1_000;
-/// Steps after which it is told how far this is.
+/// Steps after which progress is reported.
 const STEPS_TOLD: usize = 100;
-/// The fact that says after which occurrence to go on.
+/// The fact that says after which occurrence to continue.
 const MARK: &[u8] = b"reordered";
 
-/// Makes the entries anew, of all occurrences.
+/// Makes the entries again, of all occurrences.
 pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
     let mut steps = 0_usize;
     while step(store, STEP).await? {
@@ -51,7 +51,7 @@ async fn step(store: &Store, count: usize) -> Result<bool, EngineError> {
     };
     let expect = mark.map_or(Expect::Absent, |mark| Expect::Version(mark.version));
     let marked = fact(expect, Action::Put(last.clone()));
-    // What cannot be read is told of when it is asked for, and by a check.
+    // What cannot be read is reported when it is asked for, and by a check.
     let changes = page.iter().filter_map(|(key, row)| {
         let occurrence = store.decode::<Occurrence>(&row.value).ok()?;
         Some(change(key, row, &occurrence))

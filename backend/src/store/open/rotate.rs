@@ -1,5 +1,5 @@
-//! Gives a store another key: a new one seals and proves everything anew, and the older ones go on to
-//! open what was sealed with them, such as backups.
+//! Gives a store another key: a new one seals and proves everything again, and the older ones
+//! continue to open what was sealed with them, such as backups.
 
 use super::{
     OpenError, database,
@@ -16,9 +16,9 @@ pub struct Rotated {
     pub number: u32,
 }
 
-/// Adds a key to those of the store, seals and proves everything with it, and with `forget` removes the
-/// older ones from the file. No service may have the store meanwhile. When it ends early the store opens
-/// with the file as it is, and whoever opens it next finishes.
+/// Adds a key to those of the store, seals and proves everything with it, and with `forget` removes
+/// the older ones from the file. No service may have the store meanwhile. When it ends early the
+/// store opens with the file as it is, and the next opening finishes.
 ///
 /// # Errors
 /// See [`OpenError`].

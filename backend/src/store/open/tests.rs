@@ -331,7 +331,7 @@ async fn a_folder_or_a_key_that_others_may_change_is_not_trusted() {
         set_mode(path, right);
         drop(open(&config).await.unwrap());
     }
-    // Who may only read it is told of, and no reason to stand still.
+    // Who may only read it is reported, and no reason to stand still.
     set_mode(&key, 0o640);
     drop(open(&config).await.unwrap());
 }

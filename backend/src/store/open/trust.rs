@@ -1,5 +1,5 @@
-//! Whether a data folder and its files can be relied on: whoever else may write to them decides who
-//! gets in.
+//! Whether a data folder and its files can be relied on: other users with write access decide who
+//! is authenticated.
 
 use std::{
     fs::{File, Metadata},

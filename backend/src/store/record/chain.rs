@@ -1,4 +1,5 @@
-//! The chain that entries of the audit log are part of, added to in the commits that they tell of.
+//! The chain that entries of the audit log are part of, added to in the commits that they report
+//! on.
 
 use tokio::sync::Mutex;
 
@@ -11,11 +12,11 @@ use crate::{
     },
 };
 
-/// Times that entries are put at the end anew because another node did so at the same moment.
+/// Times that entries are put at the end again because another node did so at the same moment.
 const TRIES_MAX: usize = 16;
 
-/// The end of the chain, for whoever adds to it next: one at a time, so that nobody's change conflicts
-/// over it. Changes by people are rare.
+/// The end of the chain, for the next writer: one at a time, so that no one's change conflicts over
+/// it. Changes by people are rare.
 #[derive(Debug, Default)]
 pub(super) struct Chain(Mutex<Option<Link>>);
 
@@ -60,7 +61,7 @@ impl Store {
         entries: Vec<AuditEntry>,
     ) -> Result<Applied, EngineError> {
         let mut end = self.chain.0.lock().await;
-        // Whoever is cut off from here on leaves the next one to look.
+        // An interruption from here on leaves the next one to look.
         let mut link = match end.take() {
             Some(link) if !self.engine.is_shared() => link,
             _ => self.chain_end().await?,

@@ -2,7 +2,7 @@
 //! another one over what it counts.
 //!
 //! What there is now follows from the records, and is compared with them by `verify`; what happened
-//! in a minute or an hour is kept by itself. They begin when a data folder is first opened by a
+//! in a minute or an hour is kept separately. They begin when a data folder is first opened by a
 //! version that counts.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::{
 
 /// Since when is counted: the key of that record, before all counters.
 const SINCE: &[u8] = &[0];
-/// Records read at once.
+/// Records read at a time.
 const PAGE: usize = 1_000;
 
 /// What is added to counters with a set of changes.
@@ -35,7 +35,7 @@ impl Counts {
         self.0.entry(counter).or_default().add(slot, number);
     }
 
-    /// Counts a record that comes; what happened before it came is told apart by `is_past`.
+    /// Counts a record that comes; what happened before it came is distinguished by `is_past`.
     pub(in crate::store) fn come(&mut self, new: &[Counted], is_past: bool) {
         for (counter, tally) in new {
             if counter.period == Period::Now || !is_past {
@@ -129,7 +129,7 @@ fn counter(key: &[u8]) -> Option<Counter> {
     Some(Counter { subject, period })
 }
 
-/// Whether a record of a counter is kept by itself, and does not follow from other records.
+/// Whether a record of a counter is kept separately, and does not follow from other records.
 pub(in crate::store) fn is_kept(key: &[u8]) -> bool {
     counter(key).is_none_or(|counter| counter.period != Period::Now)
 }
@@ -252,7 +252,7 @@ impl Store {
         Ok(numbers(&row.value)?.first().copied())
     }
 
-    /// Begins to count from what there is, unless that was done before. Nobody else may change the
+    /// Begins to count from what there is, unless that was done before. No one else may change the
     /// store meanwhile.
     ///
     /// # Errors
@@ -277,7 +277,7 @@ impl Store {
                 counts.come(&delivery.value.counted(), true);
             }
         }
-        // What an earlier, unfinished count or a restore left is counted anew.
+        // What an earlier, unfinished count or a restore left is counted again.
         let mut left = self.counters(None, Period::Now);
         while let Some(page) = left.next().await? {
             for one in page {

@@ -1,6 +1,6 @@
 //! What is on disks already: the bytes of each kind of record, of its key and of its index entries.
 //!
-//! A line of the frozen file is never changed. A new encoding gets lines of its own beside the old.
+//! A line of the frozen file is never changed. A new encoding gets separate lines beside the old.
 
 use std::{fmt::Write, sync::LazyLock};
 
@@ -115,7 +115,7 @@ fn flaps(differences: &mut Differences) {
     differences.record("delivery of a thread", &samples::thread_delivery(), false);
 }
 
-/// What can become of an occurrence.
+/// What can happen to an occurrence.
 fn occurrences(differences: &mut Differences) {
     differences.record("judged occurrence", &samples::evaluated_occurrence(), false);
     let reopened = samples::reopened_occurrence();

@@ -17,8 +17,8 @@ use crate::{
     },
 };
 
-/// Goes on with the type of a kind of record: one row a kind, for whoever does the same with all of
-/// them. Facts and counters have no type.
+/// Continues with the type of a kind of record: one row a kind, for code that does the same with
+/// all of them. Facts and counters have no type.
 macro_rules! with_record {
     ($kind:expr, $record:ident => $then:expr, else $otherwise:expr) => {
         match $kind {
@@ -58,7 +58,7 @@ const PROVEN: u8 = 2;
 const PURPOSE: &str = "record";
 /// What an occurrence takes about, beside its texts.
 const RECORD_BYTES: usize = 512;
-/// Where what no time ends stands in the order of due times.
+/// Where what no time ends is in the order of due times.
 const DUE_NEVER_MS: i64 = i64::MAX;
 
 fn encoded(message: &impl Message) -> Vec<u8> {

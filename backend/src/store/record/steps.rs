@@ -1,4 +1,4 @@
-//! What a commit of a record is counted as, for whoever reads the metrics.
+//! What a commit of a record is counted as, in the metrics.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub(super) fn occurrence(
     }
 }
 
-/// `due_ms` is when what waited was to be decided anew.
+/// `due_ms` is when what waited was to be re-evaluated.
 fn hold_change(change: &HoldChange, due_ms: Option<i64>, to: &mut Vec<CommitStep>) {
     match change.what {
         Held::Waits => {

@@ -20,7 +20,7 @@ use crate::{
 
 /// Records put into the store at a time.
 const BATCH: usize = 1_000;
-/// How long a held delivery waits unless somebody asks for it: ten years.
+/// How long a held delivery waits unless a user asks for it: ten years.
 const HELD_MS: i64 = 10 * 365 * 24 * 3_600_000;
 /// What a held delivery says of itself.
 const HELD: &str = "held because the store was restored from a backup made before it was due; send \
@@ -35,7 +35,7 @@ pub(super) struct Filled {
     pub(super) unproven: u64,
 }
 
-/// Puts the records of a backup into an empty store; `progress` is told the bytes read.
+/// Puts the records of a backup into an empty store; `progress` is called with the bytes read.
 pub(super) async fn fill(
     source: &Source,
     store: &Store,
@@ -89,7 +89,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// Puts records of a kind into the store that no later step told of.
+    /// Puts records of a kind into the store that no later step reported.
     async fn batch(&mut self, kind: Kind, records: Vec<&Kept>) -> Result<(), EngineError> {
         let keys: Vec<_> = records.iter().map(|kept| kept.key.clone()).collect();
         let found = self.store.engine().get(kind, &keys).await?;
@@ -132,7 +132,8 @@ impl Filling<'_> {
 
     /// Reads a record; of a backup of an earlier version also one that has no proof.
     fn decode<T: Record>(&mut self, value: &[u8]) -> Result<T, EngineError> {
-        // Whether its service proved definitions is told by what it holds of its keys, read later.
+        // Whether its service proved definitions is reported by what it holds of its keys, read
+        // later.
         let is_definition = Proven::first_of(T::KIND) == Some(Proven::Definitions);
         let may_lack = !self.is_proven || is_definition;
         let proven = may_lack.then(|| proven_since(T::KIND, value, self.store.sealer()));

@@ -255,7 +255,7 @@ async fn a_backup_that_is_not_whole_leaves_no_store() {
     let remove =
         |name: &'static str| move |folder: &Path| fs::remove_file(folder.join(name)).unwrap();
     let foreign = format!("1 {}\n", STANDARD.encode([8; 32]));
-    // The same bytes, lying elsewhere: whoever made the link may change them at any time.
+    // The same bytes, lying elsewhere: the creator of the link may change them at any time.
     let link = |name: &'static str| {
         move |folder: &Path| {
             let elsewhere = folder.with_file_name(format!("elsewhere-{name}"));
@@ -368,7 +368,7 @@ async fn keys_are_left_out_when_that_is_asked_for() {
     assert!(matches!(finished, BackupError::Finished(_)), "{finished}");
 }
 
-/// The pieces and the manifest of a backup, changed by who mends every checksum after it.
+/// The pieces and the manifest of a backup, changed by who corrects every checksum after it.
 fn forge(setup: &Setup, change: impl FnOnce(&mut Vec<Vec<u8>>), layout: u32) {
     let piece = setup.backup().join("piece-000001");
     let bytes = fs::read(&piece).unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What became of a budget.
+/// What happened to a budget.
 pub(crate) fn budget_window() -> BudgetWindow {
     BudgetWindow {
         destination: id(21),
@@ -26,7 +26,7 @@ pub(crate) fn budget_destination() -> Destination {
     destination
 }
 
-/// A delivery that goes by itself, whatever the budget.
+/// A delivery that is sent separately, whatever the budget.
 pub(crate) fn lone_delivery() -> Delivery {
     Delivery {
         folding: Folding::Alone,
@@ -34,7 +34,7 @@ pub(crate) fn lone_delivery() -> Delivery {
     }
 }
 
-/// A delivery that a digest tells of.
+/// A delivery that a digest includes.
 pub(crate) fn folded_delivery() -> Delivery {
     Delivery {
         folding: Folding::Into(id(66)),

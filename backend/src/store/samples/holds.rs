@@ -91,7 +91,7 @@ pub(crate) fn nightly_silence() -> Silence {
     }
 }
 
-/// A silence that began by itself.
+/// A silence that began automatically.
 pub(crate) fn flexible_silence() -> Silence {
     let mut silence = silence("flexible");
     silence.flexible = Some(Flexible {
@@ -197,7 +197,7 @@ pub(crate) fn open_group() -> Group {
     }
 }
 
-/// An occurrence that was told of with a group, and joins one of another rule.
+/// An occurrence that was notified of with a group, and joins one of another rule.
 pub(crate) fn grouped_occurrence() -> Occurrence {
     let mut occurrence = held_occurrence();
     occurrence.close = None;
@@ -260,7 +260,7 @@ fn thread() -> ThreadOf {
     }
 }
 
-/// A flapping occurrence that goes on with the thread of an earlier one.
+/// A flapping occurrence that continues with the thread of an earlier one.
 pub(crate) fn flapping_occurrence() -> Occurrence {
     let mut occurrence = occurrence(8);
     occurrence.notified[0].thread = Some(thread());

@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Check<'_> {
-    /// Follows the chain from the oldest entry that is kept. What cannot be read has been told of.
+    /// Follows the chain from the oldest entry that is kept. What cannot be read has been reported.
     pub(super) async fn audit_log(&mut self) -> Result<(), EngineError> {
         let mut range = Range::under(b"");
         let mut last: Option<AuditEntry> = None;

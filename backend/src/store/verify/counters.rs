@@ -18,7 +18,7 @@ impl Check<'_> {
         }
     }
 
-    /// Reads all counters. While the store is in use they go on, and are not compared.
+    /// Reads all counters. While the store is in use they continue, and are not compared.
     pub(super) async fn counters(&mut self) -> Result<(), EngineError> {
         let is_counted = self.store.counted_since_ms().await?.is_some();
         let mut range = Range::under(b"");

@@ -24,8 +24,7 @@ pub(super) async fn pause(read: Duration) {
 }
 
 impl Check<'_> {
-    /// Looks again at a record in which something is wrong; answers what is wrong with it all the
-    /// same.
+    /// Looks again at a record in which something is wrong; answers what is wrong with it anyway.
     pub(super) async fn again<T: Record + Referring>(
         &self,
         key: &[u8],
@@ -36,7 +35,7 @@ impl Check<'_> {
                 return Ok(Vec::new());
             };
             let mut faults = Vec::new();
-            // A commit can be read a moment before the newest place is told.
+            // A commit can be read a moment before the newest place is reported.
             let engine = self.store.engine();
             if engine.versions_are_places()
                 && version > engine.log_head().await?
@@ -96,7 +95,7 @@ impl Check<'_> {
             let rows = engine.get(T::KIND, &keys).await?;
             let mut own = BTreeSet::new();
             for (key, row) in keys.into_iter().zip(rows) {
-                // One that cannot be read was told of when the records were read.
+                // One that cannot be read was reported when the records were read.
                 if let Some(Ok(value)) = row.map(|row| self.store.decode::<T>(&row.value)) {
                     let entries = value.entries().into_iter();
                     let of_index = entries.filter(|entry| entry.index == index);
@@ -132,7 +131,7 @@ impl Check<'_> {
                         let mut own = value.entries().into_iter();
                         own.any(|own| own.index == index && own.key == *entry)
                     }
-                    // That is a fault of its own.
+                    // That is a separate fault.
                     Err(_) => true,
                 },
             };

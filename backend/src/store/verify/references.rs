@@ -144,7 +144,7 @@ impl Referring for Attempt {
         let ids: BTreeSet<_> = attempts.iter().map(|attempt| attempt.delivery).collect();
         let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
         let found = store.get_many::<Delivery>(keys).await;
-        // One that cannot be read was told of when deliveries were read.
+        // One that cannot be read was reported when deliveries were read.
         let Ok(found) = found else {
             return Ok(Vec::new());
         };

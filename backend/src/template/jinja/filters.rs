@@ -23,9 +23,9 @@ const REGEX_STEP_BYTES: usize = 4;
 const DATE_STEPS: u64 = 50;
 /// Bytes of JSON that cost one step.
 const JSON_STEP_BYTES: usize = 4;
-/// Characters that `truncate` leaves when it is not said.
+/// Characters that `truncate` leaves by default.
 const TRUNCATE_CHARACTERS: usize = 255;
-/// How a date is written when it is not said.
+/// How a date is written by default.
 const DATE_FORMAT: &str = "%Y-%m-%d %H:%M %Z";
 
 /// The filters that templates have, in the order of the alphabet.
@@ -186,7 +186,7 @@ fn wrong(detail: impl Into<Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::InvalidOperation, detail)
 }
 
-/// A text that is escaped for one place, and needs no more where the template stands in that place.
+/// A text that is escaped for one place, and needs no more where the template is in that place.
 fn escape(state: &State<'_, '_>, value: &Value, place: Escape) -> Result<Value, Error> {
     let text = text(state, value)?;
     let own = Escape::of_name(state.name());

@@ -1,4 +1,4 @@
-//! What came of the hour, held against the model and against what holds for every delivery.
+//! The result of the hour, held against the model and against what holds for every delivery.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -67,8 +67,8 @@ impl Scenario {
         assert!(updates > 50 && repeats > 20, "{updates} {repeats}");
     }
 
-    /// By rules that nobody edited, exactly those are told of an opening that the model knows of, by
-    /// itself or in a group, and of its end.
+    /// By rules that were not edited, exactly those are notified of an opening that the model
+    /// expects, separately or in a group, and of its end.
     fn check_gathered(&self, deliveries: &[Delivery]) {
         let hosts = self.hosts();
         let number = |name: &str| name[1..].parse::<usize>().unwrap();
@@ -134,8 +134,8 @@ impl Scenario {
         );
     }
 
-    /// Whether a rule that groups rightly told nobody: before the message of the group was made the
-    /// occurrence was over, or did not match any more.
+    /// Whether a rule that groups rightly notified no one: before the message of the group was made
+    /// the occurrence was over, or did not match any more.
     fn is_skipped(&self, &(rule, _, host, number): &(usize, usize, usize, usize)) -> bool {
         let occurrence = &self.model.lines[&host][number - 1];
         let triggers = self.model.rules[&rule].triggers.iter();
@@ -210,7 +210,7 @@ impl Scenario {
                     // It was deleted before it could refuse, or while it did.
                     state => state == DeliveryState::Cancelled && made <= 1,
                 },
-                // All attempts were made before it was mended.
+                // All attempts were made before it was fixed.
                 (Mood::Gone, DeliveryState::Dead) => made == self.schedule.len(),
                 (Mood::Hangs, state) => state == DeliveryState::Dead && made == 2,
                 (_, state) => state == DeliveryState::Delivered,
@@ -228,7 +228,7 @@ impl Scenario {
     fn check_waits(&self, attempts: &[Attempt]) {
         let mut made = 0;
         for pair in attempts.windows(2) {
-            // After a crash an attempt is made again at once, as if it had not been begun.
+            // After a crash an attempt is made again immediately, as if it had not been begun.
             if is_cut_off(&pair[0]) {
                 continue;
             }
@@ -251,8 +251,8 @@ fn is_digest(delivery: &Delivery) -> bool {
     delivery.content.digest.is_some()
 }
 
-/// Each digest tells of exactly what was folded into it, and a destination with a budget gets no more
-/// one by one than that allows.
+/// Each digest includes exactly what was folded into it, and a destination with a budget gets no
+/// more one by one than that allows.
 fn check_digests(deliveries: &[Delivery]) {
     let mut folded: BTreeMap<RecordId, u32> = BTreeMap::new();
     for digest in deliveries.iter().filter_map(|it| it.folding.digest()) {
@@ -288,7 +288,7 @@ fn check_digests(deliveries: &[Delivery]) {
     assert!(digests > 3, "only {digests} digests");
 }
 
-/// What tells of an end never came before what told of the beginning, by itself or in a digest.
+/// What reports on an end never came before what reported the beginning, separately or in a digest.
 fn check_order(deliveries: &[Delivery]) {
     let by_id: HashMap<_, _> = deliveries.iter().map(|it| (it.id, it)).collect();
     let mut opened: BTreeMap<_, i64> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Who is to be told of what, in as few words as the contract needs: an independent model.
+//! Who is to be notified of what, in as few words as the contract needs: an independent model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::domain::{Severity, Status};
 pub(super) struct Trigger {
     pub(super) site: usize,
     pub(super) level: Severity,
-    /// Whether it is for what is closed, and says so.
+    /// Whether it is for what is closed, and reports it.
     pub(super) closed: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Occurrence {
     order_ms: i64,
     /// Whether it was suppressed from its start, and not open since.
     unheard: bool,
-    /// Who was told, by rule.
+    /// Who was notified, by rule.
     notes: BTreeMap<usize, Note>,
     /// What waits, by rule.
     waits: BTreeMap<usize, Wait>,
@@ -160,7 +160,7 @@ impl Model {
         let last = line.last_mut().expect("it has an occurrence");
         let before = (last.status, last.acknowledged);
         let changed = alter(last, None, status, acknowledged);
-        // An acknowledgement after the closing notifies nobody.
+        // An acknowledgement after the closing notifies no one.
         let is_over = before.0 == Status::Closed && last.status == Status::Closed;
         if (last.status, last.acknowledged) != before && !is_over {
             self.tell(host, &changed, now_ms);
@@ -186,7 +186,7 @@ impl Model {
         }
     }
 
-    /// A hold may have ended, or a definition was edited: what waits is decided anew.
+    /// A hold may have ended, or a definition was edited: what waits is re-evaluated.
     pub(super) fn look(&mut self, now_ms: i64) {
         let changed = Changed {
             is_look: true,

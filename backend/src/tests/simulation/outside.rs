@@ -22,9 +22,9 @@ pub(super) enum Mood {
     Refuses,
     /// Takes the connection and never answers.
     Hangs,
-    /// Is gone for good, says 410; until it is mended.
+    /// Is gone for good, says 410; until it is fixed.
     Gone,
-    /// Asks for time when it first hears of a message.
+    /// Asks for time when it first gets a message.
     Busy,
     /// Is down for two minutes of every ten.
     Flaps,

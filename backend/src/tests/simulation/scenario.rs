@@ -74,7 +74,7 @@ pub(super) struct Scenario {
     pub(super) model: Model,
     pub(super) moods: Vec<Mood>,
     pub(super) schedule: Vec<Duration>,
-    /// Whether somebody cancelled a delivery to the one that is gone.
+    /// Whether a user cancelled a delivery to the one that is gone.
     pub(super) cancelled: usize,
     random: StdRng,
     clock: Arc<ManualClock>,
@@ -83,7 +83,7 @@ pub(super) struct Scenario {
     silences: usize,
     /// Whether what is freed together is one group; the model counts messages as if it were not.
     pub(super) gathers: bool,
-    /// The rules that somebody edited, or a trigger of theirs.
+    /// The rules that a user edited, or a trigger of theirs.
     pub(super) edited: BTreeSet<usize>,
 }
 
@@ -379,7 +379,7 @@ impl Scenario {
         }
     }
 
-    /// What waits is decided anew, as whoever looks for what is due does it.
+    /// What waits is re-evaluated, as the review of due holds does it.
     async fn look(&mut self) {
         let deciding = self.service.deciding().clone();
         let looks = Looks::new(deciding, self.service.intake().clone());
@@ -387,7 +387,7 @@ impl Scenario {
         self.model.look(self.clock.now_ms());
     }
 
-    /// A request of some events, of hosts that were heard of and of new ones.
+    /// A request of some events, of known hosts and of new ones.
     async fn events(&mut self) {
         let now_ms = self.clock.now_ms();
         let count = self.random.random_range(1..=EVENTS_PER_STEP * 2);
@@ -511,7 +511,7 @@ impl Scenario {
         }
     }
 
-    /// The destination that was gone is there again, and somebody saves it.
+    /// The destination that was gone is there again, and a user saves it.
     async fn mend(&mut self) {
         self.outside.mended.store(true, Ordering::Relaxed);
         let draft = self.destination_draft(GONE);
@@ -552,7 +552,8 @@ fn inhibition() -> Inhibition {
     }
 }
 
-/// Whether a rule tells of several events in one message; where what is freed is gathered as well.
+/// Whether a rule reports on several events in one message; where what is freed is gathered as
+/// well.
 pub(super) fn groups(rule: usize) -> bool {
     rule < GOOD_RULES && rule % 9 == 7
 }

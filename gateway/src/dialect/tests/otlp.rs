@@ -7,7 +7,7 @@ use super::*;
 
 const PATH: &str = "/v1/logs";
 
-/// The answer in protobuf, with fields of its own: field 1 of field 1 is how many were rejected.
+/// The answer in protobuf, with separate fields: field 1 of field 1 is how many were rejected.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Response {
     #[prost(message, optional, tag = "1")]

@@ -17,7 +17,7 @@ pub enum CompileError {
     /// The bytes are no descriptor set.
     #[error("the descriptor set cannot be read")]
     Unreadable(#[from] prost::DecodeError),
-    /// Something in it has no meaning here; says what and where.
+    /// Something in it has no meaning here; returns what and where.
     #[error("{0}")]
     Unsupported(String),
 }
@@ -55,7 +55,7 @@ struct Declarations<'a> {
 }
 
 impl Plan {
-    /// Compiles encoded descriptor sets; a file that stands in several of them counts once.
+    /// Compiles encoded descriptor sets; a file that is in several of them counts once.
     ///
     /// # Errors
     /// When the bytes cannot be read, or a type in them has no form in JSON.
@@ -221,7 +221,7 @@ impl<'a> Declarations<'a> {
     }
 }
 
-/// Where each type stands in the plan.
+/// Where each type is in the plan.
 struct Names<'a> {
     messages: HashMap<&'a str, MessageId>,
     enums: HashMap<&'a str, EnumId>,

@@ -72,7 +72,7 @@ pub(super) fn fields<'de, 'p, A: MapAccess<'de>>(
     Ok(())
 }
 
-/// Notes that the list is missing which the body is about: whoever sent something else would take
+/// Notes that the list is missing which the body is about: a sender of something else would take
 /// silence for success.
 fn missing(sink: &mut Sink<'_>, list: &str) {
     let members = || sink.ignored.list().iter().map(|unknown| &*unknown.field);

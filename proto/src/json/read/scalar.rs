@@ -142,8 +142,7 @@ pub(super) fn from_token<'a>(
     }
 }
 
-/// Whole numbers by their range. A JSON number may be written `1.0` or `1e2`, and may stand in
-/// quotes.
+/// Whole numbers by their range. A JSON number may be written `1.0` or `1e2`, and may be in quotes.
 fn signed<T: TryFrom<i128> + Bounds>(token: Token<'_>) -> Result<T, String> {
     let value = match token {
         Token::Unsigned(value) => Some(i128::from(value)),

@@ -44,7 +44,7 @@ impl<'p> Sink<'p> {
         }
     }
 
-    /// Goes one message deeper. Reading goes on past the limit, which is noted once, to find the
+    /// Goes one message deeper. Reading continues past the limit, which is noted once, to find the
     /// end of the value; the JSON parser bounds its own depth.
     pub(super) fn enter(&mut self) {
         self.depth += 1;
@@ -74,7 +74,7 @@ impl<'p> Sink<'p> {
         self.options.list.filter(|_| is_root)
     }
 
-    /// What is noted later can be put below a segment, or be told from what was there.
+    /// What is noted later can be put below a segment, or be distinguished from what was there.
     pub(super) fn mark(&self) -> Mark {
         Mark {
             violations: self.violations.mark(),

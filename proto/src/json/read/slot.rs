@@ -21,7 +21,7 @@ enum ValuePosition {
     Field,
     /// In a list or as a map's value: always written, and `null` is not a value.
     Element {
-        /// Written without a tag of its own.
+        /// Written without a separate tag.
         packed: bool,
     },
 }
@@ -415,7 +415,7 @@ fn elements<'de, 'p, A: SeqAccess<'de>>(
 }
 
 /// Writes the field of a `google.protobuf.Value` that a single value fills. A zero is written too:
-/// it says which field is meant.
+/// it shows which field is meant.
 fn value(sink: &mut Sink<'_>, message: MessageId, token: Token<'_>) {
     let at = match token {
         Token::Null => value_field::NULL,

@@ -1,4 +1,4 @@
-//! What is read from senders who add fields of their own: what is ignored, and what is set aside.
+//! What is read from senders who add separate fields: what is ignored, and what is set aside.
 
 use super::Subject;
 use crate::json::{

@@ -137,7 +137,7 @@ fn json_means_what_it_means_to_googles_implementation() {
     assert_eq!(on_purpose.len(), listed, "a listed difference is none");
 }
 
-/// Says how we differ on a case.
+/// Returns how we differ on a case.
 fn difference(subject: &Subject, case: &Case) -> Option<String> {
     let json = &case.json;
     match (subject.read(json), case.expected(subject)) {

@@ -1,9 +1,9 @@
-//! A table of JSON and what becomes of it.
+//! A table of JSON and its outcome.
 
 use super::{Subject, normalized};
 use crate::json::read::Rejected;
 
-/// JSON that is taken in, and what it comes back as.
+/// JSON that is accepted, and what it comes back as.
 const TAKEN: &[(&str, &str)] = &[
     ("{}", "{}"),
     (" { } \n", "{}"),

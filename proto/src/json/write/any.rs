@@ -9,8 +9,8 @@ use crate::json::{
 };
 
 impl<'a> Writer<'a, '_> {
-    /// Writes `@type` and the fields of what is inside; types with a JSON form of their own stand
-    /// in `value`, and so do the bytes of a type that is not known here, in base64.
+    /// Writes `@type` and the fields of what is inside; types with a JSON form of their own are in
+    /// `value`, and so do the bytes of a type that is not known here, in base64.
     pub(super) fn any(&mut self, bytes: &'a [u8]) -> Result<(), Malformed> {
         let (mut type_url, mut held): (&[u8], &[u8]) = (&[], &[]);
         let mut reader = Reader::new(bytes);

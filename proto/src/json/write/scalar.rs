@@ -12,7 +12,7 @@ use crate::json::{
 
 const INFALLIBLE: &str = "writing to memory does not fail";
 
-/// Whether values of a kind stand in quotes.
+/// Whether values of a kind are in quotes.
 pub(super) enum Quoting {
     /// Always.
     Quoted,
@@ -20,7 +20,7 @@ pub(super) enum Quoting {
     Bare,
 }
 
-/// Whether values of a kind that can be the key of a map stand in quotes.
+/// Whether values of a kind that can be the key of a map are in quotes.
 pub(super) fn quoting(kind: Kind) -> Quoting {
     match kind {
         Kind::String

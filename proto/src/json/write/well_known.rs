@@ -1,4 +1,4 @@
-//! Writes the types of `google.protobuf` that have a JSON form of their own.
+//! Writes the types of `google.protobuf` that have a separate JSON form.
 
 use std::io::Write as _;
 

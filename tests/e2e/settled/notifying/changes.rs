@@ -1,4 +1,4 @@
-//! Notifying: what counts as a change, whoever makes it.
+//! Notifying: what counts as a change, regardless of who makes it.
 
 use bellwether_tests::{eventually::eventually, receiver::Receiver, world::World};
 use serde_json::json;

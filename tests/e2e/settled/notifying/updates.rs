@@ -1,4 +1,4 @@
-//! Notifying: who hears what becomes of an occurrence, and who is owed its closing.
+//! Notifying: who hears what happens to an occurrence, and outstanding resolutions.
 
 use bellwether_tests::{
     eventually::eventually,

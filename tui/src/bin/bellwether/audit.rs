@@ -15,7 +15,7 @@ use crate::{
     output, ready,
 };
 
-/// Entries asked for at once.
+/// Entries asked for at a time.
 const PAGE: i32 = 1_000;
 
 /// Prints the entries that are asked for, the newest first.

@@ -21,21 +21,22 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
     long_about = "Events in, messages out: a notification service with a console in the terminal.\n\n\
         Without a command it opens the console; without --connect it also starts a service inside \
         this process.",
-    after_help = "Every setting can stand in bellwether.toml or in a variable: `delivery.timeout` \
-        is BELLWETHER_DELIVERY_TIMEOUT. A flag beats a variable, a variable beats the file. \
-        `bellwether --default-config` prints a file with all settings and what they mean."
+    after_help = "Every setting can be set in bellwether.toml or in an environment variable: \
+        `delivery.timeout` is BELLWETHER_DELIVERY_TIMEOUT. Flags override variables, variables \
+        override the file. `bellwether --default-config` prints a file with all settings and \
+        their meaning."
 )]
 pub(crate) struct Cli {
     /// Print a configuration file with every setting, its default and its meaning, and exit.
     #[arg(long)]
     pub(crate) default_config: bool,
 
-    /// Print the console's keys, with those that were set, as a table in Markdown, and exit.
+    /// Print the console's keys, including configured ones, as a Markdown table, and exit.
     #[arg(long)]
     pub(crate) keys: bool,
 
-    /// Open the console as a wall to look at from afar: the overview without a cursor, going through
-    /// its spans of time.
+    /// Open the console as a wall display: the overview without a cursor, cycling through time
+    /// spans.
     #[arg(long, conflicts_with = "snapshot")]
     pub(crate) wall: bool,
 
@@ -44,16 +45,17 @@ pub(crate) struct Cli {
     #[arg(long, value_name = "SCREEN")]
     pub(crate) snapshot: Option<String>,
 
-    /// Write what that screen lists as JSON, with the names of REST, instead of drawing it.
+    /// Print what that screen lists as JSON, with the field names of REST, instead of drawing it.
     #[arg(long, requires = "snapshot")]
     pub(crate) json: bool,
 
-    /// Write that frame as a picture with its colours (SVG) instead of text.
+    /// Write that frame as an SVG image instead of text.
     #[arg(long, requires = "snapshot", conflicts_with = "json")]
     pub(crate) svg: bool,
 
-    /// Keys that are pressed on that screen, in steps parted by spaces, as `j j /host=db-1<Enter> x`: the
-    /// picture shows a frame after each, one after the other. What they do is done.
+    /// Press keys on that screen first, in steps separated by spaces, such as
+    /// `j j /host=db-1<Enter> x`: the image shows a frame after each step. Changes that the keys
+    /// make are real.
     #[arg(
         long,
         requires = "snapshot",
@@ -62,7 +64,7 @@ pub(crate) struct Cli {
     )]
     pub(crate) press: Option<String>,
 
-    /// The size of that frame, in columns and rows.
+    /// Set the size of that frame, in columns and rows.
     #[arg(long, value_name = "SIZE", default_value = "120x40", value_parser = Size::parse)]
     pub(crate) size: Size,
 
@@ -70,7 +72,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) flags: Flags,
 
-    /// What to do; nothing opens the console.
+    /// The command; without one the console opens.
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
@@ -137,53 +139,54 @@ impl Size {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct Flags {
-    /// Folder of the store and the keys [default: by the platform's convention].
+    /// Data folder, with the store and the keys [default: the platform's data folder].
     #[arg(long, global = true, value_name = "FOLDER")]
     pub(crate) data_dir: Option<String>,
-    /// Database that holds the store, such as `postgres://bellwether@db.example.net/bellwether`
+    /// PostgreSQL database of the store, such as `postgres://bellwether@db.example.net/bellwether`
     /// [default: the store is in the data folder].
     #[cfg(feature = "embedded")]
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) store: Option<String>,
-    /// File with the keys that seal secrets in that store; its copies must be the same everywhere.
+    /// File with the encryption keys of that store; must be the same on every node.
     #[cfg(feature = "embedded")]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) secret_key_file: Option<String>,
-    /// Where gRPC and gRPC-Web are served [default: 127.0.0.1:8481].
+    /// Listen address of gRPC and gRPC-Web [default: 127.0.0.1:8481].
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub(crate) grpc_listen: Option<String>,
-    /// Where REST is served [default: 127.0.0.1:8480].
+    /// Listen address of REST [default: 127.0.0.1:8480].
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub(crate) rest_listen: Option<String>,
-    /// gRPC address of the backend that `bellwether gateway` stands before.
+    /// gRPC address that `bellwether gateway` forwards to.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) backend: Option<String>,
-    /// The service of that name in the configuration file: `[contexts.NAME]`.
+    /// Use the service of that name in the configuration file: `[contexts.NAME]`.
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) context: Option<String>,
     /// gRPC address of a running service, for the console and `client`.
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) connect: Option<String>,
-    /// Certificate in PEM that gRPC and REST are served with over TLS.
+    /// TLS certificate of gRPC and REST, in PEM.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_cert: Option<String>,
     /// Private key in PEM of that certificate.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_key: Option<String>,
-    /// Authorities in PEM, one of which has to have signed the certificate that each client shows.
+    /// Certificate authorities, in PEM, that client certificates must be signed by.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_client_ca: Option<String>,
-    /// Lists in PEM of the certificates that those authorities revoked.
+    /// Certificate revocation lists of those authorities, in PEM.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_client_crl: Option<String>,
-    /// Certificate in PEM that a console, a command or a gateway shows to a service that asks for one
-    /// [default: that of --tls-cert].
+    /// Client certificate of the console, a command or a gateway, in PEM [default: that of
+    /// --tls-cert].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_client_cert: Option<String>,
     /// Private key in PEM of that certificate.
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_client_key: Option<String>,
-    /// Authorities in PEM that an `https` service is trusted by [default: those of the system].
+    /// Certificate authorities, in PEM, that verify an `https` service [default: those of the
+    /// system].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) tls_ca: Option<String>,
     /// File that holds the API key [default: `admin.key` in the data folder].
@@ -192,19 +195,19 @@ pub(crate) struct Flags {
     /// Configuration file [default: `bellwether.toml` in the platform's configuration folder].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// How the console looks: auto, terminal, dark, light, contrast, dusk or mono.
+    /// Theme of the console: auto, terminal, dark, light, contrast, dusk or mono.
     #[arg(long, value_name = "NAME")]
     pub(crate) theme: Option<String>,
-    /// How log lines are written: `text` or `json`.
+    /// Log format: `text` or `json`.
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) log_format: Option<String>,
-    /// Change nothing from the console, whatever the key allows.
+    /// Disable all changes in the console, whatever the key allows.
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// Talk in lines instead of drawing screens: for screen readers, logs and pipes.
+    /// Print lines instead of drawing screens: for screen readers, logs and pipes.
     #[arg(long)]
     pub(crate) plain: bool,
-    /// Listen on addresses that other machines reach, although nothing is encrypted.
+    /// Allow unencrypted listening on addresses that other machines reach.
     #[arg(long, global = true)]
     pub(crate) insecure: bool,
 }
@@ -260,38 +263,37 @@ impl Flags {
 pub(crate) enum Command {
     /// Run the service: backend and REST gateway, without a console.
     Serve,
-    /// Run the backend alone (gRPC).
+    /// Run the backend only (gRPC).
     Backend,
-    /// Run the REST gateway alone, before the backend at --backend.
+    /// Run the REST gateway only, for the backend at --backend.
     Gateway,
-    /// Read a data folder, or a running service, through and say what is wrong with it; nothing is
-    /// changed.
+    /// Verify a data folder, a backup or a running service; nothing is changed.
     Check(CheckArguments),
-    /// Write a backup of a running service, or of a data folder that is not in use. Said again after
-    /// it was cut off, it goes on where it was.
+    /// Back up a running service, or a data folder that is not in use. Resumes an interrupted
+    /// backup when rerun.
     Backup(BackupArguments),
-    /// Make an empty or new data folder (--data-dir) out of a backup, or a store in a schema of a database
-    /// (--store) that holds none.
+    /// Restore a backup into an empty or new data folder (--data-dir), or an empty database schema
+    /// (--store).
     Restore(RestoreArguments),
-    /// Look after a store in a database (--store).
+    /// Manage a store in a database (--store).
     #[cfg(feature = "embedded")]
     #[command(subcommand)]
     Store(StoreCommand),
-    /// Look after the keys that seal the secrets of a store.
+    /// Manage the encryption keys of a store.
     #[cfg(feature = "embedded")]
     #[command(subcommand)]
     Secrets(SecretsCommand),
-    /// Print who changed what, the newest first, as a line of JSON each.
+    /// Print the audit log, newest first, as JSON lines.
     Audit(AuditArguments),
     /// Manage the clients of a running service.
     #[command(subcommand)]
     Client(ClientCommand),
-    /// Sign in at the provider of identities of a service, in a browser on any machine; it takes that in
-    /// place of a key.
+    /// Sign in with the OpenID Connect provider of a service, in a browser on any machine, instead
+    /// of using a key.
     Login,
-    /// Forget what signing in at a service gave.
+    /// Sign out: delete the stored token of a service.
     Logout,
-    /// Look at the settings.
+    /// Inspect the settings.
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Commands for scripts.
@@ -303,23 +305,23 @@ pub(crate) enum Command {
 #[cfg(feature = "embedded")]
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// Make the schema and its tables, the file with the key that seals secrets (--secret-key-file)
-    /// unless it is there, and the client `admin`. What was begun is finished.
+    /// Create the schema with its tables, the encryption key file (--secret-key-file) if it is
+    /// missing, and the client `admin`. Completes an interrupted run.
     Init {
-        /// Where to write the key of the client `admin`.
+        /// Write the key of the client `admin` to this file.
         #[arg(long, value_name = "FILE")]
         admin_key_file: PathBuf,
-        /// Leave a store that is there as it is, and end with 0.
+        /// Exit with 0 if the store exists, and leave it unchanged.
         #[arg(long)]
         if_absent: bool,
     },
-    /// Raise the tables to the layout that this version needs. Stop the node that uses them first.
+    /// Migrate the schema to the layout of this version. Stop the node that uses it first.
     Migrate {
-        /// Print the statements in place of carrying them out, for whoever owns the schema.
+        /// Print the SQL statements instead of executing them, for the owner of the schema.
         #[arg(long)]
         print_sql: bool,
     },
-    /// Say what is there: layout, size, the newest place, and which node has the store.
+    /// Show layout, size, newest position and nodes of the store.
     Status,
 }
 
@@ -327,9 +329,10 @@ pub(crate) enum StoreCommand {
 #[cfg(feature = "embedded")]
 #[derive(Debug, Subcommand)]
 pub(crate) enum SecretsCommand {
-    /// Make another key, and seal and prove everything in the store with it. Stop the service first.
+    /// Rotate the encryption key: encrypt and authenticate everything in the store with a new one.
+    /// Stop the service first.
     Rotate {
-        /// Remove the older keys from the file: backups made with them need a copy of it.
+        /// Remove the older keys from the file; backups made with them need a copy of it.
         #[arg(long)]
         forget: bool,
     },
@@ -338,22 +341,21 @@ pub(crate) enum SecretsCommand {
 /// What to do with the settings.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Read file, variables and flags as the service would, and write what was given and where.
-    /// Exit code 2: something cannot be used.
+    /// Show every setting and where it comes from: file, variable or flag. Exit code 2: a setting
+    /// is invalid.
     Check,
 }
 
 /// How to check.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// Check the backup in that folder in place of the data folder.
+    /// Verify the backup in that folder instead of the data folder.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) backup: Option<PathBuf>,
-    /// The file `secret.key` of the service that was backed up: it proves that nobody changed the
-    /// backup.
+    /// Verify with this `secret.key` of the backed-up service that the backup was not modified.
     #[arg(long, value_name = "FILE", requires = "backup")]
     pub(crate) secret_key: Option<PathBuf>,
-    /// Answer in JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -365,13 +367,13 @@ pub(crate) struct BackupArguments {
     /// A new or empty folder.
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
-    /// Put `secret.key` and `admin.key` into the backup: whoever has it can read its secrets.
+    /// Include `secret.key` and `admin.key` in the backup: anyone with it can read its secrets.
     #[arg(long, group = "keys")]
     pub(crate) with_keys: bool,
     /// Leave the keys out: a copy of `secret.key` must be kept elsewhere.
     #[arg(long, group = "keys")]
     pub(crate) without_keys: bool,
-    /// MiB a second that are read from a running service at most [default: 32].
+    /// Read at most this many MiB per second from a running service [default: 32].
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub(crate) rate: Option<u64>,
 }
@@ -382,14 +384,14 @@ pub(crate) struct RestoreArguments {
     /// The folder of the backup.
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
-    /// The file `secret.key` of the service that was backed up, for a backup without keys.
+    /// Use this `secret.key` of the backed-up service, for a backup without keys.
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_key: Option<PathBuf>,
-    /// Take a backup that an earlier version made, which nothing proves to be unchanged.
+    /// Accept a backup of an earlier version, which is not authenticated.
     #[arg(long)]
     pub(crate) accept_unproven: bool,
-    /// Do not send what was due by now, which may have been sent after the backup, until somebody
-    /// sends it again.
+    /// Hold deliveries that are due, which may have been sent after the backup, until they are
+    /// resent.
     #[arg(long)]
     pub(crate) hold_deliveries: bool,
 }
@@ -397,19 +399,19 @@ pub(crate) struct RestoreArguments {
 /// Which entries of the audit log to print.
 #[derive(Debug, Args)]
 pub(crate) struct AuditArguments {
-    /// Only what these clients did.
+    /// Print only changes by these clients.
     #[arg(long = "client", value_name = "NAME")]
     pub(crate) clients: Vec<String>,
-    /// Only what was done to these kinds of things, such as `rule`.
+    /// Print only changes of these kinds, such as `rule`.
     #[arg(long = "kind", value_name = "KIND")]
     pub(crate) kinds: Vec<String>,
-    /// Only what was done to things of these names.
+    /// Print only changes of resources with these names.
     #[arg(long = "name", value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Only from this moment on, such as 2026-11-22T09:00:00Z.
+    /// Print only entries from this time on, such as 2026-11-22T09:00:00Z.
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<jiff::Timestamp>,
-    /// Only before this moment.
+    /// Print only entries before this time.
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<jiff::Timestamp>,
 }
@@ -419,10 +421,10 @@ pub(crate) struct AuditArguments {
 pub(crate) struct NewClient {
     /// Its name.
     pub(crate) name: String,
-    /// What it may do.
+    /// Its role.
     #[arg(long)]
     pub(crate) role: Role,
-    /// How many calls it may make in a second [default: as many as it likes].
+    /// Limit requests per second [default: no limit].
     #[arg(
         long,
         value_name = "NUMBER",
@@ -430,7 +432,7 @@ pub(crate) struct NewClient {
         hide_default_value = true
     )]
     pub(crate) requests_per_second: u32,
-    /// How many events it may send in a second [default: as many as it likes].
+    /// Limit events per second [default: no limit].
     #[arg(
         long,
         value_name = "NUMBER",
@@ -438,19 +440,19 @@ pub(crate) struct NewClient {
         hide_default_value = true
     )]
     pub(crate) events_per_second: u32,
-    /// What it may send as other services do, such as prometheus or pagerduty; several times.
+    /// Allow a dialect of other products, such as prometheus or pagerduty; repeatable.
     #[arg(long = "dialect", value_name = "NAME")]
     pub(crate) dialects: Vec<String>,
-    /// When its key ends, such as 2027-01-31T00:00:00Z [default: never].
+    /// Set the expiry of its key, such as 2027-01-31T00:00:00Z [default: never].
     #[arg(long, value_name = "TIME")]
     pub(crate) expires: Option<jiff::Timestamp>,
-    /// A tag: it changes only what carries this one, or another that is named; several times.
+    /// Restrict changes to definitions with this tag; repeatable.
     #[arg(long = "scope-tag", value_name = "TAG")]
     pub(crate) scope_tags: Vec<String>,
-    /// A source: it sends only events of this one, or another that is named; several times.
+    /// Restrict sending to events with this `source`; repeatable.
     #[arg(long = "scope-source", value_name = "SOURCE")]
     pub(crate) scope_sources: Vec<String>,
-    /// A certificate that stands for it, such as dns:sender.example.net; several times.
+    /// Authenticate it by this certificate, such as dns:sender.example.net; repeatable.
     #[arg(long = "certificate", value_name = "NAME")]
     pub(crate) certificates: Vec<String>,
 }
@@ -464,37 +466,37 @@ pub(crate) struct NewClient {
 pub(crate) struct ClientChange {
     /// Its name.
     pub(crate) name: String,
-    /// How many calls it may make in a second; 0 takes the limit away.
+    /// Limit requests per second; 0 removes the limit.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) requests_per_second: Option<u32>,
-    /// How many events it may send in a second; 0 takes the limit away.
+    /// Limit events per second; 0 removes the limit.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) events_per_second: Option<u32>,
-    /// What it may send as other services do, in place of what it might before; several times.
+    /// Replace the dialects that it may send; repeatable.
     #[arg(long = "dialect", value_name = "NAME")]
     pub(crate) dialects: Vec<String>,
-    /// Allow it to send as here only.
+    /// Remove all dialects: allow native events only.
     #[arg(long, conflicts_with = "dialects")]
     pub(crate) no_dialect: bool,
-    /// When its key ends, such as 2027-01-31T00:00:00Z.
+    /// Set the expiry of its key, such as 2027-01-31T00:00:00Z.
     #[arg(long, value_name = "TIME")]
     pub(crate) expires: Option<jiff::Timestamp>,
-    /// Let its key end never.
+    /// Remove the expiry.
     #[arg(long, conflicts_with = "expires")]
     pub(crate) no_end: bool,
-    /// A tag that it is kept to, in place of those before; several times.
+    /// Replace the tags that it is restricted to; repeatable.
     #[arg(long = "scope-tag", value_name = "TAG")]
     pub(crate) scope_tags: Vec<String>,
-    /// A source that it is kept to, in place of those before; several times.
+    /// Replace the sources that it is restricted to; repeatable.
     #[arg(long = "scope-source", value_name = "SOURCE")]
     pub(crate) scope_sources: Vec<String>,
-    /// Keep it to no tags and no sources.
+    /// Remove the restriction to tags and sources.
     #[arg(long, conflicts_with_all = ["scope_tags", "scope_sources"])]
     pub(crate) no_scope: bool,
-    /// A certificate that stands for it, in place of those before; several times.
+    /// Replace the certificates that authenticate it; repeatable.
     #[arg(long = "certificate", value_name = "NAME")]
     pub(crate) certificates: Vec<String>,
-    /// Let no certificate stand for it.
+    /// Remove its certificates.
     #[arg(long, conflicts_with = "certificates")]
     pub(crate) no_certificate: bool,
 }
@@ -502,23 +504,24 @@ pub(crate) struct ClientChange {
 /// What to do with clients.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClientCommand {
-    /// Make a client and print its key, this once.
+    /// Create a client and print its key, which is shown only once.
     Create(NewClient),
-    /// Change how much a client may ask for, what it may send and change, and when its key ends, from its
-    /// next call on.
+    /// Change the rate limits, scopes, certificates and expiry of a client, from its next request
+    /// on.
     #[command(arg_required_else_help = true)]
     Update(ClientChange),
-    /// List the clients.
+    /// List clients.
     List,
-    /// Give a client another key and print it, this once; the one before is accepted for a while.
+    /// Rotate a client's key and print the new one, which is shown only once; the old one stays
+    /// valid for an overlap.
     Rotate {
         /// Its name.
         name: String,
-        /// How many seconds the key before is still accepted; 0 ends it at once [default: 86400].
+        /// Seconds that the previous key stays valid; 0 ends it immediately [default: 86400].
         #[arg(long, value_name = "SECONDS")]
         overlap: Option<u32>,
     },
-    /// Make a client's key worthless, at once.
+    /// Revoke a client's key immediately.
     Revoke {
         /// Its name.
         name: String,
@@ -534,8 +537,8 @@ pub(crate) enum Role {
     Viewer,
     /// Read, annotate, set status, send again, test.
     Operator,
-    /// As operator, and change triggers, destinations and rules.
+    /// As operator, and change definitions.
     Editor,
-    /// All, and manage clients.
+    /// As editor, and manage clients.
     Admin,
 }

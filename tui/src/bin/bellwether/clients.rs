@@ -25,7 +25,7 @@ use crate::{
 
 /// How long connecting may take, and how long a call may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// Clients asked for at once.
+/// Clients asked for at a time.
 const PAGE: i32 = 1_000;
 
 /// Carries out one of the `client` commands.
@@ -193,8 +193,8 @@ async fn list(service: &mut Service) -> Result<Vec<wire::Client>, Failure> {
     }
 }
 
-/// Name, role, when it was made, when and from where its key was last used, when it ends, its limits, the
-/// dialects it may send, what it is kept to and its certificates; parted by tabs.
+/// Name, role, when it was made, when and from where its key was last used, when it ends, its
+/// limits, the dialects it may send, what it is kept to and its certificates; separated by tabs.
 fn line(client: &wire::Client) -> String {
     let role = role_word(client);
     let (made, mut used) = (time(client.create_time), time(client.last_used_time));

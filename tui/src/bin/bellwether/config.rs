@@ -43,7 +43,7 @@ const VARIABLE_PREFIX: &str = "BELLWETHER_";
 /// The variables that this process was started with.
 pub(crate) type Variables = BTreeMap<String, String>;
 
-/// Settings that cannot be used: for each a line that names it and says what would be right.
+/// Settings that cannot be used: for each a line that names it and shows what would be right.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct ConfigError(pub(crate) String);
@@ -107,7 +107,7 @@ pub(crate) struct Settings {
     pub(crate) log_filter: Targets,
     /// How connections are secured.
     pub(crate) tls: TlsSettings,
-    /// Whether to listen in clear where other machines reach it.
+    /// Whether to listen unencrypted where other machines reach it.
     pub(crate) insecure: bool,
     /// What others may read of the file with the settings, for the log.
     pub(crate) loose: Vec<String>,
@@ -168,7 +168,7 @@ pub(crate) struct TlsSettings {
     pub(crate) client_ca: Option<PathBuf>,
     /// Which of those certificates were revoked.
     pub(crate) client_crl: Option<PathBuf>,
-    /// Whether clients without a certificate may connect all the same.
+    /// Whether clients without a certificate may connect anyway.
     pub(crate) client_optional: bool,
     /// The certificate that a console, a command or a gateway shows to a service that asks; none means
     /// that of the listeners.
@@ -218,7 +218,7 @@ pub(crate) enum KeySource {
 }
 
 impl KeySource {
-    /// Whether nobody said where it is.
+    /// Whether no one said where it is.
     pub(crate) fn is_unsaid(&self) -> bool {
         *self == Self::DataDir
     }
@@ -235,9 +235,9 @@ impl fmt::Debug for KeySource {
 }
 
 impl Settings {
-    /// Where gRPC is served when nobody says otherwise.
+    /// Where gRPC is served when no one says otherwise.
     pub(crate) const GRPC_LISTEN: SocketAddr = loopback(8481);
-    /// Where REST is served when nobody says otherwise.
+    /// Where REST is served when no one says otherwise.
     #[cfg(feature = "embedded")]
     pub(crate) const REST_LISTEN: SocketAddr = loopback(8480);
 
@@ -284,7 +284,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Takes over what programs in a terminal are told by convention.
+    /// Takes over the conventional variables of programs in a terminal.
     fn take_conventions(&mut self, variables: &Variables) {
         let message = |name| variables.get(name).filter(|text| !text.is_empty());
         if message("NO_COLOR").is_some() {
@@ -448,8 +448,8 @@ fn convention() -> Option<ProjectDirs> {
 fn check_loopback(setting: &str, listen: Option<SocketAddr>) -> Result<(), ConfigError> {
     match listen {
         Some(address) if !address.ip().is_loopback() => Err(ConfigError(format!(
-            "{setting}: other machines reach {address}, and keys would travel in clear; give a \
-             certificate with --tls-cert and --tls-key, or accept it with --insecure"
+            "{setting}: other machines reach {address}, and keys would be sent unencrypted; give \
+             a certificate with --tls-cert and --tls-key, or accept it with --insecure"
         ))),
         _ => Ok(()),
     }

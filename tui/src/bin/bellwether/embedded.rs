@@ -74,7 +74,7 @@ impl Service {
     /// Opens the store and binds the listeners of the parts.
     ///
     /// # Errors
-    /// When the data folder or an address cannot be used; the sentence says which and why.
+    /// When the data folder or an address cannot be used; the sentence shows which and why.
     pub(crate) async fn bind(settings: &Settings, parts: Parts) -> Result<Self, Failure> {
         let tls = ServerTls::load(settings)?;
         let traces = settings.traces().filter(|_| parts != Parts::Gateway);
@@ -151,7 +151,7 @@ impl Service {
     /// Serves until `shutdown`, and returns when both parts have drained.
     ///
     /// # Errors
-    /// When a part ends by itself; the other one is drained then.
+    /// When a part ends automatically; the other one is drained then.
     pub(crate) async fn serve(self, shutdown: CancellationToken) -> Result<(), Failure> {
         // The gateway drains first: what it still answers, the backend has to answer.
         let drained = CancellationToken::new();

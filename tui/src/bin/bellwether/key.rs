@@ -1,6 +1,7 @@
-//! What the console and the commands show to a service: a key that somebody gave, else the token of who
-//! signed in there, else the key in the data folder. Each is beaten by what was said more plainly: who runs
-//! `bellwether login` wants to be themselves, also on the machine whose data folder has a key.
+//! What the console and the commands show to a service: a key that a user gave, else the token of
+//! who signed in there, else the key in the data folder. Each is beaten by what was given more
+//! explicitly: who runs `bellwether login` wants to be themselves, also on the machine whose data
+//! folder has a key.
 
 use std::path::PathBuf;
 
@@ -23,8 +24,8 @@ pub(crate) const ADMIN_KEY_FILE: &str = "admin.key";
 /// nothing else.
 ///
 /// # Errors
-/// When a file cannot be read or is empty, or a sign-in has ended: then nobody is somebody else all at
-/// once by the key in the data folder.
+/// When a file cannot be read or is empty, or a sign-in has ended: then no user changes identity by
+/// the key in the data folder.
 pub(crate) async fn read(settings: &Settings, address: &str) -> Result<Option<String>, Failure> {
     if settings.key.is_unsaid()
         && let Some(token) = sign_ins::token(settings, address).await?
@@ -38,8 +39,8 @@ pub(crate) async fn read(settings: &Settings, address: &str) -> Result<Option<St
     of_settings(settings).map(Some)
 }
 
-/// Reads the API key from where the settings say it is, whoever signed in: for a service that was started
-/// in this process, on whose address another one may have been before.
+/// Reads the API key from where the settings say it is, regardless of the sign-in: for a service
+/// that was started in this process, on whose address another one may have been before.
 ///
 /// # Errors
 /// When the file cannot be read or is empty.

@@ -1,5 +1,5 @@
-//! `bellwether login` and `logout`: somebody signs in at the provider of identities of a service, and is
-//! known to it by that from then on, in place of a key.
+//! `bellwether login` and `logout`: a user signs in at the provider of identities of a service, and
+//! is known to it by that from then on, in place of a key.
 
 mod device;
 
@@ -27,7 +27,7 @@ use crate::{
 /// Signs in at the provider of the service that the settings mean, and keeps what that gives.
 ///
 /// # Errors
-/// When the service has no sign-in, nobody signs in, or the service gives them no role.
+/// When the service has no sign-in, no one signs in, or the service gives them no role.
 pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
     let kept = Kept::of(settings)?;

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             for line in failure.to_string().lines() {
-                // Nobody is left to tell when standard error is gone too.
+                // There is nowhere left to report when standard error is gone too.
                 drop(writeln!(io::stderr(), "bellwether: {line}"));
             }
             failure.exit_code()

@@ -1,11 +1,11 @@
-//! The service manager that started this process, such as systemd: it is told what becomes of it.
+//! The service manager that started this process, such as systemd: it is notified of the state.
 
 use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tokio::time;
 
-/// The service manager; without one nothing is told to anybody.
+/// The service manager; without one, nothing is sent.
 pub(crate) struct Manager {
     /// How often it wants a sign of life.
     pulse: Option<Duration>,

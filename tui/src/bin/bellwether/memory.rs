@@ -1,4 +1,4 @@
-//! What this process has in memory is for nobody else.
+//! What this process has in memory is for no one else.
 
 /// Has the system write no core file of this process, whatever handles those, and let no other program of
 /// the user look into its memory: keys, tokens and secrets lie there. What it starts, such as an editor,
@@ -7,7 +7,7 @@
 pub(crate) fn keep_to_itself() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-    // A kernel that cannot do that does the rest all the same.
+    // A kernel that cannot do that does the rest anyway.
     let _refused = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 

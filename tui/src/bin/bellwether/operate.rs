@@ -31,8 +31,8 @@ pub(crate) struct Frame {
     pub(crate) press: Option<String>,
 }
 
-/// Opens the console and returns when the operator leaves, or draws one frame. Says which context is
-/// to be opened next, if one is.
+/// Opens the console and returns when the operator leaves, or draws one frame. Returns which
+/// context is to be opened next, if one is.
 ///
 /// # Errors
 /// When there is no key, no terminal, or the service in this process does not start.
@@ -78,8 +78,8 @@ pub(crate) fn reach(
     Ok(options)
 }
 
-/// Reads the key anew from where it was found: a sign-in is renewed, and another one is picked up, while
-/// the console is open.
+/// Re-reads the key from where it was found: a sign-in is renewed, and another one is picked up,
+/// while the console is open.
 fn renewal(settings: &Settings, address: &str) -> Renewal {
     let found = Arc::new((settings.clone(), address.to_owned()));
     Renewal::new(move || {
@@ -112,7 +112,7 @@ async fn open(
     if far {
         options.renewal = Some(renewal(settings, address));
         if let Some(message) = tls::loose_key(settings) {
-            // It stands in the terminal again when the operator has left.
+            // It is in the terminal again when the operator has left.
             drop(writeln!(io::stderr(), "bellwether: {message}"));
         }
         let others = settings.contexts.iter();
@@ -140,7 +140,7 @@ async fn open(
     match frame {
         None if plain => {
             let standing = bellwether_tui::run_plain(options).await.map_err(failed)?;
-            // Whoever types has read how it stood.
+            // The user has read how it stood.
             if io::stdin().is_terminal() {
                 return Ok(None);
             }
@@ -153,7 +153,7 @@ async fn open(
     Ok(None)
 }
 
-/// Writes one frame; the exit code says whether it tells what the service holds.
+/// Writes one frame; the exit code shows whether it reports what the service holds.
 async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
     if frame.svg {
         // A picture has all colours, whatever this terminal has.
@@ -190,7 +190,7 @@ async fn list(options: Options, screen: &str) -> Result<(), Failure> {
     output::write(&format!("{json}\n"))
 }
 
-/// The exit code that says whether what was told is what the service holds.
+/// The exit code that shows whether what was reported is what the service holds.
 fn outcome(standing: ServiceStatus) -> Result<(), Failure> {
     match standing {
         ServiceStatus::Up => Ok(()),

@@ -1,4 +1,4 @@
-//! What the command writes to standard output at once.
+//! What the command writes to standard output immediately.
 
 use std::{
     fmt::Write as _,

@@ -1,4 +1,4 @@
-//! Where a service answers: the line that says so, and the note of it in the data folder.
+//! Where a service answers: the line that reports it, and the note of it in the data folder.
 
 use std::path::Path;
 #[cfg(feature = "embedded")]
@@ -31,7 +31,7 @@ pub(crate) struct Addresses {
     /// The gRPC address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) grpc: Option<String>,
-    /// The address of the metrics, where they have one of their own.
+    /// The address of the metrics, where they have a separate one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) metrics: Option<String>,
 }
@@ -59,7 +59,7 @@ impl Addresses {
         serde_json::to_string(self).expect("texts are JSON")
     }
 
-    /// Made anew each time, so that a name that is a link to elsewhere is not followed.
+    /// Made again each time, so that a name that is a link to elsewhere is not followed.
     fn write(&self, data_dir: &Path) -> io::Result<()> {
         let (note, draft) = (data_dir.join(ADDRESS_FILE), data_dir.join(DRAFT_FILE));
         match fs::remove_file(&draft) {

@@ -1,5 +1,5 @@
-//! Commands for scripts: each makes a few calls to a running service, writes what came of them, and
-//! ends with an exit code that says it too.
+//! Commands for scripts: each makes a few calls to a running service, writes the result of them,
+//! and ends with an exit code that says it too.
 
 mod answer;
 mod apply;

@@ -13,12 +13,12 @@ use crate::{
     version,
 };
 
-/// Runs parts of the service until the process is told to end, then drains them.
+/// Runs parts of the service until the process is stopped, then drains them.
 ///
 /// Prints one line on standard output when the parts answer.
 ///
 /// # Errors
-/// When a part does not start, or ends by itself.
+/// When a part does not start, or ends automatically.
 pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure> {
     log::to_standard_error(settings);
     let shutdown = CancellationToken::new();
@@ -35,8 +35,8 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
         metrics = ready.metrics.as_deref(),
         "serving"
     );
-    // The listeners are bound, and their loops begin with the first poll below: whoever reads the
-    // line and connects at once is answered.
+    // The listeners are bound, and their loops begin with the first poll below: a client that reads
+    // the line and connects immediately is answered.
     writeln!(io::stdout(), "{}", ready.line())
         .map_err(|error| Failure::new(format!("cannot write the ready line: {error}")))?;
     Manager::ready();

@@ -12,7 +12,7 @@ pub(crate) use self::{
 };
 use crate::{config::Settings, failure::Failure, tls::CERTIFICATES_BYTES_MAX};
 
-/// Whether somebody signed in at that address, and nobody gave a key.
+/// Whether a user signed in at that address, and no one gave a key.
 pub(crate) fn is_kept(settings: &Settings, address: &str) -> bool {
     let kept = Kept::of(settings).and_then(|kept| kept.get(address));
     settings.key.is_unsaid() && kept.is_ok_and(|it| it.is_some())

@@ -55,8 +55,8 @@ pub(crate) fn loose_key(settings: &Settings) -> Option<String> {
 /// Puts [`client`] on an endpoint whose address begins with `https:`.
 ///
 /// # Errors
-/// Those of [`client`], when the files hold nothing that can be used, and when the key would travel in
-/// clear.
+/// Those of [`client`], when the files hold nothing that can be used, and when the key would travel
+/// unencrypted.
 pub(crate) fn secure(endpoint: Endpoint, settings: &Settings) -> Result<Endpoint, ConfigError> {
     check_clear("connect", endpoint.uri(), settings)?;
     without_key(endpoint, settings)
@@ -90,7 +90,7 @@ pub(crate) fn check(settings: &Settings) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses an address in clear that other machines stand on the way to, unless that is accepted.
+/// Refuses an address unencrypted that other machines stand on the way to, unless that is accepted.
 ///
 /// # Errors
 /// Naming the setting.
@@ -109,7 +109,7 @@ pub(crate) fn check_clear(
         return Ok(());
     }
     Err(ConfigError(format!(
-        "{setting}: keys would travel in clear to {host}; give an address with https://, or accept \
+        "{setting}: keys would be sent unencrypted to {host}; give an address with https://, or accept \
          it with --insecure"
     )))
 }

@@ -1,4 +1,4 @@
-//! What this program was made of.
+//! What this program was built from.
 
 use std::sync::LazyLock;
 

@@ -32,7 +32,8 @@ impl Bound<'_> {
 
 /// What is wrong with all settings together, in the order of the settings.
 pub(super) fn find(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
-    // By setting and by what is said of it, so that it is said once and for all its screens.
+    // By setting and by what is reported of it, so that it is reported once and for all its
+    // screens.
     let mut found: BTreeMap<(usize, String), Vec<String>> = BTreeMap::new();
     for places in ActionPlace::screens() {
         let bound = bound(keymap, settings, &places);
@@ -107,7 +108,7 @@ fn clash(one: &Bound<'_>, other: &Bound<'_>) -> Option<(usize, String)> {
     Some((at, problem))
 }
 
-/// Nobody is to be locked in, or left without help.
+/// No one is to be locked in, or left without help.
 fn trapped(keymap: &Keymap, settings: &[Read<'_>]) -> Vec<KeyProblem> {
     let mut problems = Vec::new();
     let is_interrupt = |keys: &Keys| {

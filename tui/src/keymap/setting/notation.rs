@@ -1,4 +1,4 @@
-//! Keys as they stand in a configuration: `x`, `ctrl-s`, `g g`.
+//! Keys as they are in a configuration: `x`, `ctrl-s`, `g g`.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

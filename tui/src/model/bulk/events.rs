@@ -34,12 +34,12 @@ pub(crate) struct EventBulk {
     named: Vec<String>,
     /// How many the service counted.
     found: Option<i64>,
-    /// How many of the ids are through, whatever came of them.
+    /// How many of the ids are through, whatever happened to them.
     pub(crate) through: usize,
     /// How many it was refused for, and why for the first.
     failed: i64,
     first_error: String,
-    /// Whether there are more than are taken at once.
+    /// Whether there are more than are taken at a time.
     left: bool,
 }
 
@@ -68,8 +68,8 @@ impl EventBulk {
         }
     }
 
-    /// Takes in a page of what was found. Says what it adds, and whether that is all there is room
-    /// for.
+    /// Processes a page of what was found. Reports what it adds, and whether that is all there is
+    /// room for.
     pub(crate) fn take(&mut self, rows: Vec<EventRow>, found: Option<i64>) -> (BulkTally, bool) {
         self.found = found.or(self.found);
         let mut tally = BulkTally::default();
@@ -137,7 +137,7 @@ impl EventBulk {
         }
     }
 
-    /// Takes in what became of a part; says how many were changed, and whether it was the last.
+    /// Processes the outcome of a part; returns how many were changed, and whether it was the last.
     pub(crate) fn done(&mut self, failed: i64, first_error: String) -> (i64, bool) {
         let count = self.part().len();
         self.through += count;
@@ -214,7 +214,7 @@ impl EventBulk {
         lines
     }
 
-    /// What came of it, and whether it was refused for any.
+    /// Its outcome, and whether it was refused for any.
     pub(crate) fn outcome(&self, count: i64) -> (String, bool) {
         let events = plural(count, "event");
         let done = match self.transition {
@@ -241,7 +241,7 @@ impl EventBulk {
         !matches!(self.transition, EventTransition::Note(_))
     }
 
-    /// What a reader of the answer to nothing found is told.
+    /// What a reader of the answer to nothing found is reported.
     pub(crate) fn infinitive(&self) -> &'static str {
         match self.transition {
             EventTransition::Set(StatusChange::Acknowledged(true)) => "acknowledge",

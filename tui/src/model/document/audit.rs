@@ -46,7 +46,7 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
     let at = millis(row.time.as_ref());
     let at = at.map(|ms| model.moment(ms)).unwrap_or_default();
     let client = match row.client_name.as_str() {
-        "" => "nobody known",
+        "" => "unknown",
         name => name,
     };
     let token = match row.action() {

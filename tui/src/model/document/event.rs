@@ -93,7 +93,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
     }
 }
 
-/// How it stands, and with whom.
+/// Its state, and the peer.
 fn standing(into: &mut Document, occurrence: &v1::Occurrence) {
     let acknowledged = if occurrence.acknowledged == Some(true) {
         ", acknowledged"
@@ -119,7 +119,7 @@ fn holds(into: &mut Document, model: &Model, occurrence: &v1::Occurrence) {
     }
 }
 
-/// What the sender told, and the ids.
+/// What the sender reported, and the ids.
 fn contents(into: &mut Document, event: &v1::Event, occurrence: &v1::Occurrence) {
     into.heading("Dimensions");
     for (key, value) in &event.dimensions {

@@ -1,5 +1,5 @@
-//! Why rules did or did not notify about an event: what was decided, what became of it, and what
-//! would be decided now.
+//! Why rules did or did not notify about an event: what was decided, its outcome, and what would be
+//! decided now.
 
 use bellwether_proto::v1::{
     ClauseExplanation, DecisionBasis as Basis, Definition, ExplainEventResponse, ExplainedAttempt,
@@ -75,7 +75,7 @@ fn matches(rule: &RuleExplanation) -> bool {
         || rule.others.iter().any(|other| any(&other.triggers))
 }
 
-/// What became of what was to be sent: delivered, waiting, or never.
+/// What happened to what was to be sent: delivered, waiting, or never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Delivered,
@@ -84,7 +84,7 @@ enum Fate {
     Recorded,
 }
 
-/// What became of it; of what a digest tells, what became of that.
+/// Its outcome; of what a digest includes, what happened to that.
 fn fate(delivery: &ExplainedDelivery) -> Fate {
     let digest = delivery.digest.as_ref();
     match digest.map_or(&delivery.state[..], |it| &it.state) {
@@ -106,7 +106,7 @@ impl Fate {
     }
 }
 
-/// The answer first: who was told, who waits, who never will be.
+/// The answer first: who was notified, who waits, who never will be.
 fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
     let deliveries = || matched.iter().flat_map(|rule| &rule.deliveries);
     let named = |fate: Fate| -> Vec<&str> {
@@ -168,13 +168,13 @@ fn sentences(into: &mut Document, model: &Model, matched: &[&RuleExplanation]) {
     }
 }
 
-/// When it ended, or the digest that tells of it.
+/// When it ended, or the digest that includes it.
 fn ended(delivery: &ExplainedDelivery) -> Option<i64> {
     let digest = delivery.digest.as_ref();
     digest.map_or(delivery.end_time, |it| it.end_time)
 }
 
-/// When it is tried next, or the digest that tells of it.
+/// When it is tried next, or the digest that includes it.
 fn next_attempt(delivery: &ExplainedDelivery) -> Option<i64> {
     let digest = delivery.digest.as_ref();
     digest.map_or(delivery.next_attempt_time, |it| it.next_attempt_time)
@@ -276,7 +276,7 @@ fn picture(into: &mut Document, model: &Model, rule: &RuleExplanation) {
     }
 }
 
-/// A rule that did not match, in a line: with the first clause that says so.
+/// A rule that did not match, in a line: with the first clause that reports it.
 fn folded(into: &mut Document, rule: &RuleExplanation) {
     let mut line = vec![span(Token::Dim, "✗ "), span(Token::Link, &rule.rule_name)];
     let failed = rule
@@ -402,7 +402,7 @@ fn judgement(into: &mut Document, model: &Model, judgement: &RuleJudgement) {
     }
 }
 
-/// What became of a definition since.
+/// What happened to a definition since.
 fn since(model: &Model, definition: Option<&Definition>) -> String {
     let Some((definition, until)) = definition.and_then(|it| Some((it, it.until?))) else {
         return String::new();
@@ -508,7 +508,7 @@ fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
     }
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 fn outcome(attempt: &ExplainedAttempt) -> String {
     let word = match attempt.outcome() {
         Outcome::Unreachable => "not reached",

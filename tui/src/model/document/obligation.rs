@@ -12,8 +12,7 @@ use crate::{
 
 /// What the list is about.
 pub(super) fn about(into: &mut Document, filter: &ListObligationsRequest) {
-    let message =
-        "Notifications that are not yet resolved: who has yet to hear that these events are over.";
+    let message = "Outstanding resolutions: receivers that were notified of the opening and not yet of the closing.";
     into.text(Token::Dim, 0, message);
     for name in &filter.rule_names {
         into.link(

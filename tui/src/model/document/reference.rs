@@ -250,7 +250,7 @@ impl Document {
     }
 }
 
-/// The topic that tells of a field of a form, by the field's path.
+/// The topic that reports on a field of a form, by the field's path.
 pub(crate) fn topic_of(path: &str) -> &'static str {
     let field = path.rsplit('.').next().unwrap_or_default();
     match field {

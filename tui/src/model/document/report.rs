@@ -136,7 +136,7 @@ fn mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
     }
 }
 
-/// An event that was made of a document.
+/// An event that was built from a document.
 fn made(into: &mut Document, event: &Event) {
     into.field("name", Token::Title, &event.name);
     if event.severity() != Severity::Default {

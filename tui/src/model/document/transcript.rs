@@ -1,4 +1,4 @@
-//! A delivery with its attempts, and what was said on the wire in each.
+//! A delivery with its attempts, and what was reported on the wire in each.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
         into.field(
             "what",
             Token::Text,
-            "tells that the occurrence changed or ended",
+            "reports that the occurrence changed or ended",
         );
     }
     let destination = delivery.destination_name.clone();

@@ -15,15 +15,15 @@ const MOST: usize = 5;
 /// What stands before a field and is no part of its name.
 const BEFORE: [&str; 1] = ["has:"];
 
-/// What may stand in place of the word that ends the text, and that word.
+/// What may replace the word that ends the text, and that word.
 pub(crate) struct Completion<'a> {
     pub(crate) typed: &'a str,
     pub(crate) words: Vec<String>,
 }
 
-/// What the text may go on with, by the fields that every event has and the rows that are held.
+/// What the text may continue with, by the fields that every event has and the rows that are held.
 pub(crate) fn of_events<'a>(text: &'a str, rows: &[&EventRow]) -> Option<Completion<'a>> {
-    // Within quotes nobody knows what is meant.
+    // Within quotes no one knows what is meant.
     if text.matches('"').count() % 2 == 1 {
         return None;
     }

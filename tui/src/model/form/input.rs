@@ -8,7 +8,7 @@ use crate::{
     model::field::TextField,
 };
 
-/// What stands in a field.
+/// What is in a field.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
     Text(TextField),
@@ -114,7 +114,7 @@ impl Input {
         }
     }
 
-    /// Whether nothing stands in it: what is chosen from a few is something once it is not the first.
+    /// Whether nothing is in it: what is chosen from a few is something once it is not the first.
     pub(super) fn is_blank(&self) -> bool {
         match self {
             Self::Text(field) => field.text().is_empty(),

@@ -50,7 +50,7 @@ pub(super) fn read_worded(text: &str, words: &Words) -> Result<Option<Value>, St
     read_lines(text, "value: word", line)
 }
 
-/// Variables that are made of others, a line each; as JSON where a line cannot say it.
+/// Variables that are built from others, a line each; as JSON where a line cannot say it.
 pub(super) fn maps(value: Option<&Value>) -> String {
     lines(value, |(name, value): (&String, &Value)| {
         let plain = plain_map(value);
@@ -60,7 +60,7 @@ pub(super) fn maps(value: Option<&Value>) -> String {
     })
 }
 
-/// Variables that are made of others, of lines; none of no line.
+/// Variables that are built from others, of lines; none of no line.
 ///
 /// # Errors
 /// A line says something else; a sentence for people.

@@ -1,4 +1,4 @@
-//! What the service makes of a form as it stands, told while it is filled in.
+//! What the service makes of a form as it stands, reported while it is filled in.
 
 use bellwether_proto::{json, v1};
 
@@ -18,7 +18,7 @@ pub(crate) struct Live {
     pub(crate) made: Option<Result<Made, Failure>>,
 }
 
-/// What the service makes of it.
+/// What the service produces from it.
 #[derive(Clone, Debug)]
 pub(crate) enum Made {
     /// The messages of a rule.

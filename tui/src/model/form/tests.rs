@@ -44,7 +44,7 @@ fn an_object_goes_through_a_form_unchanged() {
     }
 }
 
-/// The tree as lines: what stands in each row, further in by two spaces a step.
+/// The tree as lines: what is in each row, further in by two spaces a step.
 fn tree(input: &ClauseInput) -> Vec<String> {
     let row = |row: &Row| {
         let not = if row.negated { "not " } else { "" };
@@ -83,7 +83,7 @@ fn a_condition_is_a_line_and_a_tree_and_each_follows_the_other() {
     input.follow(0);
     assert_eq!(tree(&input), ["any of", "  a=1", "  b=2"]);
     let written = input.write();
-    // What means nothing changes nothing but what is told.
+    // What means nothing changes nothing but what is reported.
     input.line = TextField::new("a=1 or");
     input.follow(0);
     assert!(input.error(false).unwrap().starts_with("at character 7"));

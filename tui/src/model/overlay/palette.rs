@@ -58,7 +58,7 @@ pub(crate) enum PaletteTarget {
     Filter(String),
     /// A list with a filter.
     List(Route, String),
-    /// Goes on in the palette with this typed.
+    /// Continues in the palette with this typed.
     Type(String),
 }
 

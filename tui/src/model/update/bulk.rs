@@ -29,7 +29,7 @@ pub(super) fn matching(model: &mut Model, transition: Transition, effects: &mut 
     }
 }
 
-/// Begins with the marked deliveries; of one alone, asks at once.
+/// Begins with the marked deliveries; of one alone, asks immediately.
 pub(super) fn deliveries(model: &mut Model, transition: Transition, effects: &mut Vec<Effect>) {
     let marks = &model.page.list.marks;
     if marks.len() < 2 || !model.page.route.is_list() {
@@ -70,8 +70,8 @@ fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Goes on after the link was away: what was done before is not done again. Where that is not sure,
-/// somebody has to say so.
+/// Continues after the link was away: what was done before is not done again. Where that is not
+/// sure, a user has to report it.
 pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
     let waits = |bulk: &mut Bulk| {
         let waited = bulk.waiting.take().is_some();
@@ -116,7 +116,7 @@ pub(super) fn press(
     model.overlay = Some(Overlay::Bulk(bulk));
 }
 
-/// The one place that the work begins from, and goes on from after a failure.
+/// The one place that the work begins from, and continues from after a failure.
 fn run(model: &mut Model, mut bulk: Box<Bulk>, effects: &mut Vec<Effect>) {
     if model.is_up() {
         bulk.stage = if bulk.is_counted {
@@ -151,7 +151,7 @@ fn waiting(model: &mut Model, ticket: Ticket) -> Option<Box<Bulk>> {
     }
 }
 
-/// Takes in a page of the events that are meant.
+/// Processes a page of the events that are meant.
 pub(super) fn gathered(
     model: &mut Model,
     ticket: Ticket,
@@ -173,7 +173,7 @@ pub(super) fn gathered(
     true
 }
 
-/// Takes in what became of a part of the events.
+/// Processes the outcome of a part of the events.
 pub(super) fn written(
     model: &mut Model,
     ticket: Ticket,
@@ -205,7 +205,7 @@ pub(super) fn written(
     go_on_with(model, bulk, found, effects);
 }
 
-/// Takes in what was done to deliveries, or would be.
+/// Processes what was done to deliveries, or would be.
 pub(super) fn heard(
     model: &mut Model,
     ticket: Ticket,

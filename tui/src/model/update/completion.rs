@@ -15,7 +15,7 @@ const OPENINGS: [&str; 7] = ["{{{", "{{#", "{{^", "{{/", "{{&", "{{", "{%"];
 /// What ends the variables of which any key may stand.
 const ANY_KEY: &str = "KEY";
 
-/// What may stand in place of the end of what was typed.
+/// What may replace the end of what was typed.
 struct Completion {
     /// Bytes at the end that it takes the place of.
     typed: usize,

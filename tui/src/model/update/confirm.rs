@@ -1,5 +1,5 @@
-//! Questions before a change: what will change, what will break. Without one leaves only what can be
-//! taken back and tells nobody that it is over.
+//! Questions before a change: what will change, what will break. Without one leaves only what can
+//! be taken back and tells no one that it is over.
 
 use bellwether_proto::v1;
 use serde_json::json;
@@ -91,8 +91,8 @@ pub(super) fn delete(model: &mut Model) {
             Kind::Rule => "Its outstanding messages are still delivered.",
             Kind::Calendar => "Only unused calendars can be deleted.",
             Kind::Mapping => "Requests to it are rejected from then on.",
-            Kind::Inhibition => "What it holds is evaluated immediately.",
-            Kind::Silence => "It ends, and what it holds is evaluated immediately.",
+            Kind::Inhibition => "Held notifications are evaluated immediately.",
+            Kind::Silence => "It ends, and held notifications are evaluated immediately.",
             _ => "No rule uses it.",
         };
         confirm = confirm.line(Token::Text, words);
@@ -346,7 +346,7 @@ pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effec
     self::change(model, change, (verb, done, ""), effects);
 }
 
-/// Makes the caller the one who looks after it, or nobody where the caller does already.
+/// Makes the caller the one who looks after it, or no one where the caller does already.
 pub(super) fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(caller) = &model.caller else { return };
     let own = caller.name.clone();
@@ -360,7 +360,7 @@ pub(super) fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
     assign(model, assignee, effects);
 }
 
-/// Makes a client the one who looks after it; nobody when there is no name.
+/// Makes a client the one who looks after it; no one when there is no name.
 pub(super) fn assign(model: &mut Model, assignee: String, effects: &mut Vec<Effect>) {
     let done = if assignee.is_empty() {
         "unassigned".to_owned()
@@ -406,7 +406,7 @@ fn change(
     let count = ids.len();
     let described = model.describe_some(&ids);
     let back = Back::of_change(model, &ids, &change);
-    // Who was told of an end hears of it anew, or of another beginning.
+    // Who was notified of an end is notified of it again, or of another beginning.
     let is_quiet = match change {
         StatusChange::Acknowledged(_) | StatusChange::Assigned(_) => true,
         StatusChange::Status(Status::Closed) => false,
@@ -546,7 +546,7 @@ pub(super) fn save(
 pub(super) fn differs(before: &str, after: &str) -> Vec<(Token, String)> {
     let mut lines = difference(before, after, 1);
     if lines.is_empty() {
-        let words = "Nothing is different from what is stored.";
+        let words = "No changes to the stored version.";
         lines.push((Token::Dim, words.to_owned()));
     }
     lines

@@ -83,7 +83,7 @@ pub(super) fn chosen(model: &mut Model, what: What, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Copies an event that was asked for; says whether that is so.
+/// Copies an event that was asked for; returns whether that is so.
 pub(super) fn event_came(
     model: &mut Model,
     ticket: Ticket,

@@ -34,7 +34,7 @@ pub(super) fn annotate(model: &mut Model) {
     }
 }
 
-/// What is typed for nobody.
+/// What is typed for no one.
 pub(super) const NOBODY: &str = "-";
 
 /// Asks who is to look after what is marked, selected or shown.

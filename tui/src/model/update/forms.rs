@@ -65,7 +65,7 @@ pub(super) fn edit(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn duplicate(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some((mut draft, (name, _))) = stored(model) {
         draft.set("name", Some(format!("{name}-copy").into()));
-        // What was copied by mistake notifies nobody.
+        // What was copied by mistake notifies no one.
         draft.set("enabled", None);
         open(model, Form::new(draft.kind, None, draft.json), effects);
     }
@@ -244,14 +244,14 @@ pub(super) fn reveal(model: &mut Model) {
     }
 }
 
-/// Tests, tries or previews what stands in the form.
+/// Tests, tries or previews what is in the form.
 pub(super) fn test(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(draft) = draft(model) {
         report::draft(model, &draft, effects);
     }
 }
 
-/// What stands in the form; says so when something in it is wrong.
+/// What is in the form; reports it when something in it is wrong.
 fn draft(model: &mut Model) -> Option<Object> {
     let form = model.page.form_mut()?;
     form.is_tried = true;
@@ -281,7 +281,7 @@ pub(super) fn reference(model: &mut Model, effects: &mut Vec<Effect>) {
     navigate::go(model, route, effects);
 }
 
-/// Changes the query of the form, which gets the focus; says why it cannot be.
+/// Changes the query of the form, which gets the focus; returns why it cannot be.
 pub(super) fn clause(
     model: &mut Model,
     change: impl FnOnce(&mut ClauseInput, usize) -> Result<usize, String>,

@@ -36,7 +36,7 @@ pub(super) fn choose(model: &mut Model) {
     }));
 }
 
-/// The dimensions that were seen, then what every event has; each with a letter of its own.
+/// The dimensions that were seen, then what every event has; each with a separate letter.
 fn items(model: &Model) -> Vec<MenuItem> {
     let mut taken: Vec<char> = FIELDS.iter().map(|(key, _)| *key).chain(['q']).collect();
     let mut items = Vec::new();
@@ -86,7 +86,7 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
     let open_only = &mut model.store.events.filter.open_only;
     *open_only = !*open_only;
-    // The list of events is read anew when it is shown.
+    // The list of events is re-read when it is shown.
     model.store.events.generation = crate::client::Ticket(0);
     model.store.event_groups.clear();
     read(model, effects);

@@ -78,7 +78,7 @@ fn typing(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Takes the first of what the filter may go on with.
+/// Takes the first of what the filter may continue with.
 fn complete(model: &mut Model) {
     let Some(found) = model.filter_completion() else {
         return;

@@ -237,7 +237,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
     };
 }
 
-/// Takes in what a page of the stack waits for.
+/// Processes what a page of the stack waits for.
 fn fill<T: PartialEq>(
     model: &mut Model,
     ticket: Ticket,
@@ -351,12 +351,12 @@ fn checked(model: &mut Model, ticket: Ticket, result: Result<(), Failure>) {
     match result {
         Ok(()) => form.checked = true,
         Err(failure) if failure.kind == FailureKind::Invalid => {
-            // A check on a pause does not move the focus under somebody's hands.
+            // A check on a pause does not move the focus under a user's hands.
             let focus = (form.focus, form.part);
             form.take_failure(&failure);
             (form.focus, form.part) = focus;
         }
-        // Anything else is told when it is saved.
+        // Anything else is reported when it is saved.
         Err(_) => {}
     }
 }

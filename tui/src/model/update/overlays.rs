@@ -59,7 +59,7 @@ pub(super) fn paste(model: &mut Model, text: &str) {
     }
 }
 
-/// Yes needs a Yes: `y`, or Enter on the Yes that somebody chose.
+/// Yes needs a Yes: `y`, or Enter on the Yes that a user chose.
 fn answer(model: &mut Model, mut confirm: Confirm, key: KeyEvent, effects: &mut Vec<Effect>) {
     match key.code {
         KeyCode::Char('y') => return carry_out(model, confirm.then, effects),
@@ -77,7 +77,7 @@ fn answer(model: &mut Model, mut confirm: Confirm, key: KeyEvent, effects: &mut 
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// Esc goes back to editing: nothing is lost unless somebody chooses it.
+/// Esc goes back to editing: nothing is lost unless a user chooses it.
 fn choose_version(
     model: &mut Model,
     mut shown: Box<Clash>,

@@ -87,7 +87,7 @@ fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads what was counted, unless that was done a moment ago. Says whether it does.
+/// Reads what was counted, unless that was done a moment ago. Returns whether it does.
 fn counted_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     // While nothing happens, only time moves the charts.
     let is_news = model.page.route == Route::Deliveries
@@ -130,7 +130,7 @@ fn event(model: &mut Model, occurrence_id: &str, effects: &mut Vec<Effect>) {
         occurrence_id: occurrence_id.clone(),
     };
     let asked = call(model, request, effects);
-    // Who was told when stands on the timeline too.
+    // Who was notified when stands on the timeline too.
     let request = Request::ExplainEvent { id, occurrence_id };
     let explained = call(model, request, effects);
     if let Content::Event {
@@ -172,8 +172,8 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.deliveries.waiting = Some(ticket);
 }
 
-/// Reads and follows the events that the list's filter leaves. Does nothing when that is going on
-/// already, unless it is to begin `anew`.
+/// Reads and follows the events that the list's filter leaves. Does nothing when that is in
+/// progress already, unless it is to begin `anew`.
 pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     let text = model.page.list.filter.clone();
     let clause = match filter::events(&text, &model.reader()) {

@@ -35,7 +35,7 @@ pub(super) fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, request, effects);
 }
 
-/// Makes the report's test, try or preview anew; one that is under way ends.
+/// Makes the report's test, try or preview again; one that is under way ends.
 pub(super) fn again(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
@@ -205,7 +205,7 @@ fn of(object: &Object, what: &str) -> Option<(String, Request)> {
     })
 }
 
-/// Who has yet to hear of the end, about what is selected or shown, or about everything.
+/// Outstanding resolutions, about what is selected or shown, or about everything.
 pub(super) fn obligations(model: &mut Model, effects: &mut Vec<Effect>) {
     let mut asked = v1::ListObligationsRequest::default();
     let name = || model.resource_name().into_iter().collect();
@@ -231,7 +231,7 @@ pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::Events | Route::Event(_) => ("occurrence", model.occurrence()),
         Route::Deliveries => ("delivery", model.selected()),
         Route::Delivery(id) => ("delivery", Some(id.clone())),
-        // Nobody changes these: the service makes them.
+        // No one changes these: the service makes them.
         Route::List(Kind::Group | Kind::Pending)
         | Route::Object(Kind::Group | Kind::Pending, _) => ("", None),
         Route::List(kind) | Route::Object(kind, _) => (kind.word(), model.resource_name()),

@@ -13,7 +13,7 @@ use crate::{
 /// What an action does to the model, and what it asks of the world.
 type Run = fn(&mut Model, &mut Vec<Effect>);
 
-/// Takes an action if it is allowed; says why when it is not.
+/// Takes an action if it is allowed; returns why when it is not.
 pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     let entry = keymap::entry(action);
     if let Err(reason) = access::refusal(model, entry) {

@@ -128,7 +128,7 @@ pub(super) fn mark_all(model: &mut Model) {
     );
 }
 
-/// Says what a list is sorted by now, or why it is not.
+/// Reports what a list is sorted by now, or why it is not.
 fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     match sorted {
         Ok(Sort { column, descending }) => {
@@ -177,7 +177,7 @@ pub(super) fn toggle_mouse(model: &mut Model, effects: &mut Vec<Effect>) {
     model.say(Token::Info, words);
 }
 
-/// Shows what is selected beside lists, or lists alone; says so where there is no room for it.
+/// Shows what is selected beside lists, or lists alone; reports it where there is no room for it.
 pub(super) fn toggle_split(model: &mut Model) {
     if model.size.0 < limits::SPLIT_COLUMNS {
         let most = limits::SPLIT_COLUMNS;
@@ -208,7 +208,7 @@ pub(super) fn sort(model: &mut Model, effects: &mut Vec<Effect>) {
     sorted_now(model, sorted, effects);
 }
 
-/// Says what a list is sorted by now; events are read in that order.
+/// Reports what a list is sorted by now; events are read in that order.
 pub(super) fn sorted_now(
     model: &mut Model,
     sorted: Result<Sort, &'static str>,

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Model {
-    /// Looks a key up, after those that were begun. Says whether it means anything.
+    /// Looks a key up, after those that were begun. Returns whether it means anything.
     pub(super) fn step(&mut self, key: KeyEvent) -> bool {
         let mut keys = std::mem::take(&mut self.begun);
         self.begun_until_ms = None;
@@ -33,7 +33,7 @@ impl Model {
         true
     }
 
-    /// Forgets keys that were begun; says whether there were any.
+    /// Forgets keys that were begun; returns whether there were any.
     pub(super) fn drop_begun(&mut self) -> bool {
         self.begun_until_ms = None;
         !std::mem::take(&mut self.begun).is_empty()

@@ -44,7 +44,7 @@ fn hear(model: &mut Model, news: News) {
     settle(model);
 }
 
-/// Presses keys; every call is answered at once. Says the writes that left.
+/// Presses keys; every call is answered immediately. Says the writes that left.
 fn press(model: &mut Model, keys: &str) -> Vec<Request> {
     let mut writes = Vec::new();
     for key in keymap::parse(keys).unwrap() {
@@ -232,7 +232,7 @@ fn a_write_leaves_only_after_a_yes() {
     }
 }
 
-/// Whether what a write changes can be taken back, and nobody hears of an end by it.
+/// Whether what a write changes can be taken back, and no one is notified of an end by it.
 fn is_reversible(request: &Request) -> bool {
     match request {
         Request::SetStatus { change, .. } => *change != StatusChange::Status(Status::Closed),
@@ -328,7 +328,7 @@ fn a_note_is_taken_away_and_a_rule_switched_back() {
         _ => None,
     };
     assert_eq!(enabled(&press(&mut model, "5o")), Some(true));
-    // Somebody else was faster: it is off already.
+    // Another client was faster: it is off already.
     assert_eq!(press(&mut model, "U"), []);
     press(&mut model, "o");
     let mut rule = object(Kind::Rule);
@@ -404,7 +404,7 @@ fn nothing_wakes_the_events_list_while_nothing_happens() {
     assert_eq!(model.wake_at_ms(), None);
 }
 
-/// Answers the reading of events among these effects with older rows; says what follows.
+/// Answers the reading of events among these effects with older rows; returns what follows.
 fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<Effect> {
     let ticket = effects.iter().find_map(|effect| match effect {
         Effect::Send(Command::Call(ticket, request)) => {

@@ -1,4 +1,5 @@
-//! Text of every meaning is readable on all it can stand on, and nothing is told by colour alone.
+//! Text of every meaning is readable on all it can stand on, and no information is conveyed by
+//! colour only.
 
 use super::*;
 use crate::theme::Colour;

@@ -15,7 +15,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) -> u16 {
     let (x, y) = (area.x + 1, area.y);
     match model.page.route {
         Route::Deliveries => states(model, pen, (x, y)),
-        // Half of the line is for what else is said of the list.
+        // Half of the line is for what else is reported of the list.
         Route::Events => views(model, pen, (x, y), x.saturating_add(area.width / 2)),
         _ => x,
     }

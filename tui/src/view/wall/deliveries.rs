@@ -1,4 +1,4 @@
-//! The panel of deliveries: how all of them fared.
+//! The panel of deliveries: their results.
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Wall<'_> {
-    /// How all deliveries fared.
+    /// The results of all deliveries.
     pub(super) fn deliveries(&self, pen: &mut Pen<'_>, area: Rect) {
         let title = format!("Deliveries, {}", self.back().words());
         let inside = pen.panel(area, &title);

@@ -11,7 +11,7 @@ pub(super) enum World {
     Empty,
     /// The same as stocked, and nothing may be changed.
     ReadOnly,
-    /// The same, and what is edited is changed by somebody else meanwhile.
+    /// The same, and what is edited is changed by another client meanwhile.
     Changed,
     /// A service that does not take the key.
     Refused,
@@ -26,7 +26,7 @@ pub(super) struct Scene {
     pub(super) shows: Option<&'static str>,
 }
 
-/// Scenes on a stocked service, besides the screens themselves.
+/// Scenes on a stocked service, in addition to the screens themselves.
 const STOCKED: [(&str, &str); 40] = [
     ("event", "2<Enter>"),
     ("event_notes", "2<Enter><Tab>"),
@@ -99,7 +99,7 @@ impl World {
     }
 }
 
-/// The scenes of a world. Every screen that there is comes by itself.
+/// The scenes of a world. Every screen that there is comes automatically.
 pub(super) fn all(world: World) -> Vec<Scene> {
     let scene = |name: String, keys: String| Scene {
         name,

@@ -12,7 +12,7 @@ use super::*;
 const NONE: Modifier = Modifier::empty();
 
 /// Whether a cell is part of a plot or a bar: its colours are those of two meanings, and without
-/// colour others are told by their shade.
+/// colour others differ by their shade.
 fn is_plot(symbol: &str) -> bool {
     "▁▂▃▄▅▆▇█▀░▒▓".contains(symbol) && symbol.trim() != ""
 }
@@ -102,7 +102,7 @@ fn in_signs(line: &str) -> Option<&'static str> {
 #[derive(Default)]
 pub(super) struct Letters {
     styles: BTreeMap<char, BTreeMap<&'static str, String>>,
-    /// What was told before, so that it is told once.
+    /// What was reported before, so that it is reported once.
     seen: HashSet<(char, &'static str, Style)>,
 }
 

@@ -13,7 +13,7 @@ use tokio::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     None,
-    /// Nothing comes through, and nobody is told.
+    /// Nothing comes through, without an error.
     Stalled,
     /// Every connection ends, and so does each new one.
     Cut,

@@ -1,4 +1,4 @@
-//! Tries of triggers: of the last day done at once, of a longer time never done.
+//! Tries of triggers: of the last day done immediately, of a longer time never done.
 
 use bellwether_proto::v1;
 use tokio::sync::mpsc;

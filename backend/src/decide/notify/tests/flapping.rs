@@ -1,4 +1,4 @@
-//! An event that opens too often is told of once, and again when it has settled.
+//! An event that opens too often is reported once, and again when it has settled.
 
 use super::*;
 use crate::domain::{FlappingLimits, Held};
@@ -15,7 +15,8 @@ fn calm() -> Rule {
 }
 
 impl Life {
-    /// What those who are told know it by, whether it flaps, and whether the message says `clear`.
+    /// What those who are notified know it by, whether it flaps, and whether the message says
+    /// `clear`.
     fn messages(&self) -> Vec<(u32, bool, bool)> {
         let all = self.sent.iter().map(|it| &it.content);
         all.map(|it| {
@@ -28,7 +29,7 @@ impl Life {
         .collect()
     }
 
-    /// Opens and closes, a minute apart; answers all that is told.
+    /// Opens and closes, a minute apart; answers all notifications.
     fn swing(&mut self, times: usize) -> Vec<(u32, bool, bool)> {
         let mut all = Vec::new();
         for _ in 0..times {
@@ -42,7 +43,7 @@ impl Life {
         all
     }
 
-    /// What is told when that time has passed, at once and a moment before.
+    /// What is reported when that time has passed, immediately and a moment before.
     fn settled(&mut self, seconds: i64) -> Vec<(u32, bool, bool)> {
         self.wait(seconds - 1);
         assert!(self.look().is_empty(), "it has not settled");

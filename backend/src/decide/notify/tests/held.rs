@@ -1,5 +1,5 @@
-//! What receivers are told around silences, whatever happens: no closing without an opening, none
-//! missing, nothing but closings while a silence holds, and the last state at its end.
+//! What receivers are notified of around silences, whatever happens: no closing without an opening,
+//! none missing, nothing but closings while a silence holds, and the last state at its end.
 
 use proptest::prelude::*;
 
@@ -47,9 +47,9 @@ pub(super) fn silence() -> Arc<LoadedSilence> {
 #[derive(Debug, Default)]
 struct Receiver {
     number: u32,
-    /// The state it was told last, while it takes the occurrence for open.
+    /// The state it was reported last, while it takes the occurrence for open.
     known: Option<(Severity, bool)>,
-    /// Whether something may have changed while it was suppressed, of which nobody is told.
+    /// Whether something may have changed while it was suppressed, of which no one is notified.
     is_stale: bool,
 }
 

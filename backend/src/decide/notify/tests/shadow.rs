@@ -1,4 +1,4 @@
-//! A shadow rule decides and records, and owes nobody anything.
+//! A shadow rule decides and records, and leaves no resolution outstanding.
 
 use super::*;
 use crate::domain::DeliveryState::{Pending, Shadowed};

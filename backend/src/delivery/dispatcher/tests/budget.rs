@@ -1,4 +1,5 @@
-//! Budgets: what goes one by one, what a digest tells, and that nothing is told twice or not at all.
+//! Budgets: what goes one by one, what a digest includes, and that nothing is reported twice or not
+//! at all.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -30,7 +31,7 @@ const SETTINGS: DeliverySettings = DeliverySettings {
     }),
 };
 
-/// What there is to tell of the event of a number.
+/// What there is to report on the event of a number.
 fn content(number: usize, severity: Severity, clear: bool, to: &Destination) -> Content {
     let mut occurrence = sample::occurrence(START_MS);
     let host = format!("host-{number}");
@@ -185,7 +186,7 @@ async fn what_closes_while_its_opening_is_in_a_digest_is_told_in_the_same_one() 
     let (mut world, receiver, to) = world(Reply::status(200)).await;
     decide(&mut world, &to, 0..50, Severity::Error, false).await;
     world.live(MINUTE).await;
-    // Eight were told one by one; of these the closings are beyond the budget as well.
+    // Eight were reported one by one; of these the closings are beyond the budget as well.
     decide(&mut world, &to, 0..30, Severity::Error, true).await;
     world.live(9 * MINUTE).await;
     let (singles, digests) = told(&receiver);

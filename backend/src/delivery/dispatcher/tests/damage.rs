@@ -1,4 +1,4 @@
-//! What is damaged on disk stops nobody else.
+//! What is damaged on disk stops no one else.
 
 use super::*;
 use crate::{

@@ -18,7 +18,7 @@ const PATIENT: DeliverySettings = DeliverySettings {
     budget: None,
 };
 
-/// Lives until so many requests came in all, is killed, and takes up at once what was cut off.
+/// Lives until so many requests came in all, is killed, and takes up immediately what was cut off.
 async fn live_until(world: &mut World, receiver: &Receiver, requests: usize) {
     world.start();
     let came = async {

@@ -9,7 +9,7 @@ use crate::{
     store::Lane,
 };
 
-/// The events that were told since the last look, as name and status.
+/// The events that were reported since the last look, as name and status.
 fn told(world: &World, seen: &mut usize) -> Vec<(String, Status)> {
     let events = world.sink.events();
     let new = events[*seen..].iter();
@@ -38,7 +38,7 @@ async fn take_in(world: &mut World, at: usize) {
     world.store.apply(Lane::Admin, changes).await.unwrap();
 }
 
-/// A destination that refuses everything at once, and so many dead letters of it.
+/// A destination that refuses everything immediately, and so many dead letters of it.
 async fn dead(world: &mut World, count: usize) -> crate::domain::Destination {
     let (receiver, _) = switch(Reply::status(500)).await;
     let settings = DeliverySettings {

@@ -1,5 +1,5 @@
-//! Whom failures speak against: a message, its destination, or the receiver, and what that means for
-//! others that wait.
+//! What failures count against: a message, its destination, or the receiver, and what that means
+//! for others that wait.
 
 use std::{
     collections::HashSet,

@@ -267,7 +267,7 @@ async fn a_mail_has_the_headers_that_people_expect() {
         "List-Id: DB alerts <db.example.com>",
         "X-Priority: 1 (Highest)",
         "Importance: high",
-        // That of the settings, whoever sends.
+        // That of the settings, for every sender.
         &format!("Message-ID: <{}@example.com>", id()),
     ] {
         assert!(mail.data.contains(header), "{header} in {}", mail.data);

@@ -1,4 +1,4 @@
-//! ServiceNow against a stand-in that gives out tokens and refuses them.
+//! ServiceNow against a test server that issues and refuses tokens.
 
 use std::{
     sync::{Arc, Mutex},

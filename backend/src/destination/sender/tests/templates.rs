@@ -1,4 +1,4 @@
-//! What becomes of a template that fails while a message is made.
+//! What happens to a template that fails while a message is made.
 
 use super::{Receiver, Reply, World, webhook};
 use crate::domain::{DestinationKind, Outcome, destination::Webhook};

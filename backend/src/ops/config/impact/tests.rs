@@ -1,4 +1,4 @@
-//! A replay tells what was told; documents are compared with it.
+//! A replay reports what was reported; documents are compared with it.
 
 use std::sync::Arc;
 
@@ -200,7 +200,7 @@ async fn a_delay_spares_what_closed_by_itself_and_repeats_are_evenly_spread() {
 
     assert_eq!((delayed.messages_before, delayed.messages), (2, 1));
     assert_eq!(delayed.no_longer_notified[0].dimensions["host"], "short");
-    // 24 hours of it, told of after each four hours and at most a tenth more.
+    // 24 hours of it, reported after each four hours and at most a tenth more.
     assert_eq!(repeated.messages, 2 + 5);
 }
 

@@ -1,4 +1,4 @@
-//! Many deliveries at once: counted, sent again, cancelled, and never twice.
+//! Bulk operations on deliveries: counted, sent again, cancelled, and never twice.
 
 use std::collections::BTreeMap;
 

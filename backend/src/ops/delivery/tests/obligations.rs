@@ -1,4 +1,4 @@
-//! Who is still to be told that something is over.
+//! Outstanding resolutions.
 
 use super::*;
 use crate::{

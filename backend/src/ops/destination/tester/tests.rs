@@ -259,7 +259,7 @@ async fn what_does_not_exist_is_not_found() {
     assert_eq!(receiver.count(), 0);
 }
 
-/// The test that a receiver is hearing of, once it hears of it.
+/// The test that a receiver is notified of, once it is notified.
 async fn begun(world: &World, receiver: &Receiver) -> Delivery {
     while receiver.count() == 0 {
         tokio::task::yield_now().await;

@@ -1,5 +1,5 @@
-//! Decides some occurrences anew: first what causes among them held that are over, then the groups that
-//! are due, then what else waits of them.
+//! Re-evaluates some occurrences: first what causes among them held that are over, then the groups
+//! that are due, then what else waits of them.
 
 use std::{
     collections::BTreeSet,
@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// What deciding anew takes.
+/// What re-evaluating takes.
 pub(super) struct Batch<'a> {
     deciding: &'a Deciding,
     intake: &'a Intake,
@@ -45,7 +45,8 @@ impl<'a> Batch<'a> {
         Self { deciding, intake }
     }
 
-    /// Decides the occurrences of these keys anew. What fails is said in the log, and is still due.
+    /// Re-evaluates the occurrences of these keys. What fails is reported in the log, and is still
+    /// due.
     pub(super) async fn look_at(&self, keys: Vec<Vec<u8>>, together: &Together) {
         let freed = async {
             let found = self.read(keys).await?;
@@ -68,7 +69,7 @@ impl<'a> Batch<'a> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Decides anew what was held by those of the occurrences that are causes no more.
+    /// Re-evaluates what was held by those of the occurrences that are causes no more.
     async fn free_held(&self, found: &[Stored<Occurrence>]) -> Result<(), Error> {
         let snapshot = self.deciding.ruleset.refreshed().await?;
         if snapshot.inhibitions().all().is_empty() {
@@ -158,7 +159,7 @@ impl<'a> Batch<'a> {
         Ok(told)
     }
 
-    /// Decides some occurrences anew, many with a commit; where that fails, one by one.
+    /// Re-evaluates some occurrences, many with a commit; where that fails, one by one.
     async fn decide_all(&self, found: Vec<Stored<Occurrence>>, together: &Together) {
         let mut found = found.into_iter();
         let batches = std::iter::from_fn(|| {
@@ -181,7 +182,8 @@ impl<'a> Batch<'a> {
         join_all(decided.collect::<Vec<_>>()).await;
     }
 
-    /// Decides occurrences anew in one commit; what was read of them before is good for the first try.
+    /// Re-evaluates occurrences in one commit; what was read of them before is good for the first
+    /// try.
     async fn decide(
         &self,
         keys: &[Vec<u8>],

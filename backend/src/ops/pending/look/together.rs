@@ -1,4 +1,4 @@
-//! Which rules without groups tell of what is freed at once as of one group.
+//! Which rules without groups report on what is released together as of one group.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::{
     store::{Direction, Index, engine::Range},
 };
 
-/// By rule, the group of what is freed of it at once.
+/// By rule, the group of what is freed of it together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Together(pub(super) BTreeMap<RecordId, GroupKey>);
 
 impl Together {
-    /// The rules without groups of which so much is freed at once that it is told of as one group: what
-    /// of an index waits for nothing else.
+    /// The rules without groups of which so much is released together that it is reported as one
+    /// group: what of an index waits for nothing else.
     pub(super) async fn of(
         deciding: &Deciding,
         index: Index,

@@ -298,7 +298,7 @@ async fn what_a_silence_covers_is_answered_at_once_and_after_every_edit() {
         .await
         .unwrap();
     assert_eq!(listed.items[0].covered, 2);
-    // The same once it was looked through, and for every edit before and after that.
+    // The same once it was scanned, and for every edit before and after that.
     for (text, covered) in [("host=c", 1), ("host=z", 0), ("has:host", 3)] {
         let draft = world.draft("quiet", text, 60);
         let edited = silences.update(draft, false, true).await.unwrap();

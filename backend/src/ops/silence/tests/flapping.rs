@@ -100,7 +100,7 @@ async fn a_member_of_a_group_that_flaps_counts_as_open_until_it_settles() {
         ..calm()
     }])
     .await;
-    // Told of with one group for each occurrence, until it flaps.
+    // Notified with one group for each occurrence, until it flaps.
     world.swing(5).await;
     assert_eq!(world.sent().await, begun());
     let groups = samples::all::<crate::domain::Group>(&world.store).await;

@@ -33,7 +33,7 @@ impl World {
         view
     }
 
-    /// Reviews by itself, as the service does, until what this answers is dropped.
+    /// Reviews automatically, as the service does, until what this answers is dropped.
     fn review(&self) -> JoinSet<()> {
         let reviewer = Reviewer::new(self.node().deciding.clone(), self.node().intake.clone());
         let mut tasks = JoinSet::new();
@@ -41,7 +41,7 @@ impl World {
         tasks
     }
 
-    /// Lets time pass while the service goes on by itself.
+    /// Lets time pass while the service continues automatically.
     async fn live(&self, seconds: u64) {
         for _ in 0..seconds * 10 {
             self.clock.advance(Duration::from_millis(100));

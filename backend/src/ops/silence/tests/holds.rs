@@ -182,7 +182,7 @@ async fn a_service_that_stood_still_over_the_end_sends_at_its_start() {
     world.restart(60).await;
     world.look().await;
     assert_eq!(world.sent().await, [about("a", false)]);
-    // What was deleted while nobody looked is decided at the start as well.
+    // What was deleted while no one looked is decided at the start as well.
     world.node().silences.delete("again", "").await.unwrap();
     world.restart(60).await;
     world.look().await;
@@ -382,7 +382,8 @@ async fn the_timeline_tells_what_became_of_it_in_order() {
     assert_eq!(
         kinds,
         [
-            "opened", "held", "released", "told", "changed", "told", "changed", "closed", "told"
+            "opened", "held", "released", "notified", "changed", "notified", "changed", "closed",
+            "notified"
         ]
     );
     assert_eq!(story[3].text, "hook was notified of it");

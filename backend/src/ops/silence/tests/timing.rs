@@ -1,4 +1,4 @@
-//! Calendars of rules and silences, and rules that wait for what closes by itself.
+//! Calendars of rules and silences, and rules that wait for what closes automatically.
 
 use super::*;
 use crate::domain::{
@@ -83,7 +83,7 @@ async fn what_opens_outside_the_active_times_is_sent_when_the_next_window_begins
     );
     world.wait(20 * HOUR).await;
     world.event("goes", close).await;
-    // One second before Monday, 08:00, in a service that began anew meanwhile.
+    // One second before Monday, 08:00, in a service that began again meanwhile.
     world.restart(24 * HOUR - 1).await;
     world.look().await;
     assert_eq!(world.sent().await.len(), 2);

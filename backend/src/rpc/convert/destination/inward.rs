@@ -280,7 +280,7 @@ pub fn delivery_settings(
     }
 }
 
-/// Takes a budget. What is out of range is told where the whole destination is checked.
+/// Takes a budget. What is out of range is reported where the whole destination is checked.
 fn budget(wire: v1::MessageBudget, faults: &mut Vec<Violation>) -> Budget {
     let mut number = |field: &str, number: i32| {
         u32::try_from(number).unwrap_or_else(|_negative| {

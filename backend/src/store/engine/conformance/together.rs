@@ -1,4 +1,4 @@
-//! Many callers at once.
+//! Many callers concurrently.
 
 use futures_util::future::join_all;
 

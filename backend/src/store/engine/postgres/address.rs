@@ -57,7 +57,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Reads an address. The password stands beside it, so that it is in no list of processes.
+    /// Reads an address. The password is separate, so that it is in no list of processes.
     ///
     /// # Errors
     /// With what would be right.
@@ -131,14 +131,14 @@ impl Address {
         }
     }
 
-    /// How many connections read for many calls at once.
+    /// How many connections read for many concurrent calls.
     pub(super) fn readers(&self) -> usize {
         let apart = STORE_CONNECTIONS_APART;
         self.connections.saturating_sub(apart).max(1)
     }
 }
 
-/// The name of a schema as it stands in statements.
+/// The name of a schema as it is in statements.
 fn quoted(schema: &str) -> Result<String, String> {
     let starts = schema.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
     let plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
@@ -177,8 +177,8 @@ fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
         Some("verify-ca") => Some(Verify::Authority),
         Some(other @ ("disable" | "allow" | "prefer" | "require")) => {
             return Err(format!(
-                "sslmode={other} does not say who the database is; use verify-full, or verify-ca \
-                 where its certificate is for another name{}",
+                "sslmode={other} does not verify the identity of the database; use verify-full, \
+                 or verify-ca if its certificate is for another name{}",
                 if is_local {
                     ", or disable on this machine"
                 } else {

@@ -1,4 +1,5 @@
-//! A whole transaction sent at once: all its statements are on their way before the first is answered.
+//! A whole transaction sent together: all its statements are on their way before the first is
+//! answered.
 
 use std::{
     future::poll_fn,
@@ -20,13 +21,13 @@ use crate::{
     store::engine::{Applied, EngineError},
 };
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Committed(Applied),
     /// Nothing was written.
     RolledBack(Meaning),
-    /// Nobody knows.
+    /// No one knows.
     Doubt(String),
 }
 
@@ -79,7 +80,7 @@ async fn transaction(
         sent.push(Box::pin(client.query(statement, parameters)));
     }
     let mut sent = Pending::new(sent);
-    // What could not be sent is known at once; then the rest must not be committed.
+    // What could not be sent is known immediately; then the rest must not be committed.
     let is_whole = poll_fn(|cx| Poll::Ready(sent.poll_all(cx))).await;
     sent.push(simple(if is_whole { "COMMIT" } else { "ROLLBACK" }));
     poll_fn(|cx| {
@@ -161,7 +162,7 @@ impl Outcome {
         !matches!(self, Self::Doubt(_) | Self::RolledBack(Meaning::Lost))
     }
 
-    /// What whoever waits is told when the same is not tried again.
+    /// The response to waiting callers when the same is not tried again.
     pub(super) fn refusal(meaning: Meaning) -> EngineError {
         match meaning {
             Meaning::Refused(error) => error,

@@ -1,4 +1,4 @@
-//! What is counted of the work with the database, for whoever reads it at `/metrics`.
+//! What is counted of the work with the database, shown at `/metrics`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -43,7 +43,7 @@ impl Default for StoreCounters {
         Self(Arc::new(Families {
             commit_seconds: to.family(
                 "store_commit_seconds",
-                "Time that commits took in the database",
+                "Duration of commits in the database",
                 Histogram::new(COMMIT),
             ),
             batch_sets: to.family(
@@ -53,7 +53,7 @@ impl Default for StoreCounters {
             ),
             conflicts: to.family(
                 "store_conflicts",
-                "Sets of changes that were refused, as what they rest on had changed",
+                "Sets of changes that were rejected because a record that they depend on had changed",
                 Family::default(),
             ),
             retries: to.family(
@@ -68,7 +68,7 @@ impl Default for StoreCounters {
             ),
             follow_lag_seconds: to.family(
                 "store_follow_lag_seconds",
-                "How late what was committed was known here",
+                "Delay from a commit until this node read it",
                 Histogram::new(LAG),
             ),
             connections: to.family(

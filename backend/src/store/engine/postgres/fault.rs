@@ -1,4 +1,4 @@
-//! What an error of the database means for whoever waits.
+//! What an error of the database means for waiting callers.
 
 use tokio_postgres::{Error, error::SqlState};
 
@@ -11,7 +11,7 @@ pub(super) enum Meaning {
     Unexpected,
     /// Nothing was written, and the same may go through in a moment.
     Passing,
-    /// The connection is gone; what it was told to do may be done or not.
+    /// The connection is gone; its request may be done or not.
     Lost,
     /// Nothing was written.
     Refused(EngineError),
@@ -30,7 +30,7 @@ pub(super) fn meaning(error: &Error) -> Meaning {
     }
 }
 
-/// Whether nothing more can be asked over the connection, or nobody can be asked at all now.
+/// Whether nothing more can be asked over the connection, or no one can be asked at all now.
 pub(super) fn is_lost(error: &Error) -> bool {
     error.is_closed()
         || error

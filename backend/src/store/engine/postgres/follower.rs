@@ -17,21 +17,21 @@ use crate::{
     store::engine::EngineError,
 };
 
-/// Steps read at once.
+/// Steps read at a time.
 const STEPS: i64 = 1_000;
-/// Before connecting anew.
+/// Before reconnecting.
 const PAUSE: Duration = Duration::from_millis(250);
 /// How often the log is trimmed,
 const TRIM_EVERY: Duration = Duration::from_secs(60);
 /// and by how many steps at a time.
 const TRIMMED: i64 = 5_000;
 
-/// Follows the log, looking at it so often, and at once when somebody wants to know.
+/// Follows the log, looking at it so often, and immediately when a user wants to know.
 pub(super) async fn follow(address: Arc<Address>, known: Arc<Known>, every: Duration) {
     let mut session: Option<Session> = None;
     let mut trimmed = Instant::now();
     loop {
-        // Whoever wants to know has waited since before this look.
+        // Callers that want to know have waited since before this look.
         drop(timeout(every, known.wanted.notified()).await);
         let usable = session.take().filter(|it| !it.client.is_closed());
         let opened = match usable {

@@ -24,13 +24,13 @@ const KINDS: usize = Kind::ALL.len() + 1;
 /// What a name takes in memory, beside its key.
 const NAME_BYTES: usize = 48;
 
-/// The newest steps. What is said to be known is known without a gap.
+/// The newest steps. What is reported to be known is known without a gap.
 #[derive(Debug)]
 pub(super) struct Known {
     steps: Mutex<Steps>,
     head: watch::Sender<u64>,
     changed: [AtomicU64; KINDS],
-    /// Wakes whoever reads the log, as there is a step of somebody else.
+    /// Wakes readers of the log, as there is a step of another writer.
     pub(super) wanted: Notify,
 }
 

@@ -1,8 +1,9 @@
 //! Where each kind of record and each index lies: the one list, from which all statements follow.
 //!
 //! An index of which a record has one entry at the most, and that stands still while the record
-//! changes, is a column of the record's table. One that moves with most changes, or of which a record
-//! has several, is a table of its own, so that a change of it does not write into all the others.
+//! changes, is a column of the record's table. One that moves with most changes, or of which a
+//! record has several, is a separate table, so that a change of it does not write into all the
+//! others.
 
 use crate::store::engine::{Index, Kind};
 
@@ -11,7 +12,7 @@ use crate::store::engine::{Index, Kind};
 pub(super) enum IndexPlace {
     /// In a column of the table of the records that they lead to.
     Column(&'static str),
-    /// In a table of their own.
+    /// In a separate table.
     Table(&'static str),
 }
 
@@ -73,7 +74,7 @@ pub(super) fn place(index: Index) -> IndexPlace {
         Index::ClientByKey => Table("client_by_key"),
         Index::DeliveryByDue => Table("delivery_by_due"),
         Index::DeliveryByState => Table("delivery_by_state"),
-        // What tells of a group leads from all its members.
+        // What reports on a group leads from all its members.
         Index::DeliveryByEvent => Table("delivery_by_event"),
         Index::AuditByName => Table("audit_by_name"),
     }

@@ -1,4 +1,4 @@
-//! The layout of the tables, made and raised by whoever owns them: forward only, each step adds.
+//! The layout of the tables, created and raised by their owner: forward only, each step adds.
 
 use tokio_postgres::Client;
 

@@ -1,6 +1,6 @@
 //! A process among those that share a store: it says again and again that it lives and how far it
-//! follows the change log, and reads the database's time from the answers. One of them leads: it does
-//! what is to be done once, and whoever leads after it removes the row that lets it write for that.
+//! follows the change log, and reads the database's time from the answers. One of them leads: it
+//! does what is to be done once, and the next leader removes the row that lets it write for that.
 
 use std::{sync::Arc, time::Duration};
 
@@ -39,7 +39,7 @@ pub struct Node {
     id: [u8; 16],
     clock: Arc<DatabaseClock>,
     session: Mutex<Option<Session>>,
-    /// Whether it is to lead as soon as nobody does.
+    /// Whether it is to lead as soon as no one does.
     stands: watch::Sender<bool>,
     /// The writer that it leads with, while it does.
     leads: watch::Sender<Option<[u8; 16]>>,
@@ -47,7 +47,7 @@ pub struct Node {
     is_gone: watch::Sender<bool>,
     /// Whether the database has answered lately.
     is_within_reach: watch::Sender<bool>,
-    /// Has it say at once what it has to say.
+    /// Has it say immediately what it has to say.
     hurry: Notify,
 }
 
@@ -85,7 +85,8 @@ impl Node {
         Arc::clone(&self.clock) as _
     }
 
-    /// Renews it until it is forgotten. While the database does not answer nobody else leads either.
+    /// Renews it until it is forgotten. While the database does not answer no one else leads
+    /// either.
     pub(super) async fn keep(self: Arc<Self>, known: Arc<Known>) {
         let mut log = known.signal();
         let mut told = known.last_changed(&[Kind::Client]);
@@ -172,8 +173,8 @@ impl Node {
         Ok(())
     }
 
-    /// Begins to lead, unless somebody does; whoever led before writes nothing more for that then.
-    /// Answers the writer that is there for it.
+    /// Begins to lead, unless another node does; the previous leader then writes nothing more for
+    /// that. Answers the writer that is there for it.
     async fn take(&self, session: &Session) -> Result<Option<[u8; 16]>, Error> {
         let take = session.statement(Query::Take).await?;
         let oust = session.statement(Query::Oust).await?;
@@ -228,7 +229,7 @@ impl Node {
         self.is_within_reach.subscribe()
     }
 
-    /// Leaves the others, so that nobody has to wait.
+    /// Leaves the others, so that no one has to wait.
     pub(super) async fn leave(&self) {
         let mut kept = self.session.lock().await;
         self.leads.send_replace(None);

@@ -51,7 +51,7 @@ pub(super) fn plan<'a>(group: &[&'a Set], token: Token) -> Vec<Call<'a>> {
         inserts(&mut calls, kind, &changes);
     }
     entries(&mut calls, &changes, |change| &change.add, Query::Come);
-    // What every commit adds to comes late: whoever waits for its row waits for this commit.
+    // What every commit adds to comes late: a writer that waits for its row waits for this commit.
     sums(&mut calls, &changes);
     order(&mut calls, group, token);
     calls
@@ -174,7 +174,7 @@ fn inserts<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
     calls.push(Call::new(Query::Insert(kind), parameters));
 }
 
-/// Entries of indexes with a table of their own that go or come.
+/// Entries of indexes with a separate table that go or come.
 fn entries<'a>(
     calls: &mut Vec<Call<'a>>,
     changes: &[&'a Change],

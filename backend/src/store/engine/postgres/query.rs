@@ -22,11 +22,11 @@ pub(super) enum Query {
     Move(Kind),
     /// Records that get another version only.
     Touch(Kind),
-    /// Entries of an index with a table of its own that go.
+    /// Entries of an index with a separate table that go.
     Gone(Index),
     /// Records that come.
     Insert(Kind),
-    /// Entries of an index with a table of its own that come.
+    /// Entries of an index with a separate table that come.
     Come(Index),
     /// Numbers that are added to counters.
     Sum,
@@ -80,13 +80,13 @@ pub(super) enum Query {
     ForgetWriters,
     /// and these nodes.
     ForgetNodes,
-    /// Makes a node lead, if nobody does or who did has not renewed that for a while.
+    /// Makes a node lead, if no one does or who did has not renewed that for a while.
     Take,
     /// Renews that a node leads.
     Leads,
     /// Lets another node lead.
     Release,
-    /// Removes the writer of whoever leads, which ends whatever it has under way.
+    /// Removes the leader's writer, which ends whatever it has under way.
     Oust,
     /// Makes the writer of the node that leads.
     Appoint,
@@ -351,7 +351,7 @@ fn lies(index: Index, schema: &str) -> (String, &'static str, &'static str) {
     }
 }
 
-/// Arrays from a number on, and what is made of each column entry of a kind.
+/// Arrays from a number on, and what is built from each column entry of a kind.
 fn arrays(from: usize, count: usize) -> String {
     (from..from + count).fold(String::new(), |text, number| {
         text + &format!(", ${number}::bytea[]")

@@ -1,4 +1,4 @@
-//! The sessions that read, each used by many calls at once.
+//! The sessions that read, each used by many calls concurrently.
 
 use std::{
     sync::{

@@ -71,7 +71,7 @@ impl Session {
         let counted = Arc::clone(&warnings);
         let mut carrier = JoinSet::new();
         carrier.spawn(async move {
-            // Its end is told to whoever waits for an answer.
+            // Its end is reported to those that wait for a response.
             while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
                 if let AsyncMessage::Notice(notice) = message {
                     counted.fetch_add(1, Ordering::AcqRel);

@@ -1,4 +1,4 @@
-//! A set of changes as a writer takes it: sealed, and held against itself, by whoever asks.
+//! A set of changes as a writer takes it: sealed, and compared with itself, by the caller.
 
 use std::collections::HashSet;
 

@@ -26,7 +26,7 @@ pub struct Status {
     server_number: i32,
     /// Settings of the server that are off, without which it loses what it has confirmed.
     pub unsafe_settings: Vec<String>,
-    /// The standbys that each commit waits for, as the server is told; empty for none.
+    /// The standbys that each commit waits for, as configured on the server; empty for none.
     pub standbys: String,
     /// The layout of the tables; none where there is no store.
     pub layout: Option<Layout>,

@@ -25,7 +25,7 @@ use crate::{
 )]
 mod server;
 
-/// One server for all tests; each has a schema of its own.
+/// One server for all tests; each has a separate schema.
 static SERVER: OnceLock<Option<Mutex<server::Postgres>>> = OnceLock::new();
 
 /// Address, password and name of a schema that is not there; none where no server is installed.
@@ -438,7 +438,7 @@ mod layout {
 }
 
 mod doubt {
-    //! Connections that break, and what is said of commits that were under way.
+    //! Connections that break, and what is reported of commits that were under way.
 
     use std::{net::SocketAddr, time::Duration};
 
@@ -462,7 +462,7 @@ mod doubt {
     const CALLERS: u8 = 6;
     const CALLS: u8 = 60;
 
-    /// Passes connections on, and once it is told to cuts each off after a while.
+    /// Passes connections on, and when asked to cuts each off after a while.
     async fn cutting(to: SocketAddr, begun: watch::Receiver<bool>) -> (SocketAddr, JoinSet<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let own = listener.local_addr().unwrap();
@@ -482,7 +482,7 @@ mod doubt {
                         drop(begun.wait_for(|begun| *begun).await);
                         sleep(life).await;
                     };
-                    // What was passed on so far, the server goes on with.
+                    // What was passed on so far, the server continues with.
                     tokio::select! {
                         () = end => {}
                         _ = copy_bidirectional(&mut from, &mut to) => {}

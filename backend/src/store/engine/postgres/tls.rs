@@ -1,4 +1,4 @@
-//! TLS to the database, with channel binding: whoever stands between cannot pass a login on.
+//! TLS to the database, with channel binding: an attacker in between cannot relay a login.
 
 use std::{
     io,
@@ -35,7 +35,7 @@ pub(super) enum Verify {
 }
 
 impl Tls {
-    /// What trusts nobody: for connections that never ask for it.
+    /// What trusts no one: for connections that never ask for it.
     pub(super) fn none() -> Result<Self, String> {
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder

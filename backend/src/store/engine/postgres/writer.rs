@@ -1,5 +1,5 @@
-//! The one task of a lane that writes: it takes what waits, commits it as one transaction, and finds
-//! out what became of it when the connection breaks.
+//! The one task of a lane that writes: it takes what waits, commits it as one transaction, and
+//! finds out its outcome when the connection breaks.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -99,7 +99,7 @@ pub(super) struct Writer {
     batch: i64,
     /// A position before which nothing lies that it does not know the outcome of.
     settled: u64,
-    /// Whether somebody else has removed the row that lets it write.
+    /// Whether another client has removed the row that lets it write.
     is_ousted: bool,
     queue: mpsc::Receiver<Waiting>,
     bytes: Arc<AtomicUsize>,
@@ -230,7 +230,7 @@ impl Writer {
         }
     }
 
-    /// Connects anew when the session is gone. What was left under way is over then.
+    /// Reconnects when the session is gone. What was left under way is over then.
     async fn ensure_session(&mut self, deadline: Instant) -> Result<(), EngineError> {
         let mut pause = PAUSE;
         if self.is_ousted {
@@ -290,7 +290,7 @@ impl Writer {
         burst::send(session, &plan::plan(&sets, token)).await
     }
 
-    /// What became of the newest try: where it stands, or none when it is not there and never will
+    /// The outcome of the newest try: where it stands, or none when it is not there and never will
     /// be. Nothing when that is not found out in time.
     async fn resolve(&mut self) -> Option<Option<Applied>> {
         let deadline = Instant::now() + STORE_DOUBT_TIME_MAX;
@@ -357,7 +357,7 @@ impl Writer {
             now.extend(sets.flat_map(|set| left_by(set, applied.version)));
         }
         for waiting in group {
-            // Whoever dropped the call does not want to know.
+            // The caller that dropped the call does not wait.
             drop(waiting.answer.send(Ok(applied)));
         }
         sift(left, |set| refuted(set, &now))

@@ -69,8 +69,8 @@ impl Blocks {
         if block_count == 0 {
             return Ok((blocks, Known::Kept));
         }
-        // The first block changes with every commit, so it tells whether sums are of this state of
-        // the file.
+        // The first block changes with every commit, so it reports whether sums are of this state
+        // of the file.
         let (_, first) = blocks.covering(0, 1)?;
         let first = sum(&first);
         let kept = blocks.medium.checksums().and_then(|kept| decode(&kept));
@@ -114,7 +114,7 @@ impl Blocks {
         };
     }
 
-    /// Without a journal the file is read through after a kill, so an error costs time only.
+    /// Without a journal the file is scanned after a kill, so an error costs time only.
     fn end_journal(&self, error: &io::Error) {
         tracing::debug!(%error, "no journal of checksums");
         self.medium.end_journal();
@@ -286,7 +286,7 @@ impl Blocks {
         position
             .ok_or(io::ErrorKind::UnexpectedEof)?
             .copy_from_slice(data);
-        // It is noted first: whoever is killed in between finds the one sum or the other.
+        // It is noted first: after a kill in between, one sum or the other is found.
         self.set_sums(start, &bytes)?;
         self.note();
         self.file.write(offset, data)
@@ -295,7 +295,7 @@ impl Blocks {
     fn close(&self) -> io::Result<()> {
         let is_kept = !self.is_unsynced.load(Ordering::Acquire) && {
             let sums = self.sums.read().unwrap_or_else(PoisonError::into_inner);
-            // Without them the file is read through at the next start, so a failure costs time only.
+            // Without them the file is scanned at the next start, so a failure costs time only.
             self.medium.keep_checksums(&encode(&sums)).is_ok()
         };
         if is_kept {

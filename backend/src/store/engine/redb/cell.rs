@@ -1,7 +1,7 @@
 //! One row of the file: a key that begins with its space, and a value that carries a checksum.
 //!
-//! All rows but entries by event lie in one table. redb does not
-//! verify what it reads; a row whose bytes changed on disk is told by its checksum.
+//! All rows but entries by event lie in one table. redb does not verify what it reads; a row whose
+//! bytes changed on disk is reported by its checksum.
 
 use redb::{ReadOnlyTable, TableDefinition};
 

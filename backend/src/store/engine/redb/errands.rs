@@ -55,7 +55,7 @@ enum Ending {
     Open,
     /// What is left is done, then the file is closed.
     Closing,
-    /// Nobody does any.
+    /// No one does any.
     Gone,
 }
 
@@ -209,7 +209,7 @@ impl Errands {
         });
     }
 
-    /// Nobody does errands any more.
+    /// No one does errands any more.
     pub(super) fn abandon(&self) {
         self.change(|state| state.ending = Ending::Gone);
     }

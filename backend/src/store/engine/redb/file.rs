@@ -63,7 +63,7 @@ impl File {
     /// Opens the file, or makes it when it is empty.
     pub(super) fn open(&self) -> Result<Opened, Fault> {
         // A commit of one phase may be there by half, which the journal does not know. And a file
-        // that is opened again after an error is read through, whatever was noted of it.
+        // that is opened again after an error is scanned, whatever was noted of it.
         let is_first = !self.was_open.swap(true, Ordering::Relaxed);
         if self.settings.two_phase_commit && is_first {
             let (blocks, known) = self.blocks(true)?;

@@ -1,12 +1,12 @@
 //! The checksums of blocks as they change, noted beside the file before it is synced, so that a
-//! store whose process was killed need not be read through to be trusted.
+//! store whose process was killed need not be scanned to be trusted.
 //!
 //! The journal is not synced: it holds as long as the machine runs, which the medium sees to. What
-//! it says is compared before it is believed, and a store that differs from it is read through.
+//! it says is compared before it is believed, and a store that differs from it is scanned.
 
 use std::io::{self, Write};
 
-/// Bytes of notes that may gather before the journal is begun anew, when it began with less.
+/// Bytes of notes that may gather before the journal is begun again, when it began with less.
 const BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The number of a block and its checksum.
@@ -27,7 +27,7 @@ impl std::fmt::Debug for Journal {
 }
 
 impl Journal {
-    /// Goes on with a journal that was begun with so many bytes.
+    /// Continues with a journal that was begun with so many bytes.
     pub(super) fn new(to: Box<dyn Write + Send + Sync>, start_bytes: usize) -> Self {
         Self {
             to,
@@ -43,7 +43,7 @@ impl Journal {
         self.to.write_all(&note)
     }
 
-    /// Whether it should be begun anew, to be short.
+    /// Whether it should be begun again, to be short.
     pub(super) fn is_long(&self) -> bool {
         self.bytes > self.bytes_max
     }

@@ -1,4 +1,4 @@
-//! What everybody reads, as it is published: whoever has it keeps one moment, and is in nobody's way.
+//! What everybody reads, as it is published: a holder keeps one snapshot and blocks no one.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -64,7 +64,7 @@ impl Published {
         self.current.load_full()
     }
 
-    /// Publishes what becomes of them.
+    /// Publishes what happens to them.
     pub(super) fn change(&self, change: impl FnOnce(&mut Layers)) {
         let changing = self.changing.lock();
         let _changing = changing.unwrap_or_else(PoisonError::into_inner);

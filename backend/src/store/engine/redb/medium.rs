@@ -29,7 +29,7 @@ pub trait Medium: Debug + Send + Sync + 'static {
         false
     }
 
-    /// How much room there is, as [`Medium::is_short`] sees it; none when it cannot be told.
+    /// How much room there is, as [`Medium::is_short`] sees it; none when it is unknown.
     fn free_space(&self, _bytes_on_way: u64) -> Option<FreeSpace> {
         None
     }
@@ -47,7 +47,7 @@ pub trait Medium: Debug + Send + Sync + 'static {
     /// Keeps checksums until the file is opened again.
     ///
     /// # Errors
-    /// Those of the medium; without checksums the file is read through when it is next opened.
+    /// Those of the medium; without checksums the file is scanned when it is next opened.
     fn keep_checksums(&self, _checksums: &[u8]) -> io::Result<()> {
         Ok(())
     }
@@ -62,7 +62,7 @@ pub trait Medium: Debug + Send + Sync + 'static {
     /// when this medium keeps no journal.
     ///
     /// # Errors
-    /// Those of the medium; without a journal the file is read through after a kill.
+    /// Those of the medium; without a journal the file is scanned after a kill.
     fn begin_journal(&self, _start: &[u8]) -> io::Result<Option<Box<dyn Write + Send + Sync>>> {
         Ok(None)
     }

@@ -1,5 +1,5 @@
 //! Rows that are in the log and not yet in the tree, in order. A copy costs nothing and stays as it
-//! is, so that who reads is in nobody's way.
+//! is, so that who reads is in no one's way.
 
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ impl Memtable {
         self.bytes
     }
 
-    /// How many rows were taken in.
+    /// How many rows were accepted.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }

@@ -83,7 +83,7 @@ impl Mover {
 
     /// Works until it is asked to close.
     pub(super) fn run(mut self, shared: &Arc<Shared>) {
-        // Also when it panics, nobody waits for it.
+        // Also when it panics, no one waits for it.
         let shared = Farewell(shared);
         let shared = shared.0;
         loop {
@@ -107,7 +107,7 @@ impl Mover {
         self.close(shared);
     }
 
-    /// Leaves a file that is whole by itself, when nothing is left in memory.
+    /// Leaves a file that is whole alone, when nothing is left in memory.
     fn close(&mut self, shared: &Shared) {
         let layers = shared.layers.get();
         if layers.moving.is_none() && layers.active.is_empty() && layers.tree.is_ok() {
@@ -116,7 +116,7 @@ impl Mover {
                 Ok(transaction.commit()?)
             });
             if let Err(fault) = ended {
-                // Then the next start looks through the log.
+                // Then the next start scans the log.
                 tracing::warn!(?fault, "the end of the log was not noted");
             }
         }
@@ -290,14 +290,14 @@ impl Mover {
         Ok(())
     }
 
-    /// Leaves what was made of a union to be deleted.
+    /// Leaves what was built from a union to be deleted.
     fn forget_union(&mut self) {
         self.garbage
             .extend(self.union.take().map(|union| union.id()));
     }
 }
 
-/// Says that nobody moves anything any more.
+/// Says that no one moves anything any more.
 struct Farewell<'a>(&'a Arc<Shared>);
 
 impl Drop for Farewell<'_> {

@@ -1,5 +1,5 @@
-//! An ordered map that is copied in no time: what a change touches is made anew, the rest is shared
-//! with the copies.
+//! An ordered map that is copied in no time: what a change touches is made again, the rest is
+//! shared with the copies.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -20,7 +20,7 @@ pub(super) trait Keys {
     fn key(&self, item: Self::Item) -> &[u8];
 }
 
-/// A key's first bytes as a number: most keys are told apart by them.
+/// A key's first bytes as a number: most keys are distinguished by them.
 pub(super) fn head(key: &[u8]) -> u128 {
     if let Some(first) = key.first_chunk() {
         return u128::from_be_bytes(*first);
@@ -97,7 +97,7 @@ impl<T> Default for Ordered<T> {
     }
 }
 
-/// With room for one more than may stay, so that what is made anew to be changed is not moved.
+/// With room for one more than may stay, so that what is made again to be changed is not moved.
 fn roomy<T: Clone>(items: &[T]) -> Vec<T> {
     let mut copy = Vec::with_capacity(NODE_MAX + 1);
     copy.extend_from_slice(items);
@@ -123,7 +123,7 @@ impl<T: Copy> Node<T> {
 }
 
 impl<T: Copy> Ordered<T> {
-    /// Puts what `choose` answers where a key belongs; it is told what is there.
+    /// Puts what `choose` answers where a key belongs; it gets what is there.
     pub(super) fn put(
         &mut self,
         keys: &impl Keys<Item = T>,

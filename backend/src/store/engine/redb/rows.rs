@@ -69,7 +69,7 @@ pub(super) fn last_under(
     }))
 }
 
-/// Counts entries, at most `limit`; answers where to go on too, when there may be more.
+/// Counts entries, at most `limit`; answers where to continue too, when there may be more.
 pub(super) fn count(
     rows: &impl Rows,
     index: Index,

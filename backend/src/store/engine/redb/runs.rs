@@ -45,7 +45,7 @@ pub(super) fn table(name: &str) -> TableDefinition<'_, &'static [u8], &'static [
     TableDefinition::new(name)
 }
 
-/// A filter has a table of its own: it is large, and what lies beside it would be written with it.
+/// A filter has a separate table: it is large, and what lies beside it would be written with it.
 fn filter_name_of(id: u64) -> String {
     format!("{PREFIX}{id}.filter")
 }

@@ -1,4 +1,4 @@
-//! A set of changes as the writer takes it: what can be laid out before is, by whoever asks.
+//! A set of changes as the writer takes it: what can be encoded before is, by the caller.
 
 use super::{
     batch::{Batch, Span},
@@ -30,7 +30,7 @@ pub(super) struct Set {
     /// Whether what decisions rest on is changed.
     pub(super) defines: bool,
     /// Whether it adds to the store: such sets stop first when room runs out. What people change,
-    /// and what moves deliveries on, goes on.
+    /// and what moves deliveries on, continues.
     pub(super) adds: bool,
     /// About how much memory it takes.
     pub(super) bytes: usize,
@@ -41,7 +41,7 @@ pub(super) struct Set {
 pub(super) struct Expected {
     pub(super) key: Vec<u8>,
     pub(super) expect: Expect,
-    /// What becomes of the value that is found.
+    /// What happens to the value that is found.
     pub(super) becomes: Becomes,
 }
 

@@ -81,7 +81,7 @@ impl Tree {
         event.is_none_or(|event| old.may_have(event))
     }
 
-    /// The entries of the rows that nobody made a filter of yet.
+    /// The entries of the rows that no one made a filter of yet.
     pub(super) fn unfiltered(&self) -> Option<&Arc<OldEntries>> {
         self.old.as_ref().filter(|old| !old.is_filtered())
     }

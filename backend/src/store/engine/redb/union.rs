@@ -102,7 +102,7 @@ impl Union {
         self.name(transaction).map(Some)
     }
 
-    /// Puts the new run in the place of those that it was made of.
+    /// Puts the new run in the place of those that it was built from.
     fn name(&self, transaction: &WriteTransaction) -> Result<Vec<u64>, Fault> {
         let ids: Vec<_> = self.sources.iter().map(|run| run.id).collect();
         {

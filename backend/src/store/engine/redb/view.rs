@@ -10,7 +10,7 @@ use super::{
 };
 use crate::store::engine::Direction;
 
-/// What is told of each row of a walk, its key and its cell; it answers whether to go on.
+/// What is reported about each row of a walk, its key and its cell; it answers whether to continue.
 pub(super) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Fault> + 'a;
 
 /// A row that is read out: its key and its cell.

@@ -49,7 +49,7 @@ struct LogFile {
 #[derive(Debug)]
 pub(super) struct Unwritten {
     pub(super) error: io::Error,
-    /// Whether it may be on disk all the same.
+    /// Whether it may be on disk anyway.
     pub(super) is_open: bool,
 }
 
@@ -180,7 +180,7 @@ impl Wal {
         Ok(())
     }
 
-    /// Goes on in the other file, whose frames must all be in the tree.
+    /// Continues in the other file, whose frames must all be in the tree.
     pub(super) fn turn(&mut self) {
         (self.active, self.offset) = (1 - self.active, 0);
     }
@@ -210,8 +210,8 @@ impl LogFile {
     }
 }
 
-/// Finds all whole frames of a life whose position follows another: also those behind one that is not
-/// whole, which they tell of.
+/// Finds all whole frames of a life whose position follows another: also those behind one that is
+/// not whole, which they report on.
 fn frames(bytes: &[u8], life: u64, after: u64, found: &mut Vec<Frame>) {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..) {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::store::engine::{Applied, EngineError};
 
-/// What becomes of a set: the position in the log, or why not.
+/// The outcome of a set: the position in the log, or why not.
 type Verdict = Result<Applied, EngineError>;
 
 /// While the disk is short of room, what is in memory is moved when there is so much of it.
@@ -63,7 +63,7 @@ struct Group {
 /// Why a group was not written.
 struct WriteFailure {
     fault: Fault,
-    /// Whether it may have been written all the same.
+    /// Whether it may have been written anyway.
     is_open: bool,
 }
 
@@ -77,7 +77,7 @@ impl<T: Into<Fault>> From<T> for WriteFailure {
 }
 
 impl Drop for Writer {
-    /// Also a writer that panicked leaves nobody waiting.
+    /// Also a writer that panicked leaves no one waiting.
     fn drop(&mut self) {
         self.shared.queue.abandon();
         self.shared.errands.close();
@@ -123,7 +123,7 @@ impl Writer {
         let verdicts = self.commit(&mut batch);
         let verdicts = verdicts.unwrap_or_else(|failure| give_up(&batch, failure));
         for (set, verdict) in batch.into_iter().zip(verdicts) {
-            // Whoever dropped the call does not want to know.
+            // The caller that dropped the call does not wait.
             drop(set.answer.send(verdict));
         }
     }
@@ -268,7 +268,7 @@ impl Writer {
         }
     }
 
-    /// Goes on in the other file of the log with a group that is on its way.
+    /// Continues in the other file of the log with a group that is on its way.
     fn turn(&mut self, group: &mut Group) -> Result<(), Fault> {
         self.empty_memory()?;
         self.wal.turn();
@@ -304,7 +304,7 @@ impl Writer {
         self.shared.head.send_replace(group.head.sequence);
     }
 
-    /// Gets the group of which nobody knows whether it is on disk there.
+    /// Gets the group of which no one knows whether it is on disk there.
     fn settle(&mut self) -> Result<(), Fault> {
         let Some(mut group) = self.doubt.take() else {
             return Ok(());
@@ -331,7 +331,7 @@ fn steps(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batch, Fau
     Ok(steps)
 }
 
-/// Says what became of a batch that was not written.
+/// Reports the outcome of a batch that was not written.
 fn give_up(batch: &[Waiting], failure: WriteFailure) -> Vec<Verdict> {
     if failure.is_open {
         return repeat(batch, || indeterminate(&failure.fault));

@@ -12,7 +12,7 @@ use crate::store::engine::{
 
 const INDEX: Index = Index::RuleByTrigger;
 
-/// Each record has an entry for its value's first byte, and one of its own.
+/// Each record has an entry for its value's first byte, and a separate one.
 fn entries(key: u8, value: u8) -> Vec<Entry> {
     let of = |key: Vec<u8>| Entry { index: INDEX, key };
     vec![of(vec![value, key])]

@@ -1,5 +1,5 @@
-//! A store in a database that is being filled from elsewhere: nobody takes it for one before that is
-//! finished.
+//! A store in a database that is being filled from elsewhere: no one takes it for one before that
+//! is finished.
 
 use std::{fs, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Says that a store is being filled. It stands there from before the first record until after the last.
+/// Says that a store is being filled. It exists from before the first record until after the last.
 const MARKER: &[u8] = b"restoring";
 
 /// A store in a database that is being filled.
@@ -182,7 +182,7 @@ fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> 
 }
 
 async fn clear(location: &DatabaseLocation, made_key_file: bool) {
-    // What stays all the same is no store, and the next filling takes it away.
+    // What stays anyway is no store, and the next filling takes it away.
     drop(empty(&location.address, 0).await);
     if made_key_file {
         drop(fs::remove_file(&location.key_file));

@@ -1,4 +1,4 @@
-//! Occurrences and the groups that they are told of with, as records.
+//! Occurrences and the groups that they are reported with, as records.
 
 use std::collections::BTreeSet;
 
@@ -70,7 +70,7 @@ fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
     }
 }
 
-/// What leads from groups to an occurrence that they tell of, or are about to.
+/// What leads from groups to an occurrence that they report on, or are about to.
 fn add_memberships(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
     let standing = |how: Membership, id| Key::new().byte(how as u8).id(id);
     for pending in &occurrence.pending {

@@ -178,7 +178,7 @@ impl AuditV1 {
         }
     }
 
-    /// The entry; none when it is not what its hash was made of.
+    /// The entry; none when it is not what its hash was built from.
     pub(crate) fn into_entry(mut self, sealer: &Sealer) -> Option<AuditEntry> {
         let hash: [u8; 32] = std::mem::take(&mut self.hash).try_into().ok()?;
         let proof = std::mem::take(&mut self.proof);

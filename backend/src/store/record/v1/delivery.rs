@@ -48,10 +48,10 @@ pub(crate) struct DeliveryV1 {
     content: Option<ContentV1>,
     #[prost(bytes = "vec", optional, tag = "15")]
     retried_as: Option<Vec<u8>>,
-    /// Whether it goes by itself, whatever the budget.
+    /// Whether it is sent separately, whatever the budget.
     #[prost(bool, tag = "16")]
     alone: bool,
-    /// The digest that tells of it.
+    /// The digest that includes it.
     #[prost(bytes = "vec", optional, tag = "17")]
     folded_into: Option<Vec<u8>>,
     /// The first of those that it sends again.

@@ -1,4 +1,4 @@
-//! Destinations, and how their deliveries fare.
+//! Destinations, and the health of their deliveries.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Groups, and what messages tell of them.
+//! Groups, and what messages report on them.
 
 use super::{
     hold::{SharedV1, shared},

@@ -1,4 +1,4 @@
-//! Restoring into a database: nobody takes a store for one before it is whole.
+//! Restoring into a database: no one takes a store for one before it is whole.
 
 use std::{fs, path::Path};
 

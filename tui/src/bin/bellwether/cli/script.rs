@@ -10,8 +10,8 @@ const GET_EXAMPLES: &str = "Examples:\n  \
     bellwether get rules\n  \
     bellwether get destination ops --output yaml";
 
-const EXPORT_EXAMPLES: &str = "Secrets are never written: in their places stands \
-    {fromEnv: NAME}, so that `apply` takes them from the environment.\n\n\
+const EXPORT_EXAMPLES: &str = "Secrets are never printed: {fromEnv: NAME} replaces them, so that \
+    `apply` reads them from the environment.\n\n\
     Examples:\n  \
     bellwether export > bellwether.yaml\n  \
     bellwether export rules triggers --output json";
@@ -23,14 +23,14 @@ const DIFF_EXAMPLES: &str = "Examples:\n  \
     bellwether export | bellwether diff -f -";
 
 const APPLY_EXAMPLES: &str = "A document is {kind, name, …} with the fields of REST, in \
-    YAML or JSON. A secret can stand elsewhere: {fromEnv: NAME} or {fromFile: PATH}.\n\n\
+    YAML or JSON. A secret can be read from elsewhere: {fromEnv: NAME} or {fromFile: PATH}.\n\n\
     Examples:\n  \
     bellwether apply -f config/\n  \
     bellwether apply -f config/ --prune --owner team-a\n  \
     bellwether diff -f config/ --save plan.json; bellwether apply --plan plan.json";
 
-const SEND_EXAMPLES: &str = "Name and dimensions are the event's identity: what is sent again \
-    with the same ones is the same event.\n\n\
+const SEND_EXAMPLES: &str = "Name and dimensions identify the event: sending them again repeats \
+    it.\n\n\
     Examples:\n  \
     bellwether send backup-failed -d host=db-1 --severity error --summary 'no space left'\n  \
     bellwether send backup-failed -d host=db-1 --close\n  \
@@ -57,49 +57,49 @@ const COMPLETIONS_EXAMPLES: &str = "Examples:\n  \
 /// What a script can ask for.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Script {
-    /// Write the stored resources of a kind, or one of them.
+    /// Print the stored resources of a kind, or one of them.
     #[command(after_help = GET_EXAMPLES)]
     Get(GetArguments),
-    /// Write the configuration as documents for `apply`.
+    /// Print the configuration as documents for `apply`.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArguments),
     /// Delete a stored resource.
     Delete(DeleteArguments),
-    /// Say what `apply` would change. Exit code 0: nothing, 1: something.
+    /// Show what `apply` would change. Exit code 0: nothing, 1: something.
     #[command(after_help = DIFF_EXAMPLES)]
     Diff(DiffArguments),
-    /// Make the configuration what documents say: all of it or none.
+    /// Apply configuration documents: all of them or none.
     #[command(after_help = APPLY_EXAMPLES)]
     Apply(ApplyArguments),
-    /// Send an event, or events from standard input. Exit code 5: one was refused.
+    /// Send an event, or events from standard input. Exit code 5: one was rejected.
     #[command(after_help = SEND_EXAMPLES)]
     Send(SendArguments),
-    /// Write events that a filter finds, newest first. Exit code 1: it finds none.
+    /// Search events, newest first. Exit code 1: nothing found.
     #[command(after_help = EVENTS_EXAMPLES)]
     Events(EventsArguments),
-    /// Follow what changes, as JSON lines, until the service ends it or goes away.
+    /// Watch changes of events, as JSON lines, until the service ends the stream.
     #[command(after_help = WATCH_EXAMPLES)]
     Watch(WatchArguments),
-    /// Say why rules did or did not notify about an event.
+    /// Show why rules did or did not notify about an event.
     Explain(ExplainArguments),
     /// Send a test message to a stored destination. Exit code 1: it was not delivered.
     Test(TestArguments),
-    /// Say what a stored trigger, or one in a document, would have matched.
+    /// Show what a stored trigger, or one in a document, would have matched.
     #[command(after_help = TRY_EXAMPLES)]
     Try(TryArguments),
-    /// Write what a stored rule would send to each of its destinations.
+    /// Show what a stored rule would send to each of its destinations.
     Preview(PreviewArguments),
-    /// Say how the service fares. Exit code 1: a destination fails or messages were given up.
+    /// Show the status of the service. Exit code 1: a destination fails or there are dead letters.
     Status(StatusArguments),
-    /// Ask whether the service serves; needs no key. Exit code 3: it does not.
+    /// Probe the service, without a key. Exit code 3: it does not serve.
     Health,
-    /// Describe program, settings, data folder and service for a report of a fault, without secrets,
+    /// Describe program, settings, data folder and service for a bug report, without secrets,
     /// addresses or names.
     Doctor,
-    /// Write what makes a shell complete this command.
+    /// Print shell completions.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(CompletionsArguments),
-    /// Write the manual page, for `man`.
+    /// Print the manual page.
     Man,
 }
 
@@ -109,16 +109,16 @@ pub(crate) enum Output {
     /// For people.
     #[default]
     Text,
-    /// As REST has it.
+    /// JSON as in REST.
     Json,
-    /// The same, easier to read.
+    /// Indented JSON.
     Yaml,
 }
 
 /// How an answer is written, as a flag.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArguments {
-    /// How the answer is written.
+    /// Set the output format.
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -141,7 +141,7 @@ pub(crate) struct ExportArguments {
     /// The kinds [default: all].
     #[arg(value_parser = kind)]
     pub(crate) kinds: Vec<ConfigKind>,
-    /// How it is written: yaml or json.
+    /// Set the format: yaml or json.
     #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
     pub(crate) output: Output,
 }
@@ -154,7 +154,7 @@ pub(crate) struct DeleteArguments {
     pub(crate) kind: ConfigKind,
     /// Its name.
     pub(crate) name: String,
-    /// Take it out of the rules that use it.
+    /// Remove it from the rules that use it.
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -162,13 +162,13 @@ pub(crate) struct DeleteArguments {
 /// Which documents.
 #[derive(Debug, Args)]
 pub(crate) struct Source {
-    /// A file, a folder, or - for standard input; several times.
+    /// A file, a folder, or - for standard input; repeatable.
     #[arg(long = "file", short = 'f', value_name = "PATH")]
     pub(crate) files: Vec<PathBuf>,
-    /// Delete what carries the tag `owner:` and --owner, and no document describes.
+    /// Delete definitions with the tag `owner:NAME` of --owner that no document describes.
     #[arg(long, requires = "owner")]
     pub(crate) prune: bool,
-    /// Whose the documents are: each must carry the tag `owner:NAME`.
+    /// Require the tag `owner:NAME` on each document.
     #[arg(long, value_name = "NAME", requires = "prune")]
     pub(crate) owner: Option<String>,
 }
@@ -178,24 +178,24 @@ pub(crate) struct Source {
 pub(crate) struct DiffArguments {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Keep it as a plan for `apply --plan`. Secrets that stand elsewhere are not in it.
+    /// Save it as a plan for `apply --plan`, without the secrets of `fromEnv` and `fromFile`.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) impact: ImpactArguments,
-    /// How it is written: text or json.
+    /// Set the format: text or json.
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
 
-/// What is to be known of who would be told.
+/// What is needed to know who would be notified.
 #[derive(Debug, Args)]
 pub(crate) struct ImpactArguments {
-    /// Say how many messages there would have been in the last days, such as 7d, and who would not have
-    /// been told.
+    /// Replay the last days, such as 7d: show the number of messages, and events that would no
+    /// longer notify anyone.
     #[arg(long, value_name = "DAYS", value_parser = days)]
     pub(crate) impact: Option<u32>,
-    /// Change nothing, with exit code 5, when there would have been more messages.
+    /// Change nothing and exit with 5 if there would have been more messages than this.
     #[arg(long, value_name = "NUMBER", requires = "impact")]
     pub(crate) max_messages: Option<u64>,
 }
@@ -206,15 +206,15 @@ pub(crate) struct ImpactArguments {
 pub(crate) struct ApplyArguments {
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Apply what `diff --save` kept; refused when what is stored has changed since.
+    /// Apply a plan of `diff --save`; refused if the stored configuration has changed since.
     #[arg(long, value_name = "FILE", conflicts_with = "prune")]
     pub(crate) plan: Option<PathBuf>,
-    /// Only say what would change.
+    /// Only show what would change.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) impact: ImpactArguments,
-    /// How it is written: text or json.
+    /// Set the format: text or json.
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -222,28 +222,28 @@ pub(crate) struct ApplyArguments {
 /// What to send.
 #[derive(Debug, Args)]
 pub(crate) struct SendArguments {
-    /// What happened.
+    /// The event's name.
     #[arg(required_unless_present = "lines", conflicts_with = "lines")]
     pub(crate) name: Option<String>,
-    /// What it happened to; several times.
+    /// A dimension, such as host=db-1; repeatable.
     #[arg(long = "dimension", short, value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) dimensions: Vec<(String, String)>,
-    /// How bad it is: debug, info, warning, error or critical.
+    /// The severity: debug, info, warning, error or critical.
     #[arg(long, short)]
     pub(crate) severity: Option<String>,
-    /// One line for people.
+    /// The one-line summary.
     #[arg(long, short = 'm')]
     pub(crate) summary: Option<String>,
-    /// Details for people.
+    /// The body with details.
     #[arg(long)]
     pub(crate) body: Option<String>,
-    /// The kind of event.
+    /// The event's type.
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
-    /// A further value, JSON or text; several times.
+    /// A metadata field, JSON or text; repeatable.
     #[arg(long = "metadata", value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) metadata: Vec<(String, String)>,
-    /// End the event.
+    /// Close the event.
     #[arg(long)]
     pub(crate) close: bool,
     /// Read events from standard input, one JSON object a line, as REST takes them.
@@ -254,12 +254,12 @@ pub(crate) struct SendArguments {
 /// What to find.
 #[derive(Debug, Args)]
 pub(crate) struct EventsArguments {
-    /// Which events, such as `severity>=error host=db-*` [default: open and suppressed ones].
+    /// The filter, such as `severity>=error host=db-*` [default: open and suppressed events].
     pub(crate) filter: Option<String>,
-    /// How many at most.
+    /// Limit the number of events.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) limit: u32,
-    /// Which statuses, where the filter says nothing of it.
+    /// Select statuses, unless the filter does.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) status: StatusChoice,
     #[command(flatten)]
@@ -269,9 +269,9 @@ pub(crate) struct EventsArguments {
 /// What to follow.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArguments {
-    /// Which events [default: all].
+    /// The filter [default: all events].
     pub(crate) filter: Option<String>,
-    /// Where to keep how far it was read: said again, it goes on from there.
+    /// Store the position in this file, and resume from it.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 }
@@ -290,7 +290,7 @@ pub(crate) struct ExplainArguments {
 pub(crate) struct TestArguments {
     /// The destination.
     pub(crate) name: String,
-    /// Tell about that stored event in place of a sample.
+    /// Use this stored event instead of a sample.
     #[arg(long, value_name = "ID")]
     pub(crate) event: Option<String>,
     #[command(flatten)]
@@ -306,7 +306,7 @@ pub(crate) struct TryArguments {
     /// A file with one trigger's document.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// How far back: a number and m, h or d.
+    /// Set how far back: a number and m, h or d.
     #[arg(long, default_value = "24h", value_parser = span)]
     pub(crate) since: i64,
     #[command(flatten)]
@@ -318,7 +318,7 @@ pub(crate) struct TryArguments {
 pub(crate) struct PreviewArguments {
     /// The rule.
     pub(crate) name: String,
-    /// Tell about that stored event in place of a sample.
+    /// Use this stored event instead of a sample.
     #[arg(long, value_name = "ID")]
     pub(crate) event: Option<String>,
     #[command(flatten)]

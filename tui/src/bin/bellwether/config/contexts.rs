@@ -9,7 +9,7 @@ use super::{ConfigError, Settings, Source, setting};
 
 /// The section of contexts.
 pub(super) const SECTION: &str = "contexts";
-/// The settings that a context can have, besides its colour.
+/// The settings that a context can have, in addition to its colour.
 const KEYS: [&str; 7] = [
     "connect",
     "key_file",

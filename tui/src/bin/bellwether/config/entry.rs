@@ -9,9 +9,9 @@ use super::{Settings, value};
 pub(crate) struct Setting {
     /// Its key in the file; `a.b` is `b` in section `[a]`.
     pub(crate) key: &'static str,
-    /// Takes a value over, or says what was expected.
+    /// Takes a value over, or shows what was expected.
     pub(crate) set: fn(&mut Settings, &Value) -> value::Read<()>,
-    /// Whether its value is shown to nobody.
+    /// Whether its value is shown to no one.
     pub(crate) is_secret: bool,
 }
 
@@ -26,7 +26,7 @@ impl Setting {
             is_secret: false,
         }
     }
-    /// The same, with a value that is shown to nobody.
+    /// The same, with a value that is shown to no one.
     #[cfg(feature = "embedded")]
     pub(super) const fn secret(self) -> Self {
         Self {

@@ -9,7 +9,7 @@ use super::{ConfigError, contexts, setting, views};
 /// The section of keys, which [`super::keys`] reads with its lines.
 pub(super) const KEYS_SECTION: &str = "keys";
 
-/// What stands in a file.
+/// What is in a file.
 pub(crate) struct Values {
     /// Settings by their keys, in the order of the file.
     pub(crate) settings: Vec<(String, Value)>,
@@ -39,7 +39,7 @@ const SERVICE_SECTIONS: [&str; 14] = [
 #[cfg(not(feature = "embedded"))]
 const SERVICE_SETTINGS: [&str; 4] = ["tenant", "link_base", "link_template", "link_lifetime"];
 
-/// The settings that stand in a file, and its contexts and views as they stand there.
+/// The settings that are in a file, and its contexts and views as they are there.
 ///
 /// # Errors
 /// When the text is not TOML, with line and column, or when a key is not known, with the nearest

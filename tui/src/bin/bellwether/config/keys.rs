@@ -18,7 +18,7 @@ use super::{
 /// # Errors
 /// Everything that is wrong in it, each with file and line.
 pub(super) fn read(text: &str, path: &Path) -> Result<Option<Keymap>, ConfigError> {
-    // What is no TOML at all has been told before.
+    // Invalid TOML has been reported before.
     let Ok(table) = DeTable::parse(text) else {
         return Ok(None);
     };

@@ -28,12 +28,12 @@ use super::{
 
 /// Most attempts that a schedule may list.
 const ATTEMPTS_MAX: usize = 50;
-/// Most attempts under way at once.
+/// Most attempts under way concurrently.
 const IN_FLIGHT_MAX: usize = 10_000;
 
 /// Bytes of a file with certificates of authorities.
 const CA_FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// Most connections open at once.
+/// Most connections open concurrently.
 const CONNECTIONS_MAX: usize = 1_000_000;
 
 /// What only the parts of the service read.
@@ -54,23 +54,23 @@ pub(crate) struct ServiceSettings {
     oidc: oidc::Oidc,
     providers: ProviderConfig,
     gateway: GatewayConfig,
-    /// Where the metrics are shown and to whom.
+    /// Where the metrics are served, and the key.
     pub(crate) metrics: MetricsSettings,
     traces: TraceSettings,
-    /// Whose pages may call; none when nothing is said.
+    /// Whose pages may call; none when it is not configured.
     origins: Option<Origins>,
     hosts: Hosts,
     proxies: Proxies,
 }
 
-/// Where spans go, as far as it was said.
+/// Where spans go, as far as configured.
 #[derive(Debug, Clone, Default)]
 struct TraceSettings {
     endpoint: String,
     sample: Option<f64>,
 }
 
-/// Where the metrics are shown, and to whom.
+/// Where the metrics are served, and the key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MetricsSettings {
     /// The address of their own; none means beside what the service answers.
@@ -502,7 +502,7 @@ fn origins(listed: Vec<String>) -> Read<Origins> {
         None => Ok(Origins::These(listed)),
         Some(wrong) => Err(format!(
             "`{wrong}` is no origin: it has to look like \"https://console.example.net\", without a \
-             path; [\"*\"] alone stands for all"
+             path; [\"*\"] allows all"
         )),
     }
 }
@@ -526,7 +526,7 @@ fn authorities(path: &str) -> Read<Authorities> {
 }
 
 impl ServiceSettings {
-    /// Checks what one setting alone does not tell.
+    /// Checks what depends on several settings.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let refused = self.gateway.validate().err();
         if let Some(error) = refused {
@@ -543,7 +543,7 @@ fn missing(setting: &str, because: &str) -> ConfigError {
 }
 
 impl Smtp {
-    /// The mail server; none when nothing is said about it.
+    /// The mail server; none when it is not configured.
     fn config(&self) -> Result<Option<SmtpConfig>, ConfigError> {
         let (host, from) = match (&self.host, &self.from) {
             (Some(host), Some(from)) => (host.clone(), from.clone()),

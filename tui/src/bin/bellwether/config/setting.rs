@@ -116,7 +116,7 @@ pub(crate) fn find(key: &str) -> Option<&'static Setting> {
     all().find(|setting| setting.key == key)
 }
 
-/// Whether settings stand in a section of that name.
+/// Whether settings are in a section of that name.
 pub(crate) fn is_section(name: &str) -> bool {
     all().any(|setting| {
         setting

@@ -1,4 +1,4 @@
-//! Which setting wins, and what is said about those that cannot be used.
+//! Which setting wins, and what is reported about those that cannot be used.
 
 use std::{fs, time::Duration};
 
@@ -148,7 +148,7 @@ fn durations_sizes_and_lists_are_read_with_their_units() {
     assert_eq!(config.delivery.schedule, milliseconds);
 }
 
-/// What is told, the file, what the refusal starts with, and what it says.
+/// What is reported, the file, what the refusal starts with, and what it says.
 const REFUSED: [(&str, &str, &str, &str); 22] = [
     (
         "link",

@@ -46,7 +46,7 @@ pub(crate) fn flag(value: &Value) -> Read<bool> {
     }
 }
 
-/// A text that has a form of its own.
+/// A text that has a separate form.
 pub(crate) fn parse<T: FromStr>(value: &Value, expected: &str) -> Read<T> {
     value
         .as_str()

@@ -10,7 +10,7 @@ use super::{ConfigError, VARIABLE_PREFIX, Variables};
 
 /// Bytes that the file of a variable may have.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
-/// What is appended to a variable whose value stands in a file, as secrets are handed to containers.
+/// What is appended to a variable whose value is in a file, as secrets are handed to containers.
 const FILE_SUFFIX: &str = "_FILE";
 /// The variable of a setting.
 pub(super) fn name(key: &str) -> String {
@@ -21,7 +21,7 @@ pub(super) fn name(key: &str) -> String {
 /// The value of a setting's variable with the name that it was found under.
 ///
 /// # Errors
-/// When it stands there and in a file as well, or the file cannot be read.
+/// When it is set there and in a file as well, or the file cannot be read.
 pub(super) fn find(
     variables: &Variables,
     key: &str,

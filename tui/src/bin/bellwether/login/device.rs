@@ -1,4 +1,4 @@
-//! Signing in from a terminal: a code that somebody enters in a browser, on whatever machine.
+//! Signing in from a terminal: a code that a user enters in a browser, on whatever machine.
 
 use std::io::Write;
 
@@ -23,11 +23,11 @@ pub(super) struct Asked<'a> {
     pub(super) scopes: &'a str,
 }
 
-/// Says where to enter which code, and waits until somebody has. Returns where tokens are renewed, and
-/// the tokens.
+/// Prints where to enter which code, and waits until that is done. Returns where tokens are
+/// renewed, and the tokens.
 ///
 /// # Errors
-/// When the provider lets no terminal sign in, or nobody signs in.
+/// When the provider lets no terminal sign in, or no one signs in.
 pub(super) async fn sign_in(
     asked: &Asked<'_>,
     out: &mut impl Write,
@@ -77,7 +77,7 @@ fn tell(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Asks until somebody has signed in, or the code has ended.
+/// Asks until a user has signed in, or the code has ended.
 async fn wait(asked: &Asked<'_>, endpoint: &str, code: &DeviceCode) -> Result<Tokens, Failure> {
     let end = Instant::now() + code.life;
     let mut pause = code.interval;

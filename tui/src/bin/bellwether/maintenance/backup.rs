@@ -25,7 +25,7 @@ use crate::{
     ready,
 };
 
-/// Makes a backup, or goes on with one that was cut off.
+/// Makes a backup, or continues with one that was cut off.
 ///
 /// # Errors
 /// When the target cannot be written, nothing can be read, or the choice about the keys is missing
@@ -157,7 +157,8 @@ struct Service {
 }
 
 impl Service {
-    /// Reads from where the target stands; begins anew when the service has changed too much since.
+    /// Reads from where the target stands; begins again when the service has changed too much
+    /// since.
     async fn copy(&mut self, target: &mut BackupFolder) -> Result<BackupEnd, Failure> {
         let bar = Progress::new("backing up");
         loop {

@@ -1,4 +1,4 @@
-//! `bellwether check`: reads a data folder or a running service through and says what is wrong.
+//! `bellwether check`: reads a data folder or a running service through and shows what is wrong.
 
 use std::{io::Write, path::Path};
 
@@ -92,7 +92,7 @@ fn of_backup(
             Trust::Keys(_) => writeln!(out, "verified with its keys: not modified"),
             Trust::Checksums if manifest.is_proven() => writeln!(
                 out,
-                "whether somebody changed it is not known: name the `secret.key` of its service \
+                "it cannot be verified whether it was modified: name the `secret.key` of its service \
                  with --secret-key"
             ),
             Trust::Checksums => writeln!(out, "not authenticated: made by an earlier version"),
@@ -155,7 +155,7 @@ fn refused(status: &Status) -> Failure {
     })
 }
 
-/// Tells what was found, for people or as JSON.
+/// Reports what was found, for people or as JSON.
 fn report(
     (kind, what): (&str, &str),
     findings: &CheckFindings,

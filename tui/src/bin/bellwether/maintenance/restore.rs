@@ -71,8 +71,8 @@ fn tell(
     if *waiting > 0 {
         writeln!(
             out,
-            "{waiting} deliveries go on with the next start; those that arrived after the backup \
-             was made arrive once more, under the same ids"
+            "{waiting} deliveries resume at the next start; those delivered after the backup are \
+             delivered again, with the same ids"
         )?;
     }
     if let Some(key_file) = key_file {

@@ -20,7 +20,7 @@ use crate::{
 
 /// The log of the service, in the data folder: the screen is the console's.
 const LOG_FILE: &str = "console.log";
-/// How long the operator's shell waits for the service to drain. What is cut off then goes on
+/// How long the operator's shell waits for the service to drain. What is cut off then continues
 /// with the next start, as after a crash.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 /// A free port of this machine.
@@ -90,7 +90,7 @@ async fn bind(settings: &Settings) -> Result<Service, Failure> {
             ready.rest.unwrap_or_default(),
             ready.grpc.unwrap_or_default(),
         );
-        // It stands in the terminal again when the operator has left.
+        // It is in the terminal again when the operator has left.
         let message =
             format!("bellwether: the usual ports are taken; REST is at {rest}, gRPC at {grpc}");
         drop(writeln!(io::stderr(), "{message}"));

@@ -14,8 +14,9 @@ use crate::{
 const EVENT: &str = r#"{"events": [{"name": "disk", "dimensions": {"host": "db-1"},
     "severity": "SEVERITY_ERROR", "summary": "disk is full"}]}"#;
 
-/// How a shell reaches the service at that gRPC address. Its REST address is known when it stands in
-/// the data folder of a service of this machine. The command finds the token of who signed in by itself.
+/// How a shell reaches the service at that gRPC address. Its REST address is known when it is in
+/// the data folder of a service of this machine. The command finds the token of who signed in
+/// automatically.
 pub(super) fn shell(settings: &Settings, address: &str, signed_in: bool) -> Shell {
     let noted = Addresses::read_note(&settings.data_dir);
     let noted = noted.filter(|noted| noted.grpc.as_deref() == Some(address));

@@ -62,7 +62,7 @@ pub(super) fn moment(value: &Value) -> String {
     time.map_or_else(|| "-".to_owned(), |time| format!("{time:.0}"))
 }
 
-/// Time, severity, status, event, dimensions and summary, parted by tabs.
+/// Time, severity, status, event, dimensions and summary, separated by tabs.
 pub(super) fn event_line(event: &Value) -> String {
     let occurrence = &event["occurrences"][0];
     let word = |field: &str, prefix: &str| {

@@ -52,7 +52,7 @@ impl Asked {
         }
     }
 
-    /// What they would change of who is told, when that is asked for.
+    /// What they would change of who is notified, when that is asked for.
     async fn impact(
         &self,
         api: &mut Api,

@@ -1,4 +1,4 @@
-//! `doctor`: what somebody who mends a fault wants to know first, and nothing that is secret.
+//! `doctor`: what is needed first to fix a fault, and nothing that is secret.
 
 use std::{
     collections::BTreeMap,
@@ -49,7 +49,7 @@ fn terminal() -> String {
     let names = ["TERM", "COLORTERM", "LANG", "LC_ALL", "NO_COLOR", "TMUX"];
     let found = names.iter().filter_map(|name| {
         let value = env::var_os(name)?;
-        // A socket's path says who somebody is.
+        // A socket's path identifies the user.
         Some(match *name {
             "TMUX" => "TMUX".to_owned(),
             _ => format!("{name}={}", value.to_string_lossy()),

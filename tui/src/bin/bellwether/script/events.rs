@@ -15,7 +15,7 @@ use crate::{
     output,
 };
 
-/// Events asked for at once.
+/// Events asked for at a time.
 const PAGE: u32 = 1_000;
 
 fn query(filter: Option<&str>, status: StatusChoice) -> Value {
@@ -72,7 +72,8 @@ fn count(found: &[Value]) -> u32 {
     u32::try_from(found.len()).unwrap_or(u32::MAX)
 }
 
-/// Follows what changes. A stream that ends with the token of who signed in goes on with the renewed one.
+/// Follows what changes. A stream that ends with the token of who signed in continues with the
+/// renewed one.
 pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Result<(), Failure> {
     let file = arguments.token_file.as_deref();
     let mut token = file.map(read_token).transpose()?.unwrap_or_default();
@@ -103,7 +104,7 @@ pub(super) async fn watch(arguments: WatchArguments, settings: &Settings) -> Res
                 }
             }
         };
-        // Connecting anew says why, where nothing better is there to show.
+        // Reconnecting shows why, where nothing better is there to show.
         if ended.kind != CallErrorKind::NotAllowed || !std::mem::take(&mut heard) {
             return Err(failed(ended));
         }

@@ -1,4 +1,4 @@
-//! `completions` and `man`: texts made of the command line itself.
+//! `completions` and `man`: texts built from the command line itself.
 
 use clap::CommandFactory;
 

@@ -30,7 +30,7 @@ pub(super) async fn get(arguments: GetArguments, mut api: Api) -> Result<(), Fai
     }
 }
 
-/// Name and description, parted by a tab.
+/// Name and description, separated by a tab.
 fn line(resource: &Value) -> String {
     let text = |field: &str| answer::inline(&resource[field]);
     let (name, description) = (text("name"), text("description"));
@@ -83,7 +83,7 @@ fn name_secrets(value: &mut Value, path: &[&str]) {
         }
         Value::Object(fields) => {
             for (name, value) in fields {
-                // The type stands in the path once, as its own word.
+                // The type is in the path once, as its own word.
                 let below = [path, &[name]].concat();
                 let path = if name == "type" { path } else { &below };
                 name_secrets(value, path);

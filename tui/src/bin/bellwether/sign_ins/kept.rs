@@ -127,7 +127,7 @@ struct Content {
 /// The file.
 pub(crate) struct Kept(PathBuf);
 
-/// Nobody else changes the file while it is there.
+/// No one else changes the file while it is there.
 pub(crate) struct Lock(#[expect(dead_code, reason = "it holds the lock")] File);
 
 impl Kept {
@@ -212,7 +212,7 @@ impl Kept {
         };
         serde_json::from_str(&text).map_err(|error| {
             let file = self.0.display();
-            // What is wrong is not told: it could be a part of a token.
+            // What is wrong is not reported: it could be a part of a token.
             let (line, column) = (error.line(), error.column());
             Failure::new(format!(
                 "{file} cannot be read from line {line}, column {column} on; remove it, and run \
@@ -244,7 +244,7 @@ impl Kept {
     }
 }
 
-/// The name of a service's entry: its address without what does not tell it from others.
+/// The name of a service's entry: its address without what does not distinguish it from others.
 fn entry(address: &str) -> String {
     let uri: Option<Uri> = address.parse().ok();
     let parts = uri.as_ref().and_then(|uri| {

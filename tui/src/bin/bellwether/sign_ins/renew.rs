@@ -15,7 +15,7 @@ use crate::{
 /// A token that ends sooner than that is renewed.
 const SOON: SignedDuration = SignedDuration::from_secs(60);
 
-/// The token that somebody who signed in at that address shows; none when nobody did.
+/// The token that a user who signed in at that address shows; none when no one did.
 ///
 /// # Errors
 /// When the sign-in has ended.

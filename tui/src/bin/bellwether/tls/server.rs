@@ -1,4 +1,4 @@
-//! What the listeners show and ask for, taken over anew when its files change.
+//! What the listeners show and ask for, taken over again when its files change.
 
 use std::{
     fs,
@@ -46,7 +46,7 @@ struct Files {
     shown: Pair,
     client_ca: Option<PathBuf>,
     client_crl: Option<PathBuf>,
-    /// Whether who has no certificate may connect all the same.
+    /// Whether who has no certificate may connect anyway.
     client_optional: bool,
 }
 
@@ -86,8 +86,8 @@ impl ServerTls {
         self.shown.subscribe()
     }
 
-    /// Takes renewed files over until shutdown; at once when `renewal` says so. While the new ones
-    /// cannot be used, the old ones hold on, and the log says so once.
+    /// Takes renewed files over until shutdown; immediately when `renewal` reports it. While the
+    /// new ones cannot be used, the old ones hold on, and the log reports it once.
     pub(crate) async fn follow(&self, renewal: &Notify, shutdown: CancellationToken) {
         let (mut taken, mut refused) = (self.taken, None);
         loop {

@@ -13,7 +13,7 @@ pub(crate) struct Row {
     pub(crate) node: Node,
 }
 
-/// What stands in a row.
+/// What is in a row.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     /// One of the rows in it is enough, or all have to hold.
@@ -60,7 +60,7 @@ fn put(clause: &Clause, depth: usize, negated: bool, rows: &mut Vec<Row>) {
     }
 }
 
-/// The condition that rows are; none when nothing stands in them.
+/// The condition that rows are; none when nothing is in them.
 ///
 /// # Errors
 /// What is wrong with a row.

@@ -120,7 +120,8 @@ impl SimulatedDisk {
         state.life += 1;
     }
 
-    /// Ends whoever has it open as `kill -9` would: what was written is there, synced or not.
+    /// Ends the process that has it open as `kill -9` would: what was written is there, synced or
+    /// not.
     pub(crate) fn kill(&self) {
         let mut state = self.state();
         state.power_left = None;

@@ -9,7 +9,7 @@ use crate::store::engine::{
 
 /// What the disk says of an operation that fails.
 const OWN_FAULT: &str = "the operation failed";
-/// How long it may take to go on by itself.
+/// How long it may take to continue automatically.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn put(kind: Kind, number: u32, expect: Expect) -> Change {

@@ -31,7 +31,7 @@ async fn filled(is_killed: bool) -> SimulatedDisk {
     }
     drop(engine);
     let engine = open(&disk).unwrap();
-    // The very last commit of a killed life cannot be told from one that was torn.
+    // The very last commit of a killed life cannot be distinguished from one that was torn.
     let last = Change::new(Kind::Health, b"last", Expect::Absent, Action::Put(vec![1]));
     engine.apply(Lane::Bulk, vec![last].into()).await.unwrap();
     // A killed process does nothing more, also not what dropping the engine does.

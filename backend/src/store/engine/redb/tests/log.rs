@@ -1,4 +1,4 @@
-//! The log by itself: torn, stale and damaged frames.
+//! The log alone: torn, stale and damaged frames.
 
 use super::{
     super::{Medium, batch::Batch, wal::Wal},
@@ -7,7 +7,7 @@ use super::{
 
 const LIFE: u64 = 7;
 
-/// The rows of a frame, of a length of its own.
+/// The rows of a frame, of a separate length.
 fn rows(position: u64) -> Vec<u8> {
     let mut batch = Batch::default();
     let length = usize::try_from(position * 97 % 1_500).unwrap();

@@ -15,7 +15,7 @@ use crate::store::engine::{
 const KEYS: u8 = 5;
 const ROUNDS: u32 = 600;
 
-/// Each key at a round: its record, and its entry by event, whose key tells of the round too.
+/// Each key at a round: its record, and its entry by event, whose key reports on the round too.
 fn round(number: u32, versions: Option<u64>) -> Vec<Change> {
     let entry = |key: u8, number: u32| Entry {
         index: Index::OccurrenceByEvent,

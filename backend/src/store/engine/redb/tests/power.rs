@@ -50,7 +50,7 @@ async fn live(seed: u64) {
     let settings = Settings {
         two_phase_commit: seed.is_multiple_of(2),
         quick_repair_from: if seed % 4 < 2 { 0 } else { u64::MAX },
-        // Everything is moved at once, or little, or all that fits into the log.
+        // Everything is moved together, or little, or all that fits into the log.
         memory_bytes: [0, 8 * 1024, 64 * 1024, usize::MAX][random.random_range(0..4)],
         log_bytes: [8 * 1024, 128 * 1024][random.random_range(0..2)],
         fan: random.random_range(2..5),
@@ -58,7 +58,7 @@ async fn live(seed: u64) {
     };
     let open = || open_with(&disk, settings);
     let mut model = Model::new();
-    // A crash while the file is made is the concern of whoever makes it under another name.
+    // A crash while the file is made is up to the caller that creates it under another name.
     drop(open().unwrap());
     for _ in 0..random.random_range(1..=CRASHES_MAX) {
         let operations = random.random_range(0..400);
@@ -139,7 +139,7 @@ impl Step {
     }
 }
 
-/// Takes over what became of the sets whose end was not known: all of a set, or none of it.
+/// Takes over the outcome of the sets whose end was not known: all of a set, or none of it.
 async fn settle(engine: &RedbEngine, model: &mut Model, steps: Vec<Step>, seed: u64) {
     let found = contents(engine).await;
     for step in steps {

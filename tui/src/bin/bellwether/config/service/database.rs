@@ -16,7 +16,7 @@ use crate::config::{
     value::{self, Read},
 };
 
-/// Where the system says what this machine is called.
+/// Where the system shows what this machine is called.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 /// What a process is called where nothing says it.
 const NODE_NAME: &str = "bellwether";
@@ -54,7 +54,7 @@ pub(super) fn schema(value: &Value) -> Read<String> {
 }
 
 impl Database {
-    /// The database; none when nothing is said about it.
+    /// The database; none when it is not configured.
     pub(super) fn config(&self) -> Result<Option<DatabaseConfig>, ConfigError> {
         let missing = |setting: &str, given: &str| {
             let sentence = format!("{setting}: missing, although {given} is given");

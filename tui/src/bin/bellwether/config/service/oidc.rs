@@ -7,7 +7,7 @@ use toml::Value;
 use super::unit;
 use crate::config::{ConfigError, value::Read};
 
-/// Where people sign in, as far as it was said.
+/// Where people sign in, as far as configured.
 #[derive(Debug, Clone)]
 pub(super) struct Oidc {
     pub(super) issuer: String,
@@ -41,7 +41,7 @@ impl Default for Oidc {
     }
 }
 
-/// The address of a provider; empty when nobody signs in.
+/// The address of a provider; empty when no one signs in.
 pub(super) fn issuer(value: &Value) -> Read<String> {
     let issuer = unit::text_or_empty(value)?;
     if !issuer.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn issuer(value: &Value) -> Read<String> {
     Ok(issuer)
 }
 
-/// The address of the page, without its last slash; empty when nobody signs in by a browser.
+/// The address of the page, without its last slash; empty when no one signs in by a browser.
 pub(super) fn page(value: &Value) -> Read<String> {
     let page = unit::text_or_empty(value)?;
     if page.is_empty() {
@@ -68,7 +68,7 @@ impl Oidc {
     /// Where people sign in; none when no provider is named.
     ///
     /// # Errors
-    /// When nobody could have a role.
+    /// When no one could have a role.
     pub(super) fn config(
         &self,
         authorities: &Authorities,

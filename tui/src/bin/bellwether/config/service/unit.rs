@@ -95,7 +95,7 @@ pub(crate) fn size<N: TryFrom<u64>>(value: &Value) -> Read<N> {
         .ok_or_else(|| refuse("a size in bytes such as 65536 or \"64MiB\"", value))
 }
 
-/// A list; in a flag or variable its items are parted by commas.
+/// A list; in a flag or variable its items are separated by commas.
 pub(crate) fn list<T>(value: &Value, item: impl Fn(&Value) -> Read<T>) -> Read<Vec<T>> {
     match value {
         Value::Array(values) => values.iter().map(item).collect(),

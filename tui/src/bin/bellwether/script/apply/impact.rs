@@ -1,4 +1,4 @@
-//! What documents would change of who is told, by the last days.
+//! What documents would change of who is notified, by the last days.
 
 use serde_json::{Value, json};
 

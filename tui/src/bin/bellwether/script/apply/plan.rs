@@ -150,7 +150,7 @@ impl Plan {
         }
         let differs = differs.join(", ");
         Err(Failure::refused(format!(
-            "what would be deleted is not what was planned: {differs}; make a new plan"
+            "the deletions differ from the plan: {differs}; create a new plan"
         )))
     }
 }

@@ -1,0 +1,250 @@
+//! Text that people read uses standard English terms, and names follow the glossary.
+
+use std::collections::BTreeSet;
+
+use bellwether_tests::tree;
+use regex::{Regex, RegexSet, RegexSetBuilder};
+
+/// Lines of documents, `.proto` comments and string literals with a phrase, at most. Lower it when the
+/// number falls; never raise it.
+const READ_MAX: usize = 10;
+/// The same for comments in the code.
+const COMMENTS_MAX: usize = 67;
+/// Lines that a failure lists.
+const SHOWN: usize = 50;
+
+/// Phrases that an operator would not use or search for.
+const PHRASES: [&str; 34] = [
+    r"\b(un)?told\b",
+    r"\btells? (of|how|who|what|whether|when|it)\b",
+    r"\b(is|are|was|were) (not )?said\b|\bsaid (again|so)\b|\bthat is said\b|\bsays? so\b",
+    r"\bfares?\b|\bfared\b",
+    r"\bbecomes? of\b|\bbecame of\b|\bcame of\b",
+    r"\b(looked|lived|looks|lives|read) through\b",
+    r"\bwho(ever)? shows?\b|\bshows? (a|no|its|the|their) (key|certificate|token)\b",
+    r"\blets? (in|them in|it in)\b|\blet in\b",
+    r"\btak(e|es|en|ing) in\b|\btook in\b",
+    r"\bstrangers?\b",
+    r"\ball the same\b",
+    r"\bgo(es)? on\b|\bgoing on\b|\bwent on\b",
+    r"\banew\b",
+    r"\bmend(s|ed|ing)?\b",
+    r"\bparted by\b",
+    r"\bin clear\b",
+    r"\bhears? (of|from)\b|\bheard (of|from)\b",
+    r"\bowed?\b|\bowes\b",
+    r"\bstand(s|ing)?[ -]ins?\b",
+    r"\bwhom\b",
+    r"\bsomebody\b|\bnobody\b|\bwhoever\b",
+    r"\bstands? (once|there|beside|here|in the way)\b",
+    r"\bput right\b",
+    r"\bas many as\b",
+    r"\bgives? (back|late|out)\b",
+    r"\bmade (of|new)\b|\bmakes? (of it|one)\b",
+    r"\bsay(s)? (who|what|which|how|why|whether)\b",
+    r"\bit alone\b|\balone (may|can|is|does)\b",
+    r"\bbeyond (that|it|them|which)\b",
+    r"\bsee[ns]? (by|to) (nobody|somebody)\b",
+    r"\bat once\b",
+    r"\bbesides\b",
+    r"\bby itself\b",
+    r"\bof (its|their|one's) own\b",
+];
+
+/// A comment, or a string literal: raw, or with escapes. Characters are skipped, as `'"'` opens no text.
+const TOKEN: &str = concat!(
+    r##"(?s)//[^\n]*|b?r#".*?"#|b?r"[^"]*""##,
+    r##"|[bc]?"(?:[^"\\]|\\.)*"|b?'(?:[^'\\\n]|\\.)'"##,
+);
+
+/// Texts of a file that people read, with their lines: those of documents and interfaces, and those in the
+/// code.
+#[derive(Debug, Default)]
+struct Texts {
+    read: Vec<(usize, String)>,
+    comments: Vec<(usize, String)>,
+}
+
+impl Texts {
+    fn of(path: &str, text: &str, token: &Regex) -> Self {
+        let mut texts = Self::default();
+        let lines = (1_usize..).zip(text.lines());
+        let ending = path.rsplit('.').next().unwrap();
+        match ending {
+            "md" | "proto" => {
+                texts.read = lines.map(|(at, line)| (at, line.to_owned())).collect();
+            }
+            "toml" | "yaml" => {
+                let comments = lines.filter(|(_, line)| line.trim_start().starts_with('#'));
+                texts.read = comments.map(|(at, line)| (at, line.to_owned())).collect();
+            }
+            _ => {
+                let comments = lines.filter(|(_, line)| line.trim_start().starts_with("//"));
+                texts.comments = comments.map(|(at, line)| (at, line.to_owned())).collect();
+                if !is_test(path) {
+                    texts.read = literals(text, token);
+                }
+            }
+        }
+        texts
+    }
+}
+
+fn is_test(path: &str) -> bool {
+    path.starts_with("tests/")
+        || ["/tests/", "/benches/", "/conformance/"]
+            .iter()
+            .any(|folder| path.contains(folder))
+        || ["tests.rs", "samples.rs"]
+            .iter()
+            .any(|ending| path.ends_with(ending))
+}
+
+/// The string literals before the tests of a file, each with the line that it begins on.
+fn literals(text: &str, token: &Regex) -> Vec<(usize, String)> {
+    let code = text.split("#[cfg(test)]\nmod ").next().unwrap();
+    let mut found = Vec::new();
+    let (mut line, mut counted) = (1, 0);
+    for part in token.find_iter(code) {
+        line += code[counted..part.start()].matches('\n').count();
+        counted = part.start();
+        let part = part.as_str();
+        if !part.starts_with("//") && !part.ends_with('\'') {
+            let joined: Vec<_> = part.split("\\\n").map(str::trim_start).collect();
+            found.push((line, joined.concat()));
+        }
+    }
+    found
+}
+
+/// The lines with phrases, as `path:line: text`: of what people read, and of comments.
+fn offending(phrases: &RegexSet) -> (Vec<String>, Vec<String>) {
+    let token = Regex::new(TOKEN).unwrap();
+    let (mut read, mut comments) = (Vec::new(), Vec::new());
+    for ending in ["md", "proto", "toml", "yaml", "rs"] {
+        for (path, text) in tree::files(ending) {
+            let is_foreign = ["google/", "snapshots", "CHANGELOG.md", "Cargo.toml"]
+                .iter()
+                .any(|part| path.contains(part));
+            if is_foreign || path == "tests/e2e/words.rs" {
+                continue;
+            }
+            let texts = Texts::of(&path, &text, &token);
+            for (found, texts) in [(&mut read, texts.read), (&mut comments, texts.comments)] {
+                let bad = texts.iter().filter(|(_, text)| phrases.is_match(text));
+                found.extend(bad.map(|(line, text)| format!("{path}:{line}: {}", text.trim())));
+            }
+        }
+    }
+    (read, comments)
+}
+
+#[test]
+fn text_that_people_read_uses_standard_terms() {
+    let phrases = RegexSetBuilder::new(PHRASES)
+        .case_insensitive(true)
+        .build()
+        .unwrap();
+    let (read, comments) = offending(&phrases);
+    for (what, found, most) in [
+        ("documents, interfaces and messages", read, READ_MAX),
+        ("comments", comments, COMMENTS_MAX),
+    ] {
+        let shown = &found[..found.len().min(SHOWN)];
+        assert!(
+            found.len() <= most,
+            "{} lines of {what} have phrases that operators do not search for; at most {most} may:\n{}",
+            found.len(),
+            shown.join("\n")
+        );
+    }
+}
+
+/// Words that the glossary replaced, as parts of names. A field that a release has keeps its name.
+const REPLACED: [&str; 7] = [
+    "told",
+    "untold",
+    "spared",
+    "fare",
+    "fares",
+    "owed",
+    "obligation",
+];
+const RELEASED: [&str; 2] = ["told", "obligations"];
+
+/// The names of fields in the `.proto` files.
+fn fields() -> BTreeSet<String> {
+    let field = Regex::new(r"(?m)^\s*(?:\w[\w.<>, ]*\s)?(\w+) = \d+(?: \[|;)").unwrap();
+    let files = tree::files("proto").into_iter();
+    let ours = files.filter(|(path, _)| path.starts_with("proto/") && !path.contains("google/"));
+    let names = ours.flat_map(|(_, text)| {
+        let names = field.captures_iter(&text).map(|found| found[1].to_owned());
+        names.collect::<Vec<_>>()
+    });
+    names.collect()
+}
+
+/// The names of metrics that the reference lists.
+fn metrics() -> BTreeSet<String> {
+    let page = include_str!("../../proto/reference/metrics.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.filter_map(|row| row.split('`').next())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn names_in_the_glossary_exist_and_replaced_words_are_in_no_name() {
+    let (fields, metrics) = (fields(), metrics());
+    assert!(fields.len() > 500 && metrics.len() > 50);
+    let architecture = include_str!("../../ARCHITECTURE.md");
+    let (_, glossary) = architecture.split_once("## Glossary").unwrap();
+    for name in glossary.split('`').skip(1).step_by(2) {
+        let snake: String = name
+            .chars()
+            .flat_map(|letter| match letter {
+                'A'..='Z' => vec!['_', letter.to_ascii_lowercase()],
+                _ => vec![letter],
+            })
+            .collect();
+        assert!(
+            fields.contains(&snake) || metrics.contains(name),
+            "the glossary names `{name}`, which is neither a field nor a metric"
+        );
+    }
+    // What these terms are called on the wire and among the metrics.
+    for field in ["skipped_count", "shadow", "notified", "assignee"] {
+        assert!(fields.contains(field), "{field} is no field");
+    }
+    for metric in [
+        "bellwether_skipped_total",
+        "bellwether_pending",
+        "bellwether_holds_total",
+    ] {
+        assert!(metrics.contains(metric), "{metric} is no metric");
+    }
+    let all = fields.iter().chain(&metrics);
+    for name in all.filter(|name| !RELEASED.contains(&name.as_str())) {
+        let replaced = name.split('_').find(|part| REPLACED.contains(part));
+        assert_eq!(
+            replaced, None,
+            "{name}: see the glossary of ARCHITECTURE.md"
+        );
+    }
+}
+
+#[test]
+fn screens_use_the_words_of_the_glossary() {
+    let token = Regex::new(TOKEN).unwrap();
+    let replaced = Regex::new(&format!(r"(?i)\b({})\b", REPLACED.join("|"))).unwrap();
+    for (path, text) in tree::files("rs") {
+        // The command prints the findings of a check with the names of the interface.
+        if !path.starts_with("tui/src") || is_test(&path) || path.ends_with("maintenance/check.rs")
+        {
+            continue;
+        }
+        for (line, literal) in literals(&text, &token) {
+            assert!(!replaced.is_match(&literal), "{path}:{line}: {literal}");
+        }
+    }
+}
