@@ -61,6 +61,7 @@ mod rates;
 mod reference;
 mod resources;
 mod roles;
+mod round_trip;
 mod running;
 mod samples;
 mod scopes;

@@ -72,8 +72,13 @@ fn fielded(received: &Received, fields: &[&str]) -> Value {
 /// A text that holds the hostile summary whole, in at most so many characters.
 fn whole(value: &Value, characters_max: usize) {
     let text = value.as_str().unwrap();
-    assert!(text.contains(SHOWN), "{text}");
+    assert!(plain(text).contains(SHOWN), "{text}");
     assert!(text.chars().count() <= characters_max, "{text}");
+}
+
+/// A text without what keeps its signs from being markup.
+fn plain(text: &str) -> String {
+    text.replace(['\u{2060}', '\\'], "")
 }
 
 /// A text that begins like the hostile summary, in at most so many characters.
@@ -521,4 +526,123 @@ async fn every_preset_is_stored_and_tells_its_receiver_of_opening_and_closing_by
     let path = "/v1/notification/destinations?pageSize=100";
     let stored = rest.get(path).await.text();
     assert!(!stored.contains("canary"), "{stored}");
+}
+
+/// What chats read as a call of a room, a mention, a link or a tag.
+const CALLS: &str = "@all @Channel @here @room @everyone @team @**all** <!channel> <!here> <users/all> \
+                     <@U1> <at>x</at> [x](https://evil.example) <https://evil.example|x>";
+
+/// The texts of messages that chats read markup in. Other presets send plain text alone, which the
+/// fields in `RULES` show.
+const MARKUP: [(&str, &str); 12] = [
+    ("apprise", "/body"),
+    ("apprise", "/title"),
+    ("discord", "/content"),
+    ("github-issue", "/body"),
+    ("google-chat", "/text"),
+    ("matrix", "/body"),
+    ("mattermost", "/text"),
+    ("rocket-chat", "/text"),
+    ("slack-webhook", "/text"),
+    ("zulip", "content"),
+    ("slack", "/text"),
+    ("msteams", "/attachments/0/content/body/0/text"),
+];
+
+/// A text with a mark in place of every sign behind a backslash.
+fn without_escapes(text: &str) -> String {
+    let mut chars = text.chars();
+    let mut read = String::new();
+    while let Some(c) = chars.next() {
+        let is_escape = c == '\\' && chars.next().is_some();
+        read.push(if is_escape { '\u{b7}' } else { c });
+    }
+    read
+}
+
+#[tokio::test]
+async fn no_chat_reads_the_text_of_an_event_as_a_call_a_mention_or_a_link() {
+    let builtin = Receiver::start().await;
+    let world = World::with_settings(&format!("[providers]\nslack = {:?}\n", builtin.url("")));
+    let rest = world.rest();
+    let mut receivers = BTreeMap::new();
+    let query = json!({"clause": {"equals": {"field": "name", "stringVal": "disk"}}});
+    let trigger = json!({"name": "disk", "type": {"event": {"query": query}}});
+    rest.post("/v1/notification/triggers", &trigger).await.ok();
+    for (file, _) in MARKUP {
+        if receivers.contains_key(file) {
+            continue;
+        }
+        let receiver = Receiver::start().await;
+        let kind = match file {
+            "slack" => json!({"slack": {"channel": "#ops", "token": "xoxb-1"}}),
+            "msteams" => json!({"msteams": {"url": receiver.url("/workflows/1")}}),
+            _ => Value::Null,
+        };
+        if kind.is_null() {
+            let rules = RULES.iter().find(|it| it.file == file).unwrap();
+            store(&world, rules, |path| receiver.url(path));
+        } else {
+            let draft = json!({"name": file, "type": kind});
+            rest.post("/v1/notification/destinations", &draft)
+                .await
+                .ok();
+        }
+        receivers.insert(file, receiver);
+        // By default, and in the words of a rule in each language.
+        for (name, message, language) in [
+            ("default", "", "MUSTACHE"),
+            ("mustache", "{{event.summary}}", "MUSTACHE"),
+            ("jinja", "{{ event.summary }}", "JINJA"),
+        ] {
+            let rule = json!({"name": format!("{file} {name}"), "enabled": true,
+                "message": message, "templateLanguage": language,
+                "triggerNames": ["disk"], "destinationNames": [file]});
+            rest.post("/v1/notification/rules", &rule).await.ok();
+        }
+    }
+    let event = json!({"name": "disk", "dimensions": {"host": CALLS}, "summary": CALLS,
+        "severity": "SEVERITY_CRITICAL"});
+    let events = json!({"events": [event]});
+    rest.post("/v1/data-receiver/events", &events).await.ok();
+    for (file, place) in MARKUP {
+        let receiver = match file {
+            "slack" => &builtin,
+            _ => &receivers[file],
+        };
+        receiver.until_received(3).await;
+        for received in receiver.received() {
+            let text = if place.starts_with('/') {
+                let body = received.json();
+                body.pointer(place).unwrap().as_str().unwrap().to_owned()
+            } else {
+                let pairs = url::form_urlencoded::parse(&received.body).into_owned();
+                pairs.collect::<BTreeMap<_, _>>().remove(place).unwrap()
+            };
+            if file != "slack-webhook" {
+                // As far as titles go.
+                assert!(plain(&text).contains("@Channel @here"), "{file}: {text}");
+            }
+            let read = without_escapes(&text).to_lowercase();
+            for call in [
+                "@all",
+                "@channel",
+                "@here",
+                "@room",
+                "@everyone",
+                "@team",
+                "@**",
+                "<!",
+                "<users",
+                "<@",
+                "<at",
+                "<https",
+                "](",
+            ] {
+                // Slack knows no Markdown links.
+                let is_read = read.contains(call) && !(file == "slack" && call == "](");
+                assert!(!is_read, "{file}: {call} in {text}");
+            }
+        }
+    }
 }

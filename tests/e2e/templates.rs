@@ -337,3 +337,85 @@ async fn a_template_in_jinja_that_is_wrong_is_refused_with_line_and_column() {
         .await;
     }
 }
+
+#[tokio::test]
+async fn a_payload_that_fails_while_it_is_delivered_goes_out_in_its_simplest_form() {
+    let payloads = [
+        ("mustache", "MUSTACHE", SQUARE.to_owned()),
+        (
+            "jinja",
+            "JINJA",
+            "{% for a in event.metadata.m %}{% for b in event.metadata.m %}{{ a }}{% endfor %}\
+             {% endfor %}"
+                .to_owned(),
+        ),
+    ];
+    let world = World::start();
+    let rest = world.rest();
+    let trigger = samples::trigger("disk", "disk");
+    rest.post("/v1/notification/triggers", &trigger).await.ok();
+    let mut receivers = Vec::new();
+    for (name, language, square) in &payloads {
+        let receiver = Receiver::start().await;
+        let mut destination = samples::webhook(name, &receiver.url("/"));
+        destination["templateLanguage"] = json!(language);
+        destination["type"]["webhook"]["payload"] = json!(format!(
+            "{{\"alias\": \"{{{{event.id}}}}\", \"text\": \"{{{{event.summary}}}}\", \
+             \"list\": \"{square}\"}}"
+        ));
+        rest.post("/v1/notification/destinations", &destination)
+            .await
+            .ok();
+        let rule = samples::rule(name, "disk", name, "");
+        rest.post("/v1/notification/rules", &rule).await.ok();
+        receivers.push(receiver);
+    }
+    // A small event is sent as its author means it.
+    let mut small = samples::event("full", "db-0", "SEVERITY_ERROR", "disk full");
+    small["metadataFields"] = json!({"m": [1, 2]});
+    let long_summary = format!("disk full {}", "x".repeat(900));
+    let mut big = samples::event("full", "db-1", "SEVERITY_ERROR", &long_summary);
+    big["metadataFields"] = json!({"m": vec![1; 30_000]});
+    for (count, event) in [(1, small), (2, big)] {
+        rest.post("/v1/data-receiver/events", &samples::events(&[event]))
+            .await
+            .ok();
+        for receiver in &receivers {
+            receiver.until_received(count).await;
+        }
+    }
+    for ((name, ..), receiver) in payloads.iter().zip(&receivers) {
+        let [small, big] = &receiver.received()[..] else {
+            panic!("{name}: {:?}", receiver.received());
+        };
+        let listed = if *name == "jinja" { "1122" } else { "" };
+        assert_eq!(small.json()["list"], listed, "{name}");
+        let document = big.json();
+        let fields: Vec<_> = document.as_object().unwrap().keys().collect();
+        assert_eq!(fields, ["alias", "list", "text"], "{name}: {document}");
+        assert_eq!(document["list"], "", "{name}");
+        assert_eq!(document["alias"].as_str().map(str::len), Some(28), "{name}");
+        let text = document["text"].as_str().unwrap();
+        assert!(text.starts_with("disk full xxx"), "{name}: {text}");
+        assert!(text.chars().count() <= 200, "{name}: {text}");
+        let path = format!(
+            "/v1/notification/deliveries?destinationNames={name}&states=DELIVERED&pageSize=10"
+        );
+        let why = eventually("the attempt to be recorded", async || {
+            let listed = rest.get(&path).await.ok();
+            let mut said = Vec::new();
+            for one in listed["deliveries"].as_array()? {
+                let path = format!("/v1/notification/deliveries/{}", one["id"].as_str()?);
+                let one = rest.get(&path).await.ok();
+                let explanation = &one["delivery"]["attempts"][0]["explanation"];
+                said.push(explanation.as_str()?.to_owned());
+            }
+            said.into_iter().find(|it| it.contains("simplest form"))
+        })
+        .await;
+        assert!(
+            why.contains("the webhook's payload: it takes more than"),
+            "{why}"
+        );
+    }
+}

@@ -3,9 +3,10 @@
 use std::{collections::HashSet, sync::Arc};
 
 use crate::{
-    clock::Clock,
+    clock::{Clock, millis},
     delivery::{
-        ledger::Ledger, notices::Notices, queue::DestinationQueue, queues::Queues, resync::Resync,
+        backoff::ASKED_WAIT_MAX, ledger::Ledger, notices::Notices, queue::DestinationQueue,
+        queues::Queues, resync::Resync,
     },
     domain::{Delivery, Destination, Health, HealthState, RecordId},
     error::Error,
@@ -200,6 +201,11 @@ impl Follower {
         let mut queue = DestinationQueue::new(name, destination, failures);
         queue.unreadable = unreadable;
         queue.paused = is_paused(health.as_ref());
+        if let Some(until_ms) = health.as_ref().and_then(|health| health.asked_until_ms) {
+            // However the clock was set meanwhile, nothing waits longer than a receiver can ask for.
+            let latest_ms = self.clock.now_ms().saturating_add(millis(ASKED_WAIT_MAX));
+            queue.asked_until_ms = until_ms.min(latest_ms);
+        }
         let settings = queue.destination.as_ref().map(|found| found.delivery);
         let per_minute = settings.and_then(|found| found.max_per_minute);
         if let (Some(since_ms), Some(per_minute)) = (self.after_another_ms, per_minute)

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::{
     clock::millis,
-    destination::{RecipientAnswer, Report, Verdict, verdict::Fault},
+    delivery::backoff::ASKED_WAIT_MAX,
+    destination::{Advice, RecipientAnswer, Report, Verdict, verdict::Fault},
     domain::{Destination, Health, HealthState, RecordId, destination::RefusedRecipient},
 };
 
@@ -25,6 +26,7 @@ pub(crate) fn after(
         .or_else(|| old.cloned())
         .unwrap_or_else(|| Health::untried(destination, now_ms));
     note_recipients(&mut next, verdict, now_ms);
+    note_wish(&mut next, verdict, now_ms);
     if !verdict.is_about_addresses() {
         next.note(report.duration, verdict.arrives(), now_ms);
     }
@@ -69,6 +71,16 @@ fn note_recipients(health: &mut Health, verdict: &Verdict, now_ms: i64) {
             ),
         }
     }
+}
+
+/// Takes note of how long the receiver asks for nothing, so that a restart does not forget it.
+fn note_wish(health: &mut Health, verdict: &Verdict, now_ms: i64) {
+    let before = health.asked_until_ms.filter(|until_ms| *until_ms > now_ms);
+    let asked = match verdict.advice {
+        Advice::AgainAfter(wait) => Some(now_ms.saturating_add(millis(wait.min(ASKED_WAIT_MAX)))),
+        _ => None,
+    };
+    health.asked_until_ms = before.max(asked);
 }
 
 /// What a verdict makes of a destination's health; none when it says nothing new of it.

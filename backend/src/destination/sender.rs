@@ -34,6 +34,9 @@ use crate::{
     trace::{Span, SpanKind},
 };
 
+/// Warnings about a message that its attempt shows.
+const SHOWN_WARNINGS_MAX: usize = 3;
+
 /// Makes attempts. Clones share connections and tokens.
 #[derive(Debug, Clone)]
 pub struct Sender(Arc<Outlets>);
@@ -225,8 +228,10 @@ impl Sender {
             verdict.explanation.push_str(" (over a new connection)");
         }
         // A template that gave way to the default must not go unseen.
-        if let Some(warning) = warnings.first() {
-            verdict.explanation = format!("{} ({warning})", verdict.explanation);
+        if !warnings.is_empty() {
+            let start = warnings.len().min(SHOWN_WARNINGS_MAX);
+            let shown = warnings[..start].join("; ");
+            verdict.explanation = format!("{} ({shown})", verdict.explanation);
         }
         (verdict, transcript)
     }

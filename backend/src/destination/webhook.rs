@@ -33,6 +33,9 @@ pub(crate) struct Body {
     text: String,
 }
 
+/// Variables by which receivers keep incidents.
+const KEYS: [&str; 3] = ["thread_id", "labels", "occurrence_id"];
+
 /// Whether a text of a webhook is a template.
 fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")
@@ -41,9 +44,17 @@ fn is_template(text: &str) -> bool {
 impl DestinationType for Webhook {
     type Message = Body;
 
-    /// Where a closing is sent otherwise than an opening, the receiver keeps what was opened.
+    /// Where a closing is sent otherwise than an opening, the receiver keeps what was opened; so it does
+    /// where templates have a key and say when it is over, unless they know digests.
     fn keeps_state(&self) -> bool {
-        self.on_clear.is_some()
+        let texts = [&self.payload, &self.url, self.secret_url.reveal()];
+        let asks = |word: &str| {
+            texts
+                .iter()
+                .any(|text| is_template(text) && text.contains(word))
+        };
+        let has_key = KEYS.iter().any(|key| asks(key));
+        self.on_clear.is_some() || has_key && asks("is_over") && !asks("digest")
     }
 
     fn check(&self, checks: &mut Checks<'_>) {

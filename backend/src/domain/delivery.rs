@@ -205,7 +205,9 @@ pub struct Content {
 impl Content {
     /// Whether it tells that the occurrence was closed.
     pub fn is_closing(&self) -> bool {
-        self.clear && self.digest.is_none() && self.occurrence.status == Status::Closed
+        let is_closed = self.clear && self.occurrence.status == Status::Closed;
+        let group = self.group.as_ref();
+        self.digest.is_none() && group.map_or(is_closed, |group| group.is_over)
     }
 
     /// The occurrence that receivers know it by.

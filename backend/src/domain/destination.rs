@@ -97,6 +97,9 @@ pub struct Health {
     pub tried: Vec<Tried>,
     /// The addresses of a mail destination that its mail server refused last, by address.
     pub refused: Vec<RefusedRecipient>,
+    /// Until when the receiver asks for nothing (`Retry-After`), in milliseconds since 1970; none when it
+    /// does not, or that has passed.
+    pub asked_until_ms: Option<i64>,
 }
 
 /// A mail address that the mail server refused, while the destination has it.
@@ -133,6 +136,7 @@ impl Health {
             last_success_ms: None,
             tried: Vec::new(),
             refused: Vec::new(),
+            asked_until_ms: None,
         }
     }
 
@@ -170,6 +174,7 @@ impl Health {
             failures: 0,
             tried: Vec::new(),
             refused: Vec::new(),
+            asked_until_ms: None,
             ..self
         }
     }

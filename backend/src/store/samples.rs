@@ -209,6 +209,65 @@ pub(crate) fn mail_destination() -> Destination {
     }
 }
 
+/// Destinations with what their types have beside their first form, in Jinja where there are templates.
+pub(crate) fn worded_destinations() -> Vec<Destination> {
+    let slack = Slack {
+        channel: "#ops".into(),
+        token: Secret::new("xoxb-1"),
+        blocks: "[{\"type\": \"divider\"}]".into(),
+        update_first: true,
+        broadcast_replies: true,
+    };
+    let pagerduty = PagerDuty {
+        routing_key: Secret::new("R0"),
+        class: "{{ event.type }}".into(),
+        component: "{{ event.name }}".into(),
+        group: "{{ tenant }}".into(),
+        custom_details: "{\"a\": \"{{ event.body }}\"}".into(),
+        links: "[{\"href\": \"https://example.com\"}]".into(),
+        images: "[{\"src\": \"https://example.com/a.png\"}]".into(),
+    };
+    let mut webhook = reaching_webhook().kind;
+    if let DestinationKind::Webhook(webhook) = &mut webhook
+        && let Some(Auth::OAuth2 {
+            audience, params, ..
+        }) = webhook.auth.as_deref_mut()
+    {
+        *audience = "https://api.example.com/".into();
+        *params = [("resource".to_owned(), "alerts".to_owned())].into();
+    }
+    let kinds = [
+        DestinationKind::Slack(slack),
+        DestinationKind::PagerDuty(pagerduty),
+        webhook,
+    ];
+    let worded = |(number, kind): (u64, DestinationKind)| Destination {
+        id: id(92 + number),
+        name: name(&format!("worded {}", kind.word())),
+        kind,
+        template_language: TemplateLanguage::Jinja,
+        ..destinations().swap_remove(1)
+    };
+    (0..).zip(kinds).map(worded).collect()
+}
+
+/// A rule in Jinja.
+pub(crate) fn jinja_rule() -> Rule {
+    Rule {
+        destination_names: vec![name("to 0")],
+        template_language: TemplateLanguage::Jinja,
+        ..rule("words")
+    }
+}
+
+/// A delivery whose rule and destination are in Jinja.
+pub(crate) fn jinja_delivery() -> Delivery {
+    let mut delivery = delivery(7, DeliveryState::Delivered);
+    delivery.content.template_language = TemplateLanguage::Jinja;
+    delivery.content.rule.template_language = TemplateLanguage::Jinja;
+    delivery
+}
+
 /// A rule from the trigger `disk` to the first two destinations.
 pub(crate) fn rule(name_of_it: &str) -> Rule {
     Rule {
@@ -668,6 +727,15 @@ pub(crate) fn health() -> Health {
         last_success_ms: None,
         tried: Vec::new(),
         refused: Vec::new(),
+        asked_until_ms: None,
+    }
+}
+
+/// The same of a receiver that asks for nothing for a while.
+pub(crate) fn asking_health() -> Health {
+    Health {
+        asked_until_ms: Some(AT_MS + 90_000),
+        ..health()
     }
 }
 

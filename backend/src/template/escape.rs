@@ -142,7 +142,9 @@ fn quiet(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find('@') {
         quiet.push_str(&rest[..=at]);
         rest = &rest[at + 1..];
-        let word = rest.split(|c: char| !c.is_ascii_alphanumeric()).next();
+        // Zulip has two stars around the word.
+        let word = rest.trim_start_matches(['*', '_']);
+        let word = word.split(|c: char| !c.is_ascii_alphanumeric()).next();
         let word = word.unwrap_or_default().to_ascii_lowercase();
         if ROOMS.contains(&word.as_str()) {
             quiet.push(WORD_JOINER);
@@ -177,7 +179,7 @@ mod tests {
 
     /// What chats read as a call, a link, a mention or a tag.
     const HOSTILE: &str =
-        "@all @Channel @here, <!channel> <users/all> [a](https://e) <at>x</at> [b]: x";
+        "@all @Channel @here, @**all** <!channel> <users/all> [a](https://e) <at>x</at> [b]: x";
 
     #[test]
     fn a_text_calls_nobody_and_links_nowhere_in_any_chat() {
@@ -189,7 +191,7 @@ mod tests {
         ] {
             let text = escaped(HOSTILE, place).to_lowercase();
             for call in [
-                "@all", "@channel", "@here", "<!", "<users", "](", "<at", "]: ",
+                "@all", "@channel", "@here", "@*", "<!", "<users", "](", "<at", "]: ",
             ] {
                 let is_call = text.contains(call) && !text.contains(&format!("\\{call}"));
                 assert!(

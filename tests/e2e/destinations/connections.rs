@@ -1,12 +1,12 @@
 //! Connections that die, close and refuse: the next request goes over one that lives.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use bellwether_tests::{
     eventually::eventually,
     providers::{
         certificates::Authority,
-        connections::{Connections, Deed, Request},
+        connections::{Connections, Deed, Request, Welcome},
     },
     rest::Rest,
     world::World,
@@ -30,16 +30,32 @@ struct Stage {
 
 impl Stage {
     async fn http1(rule: impl Fn(Request) -> Deed + Send + Sync + 'static) -> Self {
-        let receiver = Connections::http1(rule).await;
+        Self::http1_at(rule, |_| Welcome::Serves).await
+    }
+
+    async fn http1_at(
+        rule: impl Fn(Request) -> Deed + Send + Sync + 'static,
+        door: impl Fn(usize) -> Welcome + Send + Sync + 'static,
+    ) -> Self {
+        let receiver = Connections::http1(rule).await.welcoming(door);
         Self::new(World::with_settings(SETTINGS), receiver, "1s", None).await
     }
 
     async fn http2(timeout: &str, rule: impl Fn(Request) -> Deed + Send + Sync + 'static) -> Self {
+        Self::http2_at(timeout, rule, |_| Welcome::Serves).await
+    }
+
+    async fn http2_at(
+        timeout: &str,
+        rule: impl Fn(Request) -> Deed + Send + Sync + 'static,
+        door: impl Fn(usize) -> Welcome + Send + Sync + 'static,
+    ) -> Self {
         let authority = Authority::new("ours");
         let folder = tempfile::tempdir().expect("a folder");
         let file: PathBuf = folder.path().join("ca.pem");
         authority.write(&file);
-        let receiver = Connections::http2(authority.server("localhost"), rule).await;
+        let receiver = Connections::http2(authority.server("localhost"), rule);
+        let receiver = receiver.await.welcoming(door);
         let world = World::with_authorities(SETTINGS, &file);
         Self::new(world, receiver, timeout, Some(folder)).await
     }
@@ -56,7 +72,7 @@ impl Stage {
             "type": {"webhook": {
                 "url": receiver.url("/"),
                 "headers": {"content-type": "text/plain"},
-                "payload": "{{event.dimensions.host}}",
+                "payload": "{{event.dimensions.host}} {{id}}",
             }},
             "delivery": {"timeout": timeout},
         });
@@ -78,6 +94,18 @@ impl Stage {
 
     fn rest(&self) -> Rest {
         self.world.rest()
+    }
+
+    /// Holds that whatever came more than once came with one identity: the body has the host and the id.
+    fn is_identified(&self) {
+        let bodies = self.receiver.bodies();
+        let mut ids = BTreeMap::new();
+        for body in &bodies {
+            let body = std::str::from_utf8(body).expect("a text");
+            let (host, id) = body.split_once(' ').expect("a host and an id");
+            assert!(!id.is_empty(), "{body}");
+            assert_eq!(*ids.entry(host).or_insert(id), id, "{host} got another id");
+        }
     }
 
     /// Sends so many messages; once all have arrived, the attempts of each.
@@ -216,10 +244,9 @@ async fn idle_connections_that_died_take_one_attempt_and_no_more() {
 
 #[tokio::test]
 async fn a_kept_connection_that_closes_costs_no_attempt() {
-    for deed in [Deed::Closes, Deed::HalfCloses] {
+    for deed in [Deed::Closes, Deed::HalfCloses, Deed::Resets] {
         let rule = move |request: Request| match (deed, request.number) {
-            (Deed::HalfCloses, _) => Deed::HalfCloses,
-            (_, 1) => Deed::Answers,
+            (Deed::Closes, 1) => Deed::Answers,
             _ => deed,
         };
         let mut stage = Stage::http1(rule).await;
@@ -228,6 +255,84 @@ async fn a_kept_connection_that_closes_costs_no_attempt() {
         }
         let answered = stage.receiver.answered();
         assert!(answered.values().all(|times| *times == 1), "{answered:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_before_its_first_request_takes_one_attempt_and_no_more() {
+    let unreachable = ["OUTCOME_UNREACHABLE", "OUTCOME_DELIVERED"];
+    let first = |welcome| {
+        move |connection| match connection {
+            1 => welcome,
+            _ => Welcome::Serves,
+        }
+    };
+    for welcome in [Welcome::Closes, Welcome::Resets, Welcome::Hangs] {
+        let mut stage = Stage::http1_at(|_| Deed::Answers, first(welcome)).await;
+        let attempts = stage.tell(1).await.remove(0);
+        // Whether the request was sent before the end is for the network to decide.
+        assert!(
+            attempts == AGAIN || (attempts == unreachable && welcome != Welcome::Hangs),
+            "{welcome:?}: {attempts:?}"
+        );
+        assert_eq!(stage.tell(1).await, [ONCE], "{welcome:?}");
+        assert!(stage.receiver.answered().values().all(|times| *times == 1));
+        stage.is_identified();
+    }
+    for welcome in [
+        Welcome::Closes,
+        Welcome::Resets,
+        Welcome::ClosesInHandshake,
+        Welcome::ResetsInHandshake,
+        Welcome::Hangs,
+    ] {
+        let mut stage = Stage::http2_at("1s", |_| Deed::Answers, first(welcome)).await;
+        // Nothing is sent before TLS is agreed on.
+        assert_eq!(stage.tell(1).await, [unreachable], "{welcome:?}");
+        assert_eq!(stage.tell(1).await, [ONCE], "{welcome:?}");
+        assert_eq!(stage.receiver.bodies().len(), 2, "{welcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_slow_answer_is_waited_for_and_one_that_is_too_slow_costs_its_connection() {
+    let rule = |request: Request| match (request.connection, request.number) {
+        (1, 1) => Deed::Dribbles(Duration::from_millis(10)),
+        (1, 2..) => Deed::Dribbles(Duration::from_millis(200)),
+        _ => Deed::Answers,
+    };
+    for is_http1 in [true, false] {
+        let mut stage = if is_http1 {
+            Stage::http1(rule).await
+        } else {
+            Stage::http2("1s", rule).await
+        };
+        assert_eq!(stage.tell(1).await, [ONCE]);
+        assert_eq!(stage.receiver.connections(), 1);
+        assert_eq!(stage.tell(1).await, [AGAIN], "it takes seconds");
+        assert_eq!(stage.receiver.connections(), 2);
+        assert_eq!(stage.tell(1).await, [ONCE]);
+        if is_http1 {
+            stage.is_identified();
+        }
+    }
+}
+
+#[tokio::test]
+async fn whatever_ends_the_connection_a_message_has_one_identity() {
+    for deed in [Deed::Closes, Deed::FallsSilent, Deed::GoesAwayAfter] {
+        let every_third = move |request: Request| match request.number % 3 {
+            0 => deed,
+            _ => Deed::Answers,
+        };
+        let mut stage = match deed {
+            Deed::GoesAwayAfter => Stage::http2("1s", every_third).await,
+            _ => Stage::http1(every_third).await,
+        };
+        for _ in 0..5 {
+            stage.tell(1).await;
+        }
+        stage.is_identified();
     }
 }
 

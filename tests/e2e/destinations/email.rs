@@ -1,6 +1,9 @@
 //! Mail: over STARTTLS and over TLS, to a server that asks who sends, read by another parser.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use bellwether_tests::{
     eventually::eventually,
@@ -8,6 +11,7 @@ use bellwether_tests::{
         certificates::Authority,
         mail::{Mail, MailMischief, MailRules, MailSecurity, StrictMailServer},
     },
+    receiver::{Received, Receiver, Reply},
     world::World,
 };
 use mail_parser::{Message, MessageParser, MimeHeaders};
@@ -336,4 +340,93 @@ async fn a_mail_has_the_sender_and_the_headers_of_its_destination() {
     assert!(!raw.contains("X-Priority"), "{raw}");
     let answers = parsed(&closing).in_reply_to().as_text().map(str::to_owned);
     assert_eq!(answers.as_deref(), read.message_id());
+}
+
+#[tokio::test]
+async fn addresses_that_are_too_many_for_one_mail_get_the_next_one_in_the_same_conversation() {
+    let all: Vec<_> = (0..7).map(|at| format!("a{at}@example.net")).collect();
+    let (server, stage) =
+        staged(&all.join(", "), "[delivery]\nschedule = [\"0s\", \"1h\"]\n").await;
+    server.misbehave(MailMischief::TakesAtMost(3));
+    stage.opens().await;
+    let deliveries = stage.delivered(1).await;
+    let attempts = deliveries[0]["attempts"].as_array().expect("attempts");
+    assert_eq!(attempts.len(), 1, "{attempts:?}");
+    let mails = server.mails();
+    let sizes: Vec<_> = mails.iter().map(|mail| mail.to.len()).collect();
+    assert_eq!(sizes, [3, 3, 1]);
+    let reached: Vec<_> = mails.iter().flat_map(|mail| mail.to.clone()).collect();
+    assert_eq!(reached, all, "each address once");
+    let ids: Vec<_> = mails
+        .iter()
+        .map(|it| parsed(it).message_id().map(str::to_owned))
+        .collect();
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    let health = destination(&stage).await["health"].clone();
+    assert_eq!(health["refusedRecipients"], Value::Null, "{health}");
+}
+
+#[tokio::test]
+async fn addresses_that_are_too_many_do_not_get_a_mail_again_that_they_have() {
+    // The second mail of the conversation is refused: only its addresses get another attempt.
+    let (server, stage) =
+        staged(THREE, "[delivery]\nschedule = [\"0s\", \"10ms\", \"1h\"]\n").await;
+    server.misbehave(MailMischief::TakesOneMail(2));
+    stage.opens().await;
+    let ended = delivery(&stage, "the end", |one| one["endTime"].is_string()).await;
+    assert_eq!(ended["state"], "DELIVERED", "{ended}");
+    let mails = server.mails();
+    let reached: Vec<_> = mails.iter().flat_map(|mail| mail.to.clone()).collect();
+    assert_eq!(reached, ["a@example.net", "b@example.net", "c@example.net"]);
+    assert_eq!(ended["attemptCount"], 2, "{ended}");
+}
+
+#[tokio::test]
+async fn a_provider_of_xoauth2_gets_a_token_and_after_a_refusal_a_new_one() {
+    let user = "alerts@example.net";
+    let server = StrictMailServer::start(MailRules {
+        login: Some((user.into(), "canary-fresh-token".into())),
+        mechanisms: "LOGIN PLAIN XOAUTH2",
+        ..MailRules::default()
+    })
+    .await;
+    let asked = AtomicUsize::new(0);
+    let tokens = Receiver::answering(move |request: &Received| {
+        let form = request.text();
+        let is_right = ["grant_type=refresh_token", "refresh_token=canary-refresh"];
+        if !is_right.iter().all(|part| form.contains(part)) {
+            return Reply::answer(400, Vec::new(), "{\"error\": \"invalid_request\"}".into());
+        }
+        // The first token is one that the mail server does not know any more.
+        let token = match asked.fetch_add(1, Ordering::SeqCst) {
+            0 => "canary-stale-token",
+            _ => "canary-fresh-token",
+        };
+        Reply::json(&json!({"access_token": token, "token_type": "Bearer", "expires_in": 3599}))
+    })
+    .await;
+    let settings = format!(
+        "{}user = {user:?}\noauth_token_url = {:?}\noauth_client_id = \"bellwether\"\n\
+         oauth_client_secret = \"canary-client\"\noauth_refresh_token = \"canary-refresh\"\n\
+         [delivery]\nschedule = [\"0s\", \"10ms\", \"1h\"]\n",
+        server.settings(),
+        tokens.url("/token"),
+    );
+    let world = World::with_settings(&settings);
+    let stage = Stage::new(world, json!({"email": {"to": "a@example.net"}}), "").await;
+    stage.opens().await;
+    let first = mail(&server, 1).await;
+    assert_eq!(first.mechanism, "XOAUTH2");
+    stage.closes().await;
+    mail(&server, 2).await;
+    let deliveries = stage.delivered(2).await;
+    assert_eq!(tokens.count(), 2, "a token is kept while it is good");
+    let attempts = deliveries[1]["attempts"].as_array().expect("attempts");
+    assert_eq!(attempts.len(), 2, "{attempts:?}");
+    let said = attempts[0]["explanation"].as_str().expect("a text");
+    assert!(said.contains("535") && said.contains("AUTH"), "{said}");
+    assert!(
+        !format!("{deliveries:?}").contains("canary"),
+        "{deliveries:?}"
+    );
 }

@@ -1,11 +1,12 @@
 //! A receiver that speaks HTTP/1.1, or HTTP/2 over TLS, byte by byte, so that it can do what a library
-//! would not: fall silent on one connection, refuse streams, and end a connection before it came to a
-//! request.
+//! would not: fall silent on one connection, refuse streams, end a connection before it came to a request,
+//! and close or reset it at any time.
 
 use std::{
     collections::{BTreeMap, HashMap},
     net::SocketAddr,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use rustls::ServerConfig;
@@ -16,6 +17,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
+const HTTP1_OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -50,7 +52,30 @@ pub enum Deed {
     Closes,
     /// It is answered with 200, and no more is sent over the connection.
     HalfCloses,
+    /// It is answered with 200, and the connection is reset while it is idle.
+    Resets,
+    /// It is answered with 200, one byte after the other, with a pause before each.
+    Dribbles(Duration),
 }
+
+/// What is done with a connection before its first request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Welcome {
+    /// It is served.
+    Serves,
+    /// It is closed once it is accepted.
+    Closes,
+    /// It is reset once it is accepted.
+    Resets,
+    /// It is closed within the TLS handshake, after the first bytes of the client. TLS alone.
+    ClosesInHandshake,
+    /// It is reset within the TLS handshake. TLS alone.
+    ResetsInHandshake,
+    /// It is accepted, and nothing more happens.
+    Hangs,
+}
+
+type Door = Arc<dyn Fn(usize) -> Welcome + Send + Sync>;
 
 type Rule = Arc<dyn Fn(Request) -> Deed + Send + Sync>;
 
@@ -64,11 +89,11 @@ pub struct Request {
 }
 
 /// A receiver on a free port; it ends when it is dropped.
-#[derive(Debug)]
 pub struct Connections {
     address: SocketAddr,
     scheme: &'static str,
     seen: Arc<Mutex<Seen>>,
+    door: Arc<Mutex<Door>>,
     _tasks: JoinSet<()>,
 }
 
@@ -77,6 +102,19 @@ struct Seen {
     connections: usize,
     /// The bodies of requests, and what was done with each.
     requests: Vec<(Vec<u8>, Deed)>,
+    /// Requests without one identity, by their header fields.
+    nameless: Vec<String>,
+}
+
+impl std::fmt::Debug for Connections {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (address, seen) = (&self.address, &self.seen);
+        formatter
+            .debug_struct("Connections")
+            .field("address", address)
+            .field("seen", seen)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Connections {
@@ -100,14 +138,40 @@ impl Connections {
         let address = listener.local_addr().unwrap();
         let scheme = if acceptor.is_some() { "https" } else { "http" };
         let seen = Arc::default();
+        let door: Door = Arc::new(|_connection| Welcome::Serves);
+        let door = Arc::new(Mutex::new(door));
         let mut tasks = JoinSet::new();
-        tasks.spawn(listen(listener, acceptor, rule, Arc::clone(&seen)));
+        let of_all = (Arc::clone(&door), rule, Arc::clone(&seen));
+        tasks.spawn(listen(listener, acceptor, of_all));
         Self {
             address,
             scheme,
             seen,
+            door,
             _tasks: tasks,
         }
+    }
+
+    /// Does with each connection, counted from 1, what that says, before its first request.
+    ///
+    /// # Panics
+    /// Never, unless another holder has.
+    #[must_use]
+    pub fn welcoming(self, door: impl Fn(usize) -> Welcome + Send + Sync + 'static) -> Self {
+        *self.door.lock().unwrap() = Arc::new(door);
+        self
+    }
+
+    /// Every body that came, however often, in order.
+    ///
+    /// # Panics
+    /// When a request came over HTTP/1.1 without an identity that is the same in `webhook-id` and
+    /// `idempotency-key`.
+    pub fn bodies(&self) -> Vec<Vec<u8>> {
+        let seen = self.seen.lock().unwrap();
+        assert!(seen.nameless.is_empty(), "{:?}", seen.nameless);
+        let bodies = seen.requests.iter().map(|(body, _)| body.clone());
+        bodies.collect()
     }
 
     /// The address of a path here, by the name of this machine.
@@ -141,7 +205,10 @@ impl Connections {
         let seen = self.seen.lock().unwrap();
         let mut bodies = BTreeMap::new();
         for (body, deed) in &seen.requests {
-            if matches!(deed, Deed::Answers | Deed::HalfCloses) {
+            if matches!(
+                deed,
+                Deed::Answers | Deed::HalfCloses | Deed::Resets | Deed::Dribbles(_)
+            ) {
                 *bodies.entry(body.clone()).or_default() += 1;
             }
         }
@@ -152,17 +219,20 @@ impl Connections {
 async fn listen(
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
-    rule: Rule,
-    seen: Arc<Mutex<Seen>>,
+    (door, rule, seen): (Arc<Mutex<Door>>, Rule, Arc<Mutex<Seen>>),
 ) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let (acceptor, rule, seen) = (acceptor.clone(), Arc::clone(&rule), Arc::clone(&seen));
+        let door = Arc::clone(&door.lock().unwrap());
         connections.spawn(async move {
             let connection = {
                 let mut seen = seen.lock().unwrap();
                 seen.connections += 1;
                 seen.connections
+            };
+            let Some(stream) = welcomed(stream, door(connection)).await else {
+                return;
             };
             let request = Request {
                 connection,
@@ -187,6 +257,30 @@ async fn listen(
     }
 }
 
+/// The connection, when it is to be served.
+async fn welcomed(stream: TcpStream, welcome: Welcome) -> Option<TcpStream> {
+    match welcome {
+        Welcome::Serves => return Some(stream),
+        Welcome::Closes => {}
+        Welcome::Resets => reset(stream),
+        Welcome::ClosesInHandshake | Welcome::ResetsInHandshake => {
+            // What is closed with unread bytes is reset, so all that came is read.
+            let mut stream = stream;
+            let _read = stream.read(&mut [0; 16 * 1024]).await;
+            if welcome == Welcome::ResetsInHandshake {
+                reset(stream);
+            }
+        }
+        Welcome::Hangs => std::future::pending().await,
+    }
+    None
+}
+
+/// Ends a connection with RST.
+fn reset(stream: TcpStream) {
+    let _set = stream.set_zero_linger();
+}
+
 /// Judges the requests of one connection.
 struct Judge {
     rule: Rule,
@@ -207,6 +301,7 @@ async fn serve_http1(stream: TcpStream, judge: &mut Judge) -> std::io::Result<()
     let mut stream = BufReader::new(stream);
     loop {
         let mut length = 0;
+        let mut ids = Vec::new();
         loop {
             let mut line = String::new();
             if stream.read_line(&mut line).await? == 0 {
@@ -219,15 +314,19 @@ async fn serve_http1(stream: TcpStream, judge: &mut Judge) -> std::io::Result<()
             if let Some(value) = line.strip_prefix("content-length:") {
                 length = value.trim().parse().map_err(std::io::Error::other)?;
             }
+            for name in ["webhook-id:", "idempotency-key:"] {
+                ids.extend(line.strip_prefix(name).map(|id| id.trim().to_owned()));
+            }
+        }
+        if !matches!(&ids[..], [id, same] if id == same && !id.is_empty()) {
+            judge.seen.lock().unwrap().nameless.push(format!("{ids:?}"));
         }
         let mut body = vec![0; length];
         stream.read_exact(&mut body).await?;
         let deed = judge.judge(body);
         match deed {
-            Deed::Answers | Deed::HalfCloses => {
-                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
-                stream.write_all(answer).await?;
-            }
+            Deed::Answers | Deed::HalfCloses | Deed::Resets => stream.write_all(HTTP1_OK).await?,
+            Deed::Dribbles(pause) => dribble(&mut stream, HTTP1_OK, pause).await?,
             Deed::FallsSilent => std::future::pending().await,
             Deed::Closes => return Ok(()),
             Deed::Refuses | Deed::GoesAway | Deed::GoesAwayAfter => {
@@ -237,7 +336,24 @@ async fn serve_http1(stream: TcpStream, judge: &mut Judge) -> std::io::Result<()
         if deed == Deed::HalfCloses {
             stream.shutdown().await?;
         }
+        if deed == Deed::Resets {
+            reset(stream.into_inner());
+            return Ok(());
+        }
     }
+}
+
+async fn dribble(
+    stream: &mut (impl AsyncWrite + Unpin),
+    bytes: &[u8],
+    pause: Duration,
+) -> std::io::Result<()> {
+    for byte in bytes {
+        tokio::time::sleep(pause).await;
+        stream.write_all(&[*byte]).await?;
+        stream.flush().await?;
+    }
+    Ok(())
 }
 
 async fn serve_http2(
@@ -275,6 +391,12 @@ async fn serve_http2(
                 let flags = END_STREAM | END_HEADERS;
                 write(&mut stream, HEADERS, flags, id, &OK).await?;
             }
+            Deed::Dribbles(pause) => {
+                let frame = frame(HEADERS, END_STREAM | END_HEADERS, id, &OK)?;
+                dribble(&mut stream, &frame, pause).await?;
+            }
+            // Over TLS the answer and the end of the connection go out alike.
+            Deed::Resets => return Err(std::io::Error::other("use `Closes` over TLS")),
             Deed::FallsSilent => std::future::pending().await,
             Deed::Refuses => {
                 write(
@@ -318,11 +440,15 @@ async fn write(
     id: u32,
     payload: &[u8],
 ) -> std::io::Result<()> {
+    stream.write_all(&frame(kind, flags, id, payload)?).await?;
+    stream.flush().await
+}
+
+fn frame(kind: u8, flags: u8, id: u32, payload: &[u8]) -> std::io::Result<Vec<u8>> {
     let size = u32::try_from(payload.len()).map_err(std::io::Error::other)?;
     let mut frame = size.to_be_bytes()[1..].to_vec();
     frame.extend([kind, flags]);
     frame.extend(id.to_be_bytes());
     frame.extend(payload);
-    stream.write_all(&frame).await?;
-    stream.flush().await
+    Ok(frame)
 }

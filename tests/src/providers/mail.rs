@@ -24,7 +24,7 @@ const LINE_BYTES_MAX: usize = 998;
 pub struct MailRules {
     /// How conversations are secured.
     pub security: MailSecurity,
-    /// Who may send, with the password; none lets everybody.
+    /// Who may send, with the password, or the token of XOAUTH2; none allows every client.
     pub login: Option<(String, String)>,
     /// The ways to log in, as EHLO lists them.
     pub mechanisms: &'static str,
@@ -57,6 +57,10 @@ pub enum MailMischief {
     Refuses(&'static str, &'static str),
     /// It takes a mail, and answers only after that long.
     AnswersLate(Duration),
+    /// It accepts so many addresses for one mail, and refuses the others (RFC 5321, 4.5.3.1.10).
+    TakesAtMost(usize),
+    /// The same, and it closes the conversation when a second mail begins in it.
+    TakesOneMail(usize),
 }
 
 /// One mail as it was taken.
@@ -168,6 +172,8 @@ struct Conversation<'a> {
     mechanism: String,
     from: Option<String>,
     to: Vec<String>,
+    /// Whether a mail was taken in this conversation.
+    has_sent: bool,
     /// Whether letters beyond ASCII were agreed on for this mail.
     is_international: bool,
 }
@@ -184,6 +190,7 @@ async fn begin(stream: Box<dyn Stream>, state: &State) -> io::Result<()> {
         mechanism: String::new(),
         from: None,
         to: Vec::new(),
+        has_sent: false,
         is_international: false,
     };
     if matches!(conversation.mischief(), Some(MailMischief::Hangs)) {
@@ -280,6 +287,14 @@ impl Conversation<'_> {
             "MAIL" if self.state.rules.login.is_some() && self.mechanism.is_empty() => {
                 self.say("530 log in first").await?;
             }
+            "MAIL"
+                if self.has_sent
+                    && matches!(self.mischief(), Some(MailMischief::TakesOneMail(_))) =>
+            {
+                self.say("421 4.7.0 one mail a conversation, closing")
+                    .await?;
+                return Ok(false);
+            }
             "MAIL" if self.from.is_some() => {
                 self.fault("a mail begins within another");
                 self.say("503 5.5.1 nested MAIL command").await?;
@@ -324,6 +339,11 @@ impl Conversation<'_> {
         match self.mischief() {
             Some(MailMischief::Refuses(refused, answer)) if refused == address => {
                 self.say(answer).await
+            }
+            Some(MailMischief::TakesAtMost(count) | MailMischief::TakesOneMail(count))
+                if self.to.len() >= count =>
+            {
+                self.say("452 4.5.3 Error: too many recipients").await
             }
             _ => {
                 self.to.push(address);
@@ -382,6 +402,9 @@ impl Conversation<'_> {
             return self.say("504 unknown mechanism").await;
         }
         let first = words.next().map(str::to_owned);
+        if mechanism == "XOAUTH2" {
+            return self.log_in_by_token(first).await;
+        }
         let given = if mechanism == "PLAIN" {
             let text = self.reply(first, "").await?;
             let mut parts = text.split('\0').skip(1).map(str::to_owned);
@@ -400,6 +423,32 @@ impl Conversation<'_> {
         }
         self.mechanism = mechanism;
         self.say("235 welcome").await
+    }
+
+    /// XOAUTH2 as Google and Microsoft define it: base64 of `user=…^Aauth=Bearer …^A^A`. A refusal is a
+    /// challenge that holds the error; an empty response to it brings the reply that ends the command.
+    async fn log_in_by_token(&mut self, first: Option<String>) -> io::Result<()> {
+        let said = first.and_then(|it| STANDARD.decode(it).ok());
+        let said = said.and_then(|it| String::from_utf8(it).ok());
+        let Some((user, token)) = said.as_deref().and_then(bearer) else {
+            self.fault("XOAUTH2 without `user=…^Aauth=Bearer …^A^A` in base64");
+            return self.say("501 5.5.2 Cannot Decode response").await;
+        };
+        let (user, token) = (user.to_owned(), token.to_owned());
+        if self.state.rules.login.as_ref() == Some(&(user, token)) {
+            self.mechanism = "XOAUTH2".into();
+            return self.say("235 2.7.0 Accepted").await;
+        }
+        let error = r#"{"status":"400","schemes":"Bearer","scope":"https://mail.google.com/"}"#;
+        self.say(&format!("334 {}", STANDARD.encode(error))).await?;
+        let response = self.line().await?;
+        if response.as_deref() != Some("") {
+            self.fault(format!(
+                "the error of XOAUTH2 is answered with {response:?}"
+            ));
+        }
+        self.say("535 5.7.8 Username and Password not accepted")
+            .await
     }
 
     /// What the other side says to a question; it may have said it already.
@@ -443,6 +492,7 @@ impl Conversation<'_> {
             is_secure: self.is_secure,
         };
         self.state.mails.lock().unwrap().push(mail);
+        self.has_sent = true;
         if let Some(MailMischief::AnswersLate(after)) = self.mischief() {
             tokio::time::sleep(after).await;
         }
@@ -456,4 +506,12 @@ fn address(line: &str) -> String {
         .split_once('<')
         .and_then(|(_, rest)| rest.split_once('>'));
     inside.map_or(String::new(), |(address, _)| address.to_owned())
+}
+
+/// The user and the token of XOAUTH2.
+fn bearer(said: &str) -> Option<(&str, &str)> {
+    let inside = said.strip_prefix("user=")?.strip_suffix("\u{1}\u{1}")?;
+    let (user, token) = inside.split_once("\u{1}auth=Bearer ")?;
+    let is_plain = |text: &str| !text.is_empty() && !text.contains('\u{1}');
+    (is_plain(user) && is_plain(token)).then_some((user, token))
 }

@@ -1,6 +1,15 @@
 //! Every kind names fields, methods and types that the wire has.
 
-use bellwether_proto::{FILE_DESCRIPTOR_SET, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_proto::{
+    FILE_DESCRIPTOR_SET,
+    json::{
+        self,
+        descriptor::{FileSet, MessageType},
+    },
+};
+use prost::Message as _;
 use serde_json::{Value, json};
 
 use super::*;
@@ -40,6 +49,98 @@ fn every_field_of_a_form_is_a_field_of_its_message() {
             assert_eq!(editor::check(&draft), Ok(()), "{}", field.path);
             draft.set("nothing", Some(json!(1)));
             assert!(editor::check(&draft).is_err());
+        }
+    }
+}
+
+/// `google.api.FieldBehavior.OUTPUT_ONLY`.
+const OUTPUT_ONLY: i32 = 3;
+/// Messages that one field of a form edits as a whole.
+const WHOLE: [&str; 1] = [".bellwether.v1.Clause"];
+/// Fields that no form has.
+const WITHOUT_FORM: [(Kind, &str, &str); 5] = [
+    (
+        Kind::Destination,
+        "etag",
+        "the console sends back the one that it read",
+    ),
+    (
+        Kind::Rule,
+        "etag",
+        "the console sends back the one that it read",
+    ),
+    (
+        Kind::Destination,
+        "type.webhook.plainHeaders",
+        "which headers are shown; `$EDITOR` has it",
+    ),
+    (
+        Kind::Destination,
+        "type.webhook.auth.mtls.certificate",
+        "PEM of several lines, pasted in `$EDITOR`",
+    ),
+    (
+        Kind::Destination,
+        "type.webhook.auth.mtls.privateKey",
+        "PEM of several lines, pasted in `$EDITOR`",
+    ),
+];
+
+/// The fields of a message that callers may set, with those of messages in it, as paths of its JSON.
+fn settable(
+    types: &BTreeMap<String, MessageType>,
+    message: &MessageType,
+    before: &str,
+    found: &mut BTreeSet<String>,
+) {
+    for field in &message.field {
+        let options = field.options.as_ref();
+        if options.is_some_and(|it| it.behavior.contains(&OUTPUT_ONLY) || it.deprecated) {
+            continue;
+        }
+        let path = format!("{before}{}", field.json_name);
+        match types.get(&field.type_name) {
+            Some(inner) if !WHOLE.contains(&field.type_name.as_str()) => {
+                settable(types, inner, &format!("{path}."), found);
+            }
+            _ => {
+                found.insert(path);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_field_that_may_be_set_is_in_the_form() {
+    let set = FileSet::decode(FILE_DESCRIPTOR_SET).unwrap();
+    let of_ours = set.file.iter().filter(|it| it.package == "bellwether.v1");
+    let types = of_ours.flat_map(|file| &file.message_type);
+    let types: BTreeMap<_, _> = types
+        .map(|it| (format!(".bellwether.v1.{}", it.name), it.clone()))
+        .collect();
+    for kind in [Kind::Destination, Kind::Rule] {
+        let spec = spec(kind);
+        let mut expected = BTreeSet::new();
+        let message = &types[&format!(".bellwether.v1.{}", spec.message)];
+        settable(&types, message, "", &mut expected);
+        let shown = spec.fields.iter().map(|field| field.path);
+        let shown: BTreeSet<_> = shown
+            .filter(|path| *path != "type" && !path.starts_with('#'))
+            .collect();
+        for path in &expected {
+            let without = WITHOUT_FORM
+                .iter()
+                .any(|(of, it, _)| *of == kind && it == path);
+            // One field of a form can hold a map or a list of messages.
+            let is_inside = shown.iter().any(|it| {
+                path.strip_prefix(it)
+                    .is_some_and(|rest| rest.starts_with('.'))
+            });
+            let is_shown = shown.contains(path.as_str()) || is_inside;
+            assert_ne!(is_shown, without, "{kind:?}: {path}");
+        }
+        for (_, path, _) in WITHOUT_FORM.iter().filter(|(of, ..)| *of == kind) {
+            assert!(expected.contains(*path), "{path} is no field");
         }
     }
 }

@@ -13,6 +13,7 @@ use super::{Ledger, Plan};
 use crate::{
     clock::millis,
     delivery::queues::Queues,
+    destination::takes_digests,
     domain::{
         BudgetWindow, Content, Delivery, DeliveryState, Destination, DigestContent, Folding,
         RecordId, delivery::RuleContent,
@@ -81,7 +82,9 @@ impl Ledger {
         destination: &Destination,
         behind: Option<RecordId>,
     ) -> Result<bool, EngineError> {
-        let Some(budget) = destination.delivery.budget else {
+        let budget = destination.delivery.budget;
+        // One from before this was refused when it was saved.
+        let Some(budget) = budget.filter(|_| takes_digests(&destination.kind)) else {
             return Ok(true);
         };
         let is_counted = delivery.value.folding == Folding::Open

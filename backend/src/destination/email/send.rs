@@ -134,12 +134,10 @@ struct Course {
     /// Whether there was a connection to the server.
     met: bool,
     phase: Phase,
-    /// The addresses that the server accepted.
-    accepted: Vec<String>,
+    /// The addresses that the server accepted the mail for.
+    taken: Vec<String>,
     /// Those that it refused, with the answer.
     refused: Vec<(String, Reply)>,
-    /// Whether it accepted the mail for the addresses that it accepted.
-    is_taken: bool,
 }
 
 /// Why a conversation ended without its last reply.
@@ -156,8 +154,9 @@ impl From<Broken> for Ended {
 }
 
 /// Speaks with the server up to the end of the text within the deadline, and then waits for the answer:
-/// servers scan mails before they answer, and a mail that is sent again meanwhile arrives twice. Answers
-/// the last reply; none when no address was accepted.
+/// servers scan mails before they answer, and a mail that is sent again meanwhile arrives twice. Addresses
+/// that are too many for one mail (452 4.5.3) get another one in the same conversation. Answers the last
+/// reply to a text; none when no address was accepted.
 async fn converse(
     (dialer, server, login): (&Dialer, &MailServer, Option<Login<'_>>),
     envelope: &Envelope,
@@ -167,67 +166,96 @@ async fn converse(
     let Course {
         met,
         phase,
-        accepted,
+        taken,
         refused,
-        is_taken,
     } = course;
-    let sending = async {
+    let beginning = async {
         let mut conversation = connect(dialer, server, met, phase).await?;
         if let Some(login) = login {
             conversation.authenticate(login).await?;
         }
-        let is_international = conversation.offers("SMTPUTF8");
-        let from = envelope.from.email.to_string();
-        if !from.is_ascii() && !is_international {
-            return Err(Broken::NoUnicode);
+        Ok(conversation)
+    };
+    let begun: Result<_, Broken> = timeout_at(deadline, beginning)
+        .await
+        .map_err(|_elapsed| Ended::Late)?;
+    let mut conversation = begun?;
+    let mut answer = None;
+    let mut waiting = envelope.to.clone();
+    while !waiting.is_empty() {
+        let named = name(&mut conversation, envelope, &waiting);
+        let named = timeout_at(deadline, named)
+            .await
+            .map_err(|_elapsed| Ended::Late)??;
+        refused.extend(named.refused);
+        if named.accepted.is_empty() {
+            break;
         }
-        let is_ascii = from.is_ascii() && envelope.to.iter().all(|it| it.is_ascii());
-        let option = if is_international && !is_ascii {
-            " SMTPUTF8"
-        } else {
-            ""
+        answer = match timeout(answer_timeout, conversation.end()).await {
+            Ok(answer) => Some(answer?),
+            Err(_elapsed) => return Err(Ended::Late),
         };
-        let line = format!("MAIL FROM:<{from}>{option}");
-        conversation.command(Phase::Sender, &line).await?;
-        for address in &envelope.to {
-            let reply = if address.is_ascii() || is_international {
-                conversation.recipient(address).await?
-            } else {
-                Reply {
-                    code: 553,
-                    text: "5.6.7 the mail server does not support letters beyond ASCII".into(),
-                }
-            };
-            if reply.is_positive() {
-                accepted.push(address.clone());
-            } else {
-                refused.push((address.clone(), reply));
+        taken.extend(named.accepted);
+        waiting = named.next;
+    }
+    conversation.quit().await;
+    Ok(answer)
+}
+
+/// What a server said of the addresses of one mail.
+#[derive(Default)]
+struct Named {
+    /// Those that it accepted.
+    accepted: Vec<String>,
+    /// Those that it refused, with the answer.
+    refused: Vec<(String, Reply)>,
+    /// Those that are too many for this mail, and get a mail of their own.
+    next: Vec<String>,
+}
+
+/// Names sender and addresses, and sends the text where an address was accepted.
+async fn name(
+    conversation: &mut Conversation<'_>,
+    envelope: &Envelope,
+    addresses: &[String],
+) -> Result<Named, Broken> {
+    let is_international = conversation.offers("SMTPUTF8");
+    let from = envelope.from.email.to_string();
+    if !from.is_ascii() && !is_international {
+        return Err(Broken::NoUnicode);
+    }
+    let is_ascii = from.is_ascii() && envelope.to.iter().all(|it| it.is_ascii());
+    let option = if is_international && !is_ascii {
+        " SMTPUTF8"
+    } else {
+        ""
+    };
+    let line = format!("MAIL FROM:<{from}>{option}");
+    conversation.command(Phase::Sender, &line).await?;
+    let mut named = Named::default();
+    for (at, address) in addresses.iter().enumerate() {
+        let reply = if address.is_ascii() || is_international {
+            conversation.recipient(address).await?
+        } else {
+            Reply {
+                code: 553,
+                text: "5.6.7 the mail server does not support letters beyond ASCII".into(),
             }
+        };
+        if reply.is_positive() {
+            named.accepted.push(address.clone());
+        } else if reply.is_too_many() && !named.accepted.is_empty() {
+            named.next = addresses[at..].to_vec();
+            break;
+        } else {
+            named.refused.push((address.clone(), reply));
         }
-        if accepted.is_empty() {
-            conversation.quit().await;
-            return Ok(None);
-        }
+    }
+    if !named.accepted.is_empty() {
         let is_shown = |it: &Mailbox| is_international || it.email.to_string().is_ascii();
         conversation.text(&envelope.text(is_shown)).await?;
-        Ok(Some(conversation))
-    };
-    let conversation = match timeout_at(deadline, sending).await {
-        Ok(sent) => sent?,
-        Err(_elapsed) => return Err(Ended::Late),
-    };
-    let Some(mut conversation) = conversation else {
-        return Ok(None);
-    };
-    match timeout(answer_timeout, conversation.end()).await {
-        Ok(answer) => {
-            let answer = answer?;
-            *is_taken = true;
-            conversation.quit().await;
-            Ok(Some(answer))
-        }
-        Err(_elapsed) => Err(Ended::Late),
     }
+    Ok(named)
 }
 
 /// The verdict on a conversation that took longer than it may.
@@ -296,8 +324,8 @@ fn hello_name(set: &str, stream: &TcpStream) -> String {
 impl Course {
     /// The verdict on a conversation that came to its end.
     fn judge(&self, attempt: &AttemptContext<'_>) -> Verdict {
-        let all = self.accepted.len() + self.refused.len();
-        let taken = self.accepted.len();
+        let all = self.taken.len() + self.refused.len();
+        let taken = self.taken.len();
         let refusals: Vec<_> = self
             .refused
             .iter()
@@ -312,7 +340,7 @@ impl Course {
         if self.refused.is_empty() {
             return Verdict::delivered("the mail server accepted the mail");
         }
-        if self.is_taken {
+        if taken > 0 {
             let said = format!(
                 "the mail server accepted the mail for {taken} of {all} addresses and rejected {refusals}"
             );
@@ -336,8 +364,7 @@ impl Course {
 
     /// What is known of each address now.
     fn answers(&self, attempt: &AttemptContext<'_>) -> Vec<RecipientAnswer> {
-        let reached = self.accepted.iter().filter(|_| self.is_taken);
-        let reached = reached.cloned().map(RecipientAnswer::Reached);
+        let reached = self.taken.iter().cloned().map(RecipientAnswer::Reached);
         let refused = self
             .refused
             .iter()

@@ -4,7 +4,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::Value;
 use url::Url;
 
-use crate::destination::{Advice, AttemptContext, Verdict, http::Answer};
+use crate::destination::{Advice, AttemptContext, Verdict, http::Answer, verdict::Fault};
 
 /// How an incoming webhook says with status 200 that it took the message.
 const TAKEN: &[u8] = b"1";
@@ -22,7 +22,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) ->
     let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     match said["error"]["code"].as_str() {
         // A workflow takes any card: what it refuses is that it is disabled, suspended or gone.
-        Some(code) if code != MISMATCH && verdict.advice == Advice::GiveUp => Verdict {
+        Some(code) if code != MISMATCH && verdict.fault() == Some(Fault::Message) => Verdict {
             advice: Advice::Mend,
             ..verdict
         },
@@ -39,7 +39,7 @@ fn judge_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Ve
     if content_type.starts_with(b"text/html") && said.trim_start().starts_with('<') {
         return attempt.judge_foreign(answer, "Teams");
     }
-    let is_workflow = is_workflow(url) || answer.status != StatusCode::OK;
+    let is_workflow = is_workflow(url) || (answer.status != StatusCode::OK && !is_connector(url));
     if !said.contains(FAILED) && (is_workflow || answer.body.trim_ascii() == TAKEN) {
         return taken();
     }
@@ -64,4 +64,9 @@ fn advice(attempt: &AttemptContext<'_>, answer: &Answer, said: &str) -> Advice {
 /// Whether an address is that of a workflow rather than of an incoming webhook.
 fn is_workflow(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| url.path().contains("/workflows/"))
+}
+
+/// Whether an address is that of an incoming webhook.
+fn is_connector(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| url.path().starts_with("/webhook"))
 }

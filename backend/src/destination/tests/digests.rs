@@ -172,6 +172,15 @@ fn what_keeps_a_state_of_each_thread_takes_no_digest() {
         routing_key: Secret::new("R0"),
         ..PagerDuty::default()
     })));
+    let keyed = "{\"key\": \"{{thread_id}}\", \"over\": {{{is_over}}}}";
+    assert!(!takes_digests(&webhook(keyed, None)));
+    for stateless in [
+        "{\"text\": \"{{#is_over}}over: {{/is_over}}{{headline}}\"}",
+        "{\"thread\": \"{{thread_id}}\"}",
+        &keyed.replace("thread_id", "digest.count}}{{thread_id"),
+    ] {
+        assert!(takes_digests(&webhook(stateless, None)), "{stateless}");
+    }
     assert!(!takes_digests(&DestinationKind::Event(EventTemplates {
         name_template: "a".into(),
         type_template: "b".into(),

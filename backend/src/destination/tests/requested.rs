@@ -103,8 +103,9 @@ fn happen(content: &mut Content) {
     occurrence.metadata.extend(metadata);
 }
 
-/// What people ask for, where it stands, the template, and what it becomes; `S` is the hostile text,
-/// escaped for the place.
+/// What people ask for, where it stands, the template, and what it becomes. `S` is the hostile text,
+/// escaped for the place; in a document, `K` is it as text of Slack, `T` of Telegram, `M` of Markdown, and `B`
+/// the first 130 characters of the body.
 const REQUESTED: [(&str, Place, &str, &str); 40] = [
     (
         "a link with a name",
@@ -326,25 +327,25 @@ const REQUESTED: [(&str, Place, &str, &str); 40] = [
         "a title that the receiver takes",
         Place::Json,
         "{\"message\": \"{{ event.body|truncate(130) }}\"}",
-        "",
+        "{\"message\": \"B\"}",
     ),
     (
         "text for Slack in a document",
         Place::Json,
         "{\"text\": \"<https://r|Runbook> {{ event.dimensions['a.b/c']|slack }}\"}",
-        "",
+        "{\"text\": \"<https://r|Runbook> K\"}",
     ),
     (
         "text for Telegram in a document",
         Place::Json,
         "{\"parse_mode\": \"MarkdownV2\", \"text\": \"*{{ event.name|telegram }}* {{ event.summary|telegram }}\"}",
-        "",
+        "{\"parse_mode\": \"MarkdownV2\", \"text\": \"*disk\\\\-full* T\"}",
     ),
     (
         "text for Discord and Mattermost in a document",
         Place::Json,
         "{\"content\": \"**{{ event.severity }}** {{ event.summary|markdown }}\"}",
-        "",
+        "{\"content\": \"**error** M\"}",
     ),
 ];
 
@@ -364,10 +365,17 @@ fn messages_that_people_ask_for_are_made_whatever_the_event_says() {
             Place::Teams => escaped(HOSTILE, Escape::Card).replace('\n', "\n\n"),
             place => escaped(HOSTILE, place.escape()).into_owned(),
         };
-        if !expected.is_empty() {
-            let expected = replaced(expected, &hostile).replace("/ID", &format!("/{id}"));
-            assert_eq!(text, expected, "{what}");
-        }
+        let start: String = content.occurrence.body.chars().take(129).collect();
+        let in_document = |text: &str| escaped(text, Escape::Json).into_owned();
+        let marks = [
+            ('S', hostile),
+            ('K', in_document(&escaped(HOSTILE, Escape::Slack))),
+            ('T', in_document(&escaped(HOSTILE, Escape::Telegram))),
+            ('M', in_document(&escaped(HOSTILE, Escape::Markdown))),
+            ('B', in_document(&format!("{start}\u{2026}"))),
+        ];
+        let expected = replaced(expected, &marks).replace("/ID", &format!("/{id}"));
+        assert_eq!(text, expected, "{what}");
         if place == Place::Json {
             let document: Json = serde_json::from_str(text).unwrap();
             assert!(document.get("y").is_none(), "{what}: {text}");
@@ -375,8 +383,8 @@ fn messages_that_people_ask_for_are_made_whatever_the_event_says() {
     }
 }
 
-/// Puts the hostile text in place of each `S` that is a word.
-fn replaced(expected: &str, hostile: &str) -> String {
+/// Puts texts in place of the letters that are words.
+fn replaced(expected: &str, marks: &[(char, String)]) -> String {
     let mut text = String::new();
     let chars: Vec<_> = expected.chars().collect();
     for (at, c) in chars.iter().enumerate() {
@@ -384,10 +392,11 @@ fn replaced(expected: &str, hostile: &str) -> String {
             at.and_then(|at| chars.get(at))
                 .is_some_and(|c| c.is_alphanumeric())
         };
-        if *c == 'S' && !is_letter(at.checked_sub(1)) && !is_letter(Some(at + 1)) {
-            text.push_str(hostile);
-        } else {
-            text.push(*c);
+        let is_word = !is_letter(at.checked_sub(1)) && !is_letter(Some(at + 1));
+        let mark = marks.iter().find(|(letter, _)| is_word && letter == c);
+        match mark {
+            Some((_, mark)) => text.push_str(mark),
+            None => text.push(*c),
         }
     }
     text

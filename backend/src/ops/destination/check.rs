@@ -48,7 +48,9 @@ pub(super) fn settings(
 fn budget(budget: Budget, kind: Option<&DestinationKind>, faults: &mut Faults) {
     if let Some(kind) = kind.filter(|kind| !takes_digests(kind)) {
         let word = match kind {
-            DestinationKind::Webhook(_) => "a webhook with `onClear`",
+            DestinationKind::Webhook(_) => {
+                "a webhook with `onClear`, or with `is_over` and a key such as `thread_id`"
+            }
             other => other.word(),
         };
         let fault =

@@ -191,6 +191,13 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     differences.record("mail destination", &samples::mail_destination(), false);
     differences.record("refusing health", &samples::refusing_health(), false);
     differences.record("partial delivery", &samples::partial_delivery(), false);
+    differences.record("asking health", &samples::asking_health(), false);
+    for destination in samples::worded_destinations() {
+        let name = format!("destination {}", destination.name.as_str());
+        differences.record(&name, &destination, true);
+    }
+    differences.record("jinja rule", &samples::jinja_rule(), false);
+    differences.record("jinja delivery", &samples::jinja_delivery(), false);
     occurrences(&mut differences);
     silences(&mut differences);
     shadows(&mut differences);

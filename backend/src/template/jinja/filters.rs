@@ -29,13 +29,14 @@ const TRUNCATE_CHARACTERS: usize = 255;
 const DATE_FORMAT: &str = "%Y-%m-%d %H:%M %Z";
 
 /// The filters that templates have, in the order of the alphabet.
-pub(crate) const FILTERS: [&str; 58] = [
+pub(crate) const FILTERS: [&str; 59] = [
     "abs",
     "ago",
     "attr",
     "batch",
     "bool",
     "capitalize",
+    "card",
     "chain",
     "count",
     "d",
@@ -99,6 +100,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter("json", json);
     environment.add_filter("tojson", json);
     for (name, place) in [
+        ("card", Escape::Card),
         ("html", Escape::Html),
         ("markdown", Escape::Markdown),
         ("slack", Escape::Slack),

@@ -229,6 +229,42 @@ async fn what_a_receiver_asks_to_wait_holds_all_messages_to_it() {
 }
 
 #[tokio::test]
+async fn what_a_receiver_asks_to_wait_outlives_a_restart() {
+    for is_killed in [false, true] {
+        let mut world = World::new();
+        world.config.delivery.jitter = 0.0;
+        let asked = vec![("retry-after", "90".to_owned())];
+        let (busy, reply) = switch(Reply::Answer(429, asked, String::new())).await;
+        let destination = world.destination("busy", busy.url("/"), one_by_one()).await;
+        world.notify(&destination, 1).await;
+        world.start();
+        world.live(10 * SECOND).await;
+        if is_killed {
+            world.kill();
+        } else {
+            world.stop().await;
+        }
+        world.start();
+        let later = world.notify(&destination, 3).await;
+        world.live(79 * SECOND).await;
+        assert_eq!(
+            busy.count(),
+            1,
+            "nothing is sent before the receiver wants it"
+        );
+        let (reason, next_seconds) = world.waiting(later[0]).await;
+        assert!(reason.contains("`Retry-After`"), "{reason}");
+        assert_eq!(next_seconds, Some(90));
+        set(&reply, 200);
+        world.live(2 * SECOND).await;
+        assert_eq!(busy.count(), 5);
+        let health = world.health(&destination).await.unwrap();
+        assert_eq!(health.asked_until_ms, None, "it has passed");
+        world.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn an_edit_ends_what_the_receiver_of_before_asked_for() {
     let mut world = World::new();
     let asked = vec![("retry-after", "3600".to_owned())];

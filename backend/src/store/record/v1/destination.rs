@@ -594,6 +594,8 @@ pub(crate) struct HealthV1 {
     delivered: Vec<bool>,
     #[prost(message, repeated, tag = "9")]
     refused: Vec<RefusedV1>,
+    #[prost(int64, optional, tag = "10")]
+    asked_until_ms: Option<i64>,
 }
 
 /// A mail address that the mail server refused.
@@ -639,6 +641,7 @@ impl From<&Health> for HealthV1 {
                 .map(|tried| tried.is_delivered)
                 .collect(),
             refused: health.refused.iter().map(refused).collect(),
+            asked_until_ms: health.asked_until_ms,
         }
     }
 }
@@ -671,6 +674,7 @@ impl HealthV1 {
                 .into_iter()
                 .map(RefusedV1::into_refused)
                 .collect(),
+            asked_until_ms: self.asked_until_ms,
         })
     }
 }

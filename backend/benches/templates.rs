@@ -1,0 +1,131 @@
+//! How long rendering takes until it is refused: the dearest templates over the largest variables.
+#![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+
+use std::{
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use bellwether_backend::{
+    domain::TemplateLanguage::{self, Jinja, Mustache},
+    template::{AnyTemplate, Budget, Escape, Variables},
+};
+use serde_json::{Map, Value, json};
+
+const ROUNDS: usize = 5;
+/// A template that takes more than rendering may take is refused after so long.
+const GOAL: Duration = Duration::from_millis(50);
+
+/// A million entries, a text of 60,000 bytes, and an object inside an object for each dot of a name of 512
+/// bytes.
+fn variables() -> Variables {
+    let deep = (0..256).fold(Value::from(1), |inner, _| {
+        Value::Object(Map::from_iter([("n".to_owned(), inner)]))
+    });
+    Variables::new(json!({
+        "m": vec![1; 1_000_000],
+        "t": "x".repeat(60_000),
+        "n": deep["n"],
+    }))
+}
+
+/// Milliseconds until it is refused, the best of some rounds; none when it is not.
+fn measure(language: TemplateLanguage, source: &str, data: &Variables) -> Option<f64> {
+    let template = AnyTemplate::parse(language, source).expect("the templates here are good");
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        let rendered = template.render(data, Escape::Json, &mut Budget::of_message());
+        let took = begun.elapsed();
+        black_box(&rendered).as_ref().err()?;
+        best = best.min(took.as_secs_f64() * 1_000.0);
+    }
+    Some(best)
+}
+
+fn main() {
+    let name = "n.".repeat(255) + "nn";
+    let data = variables();
+    // What is made ready for a language once is not the template's doing.
+    let begun = Instant::now();
+    let length = AnyTemplate::parse(Jinja, "{{ m|length }}").expect("a template");
+    let read = length.render(&data, Escape::None, &mut Budget::of_message());
+    println!(
+        "a million entries made ready for Jinja: {:.0} ms ({read:?})",
+        begun.elapsed().as_secs_f64() * 1_000.0
+    );
+    let rows = [
+        (
+            Mustache,
+            "nested sections",
+            "{{#m}}{{#m}}{{/m}}{{/m}}".to_owned(),
+        ),
+        (
+            Mustache,
+            "a long name",
+            format!("{{{{#m}}}}{{{{{name}}}}}{{{{/m}}}}"),
+        ),
+        (Mustache, "a long text", "{{#m}}{{t}}{{/m}}".to_owned()),
+        (Mustache, "all as JSON", "{{#m}}{{m}}{{/m}}".to_owned()),
+        (
+            Jinja,
+            "nested loops",
+            "{% for a in m %}{% for b in m %}{% endfor %}{% endfor %}".to_owned(),
+        ),
+        (
+            Jinja,
+            "a long name",
+            format!("{{% for a in m %}}{{{{ {name} }}}}{{% endfor %}}"),
+        ),
+        (
+            Jinja,
+            "a long text",
+            "{% for a in m %}{{ t }}{% endfor %}".to_owned(),
+        ),
+        (Jinja, "all as JSON", "{{ m|json }}".to_owned()),
+        (Jinja, "sorted and summed", "{{ m|sort|sum }}".to_owned()),
+        (Jinja, "joined", "{{ m|map('string')|join(t) }}".to_owned()),
+        (Jinja, "replaced", "{{ t|replace('x', t) }}".to_owned()),
+        (
+            Jinja,
+            "a regular expression",
+            "{% for a in m %}{{ t|regex_replace('(x|xx){30}(x|y){20}z', '') }}{% endfor %}"
+                .to_owned(),
+        ),
+        (
+            Jinja,
+            "many regular expressions",
+            "{% for a in m %}{{ t|regex_replace('x' ~ loop.index, '') }}{% endfor %}".to_owned(),
+        ),
+        (
+            Jinja,
+            "escaped three times",
+            "{% for a in m %}{{ t|markdown|telegram|slack }}{% endfor %}".to_owned(),
+        ),
+        (
+            Jinja,
+            "dates",
+            "{% for a in m %}{{ 1700000000000|date('%c', 'Europe/Berlin') }}{% endfor %}"
+                .to_owned(),
+        ),
+        (
+            Jinja,
+            "a text that doubles",
+            "{% set x = namespace(t='x') %}{% for a in m %}{% set x.t = x.t ~ x.t %}{% endfor %}"
+                .to_owned(),
+        ),
+    ];
+    for (language, what, source) in rows {
+        match measure(language, &source, &data) {
+            None => println!("{language:?}, {what}: not refused"),
+            Some(took) => {
+                let goal = if took <= GOAL.as_secs_f64() * 1_000.0 {
+                    ""
+                } else {
+                    ", MISSED"
+                };
+                println!("{language:?}, {what}: refused after {took:.1} ms (goal {GOAL:?}{goal})");
+            }
+        }
+    }
+}
