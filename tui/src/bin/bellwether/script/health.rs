@@ -56,7 +56,7 @@ fn troubles(overview: &Value) -> Vec<String> {
             let is_unwell = matches!(&*state, "failing" | "paused");
             let name = answer::inline(&destination["destinationName"]);
             (is_unwell || dead > 0)
-                .then(|| format!("{name}: {state}, {waiting} waiting, {dead} given up in 24 h"))
+                .then(|| format!("{name}: {state}, {waiting} waiting, {dead} dead letters in 24 h"))
         })
         .collect()
 }
