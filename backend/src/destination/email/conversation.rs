@@ -83,7 +83,7 @@ impl Reply {
         self.code >= 500
     }
 
-    /// Whether the address is refused since the mail has as many as the server takes immediately.
+    /// Whether the address is refused because the mail has more recipients than the server accepts.
     /// Servers also answer 552 then (RFC 5321, 4.5.3.1.10).
     pub(super) fn is_too_many(&self) -> bool {
         let says = |word: &str| self.text.to_ascii_lowercase().contains(word);
