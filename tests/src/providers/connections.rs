@@ -262,13 +262,13 @@ async fn welcomed(stream: TcpStream, welcome: Welcome) -> Option<TcpStream> {
     match welcome {
         Welcome::Serves => return Some(stream),
         Welcome::Closes => {}
-        Welcome::Resets => reset(stream),
+        Welcome::Resets => reset(&stream),
         Welcome::ClosesInHandshake | Welcome::ResetsInHandshake => {
             // What is closed with unread bytes is reset, so all that came is read.
             let mut stream = stream;
-            let _read = stream.read(&mut [0; 16 * 1024]).await;
+            let _read = stream.read(&mut vec![0; 16 * 1024]).await;
             if welcome == Welcome::ResetsInHandshake {
-                reset(stream);
+                reset(&stream);
             }
         }
         Welcome::Hangs => std::future::pending().await,
@@ -277,7 +277,7 @@ async fn welcomed(stream: TcpStream, welcome: Welcome) -> Option<TcpStream> {
 }
 
 /// Ends a connection with RST.
-fn reset(stream: TcpStream) {
+fn reset(stream: &TcpStream) {
     let _set = stream.set_zero_linger();
 }
 
@@ -337,7 +337,7 @@ async fn serve_http1(stream: TcpStream, judge: &mut Judge) -> std::io::Result<()
             stream.shutdown().await?;
         }
         if deed == Deed::Resets {
-            reset(stream.into_inner());
+            reset(stream.get_ref());
             return Ok(());
         }
     }
