@@ -7,6 +7,7 @@ pub mod counters;
 mod frozen;
 mod kinds;
 mod steps;
+mod table;
 mod v1;
 
 use std::sync::{Arc, Mutex, PoisonError};

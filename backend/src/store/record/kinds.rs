@@ -5,11 +5,12 @@ mod occurrence;
 mod resource;
 mod trace;
 
-use prost::Message;
-
-use super::bytes::Key;
+use super::{
+    bytes::Key,
+    table::{Reader, Secrets, Table, Unreadable, Writer, record},
+};
 use crate::{
-    domain::{AuditState, Name},
+    domain::{AuditState, Name, RecordId},
     store::{
         audit::Seen,
         engine::{EngineError, Entry, Index, Kind},
@@ -61,32 +62,36 @@ const RECORD_BYTES: usize = 512;
 /// Where what no time ends is in the order of due times.
 const DUE_NEVER_MS: i64 = i64::MAX;
 
-fn encoded(message: &impl Message) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(1 + message.encoded_len());
-    bytes.push(VERSION);
-    message.encode_raw(&mut bytes);
-    bytes
+fn encoded(record: &impl Table) -> Vec<u8> {
+    let mut to = Writer::new(Secrets::LeftOut);
+    to.bytes.reserve(RECORD_BYTES);
+    to.bytes.push(VERSION);
+    record.write(&mut to);
+    to.bytes
 }
 
-fn decoded<M: Message + Default, T>(
-    bytes: &[u8],
-    kind: Kind,
-    convert: impl FnOnce(M) -> Option<T>,
-) -> Result<T, EngineError> {
+fn decoded<T: Table>(bytes: &[u8], kind: Kind) -> Result<T, EngineError> {
+    read(unversioned(bytes, kind)?, Secrets::LeftOut, kind, T::read)
+}
+
+/// What stands after the number of the encoding.
+fn unversioned(bytes: &[u8], kind: Kind) -> Result<&[u8], EngineError> {
     match bytes.split_first() {
-        Some((&VERSION, rest)) => converted(rest, kind, convert),
+        Some((&VERSION, rest)) => Ok(rest),
         Some((other, _)) => Err(corrupt(kind, &format!("has the unknown encoding {other}"))),
         None => Err(corrupt(kind, "is empty")),
     }
 }
 
-fn converted<M: Message + Default, T>(
-    message: &[u8],
+fn read<'a, T>(
+    bytes: &'a [u8],
+    secrets: Secrets<'a>,
     kind: Kind,
-    convert: impl FnOnce(M) -> Option<T>,
+    read: impl FnOnce(Reader<'a>) -> Result<Option<T>, Unreadable>,
 ) -> Result<T, EngineError> {
-    let message = M::decode(message).map_err(|_fault| corrupt(kind, "cannot be read"))?;
-    convert(message).ok_or_else(|| corrupt(kind, "holds values that cannot be"))
+    let read = read(Reader::new(bytes, secrets));
+    let read = read.map_err(|Unreadable| corrupt(kind, "cannot be read"))?;
+    read.ok_or_else(|| corrupt(kind, "holds values that cannot be"))
 }
 
 fn corrupt(kind: Kind, what: &str) -> EngineError {
@@ -132,8 +137,22 @@ impl Proven {
     }
 }
 
-fn proven(message: &impl Message, kind: Kind, sealer: &Sealer) -> Vec<u8> {
-    with_proof(kind, &message.encode_to_vec(), sealer)
+/// The identity of what people define, which its secrets are sealed for.
+struct Identified {
+    id: RecordId,
+}
+
+record! { Identified { 1 id } }
+
+fn proven(record: &impl Table, id: RecordId, kind: Kind, sealer: &Sealer) -> Vec<u8> {
+    let mut to = Writer::new(Secrets::Of(id, sealer));
+    to.bytes.reserve(RECORD_BYTES);
+    to.bytes.push(PROVEN);
+    to.bytes.extend([0; PROOF_BYTES]);
+    record.write(&mut to);
+    let (proof, message) = to.bytes[1..].split_at_mut(PROOF_BYTES);
+    proof.copy_from_slice(&sealer.prove(PURPOSE, &[&[kind as u8], message]));
+    to.bytes
 }
 
 fn with_proof(kind: Kind, message: &[u8], sealer: &Sealer) -> Vec<u8> {
@@ -151,12 +170,7 @@ pub(in crate::store) fn proven_since(kind: Kind, value: &[u8], sealer: &Sealer) 
     }
 }
 
-fn decoded_proven<M: Message + Default, T>(
-    bytes: &[u8],
-    kind: Kind,
-    sealer: &Sealer,
-    convert: impl FnOnce(M) -> Option<T>,
-) -> Result<T, EngineError> {
+fn decoded_proven<T: Table>(bytes: &[u8], kind: Kind, sealer: &Sealer) -> Result<T, EngineError> {
     let unproven = || {
         EngineError::Corrupt(format!(
             "a {kind:?} record was not written by this service, or with another key"
@@ -167,7 +181,12 @@ fn decoded_proven<M: Message + Default, T>(
     if !sealer.is_proven(PURPOSE, &[&[kind as u8], message], proof) {
         return Err(unproven());
     }
-    converted(message, kind, convert)
+    let id = Identified::read(Reader::new(message, Secrets::LeftOut));
+    let secrets = match id {
+        Ok(Some(Identified { id })) => Secrets::Of(id, sealer),
+        _ => Secrets::LeftOut,
+    };
+    read(message, secrets, kind, T::read)
 }
 
 /// What people define, as the audit log keeps it.

@@ -7,11 +7,6 @@ use crate::store::record::{
     Record,
     bytes::Key,
     steps,
-    v1::{
-        delivery::{AttemptV1, DeliveryV1},
-        destination::HealthV1,
-        digest::BudgetWindowV1,
-    },
 };
 use crate::{
     domain::{Attempt, BudgetWindow, Delivery, DeliveryState, Health, counter::Counted},
@@ -88,11 +83,11 @@ impl Record for Delivery {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&DeliveryV1::from(self))
+        encoded(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, DeliveryV1::into_delivery)
+        decoded(bytes, Self::KIND)
     }
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
@@ -112,11 +107,11 @@ impl Record for Attempt {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&AttemptV1::from(self))
+        encoded(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, AttemptV1::into_attempt)
+        decoded(bytes, Self::KIND)
     }
 }
 
@@ -132,11 +127,11 @@ impl Record for Health {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&HealthV1::from(self))
+        encoded(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, HealthV1::into_health)
+        decoded(bytes, Self::KIND)
     }
 }
 
@@ -152,10 +147,10 @@ impl Record for BudgetWindow {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&BudgetWindowV1::from(self))
+        encoded(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, BudgetWindowV1::into_window)
+        decoded(bytes, Self::KIND)
     }
 }

@@ -2,15 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{DUE_NEVER_MS, RECORD_BYTES, VERSION, decoded, encoded, entry, only_named};
+use super::{DUE_NEVER_MS, decoded, encoded, entry, only_named};
 use crate::store::record::{
     Record,
     bytes::Key,
     steps,
-    v1::{
-        group::GroupV1,
-        occurrence::{self, OccurrenceV1},
-    },
 };
 use crate::{
     domain::{CauseMark, Group, HeldBy, HoldKind, Occurrence, RecordId, Status},
@@ -149,15 +145,11 @@ impl Record for Occurrence {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        let text_bytes = self.weight_bytes() + self.name.len() + self.kind.len();
-        let mut bytes = Vec::with_capacity(RECORD_BYTES + text_bytes);
-        bytes.push(VERSION);
-        occurrence::write(self, &mut bytes);
-        bytes
+        encoded(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, OccurrenceV1::into_occurrence)
+        decoded(bytes, Self::KIND)
     }
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
@@ -186,11 +178,11 @@ impl Record for Group {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&GroupV1::from(self))
+        encoded(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, GroupV1::into_group)
+        decoded(bytes, Self::KIND)
     }
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {

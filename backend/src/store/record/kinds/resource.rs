@@ -4,11 +4,6 @@ use super::{decoded_proven, defined, entry, proven};
 use crate::store::record::{
     Record,
     bytes::Key,
-    v1::{
-        calendar::CalendarV1, client::ClientV1, destination::DestinationV1,
-        inhibition::InhibitionV1, mapping::MappingV1, rule::RuleV1, silence::SilenceV1,
-        trigger::TriggerV1, view::ViewV1,
-    },
 };
 use crate::{
     domain::{
@@ -38,11 +33,11 @@ impl Record for Trigger {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(&TriggerV1::from(self), Self::KIND, sealer)
+        proven(self, self.id, Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer, TriggerV1::into_trigger)
+        decoded_proven(bytes, Self::KIND, sealer)
     }
 }
 
@@ -62,13 +57,11 @@ impl Record for Destination {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(&DestinationV1::new(self, sealer), Self::KIND, sealer)
+        proven(self, self.id, Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer, |record: DestinationV1| {
-            record.into_destination(sealer)
-        })
+        decoded_proven(bytes, Self::KIND, sealer)
     }
 }
 
@@ -97,11 +90,11 @@ impl Record for Rule {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(&RuleV1::from(self), Self::KIND, sealer)
+        proven(self, self.id, Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer, RuleV1::into_rule)
+        decoded_proven(bytes, Self::KIND, sealer)
     }
 }
 
@@ -126,11 +119,11 @@ impl Record for Silence {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(&SilenceV1::from(self), Self::KIND, sealer)
+        proven(self, self.id, Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer, SilenceV1::into_silence)
+        decoded_proven(bytes, Self::KIND, sealer)
     }
 }
 
@@ -154,11 +147,11 @@ impl Record for Calendar {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(&CalendarV1::from(self), Self::KIND, sealer)
+        proven(self, self.id, Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer, CalendarV1::into_calendar)
+        decoded_proven(bytes, Self::KIND, sealer)
     }
 }
 
@@ -178,13 +171,11 @@ impl Record for IntakeMapping {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(&MappingV1::new(self, sealer), Self::KIND, sealer)
+        proven(self, self.id, Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer, |record: MappingV1| {
-            record.into_mapping(sealer)
-        })
+        decoded_proven(bytes, Self::KIND, sealer)
     }
 }
 
@@ -204,11 +195,11 @@ impl Record for SavedView {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(&ViewV1::from(self), Self::KIND, sealer)
+        proven(self, self.id, Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer, ViewV1::into_view)
+        decoded_proven(bytes, Self::KIND, sealer)
     }
 }
 
@@ -228,11 +219,11 @@ impl Record for Inhibition {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(&InhibitionV1::from(self), Self::KIND, sealer)
+        proven(self, self.id, Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer, InhibitionV1::into_inhibition)
+        decoded_proven(bytes, Self::KIND, sealer)
     }
 }
 
@@ -254,10 +245,10 @@ impl Record for Client {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(&ClientV1::from(self), Self::KIND, sealer)
+        proven(self, self.id, Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer, ClientV1::into_client)
+        decoded_proven(bytes, Self::KIND, sealer)
     }
 }

@@ -1,10 +1,11 @@
 //! What is kept of what was: receipts, revisions and the audit log, as records.
 
-use super::{decoded, decoded_proven, encoded, entry, proven};
+use super::{VERSION, decoded, decoded_proven, encoded, entry, proven, read, unversioned};
 use crate::store::record::{
     Record,
     bytes::Key,
-    v1::{audit::AuditV1, receipt::ReceiptV1, revision::RevisionV1},
+    table::{Secrets, Writer},
+    v1::audit,
 };
 use crate::{
     domain::{AuditEntry, Receipt, Revision},
@@ -27,11 +28,11 @@ impl Record for Receipt {
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
-        encoded(&ReceiptV1::from(self))
+        encoded(self)
     }
 
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, ReceiptV1::into_receipt)
+        decoded(bytes, Self::KIND)
     }
 }
 
@@ -48,11 +49,11 @@ impl Record for Revision {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(&RevisionV1::from(self), Self::KIND, sealer)
+        proven(self, self.id().id, Self::KIND, sealer)
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer, RevisionV1::into_revision)
+        decoded_proven(bytes, Self::KIND, sealer)
     }
 }
 
@@ -75,12 +76,14 @@ impl Record for AuditEntry {
     }
 
     fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        encoded(&AuditV1::new(self, sealer))
+        let mut to = Writer::new(Secrets::LeftOut);
+        to.bytes.push(VERSION);
+        audit::write(self, sealer, &mut to);
+        to.bytes
     }
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded(bytes, Self::KIND, |record: AuditV1| {
-            record.into_entry(sealer)
-        })
+        let bytes = unversioned(bytes, Self::KIND)?;
+        read(bytes, Secrets::LeftOut, Self::KIND, |from| audit::read(from, sealer))
     }
 }

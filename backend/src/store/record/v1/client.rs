@@ -1,152 +1,53 @@
 //! Clients.
 
-use crate::domain::{
-    CertificateName, Client, Dialect, KeyScope, Name, PreviousKey, Rates, RecordId, Role,
+use std::net::IpAddr;
+
+use crate::{
+    domain::{Client, KeyScope, PreviousKey, Rates, Role},
+    store::record::table::{Secrets, numbers, record},
 };
 
-#[derive(Clone, PartialEq, prost::Message)]
-pub(crate) struct ClientV1 {
-    #[prost(bytes = "vec", tag = "1")]
-    id: Vec<u8>,
-    #[prost(string, tag = "2")]
-    name: String,
-    #[prost(enumeration = "RoleV1", tag = "3")]
-    role: i32,
-    #[prost(bytes = "vec", tag = "4")]
-    key_hash: Vec<u8>,
-    #[prost(int64, tag = "5")]
-    create_ms: i64,
-    #[prost(int64, optional, tag = "6")]
-    last_used_ms: Option<i64>,
-    #[prost(uint32, optional, tag = "7")]
-    requests_per_second: Option<u32>,
-    #[prost(uint32, optional, tag = "8")]
-    events_per_second: Option<u32>,
-    #[prost(string, repeated, tag = "9")]
-    dialects: Vec<String>,
-    #[prost(int64, optional, tag = "10")]
-    expire_ms: Option<i64>,
-    #[prost(string, tag = "11")]
-    last_used_from: String,
-    #[prost(bytes = "vec", tag = "12")]
-    previous_hash: Vec<u8>,
-    #[prost(int64, tag = "13")]
-    previous_until_ms: i64,
-    #[prost(string, repeated, tag = "14")]
-    scope_tags: Vec<String>,
-    #[prost(string, repeated, tag = "15")]
-    scope_sources: Vec<String>,
-    #[prost(string, repeated, tag = "16")]
-    certificates: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
-#[repr(i32)]
-enum RoleV1 {
-    Unknown = 0,
-    Ingest = 1,
-    Viewer = 2,
-    Operator = 3,
-    Editor = 4,
-    Admin = 5,
-}
-
-impl From<&Client> for ClientV1 {
-    fn from(client: &Client) -> Self {
-        let role = match client.role {
-            Role::Ingest => RoleV1::Ingest,
-            Role::Viewer => RoleV1::Viewer,
-            Role::Operator => RoleV1::Operator,
-            Role::Editor => RoleV1::Editor,
-            Role::Admin => RoleV1::Admin,
-        };
-        Self {
-            id: client.id.to_bytes().into(),
-            name: client.name.as_str().into(),
-            role: role.into(),
-            key_hash: client.key_hash.into(),
-            create_ms: client.create_ms,
-            last_used_ms: client.last_used_ms,
-            requests_per_second: client.rates.requests_per_second,
-            events_per_second: client.rates.events_per_second,
-            dialects: client.dialects.iter().map(|it| it.word().into()).collect(),
-            expire_ms: client.expire_ms,
-            last_used_from: client
-                .last_used_from
-                .map_or_else(String::new, |it| it.to_string()),
-            previous_hash: client
-                .previous
-                .as_ref()
-                .map_or_else(Vec::new, |it| it.hash.into()),
-            previous_until_ms: client.previous.as_ref().map_or(0, |it| it.until_ms),
-            scope_tags: client.scope.tags.iter().cloned().collect(),
-            scope_sources: client.scope.sources.iter().cloned().collect(),
-            certificates: client
-                .certificates
-                .iter()
-                .map(|it| it.as_str().to_owned())
-                .collect(),
-        }
+record! {
+    Client as it, secrets {
+        1 id, 2 name, 3 role,
+        4 key_hash = secrets.kept(Some(it.key_hash)),
+        5 create_ms, 6 last_used_ms,
+        7 requests_per_second = it.rates.requests_per_second,
+        8 events_per_second = it.rates.events_per_second,
+        9 dialects, 10 expire_ms,
+        11 address = it.last_used_from.map_or_else(String::new, |it| it.to_string()),
+        12 previous_hash as Blank = secrets.kept(it.previous.as_ref().map(|it| it.hash)),
+        13 previous_until_ms = it.previous.as_ref().map_or(0, |it| it.until_ms),
+        14 tags = it.scope.tags,
+        15 sources = it.scope.sources,
+        16 certificates,
+    } with {
+        key_hash: hash(secrets, key_hash)?,
+        rates: Rates { requests_per_second, events_per_second },
+        last_used_from: address_of(address),
+        previous: previous(previous_hash, previous_until_ms),
+        scope: KeyScope { tags, sources },
     }
 }
 
-impl ClientV1 {
-    /// What others may know of it: not what its key is found by.
-    pub(crate) fn without_key(client: &Client) -> Self {
-        Self {
-            key_hash: Vec::new(),
-            previous_hash: Vec::new(),
-            ..client.into()
-        }
-    }
-
-    pub(crate) fn into_bare_client(self) -> Option<Client> {
-        let bare = Self {
-            key_hash: vec![0; 32],
-            ..self
-        };
-        bare.into_client()
-    }
-
-    pub(crate) fn into_client(self) -> Option<Client> {
-        let role = match RoleV1::try_from(self.role).ok()? {
-            RoleV1::Unknown => return None,
-            RoleV1::Ingest => Role::Ingest,
-            RoleV1::Viewer => Role::Viewer,
-            RoleV1::Operator => Role::Operator,
-            RoleV1::Editor => Role::Editor,
-            RoleV1::Admin => Role::Admin,
-        };
-        let previous = match &*self.previous_hash {
-            [] => None,
-            hash => Some(PreviousKey {
-                hash: hash.try_into().ok()?,
-                until_ms: self.previous_until_ms,
-            }),
-        };
-        let dialects = self.dialects.iter().map(|word| Dialect::of_word(word));
-        let certificates = self.certificates.iter();
-        let certificates = certificates.map(|text| CertificateName::parse(text).ok());
-        Some(Client {
-            scope: KeyScope {
-                tags: self.scope_tags.into_iter().collect(),
-                sources: self.scope_sources.into_iter().collect(),
-            },
-            certificates: certificates.collect::<Option<_>>()?,
-            dialects: dialects.collect::<Option<_>>()?,
-            id: RecordId::from_bytes(self.id.try_into().ok()?),
-            name: Name::parse(&self.name).ok()?,
-            role,
-            rates: Rates {
-                requests_per_second: self.requests_per_second,
-                events_per_second: self.events_per_second,
-            },
-            key_hash: self.key_hash.try_into().ok()?,
-            create_ms: self.create_ms,
-            last_used_ms: self.last_used_ms,
-            last_used_from: self.last_used_from.parse().ok(),
-            expire_ms: self.expire_ms,
-            previous,
-        })
+/// What the key is found by, which others may not know.
+fn hash(secrets: Secrets<'_>, hash: Option<[u8; 32]>) -> Option<[u8; 32]> {
+    match secrets {
+        Secrets::LeftOut => Some([0; 32]),
+        Secrets::Of(..) => hash,
     }
 }
+
+fn previous(hash: Option<[u8; 32]>, until_ms: i64) -> Option<PreviousKey> {
+    hash.map(|hash| PreviousKey { hash, until_ms })
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "its type tells that of the column"
+)]
+pub(super) fn address_of(text: String) -> Option<IpAddr> {
+    text.parse().ok()
+}
+
+numbers! { Role { 1 Ingest, 2 Viewer, 3 Operator, 4 Editor, 5 Admin } }

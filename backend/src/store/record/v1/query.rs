@@ -1,173 +1,152 @@
 //! Queries.
 
+use std::borrow::Cow;
+
 use crate::{
     domain::{Clause, Literal, Query},
     limits::CLAUSE_DEPTH_MAX,
+    store::record::table::{Reader, Table, Unreadable, Writer, field::message, numbers, one_of, record},
 };
 
-#[derive(Clone, PartialEq, prost::Message)]
-pub(crate) struct ClauseV1 {
-    #[prost(enumeration = "KindV1", tag = "1")]
-    kind: i32,
-    #[prost(string, tag = "2")]
+/// The word of a clause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    And,
+    Or,
+    Not,
+    Equals,
+    In,
+    GreaterAndEquals,
+    LessAndEquals,
+    Contains,
+    StartsWith,
+    EndsWith,
+    Matches,
+    Exists,
+    Greater,
+    Less,
+}
+
+numbers! { Word {
+    1 And, 2 Or, 3 Not, 4 Equals, 5 In, 6 GreaterAndEquals, 7 LessAndEquals, 8 Contains, 9 StartsWith,
+    10 EndsWith, 11 Matches, 12 Exists, 13 Greater, 14 Less,
+} }
+
+record! {
+    Clause as it {
+        1 word = word(it),
+        2 field = field(it),
+        3 literals = &*literals(it),
+        4 clauses = clauses(it),
+    } => clause(word, field, literals, clauses)
+}
+
+one_of! { Literal { 1 text Text, 2 number Number, 3 flag Bool } }
+
+impl Table for Query {
+    fn write(&self, to: &mut Writer<'_>) {
+        self.clause.write(to);
+    }
+
+    fn read(from: Reader<'_>) -> Result<Option<Self>, Unreadable> {
+        Ok(Clause::read(from)?.map(|clause| Self { clause }))
+    }
+}
+
+message!(Query);
+
+fn word(clause: &Clause) -> Word {
+    match clause {
+        Clause::And(_) => Word::And,
+        Clause::Or(_) => Word::Or,
+        Clause::Not(_) => Word::Not,
+        Clause::Equals(..) => Word::Equals,
+        Clause::In(..) => Word::In,
+        Clause::GreaterAndEquals(..) => Word::GreaterAndEquals,
+        Clause::LessAndEquals(..) => Word::LessAndEquals,
+        Clause::Contains(..) => Word::Contains,
+        Clause::StartsWith(..) => Word::StartsWith,
+        Clause::EndsWith(..) => Word::EndsWith,
+        Clause::Matches(..) => Word::Matches,
+        Clause::Exists(_) => Word::Exists,
+        Clause::Greater(..) => Word::Greater,
+        Clause::Less(..) => Word::Less,
+    }
+}
+
+fn field(clause: &Clause) -> &str {
+    match clause {
+        Clause::And(_) | Clause::Or(_) | Clause::Not(_) => "",
+        Clause::Equals(field, _)
+        | Clause::In(field, _)
+        | Clause::GreaterAndEquals(field, _)
+        | Clause::LessAndEquals(field, _)
+        | Clause::Contains(field, _)
+        | Clause::StartsWith(field, _)
+        | Clause::EndsWith(field, _)
+        | Clause::Matches(field, _)
+        | Clause::Exists(field)
+        | Clause::Greater(field, _)
+        | Clause::Less(field, _) => field,
+    }
+}
+
+fn literals(clause: &Clause) -> Cow<'_, [Literal]> {
+    match clause {
+        Clause::And(_) | Clause::Or(_) | Clause::Not(_) | Clause::Exists(_) => (&[]).into(),
+        Clause::Equals(_, literal)
+        | Clause::GreaterAndEquals(_, literal)
+        | Clause::LessAndEquals(_, literal)
+        | Clause::Greater(_, literal)
+        | Clause::Less(_, literal) => std::slice::from_ref(literal).into(),
+        Clause::In(_, literals) => literals.into(),
+        Clause::Contains(_, text)
+        | Clause::StartsWith(_, text)
+        | Clause::EndsWith(_, text)
+        | Clause::Matches(_, text) => vec![Literal::Text(text.clone())].into(),
+    }
+}
+
+fn clauses(clause: &Clause) -> &[Clause] {
+    match clause {
+        Clause::And(clauses) | Clause::Or(clauses) => clauses,
+        Clause::Not(inner) => std::slice::from_ref(&**inner),
+        _ => &[],
+    }
+}
+
+fn clause(
+    word: Word,
     field: String,
-    #[prost(message, repeated, tag = "3")]
-    literals: Vec<LiteralV1>,
-    #[prost(message, repeated, tag = "4")]
-    clauses: Vec<ClauseV1>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
-#[repr(i32)]
-enum KindV1 {
-    Unknown = 0,
-    And = 1,
-    Or = 2,
-    Not = 3,
-    Equals = 4,
-    In = 5,
-    GreaterAndEquals = 6,
-    LessAndEquals = 7,
-    Contains = 8,
-    StartsWith = 9,
-    EndsWith = 10,
-    Matches = 11,
-    Exists = 12,
-    Greater = 13,
-    Less = 14,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct LiteralV1 {
-    #[prost(oneof = "LiteralKindV1", tags = "1, 2, 3")]
-    kind: Option<LiteralKindV1>,
-}
-
-#[derive(Clone, PartialEq, prost::Oneof)]
-enum LiteralKindV1 {
-    #[prost(string, tag = "1")]
-    Text(String),
-    #[prost(double, tag = "2")]
-    Number(f64),
-    #[prost(bool, tag = "3")]
-    Bool(bool),
-}
-
-impl From<&Literal> for LiteralV1 {
-    fn from(literal: &Literal) -> Self {
-        let kind = match literal {
-            Literal::Text(text) => LiteralKindV1::Text(text.clone()),
-            Literal::Number(number) => LiteralKindV1::Number(*number),
-            Literal::Bool(flag) => LiteralKindV1::Bool(*flag),
-        };
-        Self { kind: Some(kind) }
+    mut literals: Vec<Literal>,
+    mut clauses: Vec<Clause>,
+) -> Option<Clause> {
+    if clauses.iter().any(|it| depth(it) >= CLAUSE_DEPTH_MAX) {
+        return None;
     }
+    let text = |literal: Option<Literal>| match literal? {
+        Literal::Text(text) => Some(text),
+        Literal::Number(_) | Literal::Bool(_) => None,
+    };
+    Some(match word {
+        Word::And => Clause::And(clauses),
+        Word::Or => Clause::Or(clauses),
+        Word::Not => Clause::Not(Box::new(clauses.pop()?)),
+        Word::Equals => Clause::Equals(field, literals.pop()?),
+        Word::In => Clause::In(field, literals),
+        Word::GreaterAndEquals => Clause::GreaterAndEquals(field, literals.pop()?),
+        Word::LessAndEquals => Clause::LessAndEquals(field, literals.pop()?),
+        Word::Contains => Clause::Contains(field, text(literals.pop())?),
+        Word::StartsWith => Clause::StartsWith(field, text(literals.pop())?),
+        Word::EndsWith => Clause::EndsWith(field, text(literals.pop())?),
+        Word::Matches => Clause::Matches(field, text(literals.pop())?),
+        Word::Exists => Clause::Exists(field),
+        Word::Greater => Clause::Greater(field, literals.pop()?),
+        Word::Less => Clause::Less(field, literals.pop()?),
+    })
 }
 
-impl LiteralV1 {
-    fn into_literal(self) -> Option<Literal> {
-        Some(match self.kind? {
-            LiteralKindV1::Text(text) => Literal::Text(text),
-            LiteralKindV1::Number(number) => Literal::Number(number),
-            LiteralKindV1::Bool(flag) => Literal::Bool(flag),
-        })
-    }
-}
-
-impl From<&Query> for ClauseV1 {
-    fn from(query: &Query) -> Self {
-        Self::from(&query.clause)
-    }
-}
-
-impl From<&Clause> for ClauseV1 {
-    fn from(clause: &Clause) -> Self {
-        let combine = |kind: KindV1, clauses: &[Clause]| Self {
-            kind: kind.into(),
-            clauses: clauses.iter().map(Self::from).collect(),
-            ..Self::default()
-        };
-        let compare = |kind: KindV1, field: &str, literals: &[Literal]| Self {
-            kind: kind.into(),
-            field: field.to_owned(),
-            literals: literals.iter().map(LiteralV1::from).collect(),
-            ..Self::default()
-        };
-        let search = |kind: KindV1, field: &str, text: &str| {
-            compare(kind, field, &[Literal::Text(text.to_owned())])
-        };
-        match clause {
-            Clause::And(clauses) => combine(KindV1::And, clauses),
-            Clause::Or(clauses) => combine(KindV1::Or, clauses),
-            Clause::Not(inner) => combine(KindV1::Not, std::slice::from_ref(inner)),
-            Clause::Equals(field, literal) => {
-                compare(KindV1::Equals, field, std::slice::from_ref(literal))
-            }
-            Clause::In(field, literals) => compare(KindV1::In, field, literals),
-            Clause::GreaterAndEquals(field, literal) => compare(
-                KindV1::GreaterAndEquals,
-                field,
-                std::slice::from_ref(literal),
-            ),
-            Clause::LessAndEquals(field, literal) => {
-                compare(KindV1::LessAndEquals, field, std::slice::from_ref(literal))
-            }
-            Clause::Contains(field, text) => search(KindV1::Contains, field, text),
-            Clause::StartsWith(field, text) => search(KindV1::StartsWith, field, text),
-            Clause::EndsWith(field, text) => search(KindV1::EndsWith, field, text),
-            Clause::Matches(field, pattern) => search(KindV1::Matches, field, pattern),
-            Clause::Exists(field) => compare(KindV1::Exists, field, &[]),
-            Clause::Greater(field, literal) => {
-                compare(KindV1::Greater, field, std::slice::from_ref(literal))
-            }
-            Clause::Less(field, literal) => {
-                compare(KindV1::Less, field, std::slice::from_ref(literal))
-            }
-        }
-    }
-}
-
-impl ClauseV1 {
-    pub(crate) fn into_query(self) -> Option<Query> {
-        Some(Query {
-            clause: self.into_clause(1)?,
-        })
-    }
-
-    fn into_clause(self, depth: usize) -> Option<Clause> {
-        if depth > CLAUSE_DEPTH_MAX {
-            return None;
-        }
-        let kind = KindV1::try_from(self.kind).ok()?;
-        let clauses = self.clauses.into_iter();
-        let mut clauses: Vec<_> = clauses
-            .map(|clause| clause.into_clause(depth + 1))
-            .collect::<Option<_>>()?;
-        let literals = self.literals.into_iter();
-        let mut literals: Vec<_> = literals
-            .map(LiteralV1::into_literal)
-            .collect::<Option<_>>()?;
-        let field = self.field;
-        let text = |literal: Option<Literal>| match literal? {
-            Literal::Text(text) => Some(text),
-            Literal::Number(_) | Literal::Bool(_) => None,
-        };
-        Some(match kind {
-            KindV1::Unknown => return None,
-            KindV1::And => Clause::And(clauses),
-            KindV1::Or => Clause::Or(clauses),
-            KindV1::Not => Clause::Not(Box::new(clauses.pop()?)),
-            KindV1::Equals => Clause::Equals(field, literals.pop()?),
-            KindV1::In => Clause::In(field, literals),
-            KindV1::GreaterAndEquals => Clause::GreaterAndEquals(field, literals.pop()?),
-            KindV1::LessAndEquals => Clause::LessAndEquals(field, literals.pop()?),
-            KindV1::Contains => Clause::Contains(field, text(literals.pop())?),
-            KindV1::StartsWith => Clause::StartsWith(field, text(literals.pop())?),
-            KindV1::EndsWith => Clause::EndsWith(field, text(literals.pop())?),
-            KindV1::Matches => Clause::Matches(field, text(literals.pop())?),
-            KindV1::Exists => Clause::Exists(field),
-            KindV1::Greater => Clause::Greater(field, literals.pop()?),
-            KindV1::Less => Clause::Less(field, literals.pop()?),
-        })
-    }
+/// Levels of clauses.
+fn depth(clause: &Clause) -> usize {
+    1 + clauses(clause).iter().map(depth).max().unwrap_or(0)
 }
