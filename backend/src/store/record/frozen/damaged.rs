@@ -131,7 +131,7 @@ fn change(parts: &mut Vec<Part>, chance: &mut Chance) {
             },
         ),
         5 => parts[at].value = parts[other].value.clone(),
-        6 => parts[at].value = Value::Fixed([chance.below(256) as u8; 8]),
+        6 => parts[at].value = Value::Fixed([u8::try_from(chance.below(256)).unwrap(); 8]),
         _ => match &mut parts[at].value {
             Value::Number(number) => *number = NUMBERS[chance.below(NUMBERS.len())],
             Value::Fixed(bytes) => bytes[chance.below(8)] ^= 1 << chance.below(8),
@@ -158,8 +158,8 @@ fn parts(mut bytes: &[u8], depth: usize) -> Option<Vec<Part>> {
             2 => {
                 let length = usize::try_from(number(&mut bytes)?).ok()?;
                 let inner = bytes.split_off(..length)?;
-                let fields = (depth < DEPTH_MAX && !inner.is_empty())
-                    .then(|| self::parts(inner, depth + 1));
+                let fields =
+                    (depth < DEPTH_MAX && !inner.is_empty()).then(|| self::parts(inner, depth + 1));
                 match fields.flatten() {
                     Some(fields) => Value::Parts(fields),
                     None => Value::Bytes(inner.into()),
@@ -217,6 +217,6 @@ impl Chance {
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((bits ^ (bits >> 31)) % most as u64) as usize
+        usize::try_from((bits ^ (bits >> 31)) % most as u64).unwrap()
     }
 }

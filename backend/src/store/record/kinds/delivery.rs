@@ -3,11 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{decoded, encoded, entry, only_named};
-use crate::store::record::{
-    Record,
-    bytes::Key,
-    steps,
-};
+use crate::store::record::{Record, bytes::Key, steps};
 use crate::{
     domain::{Attempt, BudgetWindow, Delivery, DeliveryState, Health, counter::Counted},
     metrics::CommitStep,

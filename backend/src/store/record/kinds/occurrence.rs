@@ -3,11 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{DUE_NEVER_MS, decoded, encoded, entry, only_named};
-use crate::store::record::{
-    Record,
-    bytes::Key,
-    steps,
-};
+use crate::store::record::{Record, bytes::Key, steps};
 use crate::{
     domain::{CauseMark, Group, HeldBy, HoldKind, Occurrence, RecordId, Status},
     metrics::CommitStep,

@@ -1,10 +1,7 @@
 //! What people define, as records.
 
 use super::{decoded_proven, defined, entry, proven};
-use crate::store::record::{
-    Record,
-    bytes::Key,
-};
+use crate::store::record::{Record, bytes::Key};
 use crate::{
     domain::{
         AuditState, Calendar, Client, Destination, Inhibition, IntakeMapping, Name, Rule,

@@ -84,6 +84,8 @@ impl Record for AuditEntry {
 
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
         let bytes = unversioned(bytes, Self::KIND)?;
-        read(bytes, Secrets::LeftOut, Self::KIND, |from| audit::read(from, sealer))
+        read(bytes, Secrets::LeftOut, Self::KIND, |from| {
+            audit::read(from, sealer)
+        })
     }
 }

@@ -115,7 +115,7 @@ macro_rules! scalar {
     ($($type:ty, $form:ty, $as:ident;)+) => {$(
         impl Put<$form> for $type {
             fn is_zero(&self) -> bool {
-                *self == Self::default()
+                PartialEq::eq(self, &Self::default())
             }
 
             fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
@@ -331,14 +331,23 @@ impl Take for Vec<u8> {
 #[derive(Debug)]
 pub(crate) struct Message<'a, T> {
     bytes: Cow<'a, [u8]>,
-    read: Option<Option<T>>,
+    read: Result<T, Missing>,
+}
+
+/// Why there is no value.
+#[derive(Debug)]
+enum Missing {
+    /// There was no message.
+    Absent,
+    /// It holds values that cannot be.
+    Impossible,
 }
 
 impl<T> Default for Message<'_, T> {
     fn default() -> Self {
         Self {
             bytes: Cow::Borrowed(&[]),
-            read: None,
+            read: Err(Missing::Absent),
         }
     }
 }
@@ -350,20 +359,26 @@ impl<'a, T> Message<'a, T> {
         piece: Reader<'a>,
         read: impl Fn(Reader<'_>) -> Result<Option<T>, Unreadable>,
     ) -> Result<(), Unreadable> {
-        if self.read.is_none() {
-            self.bytes = Cow::Borrowed(piece.rest);
-            self.read = Some(read(piece)?);
-            return Ok(());
-        }
-        self.bytes = Cow::Owned([&self.bytes, piece.rest].concat());
+        self.bytes = match self.read {
+            Err(Missing::Absent) => Cow::Borrowed(piece.rest),
+            _ => Cow::Owned([&self.bytes, piece.rest].concat()),
+        };
         let rest = &self.bytes;
-        self.read = Some(read(Reader { rest, ..piece })?);
+        self.read = read(Reader { rest, ..piece })?.ok_or(Missing::Impossible);
         Ok(())
     }
 
-    /// What was read; none when there was nothing.
-    pub(crate) fn into_read(self) -> Option<Option<T>> {
-        self.read
+    /// What was read.
+    pub(crate) fn finish(self) -> Option<T> {
+        self.read.ok()
+    }
+
+    /// What was read, or another value where there was no message.
+    fn finish_or(self, absent: impl FnOnce() -> Option<T>) -> Option<T> {
+        match self.read {
+            Err(Missing::Absent) => absent(),
+            read => read.ok(),
+        }
     }
 }
 
@@ -392,7 +407,7 @@ macro_rules! message {
             }
 
             fn finish(slot: Self::Slot<'_>) -> Option<Self> {
-                slot.into_read()?
+                slot.finish()
             }
 
             fn absent() -> Option<Self> {
@@ -442,7 +457,7 @@ impl<T: Take> Take<Wrapped> for T {
     }
 
     fn finish(slot: Message<'_, T>) -> Option<Self> {
-        slot.into_read().unwrap_or_else(T::absent)
+        slot.finish_or(T::absent)
     }
 }
 
@@ -469,7 +484,7 @@ impl<T: Table> Take<Filled> for T {
     }
 
     fn finish(slot: Message<'_, T>) -> Option<Self> {
-        slot.into_read().unwrap_or_else(of_nothing)
+        slot.finish_or(of_nothing)
     }
 }
 

@@ -6,9 +6,7 @@ use super::client::address_of;
 use crate::{
     domain::{AuditAction, AuditEntry, AuditState},
     store::{
-        record::table::{
-            Reader, Secrets, Table, Unreadable, Writer, numbers, one_of, record,
-        },
+        record::table::{Reader, Secrets, Table, Unreadable, Writer, numbers, one_of, record},
         seal::Sealer,
     },
 };
@@ -64,7 +62,10 @@ pub(crate) fn read(from: Reader<'_>, sealer: &Sealer) -> Result<Option<AuditEntr
             }
         }
     }
-    let entry = AuditEntry::read(Reader { rest: &covered, ..from })?;
+    let entry = AuditEntry::read(Reader {
+        rest: &covered,
+        ..from
+    })?;
     let hash = hash.filter(|hash| Sha256::digest(&covered)[..] == hash[..]);
     let (Some(entry), Some(&hash)) = (entry, hash) else {
         return Ok(None);

@@ -104,7 +104,10 @@ fn word(kind: &DestinationKind) -> i32 {
 
 /// Refuses a field of another type than its number has, be it one of another kind.
 fn check_types(from: Reader<'_>) -> Result<(), Unreadable> {
-    let mut from = Reader { secrets: Secrets::LeftOut, ..from };
+    let mut from = Reader {
+        secrets: Secrets::LeftOut,
+        ..from
+    };
     while let Some((tag, wire_type)) = from.key()? {
         let from = &mut from;
         match tag {
@@ -176,10 +179,18 @@ fn place(auth: &Auth) -> (u32, &'static str) {
 fn seal_auth(webhook: &Webhook, tag: u32, secrets: Secrets<'_>) -> Option<Vec<u8>> {
     let auth = webhook.auth.as_deref()?;
     let (place, name) = place(auth);
-    let (Auth::Basic { password: secret, .. }
+    let (Auth::Basic {
+        password: secret, ..
+    }
     | Auth::Bearer { token: secret }
-    | Auth::OAuth2 { client_secret: secret, .. }
-    | Auth::Mtls { private_key: secret, .. }) = auth;
+    | Auth::OAuth2 {
+        client_secret: secret,
+        ..
+    }
+    | Auth::Mtls {
+        private_key: secret,
+        ..
+    }) = auth;
     (place == tag).then(|| secrets.seal(name, secret)).flatten()
 }
 
@@ -191,10 +202,18 @@ fn open_auth(
     let (tag, name) = place(auth);
     let mut sealed = sealed.into_iter();
     let sealed = sealed.find_map(|(place, sealed)| sealed.filter(|_| place == tag));
-    let (Auth::Basic { password: secret, .. }
+    let (Auth::Basic {
+        password: secret, ..
+    }
     | Auth::Bearer { token: secret }
-    | Auth::OAuth2 { client_secret: secret, .. }
-    | Auth::Mtls { private_key: secret, .. }) = auth;
+    | Auth::OAuth2 {
+        client_secret: secret,
+        ..
+    }
+    | Auth::Mtls {
+        private_key: secret,
+        ..
+    }) = auth;
     *secret = secrets.open(name, sealed)?;
     Some(())
 }
@@ -351,7 +370,10 @@ record! {
 /// Attempts, oldest first.
 fn tried(took_ms: Vec<u32>, delivered: Vec<bool>) -> Vec<Tried> {
     let both = took_ms.into_iter().zip(delivered);
-    let tried = |(took_ms, is_delivered)| Tried { took_ms, is_delivered };
+    let tried = |(took_ms, is_delivered)| Tried {
+        took_ms,
+        is_delivered,
+    };
     both.map(tried).collect()
 }
 

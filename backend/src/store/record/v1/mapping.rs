@@ -2,8 +2,7 @@
 
 use crate::{
     domain::{
-        IntakeMapping, MappedEvent, MappedSeverity, Severity, SignatureScheme,
-        WebhookSignature,
+        IntakeMapping, MappedEvent, MappedSeverity, Severity, SignatureScheme, WebhookSignature,
     },
     store::record::table::{numbers, record},
 };

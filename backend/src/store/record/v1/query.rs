@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use crate::{
     domain::{Clause, Literal, Query},
     limits::CLAUSE_DEPTH_MAX,
-    store::record::table::{Reader, Table, Unreadable, Writer, field::message, numbers, one_of, record},
+    store::record::table::{
+        Reader, Table, Unreadable, Writer, field::message, numbers, one_of, record,
+    },
 };
 
 /// The word of a clause.
