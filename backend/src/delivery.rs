@@ -7,10 +7,11 @@ mod thread;
 
 pub(crate) mod backoff;
 pub(crate) mod breaker;
-pub(crate) mod burials;
 pub(crate) mod clock_step;
+pub(crate) mod concurrency;
 pub(crate) mod dead_letters;
 pub(crate) mod decide;
+pub(crate) mod digest_cascade;
 pub(crate) mod follow;
 pub(crate) mod health;
 #[cfg(test)]
@@ -23,7 +24,6 @@ pub(crate) mod queues;
 pub(crate) mod rate;
 mod refusals;
 pub(crate) mod resync;
-pub(crate) mod width;
 
 pub use dispatcher::{Dispatcher, DispatcherStatus};
 pub use retention::Retention;

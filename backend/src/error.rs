@@ -57,8 +57,8 @@ pub enum Error {
     Unavailable(String),
     /// The store failed while it wrote: whether it was carried out is not known.
     #[error(
-        "the store failed while it wrote, so it is not known whether this was carried out; look \
-         before you send it again"
+        "the store failed while writing, so it is unknown whether this was done; check before you \
+         retry"
     )]
     Indeterminate(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The service does not do this.

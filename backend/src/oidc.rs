@@ -89,7 +89,7 @@ impl SignIns {
 /// A token that is not good.
 fn refused(why: &str) -> Error {
     Error::Unauthenticated(format!(
-        "the token is not good: {why}; sign in again, as by `bellwether login`"
+        "the token is invalid: {why}; sign in again, such as with `bellwether login`"
     ))
 }
 

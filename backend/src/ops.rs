@@ -1,10 +1,10 @@
 //! What the service does: every change of state is one function and one commit.
 
 pub mod annotate;
-pub mod asked;
 pub mod audit;
 mod bounds;
 pub mod calendar;
+pub mod cause_lookup;
 pub mod certificate;
 pub mod client;
 pub mod commit;

@@ -45,7 +45,7 @@ async fn a_draft_takes_stored_secrets_to_their_own_address_only() {
             );
             let sentence = fault["description"].as_str().expect("a sentence");
             assert!(
-                sentence.contains("give it again for the new address"),
+                sentence.contains("enter it again for the new address"),
                 "{sentence}"
             );
         }

@@ -82,7 +82,7 @@ async fn a_budget_is_refused_where_it_cannot_be_and_answered_where_it_can() {
         let refused = rest.post(DESTINATIONS, &draft).await;
         assert_eq!(refused.status, 400);
         let text = refused.json().to_string();
-        assert!(text.contains("keeps a state of each thread"), "{text}");
+        assert!(text.contains("keeps a state per thread"), "{text}");
     }
 }
 

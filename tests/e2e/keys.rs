@@ -133,7 +133,7 @@ async fn the_last_admin_whose_key_does_not_end_stays() {
     let end = samples::in_seconds(3_600);
     let refused = run(&world, &["client", "update", "admin", "--expires", &end]).unwrap_err();
     assert!(
-        refused.contains("the last client of the role `admin`"),
+        refused.contains("the last client with the role `admin`"),
         "{refused}"
     );
     let other = [
@@ -147,7 +147,7 @@ async fn the_last_admin_whose_key_does_not_end_stays() {
     ];
     run(&world, &other).expect("it is made");
     let refused = run(&world, &["client", "revoke", "admin"]).unwrap_err();
-    assert!(refused.contains("whose key does not end"), "{refused}");
+    assert!(refused.contains("whose key does not expire"), "{refused}");
     run(&world, &["client", "revoke", "other"]).expect("it is revoked");
 }
 

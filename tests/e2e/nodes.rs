@@ -334,7 +334,7 @@ async fn a_new_key_is_not_put_under_the_feet_of_other_nodes() {
     let mut second = join(&database, &first, "two");
     assert!(second.terminate().success());
     fs::write(database.key_file(), &added).unwrap();
-    refused(serve(&second.data_dir()), "by one node alone");
+    refused(serve(&second.data_dir()), "by one node only");
     assert!(first.terminate().success());
     second.start_again();
     first.start_again();

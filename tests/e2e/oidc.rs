@@ -165,7 +165,7 @@ async fn a_token_of_the_provider_stands_for_a_key_with_the_role_that_its_claims_
     assert!(
         refused
             .text()
-            .contains("`oidc:eve@example.org` has signed in"),
+            .contains("`oidc:eve@example.org` has no role"),
         "{}",
         refused.text()
     );
@@ -440,7 +440,7 @@ async fn signing_in_that_leads_to_nothing_says_why_and_keeps_nothing() {
     assert_eq!(denied, no("the sign-in was declined at the provider"));
     let (went_well, told) = terminal.login(&provider, "/approve?account=eve").await;
     assert!(
-        !went_well && told.contains("`oidc:eve@example.org` has signed in"),
+        !went_well && told.contains("`oidc:eve@example.org` has no role"),
         "{told}"
     );
     assert!(!terminal.file().exists());

@@ -74,7 +74,7 @@ async fn an_editor_that_is_kept_to_tags_changes_what_carries_them_and_nothing_el
     }
     eventually("the refusals in the audit log", async || {
         let list = admin.get("/v1/audit?clientNames=db").await.ok();
-        let is_told = list.to_string().contains("carries none of the tags");
+        let is_told = list.to_string().contains("has none of the tags");
         is_told.then_some(())
     })
     .await;

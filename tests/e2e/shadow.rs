@@ -60,7 +60,7 @@ async fn a_shadow_rule_records_what_it_would_send_and_is_promoted() {
     let refused = rest.post(&format!("{path}:retry"), &json!({})).await;
     assert_eq!(refused.status, 400);
     let text = refused.json().to_string();
-    assert!(text.contains("a shadow rule only recorded it"), "{text}");
+    assert!(text.contains("it was recorded by a dry run"), "{text}");
     let many = json!({"filter": {"states": ["SHADOWED"]}});
     let many = rest.post(&format!("{DELIVERIES}:retry"), &many).await.ok();
     assert_eq!(many["skipped"][0]["reason"], "SHADOWED");
@@ -77,7 +77,7 @@ async fn a_shadow_rule_records_what_it_would_send_and_is_promoted() {
     assert_eq!(of_rule["notified"], false);
     assert_eq!(
         of_rule["reason"],
-        "it recorded what it would have sent, as it was a shadow rule: trigger `disk` matched; 1 \
+        "it only recorded the notification: dry run: trigger `disk` matched; 1 \
          recorded, none sent"
     );
     let timeline = explained["timeline"].as_array().unwrap();

@@ -215,7 +215,11 @@ async fn headers_that_cannot_be_templates_are_refused_when_they_are_saved() {
         ("X-A", "{{#open}}", "not closed"),
         ("X-A", "{{> part}}", "partials"),
         ("X-A", "{{values.gone}}", "`values.gone`"),
-        ("Content-Type", "text/{{event.name}}", "type of the body"),
+        (
+            "Content-Type",
+            "text/{{event.name}}",
+            "not allowed in `content-type`",
+        ),
     ] {
         let mut destination = samples::webhook("hook", "https://example.com/");
         destination["type"]["webhook"]["headers"] = json!({header: value});

@@ -10,7 +10,7 @@ use crate::{
 
 /// A zone that this machine does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is no time zone that this machine knows; give an IANA name, as Europe/Berlin")]
+#[error("is not a time zone known to this machine; give an IANA name such as Europe/Berlin")]
 pub struct MissingZone;
 
 /// The zone of an IANA name.

@@ -385,7 +385,7 @@ impl Writer<'_> {
         } else {
             group.next_ms
         };
-        let detail = "it was notified of with others, and is with them again";
+        let detail = "it was notified in a group, and is in it again";
         Some(HeldBy {
             until_ms: Some(until_ms),
             ..group_hold((id, &entry.rule_name), self.step.now_ms, detail.into())
@@ -618,7 +618,8 @@ pub fn sending_state(is_shadow: bool, now_ms: i64) -> (DeliveryState, Option<i64
 }
 
 /// Why what does not group goes out in one message.
-const TOGETHER: &str = "so many of the rule were released together that they go out in one message";
+const TOGETHER: &str =
+    "so many notifications of the rule were released together that they are sent in one message";
 
 /// What holds something until the next message of a group.
 fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String) -> HeldBy {

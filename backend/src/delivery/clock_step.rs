@@ -51,7 +51,7 @@ impl ClockWatch {
         let offset_ms = self.clock.offset_ms();
         let by_ms = offset_ms - self.offset_ms.unwrap_or(offset_ms);
         if by_ms.abs() >= STEP_MIN_MS {
-            tracing::warn!(by_ms, "the clock was set; what waits is moved along");
+            tracing::warn!(by_ms, "the clock was changed; due times are adjusted");
             queues.shift(by_ms);
             if by_ms <= millis(FORWARD_MAX) {
                 self.move_along(by_ms, ledger).await?;
@@ -116,7 +116,7 @@ impl ClockWatch {
                 Ok(Some(page)) => page,
                 Ok(None) => return Ok(()),
                 Err(EngineError::Corrupt(why)) => {
-                    tracing::error!(why, "not all budgets were moved along");
+                    tracing::error!(why, "not all budgets were adjusted");
                     return Ok(());
                 }
                 Err(error) => return Err(error.into()),

@@ -51,7 +51,7 @@ pub(crate) fn given_back(delivery: &Delivery, number: u32, now_ms: i64) -> Deliv
 }
 
 /// What is reported about an attempt whose end no one lived to record.
-const CUT_OFF: &str = "the service stopped before the end of this attempt was known";
+const CUT_OFF: &str = "the service stopped before the outcome of this attempt was known";
 
 /// An attempt whose lease ran out: its process ended before it could report.
 pub(crate) fn lost(attempt: &Attempt) -> Attempt {

@@ -16,8 +16,8 @@ use crate::{
     clock::{Clock, millis},
     config::DeliveryConfig,
     delivery::{
-        burials::Burials,
         clock_step::ClockWatch,
+        digest_cascade::DigestCascade,
         follow::{Followed, Follower},
         ledger::Ledger,
         notices::Notices,
@@ -52,7 +52,7 @@ pub struct Dispatcher {
     queues: Queues,
     ledger: Ledger,
     notices: Notices,
-    burials: Burials,
+    digest_cascade: DigestCascade,
     attempts: JoinSet<Report>,
     /// The delivery of each attempt under way.
     tasks: HashMap<Id, RecordId>,
@@ -92,7 +92,7 @@ impl Dispatcher {
             queues: Queues::new(config.clone()),
             ledger: Ledger::new(a_store(), a_clock(), config, random),
             notices: Notices::new(a_clock(), sender.clone()),
-            burials: Burials::new(a_store(), a_clock()),
+            digest_cascade: DigestCascade::new(a_store(), a_clock()),
             attempts: JoinSet::new(),
             tasks: HashMap::new(),
             status: watch::Sender::default(),
@@ -174,8 +174,8 @@ impl Dispatcher {
         for destination in self.queues.ids() {
             self.begin_next(destination);
         }
-        self.burials.add(self.ledger.take_dead_digests());
-        self.burials.advance().await?;
+        self.digest_cascade.add(self.ledger.take_dead_digests());
+        self.digest_cascade.advance().await?;
         self.notices.take_back();
         self.holds.replace(self.queues.holds(self.clock.now_ms()));
         Ok(())
@@ -266,7 +266,7 @@ impl Dispatcher {
     /// When to continue though nothing happens.
     fn wakes_ms(&mut self) -> i64 {
         let now_ms = self.clock.now_ms();
-        if !self.ledger.is_recorded() || !self.burials.is_done() {
+        if !self.ledger.is_recorded() || !self.digest_cascade.is_done() {
             return now_ms;
         }
         let wakes_ms = self.queues.wakes_ms(self.ledger.is_full(), now_ms);
@@ -290,7 +290,7 @@ impl Dispatcher {
             }
         };
         if tokio::time::timeout(DRAIN_TIME_MAX, ends).await.is_err() {
-            tracing::warn!("attempts under way were cut off; they are made again");
+            tracing::warn!("attempts in progress were interrupted; they are repeated");
         }
     }
 

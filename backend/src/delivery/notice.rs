@@ -38,9 +38,9 @@ pub(crate) fn dead_letters(
     now_ms: i64,
 ) -> IncomingEvent {
     IncomingEvent {
-        summary: format!("{count} messages to {destination} were given up"),
+        summary: format!("{count} messages to {destination} became dead letters"),
         body: format!(
-            "The last one: {last_error}\nThey are kept as dead deliveries and can be sent again."
+            "The last one: {last_error}\nThey are kept as dead letters and can be resent."
         ),
         severity: Some(Severity::Error),
         status: Some(Status::Open),
@@ -51,7 +51,7 @@ pub(crate) fn dead_letters(
 /// The dead letters of a destination do not grow any more.
 pub(crate) fn no_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
-        summary: format!("no message to {destination} was given up in the last hour"),
+        summary: format!("no message to {destination} became a dead letter in the last hour"),
         status: Some(Status::Closed),
         ..of_dead_letters(destination, now_ms)
     }
@@ -105,9 +105,9 @@ pub(crate) fn refused(
 /// A stored delivery cannot be read.
 pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
-        summary: format!("a delivery to {destination} cannot be read and is left aside"),
+        summary: format!("a delivery to {destination} cannot be read and is skipped"),
         body: format!(
-            "What is stored of delivery {delivery} is damaged, so its message is not sent. Others \
+            "The record of delivery {delivery} is damaged, so its message is not sent. Others \
              continue. The data folder may have more damage."
         ),
         severity: Some(Severity::Critical),

@@ -49,7 +49,7 @@ impl Notices {
 
     /// A stored delivery cannot be read.
     pub(crate) fn unreadable(&self, delivery: RecordId, destination: &str) {
-        tracing::error!(%delivery, "a delivery that cannot be read is left aside");
+        tracing::error!(%delivery, "an unreadable delivery is skipped");
         let now_ms = self.clock.now_ms();
         self.sender
             .report(notice::unreadable(delivery, destination, now_ms));

@@ -7,9 +7,9 @@ use crate::{
     delivery::{
         backoff::ASKED_WAIT_MAX,
         breaker::Breaker,
+        concurrency::{Concurrency, QUICK},
         rate::Rate,
         refusals::Refusals,
-        width::{QUICK, Width},
     },
     destination::{Advice, Report},
     domain::{Attempt, Delivery, Destination, Outcome, RecordId},
@@ -54,7 +54,7 @@ pub(crate) struct DestinationQueue {
     /// Until when the receiver asks for nothing, in milliseconds since 1970.
     pub(crate) asked_until_ms: i64,
     pub(crate) rate: Rate,
-    pub(crate) width: Width,
+    pub(crate) width: Concurrency,
     /// The place in the index of what waits before which nothing is left; empty for its beginning.
     pub(crate) cursor: Vec<u8>,
 }
@@ -96,7 +96,7 @@ impl DestinationQueue {
             refusals: Refusals::default(),
             asked_until_ms: i64::MIN,
             rate: Rate::default(),
-            width: Width::default(),
+            width: Concurrency::default(),
             cursor: Vec::new(),
         }
     }
@@ -219,7 +219,7 @@ impl DestinationQueue {
         let waiting = !self.ahead.is_empty() || self.due_ms <= now_ms;
         self.width.note(report, waiting);
         if self.running == 0 && !waiting {
-            self.width = Width::default();
+            self.width = Concurrency::default();
         }
     }
 }

@@ -31,7 +31,7 @@ pub async fn recover(store: &Store, clock: &dyn Clock) -> Result<usize, Error> {
         }
     }
     if recovered > 0 {
-        tracing::info!(recovered, "attempts that were cut off are made again");
+        tracing::info!(recovered, "interrupted attempts are repeated");
     }
     Ok(recovered)
 }

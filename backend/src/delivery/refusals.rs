@@ -46,8 +46,8 @@ impl Refusals {
         report.verdict.advice = Advice::Mend;
         let explanation = &mut report.verdict.explanation;
         *explanation = format!(
-            "{explanation} ({REFUSALS_ALIKE_MAX} messages in a row were refused alike: the destination \
-             is taken to be at fault)"
+            "{explanation} ({REFUSALS_ALIKE_MAX} consecutive messages were rejected alike: the \
+             destination is considered to be failing)"
         );
         if is_judged {
             return Vec::new();

@@ -158,7 +158,7 @@ impl AttemptContext<'_> {
             return answer.verdict(&self.masker, self.start_ms);
         }
         let explanation = format!(
-            "the answer {} is not one of {provider}'s: something else stands at this address",
+            "the response {} is not one of {provider}'s: another server uses this address",
             answer.status
         );
         Verdict::rejected(explanation, Advice::Mend)

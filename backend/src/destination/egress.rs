@@ -29,7 +29,7 @@ pub enum Refusal {
     #[error("the address cannot be read: {0}")]
     Unreadable(String),
     /// Another scheme than `http` and `https`.
-    #[error("the egress guard lets out `http` and `https` only, not `{0}`")]
+    #[error("the egress guard allows `http` and `https` only, not `{0}`")]
     Scheme(String),
     /// A user name or password in the address.
     #[error("the egress guard refuses addresses that hold a user name or password")]

@@ -109,7 +109,7 @@ fn bearing_of(
 ) -> Result<HttpRequest, Box<Ending>> {
     attempt.masker.add(bearer);
     let value = HeaderValue::try_from(format!("Bearer {bearer}")).map_err(|_control| {
-        let verdict = Verdict::rejected("no token: the one given cannot be sent", Advice::Mend);
+        let verdict = Verdict::rejected("no token: the returned one cannot be sent", Advice::Mend);
         Box::new((verdict, Transcript::default()))
     })?;
     let mut request = request.clone();

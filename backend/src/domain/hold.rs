@@ -188,8 +188,8 @@ impl Held {
             Self::NoLongerMatched => Some("it no longer matched"),
             Self::RuleDisabled => Some("the rule was disabled"),
             Self::RuleDeleted => Some("the rule was deleted"),
-            Self::Blocked => Some("something else stood against it by then"),
-            Self::Unchanged => Some("by then everything was as last notified"),
+            Self::Blocked => Some("another condition prevented it by then"),
+            Self::Unchanged => Some("by then the state was as last notified"),
         }
     }
 }

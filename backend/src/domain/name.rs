@@ -67,17 +67,16 @@ impl Name {
     /// As [`Name::parse`].
     pub fn parse_new(text: &str) -> Result<Self, String> {
         if !text.is_empty() && text.chars().all(|c| matches!(c, '.' | ' ')) {
-            return Err("holds dots and spaces alone; give another name".into());
+            return Err("contains only dots and spaces; give another name".into());
         }
         if text.starts_with(PERSON_PREFIX) {
-            return Err("starts as the names of people who sign in do; give another name".into());
+            return Err("starts like the names of signed-in users; give another name".into());
         }
         let name = Self::parse(text)?;
         let words = text.split([' ', '.', '_', '-']);
         match words.into_iter().find(|word| !is_of_one_hand(word)) {
             Some(word) => Err(format!(
-                "holds `{word}`, whose letters are of scripts that are not written together; some may \
-                 look like others"
+                "contains `{word}`, which mixes scripts; some letters may look like others"
             )),
             None => Ok(name),
         }
@@ -107,7 +106,7 @@ fn misplaced(text: &str) -> Option<String> {
         if is_hidden(c) && !joins(before, c, characters.peek().copied()) {
             let number = u32::from(c);
             return Some(format!(
-                "holds U+{number:04X}, which is not seen; allowed are letters, digits, `.`, `_`, `-` and \
+                "contains U+{number:04X}, which is invisible; allowed are letters, digits, `.`, `_`, `-` and \
                  inner spaces"
             ));
         } else if c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ') {

@@ -54,12 +54,10 @@ impl Operand {
             (Holds::Text, Literal::Number(number)) => Ok(Self::text(&number.to_string())),
             (Holds::Text | Holds::Anything, Literal::Text(text)) => Ok(Self::text(text)),
             (Holds::Text, Literal::Bool(flag)) => Ok(Self::text(&flag.to_string())),
-            (Holds::Time, Literal::Bool(_)) => Err("is true or false where a time stands".into()),
-            (Holds::Number, Literal::Bool(_)) => {
-                Err("is true or false where a number stands".into())
-            }
+            (Holds::Time, Literal::Bool(_)) => Err("is a boolean; expected a time".into()),
+            (Holds::Number, Literal::Bool(_)) => Err("is a boolean; expected a number".into()),
             (Holds::Bool, Literal::Number(_)) => {
-                Err("is a number where `true` or `false` stands".into())
+                Err("is a number; expected `true` or `false`".into())
             }
         }
     }

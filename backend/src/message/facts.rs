@@ -289,7 +289,7 @@ impl<'a> Facts<'a> {
         limit: &str,
     ) -> String {
         if cut != whole {
-            let wrong = format!("it is cut, since {provider} takes at most {limit}");
+            let wrong = format!("it is cut to the limit of {provider}, {limit}");
             self.warn("the message", &wrong);
         }
         cut

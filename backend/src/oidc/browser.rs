@@ -129,7 +129,7 @@ impl SignIns {
         if let Some(token) = &tokens.id_token
             && Token::read(token)?.claims()["nonce"] != challenge(verifier)
         {
-            return Err(refused("it is of another sign-in (`nonce`)"));
+            return Err(refused("it belongs to another sign-in (`nonce`)"));
         }
         let token = if self.config.takes_access_token() {
             tokens.access_token
@@ -165,7 +165,7 @@ impl SignIns {
 fn needed(endpoint: Option<String>, name: &str) -> Result<String, Error> {
     endpoint.ok_or_else(|| {
         Error::Unavailable(format!(
-            "the provider of identities lets no browser sign in: it names no `{name}`"
+            "the identity provider does not support sign-in by browser: it has no `{name}`"
         ))
     })
 }

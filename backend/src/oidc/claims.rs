@@ -69,7 +69,7 @@ fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
     let ends_ms = ends_ms.saturating_add(leeway_ms);
     if ends_ms <= now_ms {
         return Err(Error::Unauthenticated(
-            "the token has ended; sign in again, as by `bellwether login`".into(),
+            "the token has expired; sign in again, such as with `bellwether login`".into(),
         ));
     }
     for claim in ["nbf", "iat"] {
@@ -119,8 +119,8 @@ fn role(claims: &Value, config: &OidcConfig, name: &Name) -> Result<Role, Error>
     let role = roles.into_iter().find(|(_, wanted)| has(wanted));
     role.map(|(role, _)| role).ok_or_else(|| {
         Error::PermissionDenied(format!(
-            "`{name}` has signed in and has no role here: nothing in the claim `{claim}` of the token \
-             stands for one; ask who runs the service"
+            "`{name}` has no role: no value of the claim `{claim}` maps to one; ask the operator \
+             of the service"
         ))
     })
 }

@@ -46,8 +46,8 @@ impl Keyring {
         match self.known(id, algorithm) {
             Some(found) => Ok(found),
             None if self.keys().is_none() => Err(Error::Unavailable(
-                "the provider of identities does not answer, so no token can be checked; a key is \
-                 taken as before"
+                "the identity provider does not answer, so tokens cannot be verified; API keys \
+                 still work"
                     .into(),
             )),
             None => Err(refused("no key of the provider has signed it")),

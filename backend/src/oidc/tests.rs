@@ -156,7 +156,7 @@ async fn a_token_that_is_not_good_is_refused_with_why() {
         (by_one(json!({"iss": "https://x"})), "another provider"),
         (by_one(json!({"aud": "x"})), "for another service"),
         (by_one(json!({"aud": ["bellwether", "x"]})), "`azp`"),
-        (by_one(json!({"exp": NOW - 60})), "has ended"),
+        (by_one(json!({"exp": NOW - 60})), "has expired"),
         (by_one(json!({"exp": "soon"})), "`exp`"),
         (by_one(json!({"exp": null})), "`exp`"),
         (by_one(json!({"nbf": NOW + 61})), "`nbf`"),

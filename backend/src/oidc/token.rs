@@ -158,7 +158,7 @@ impl<'a> Token<'a> {
             .ok()
             .ok_or_else(unreadable)?;
         if header.crit.is_some() {
-            return Err(refused("it asks for what is not known here (`crit`)"));
+            return Err(refused("it requires an unsupported extension (`crit`)"));
         }
         let algorithm = Algorithm::find(&header.alg)
             .ok_or_else(|| refused("it has to be signed by RS256, PS256, ES256 or EdDSA"))?;

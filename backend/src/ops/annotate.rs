@@ -92,7 +92,7 @@ fn carry_out(
         }
         if notes.len() >= ANNOTATIONS_MAX {
             return Err(Error::FailedPrecondition(format!(
-                "the occurrence has {ANNOTATIONS_MAX} notes, which is the most it can have"
+                "the occurrence has {ANNOTATIONS_MAX} notes, the maximum"
             )));
         }
         let annotation = new_id();

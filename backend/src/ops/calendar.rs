@@ -112,7 +112,7 @@ impl Drafted for Calendar {
             if name.as_ref() == Some(&other.value.name) {
                 faults.add(field, "is the calendar itself");
             } else if !other.value.except.is_empty() {
-                let fault = "takes out others itself; what is taken out cannot";
+                let fault = "excludes other calendars; an excluded calendar cannot";
                 faults.add(field, fault);
             }
             changes.touch(other);
@@ -120,7 +120,7 @@ impl Drafted for Calendar {
         if let (Some(name), false) = (&name, except.is_empty()) {
             let users = calendar_users(&all.store, name).await?;
             if let Some(user) = users.calendars.first() {
-                let fault = format!("cannot be: calendar `{user}` takes this one out");
+                let fault = format!("is not allowed: calendar `{user}` excludes this one");
                 faults.add(EXCEPT_PATH, fault);
             }
         }
@@ -152,7 +152,7 @@ impl Drafted for Calendar {
             Some(users) => Err(Error::Refused {
                 reason: Reason::InUse,
                 message: format!(
-                    "calendar `{}` is used by {users}; take it out of them first",
+                    "calendar `{}` is used by {users}; remove it there first",
                     calendar.name
                 ),
             }),

@@ -99,8 +99,8 @@ fn event(severity: Option<Severity>, end_ms: i64, now_ms: i64) -> IncomingEvent 
         dimensions: BTreeMap::from([("source".into(), "bellwether".into())]),
         metadata: BTreeMap::new(),
         summary,
-        body: "Clients refuse the connection from then on. Put a new certificate in the file of \
-               `tls_cert` and its key in that of `tls_key`: both are taken over without a restart."
+        body: "Clients then reject the connection. Replace the files of `tls_cert` and `tls_key`: \
+               they are reloaded without a restart."
             .into(),
         severity,
         status: Some(status),

@@ -191,7 +191,7 @@ impl Clients {
             return Ok(());
         }
         Err(Error::FailedPrecondition(format!(
-            "`{}` is the last client of the role `admin` whose key does not end; make another one first",
+            "`{}` is the last client with the role `admin` whose key does not expire; create another one first",
             new.name
         )))
     }
@@ -252,8 +252,8 @@ impl Clients {
                 });
                 let other_admin = other_admin.ok_or_else(|| {
                     Error::FailedPrecondition(format!(
-                        "`{name}` is the last client of the role `admin` whose key does not end; make \
-                         another one first"
+                        "`{name}` is the last client with the role `admin` whose key does not \
+                         expire; create another one first"
                     ))
                 })?;
                 // Two admins that revoke each other at the same moment: one of them stays.
@@ -383,7 +383,7 @@ fn taken<'a>(client: &Client, mut others: impl Iterator<Item = &'a Client>) -> R
     match others.find_map(shared) {
         None => Ok(()),
         Some((certificate, other)) => Err(Error::AlreadyExists(format!(
-            "`{certificate}` stands for the client `{other}` already"
+            "`{certificate}` already authenticates the client `{other}`"
         ))),
     }
 }

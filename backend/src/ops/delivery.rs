@@ -98,12 +98,13 @@ impl Deliveries {
             self.check_bounds(&old.value).await?;
             if old.value.test {
                 return Err(Error::FailedPrecondition(
-                    "a test is not sent again; test the destination once more".into(),
+                    "a test cannot be resent; test the destination again".into(),
                 ));
             }
             if old.value.state == DeliveryState::Shadowed {
                 return Err(Error::FailedPrecondition(
-                    "a shadow rule only recorded it, and it is not sent; preview it instead".into(),
+                    "it was recorded by a dry run and cannot be sent; preview the rule instead"
+                        .into(),
                 ));
             }
             if let DeliveryState::Leased { .. } = old.value.state {
@@ -124,8 +125,8 @@ impl Deliveries {
                 match last.value.state {
                     DeliveryState::Leased { .. } => {
                         return Err(Error::FailedPrecondition(format!(
-                            "an attempt of `{}` is under way, a later message of its thread; wait \
-                             for its end",
+                            "an attempt of `{}`, a later message of its thread, is in progress; \
+                             wait for its end",
                             last.value.id
                         )));
                     }

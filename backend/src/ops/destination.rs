@@ -1,7 +1,7 @@
 //! Destinations: stored, edited with their secrets kept, and deleted when no rule needs them.
 
 mod check;
-mod fare;
+mod health_summary;
 mod pausing;
 mod secrets;
 mod sink;
@@ -24,7 +24,7 @@ use crate::{
 };
 
 pub use crate::destination::{is_credential, is_plain_header, is_secret_header};
-pub use fare::{Fare, Verdict};
+pub use health_summary::{HealthSummary, Verdict};
 pub use tester::{About, Test, TestTarget, Tester};
 
 /// A destination as its author describes it, not checked yet.
@@ -59,7 +59,7 @@ pub struct DestinationView {
     /// Notifications for it in the last 24 hours.
     pub recent_notifications: usize,
     /// The health of its deliveries; none for one that is not stored.
-    pub fare: Option<Box<Fare>>,
+    pub health_summary: Option<Box<HealthSummary>>,
 }
 
 /// Manages destinations.
@@ -136,13 +136,14 @@ impl Drafted for Destination {
     ) -> Result<(DestinationView, usize), Error> {
         let health = all.store.get::<Health>(destination.id.to_bytes().into());
         let health = health.await?.map(|stored| stored.value);
-        let fare = Fare::of(&all.store, &all.clock, destination.id, health).await?;
+        let health_summary =
+            HealthSummary::of(&all.store, &all.clock, destination.id, health).await?;
         let rule_names = users_of(&all.store, Used::Destination(&destination.name)).await?;
         let bytes = bytes_of(&rule_names);
         let view = DestinationView {
             rule_names,
             recent_notifications: all.recent.of_destination(destination.id).await?,
-            fare: Some(Box::new(fare)),
+            health_summary: Some(Box::new(health_summary)),
             destination,
         };
         Ok((view, bytes))
@@ -157,7 +158,7 @@ impl Drafted for Destination {
             destination: self,
             rule_names: Vec::new(),
             recent_notifications: 0,
-            fare: None,
+            health_summary: None,
         }
     }
 }

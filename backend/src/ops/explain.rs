@@ -9,18 +9,18 @@
 mod definitions;
 mod gates;
 mod held;
+mod history;
 mod judge;
 mod opening;
 mod sent;
-mod story;
 mod timeline;
 
 use std::collections::{HashMap, HashSet};
 
 use definitions::Definitions;
+pub use history::{Moment, story};
 use judge::{Judge, Subject};
 use sent::Pauses;
-pub use story::{Moment, story};
 use timeline::{PastState, Point};
 
 use crate::{
@@ -427,7 +427,7 @@ fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation 
             notifies: true,
             held_back: false,
             reason: format!(
-                "it notified, and was deleted since; what it was is no longer kept{so_far}"
+                "it notified, and was deleted since; its definition is no longer stored{so_far}"
             ),
             definition: None,
             triggers: Vec::new(),

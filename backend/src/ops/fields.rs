@@ -71,7 +71,7 @@ impl Unknown {
         };
         let unknown = format!("{events} a field `{field}`");
         match (&self.here, &self.nearest) {
-            (Some(here), _) => format!("{unknown}; it is called `{here}` here"),
+            (Some(here), _) => format!("{unknown}; use `{here}`"),
             (None, Some(nearest)) => format!("{unknown}: `{nearest}`?"),
             (None, None) => unknown,
         }

@@ -150,7 +150,7 @@ fn check_equal(equal: &[EqualFields], faults: &mut Faults) {
     if !(1..=INHIBITION_EQUAL_MAX).contains(&equal.len()) {
         let count = equal.len();
         let fault = format!(
-            "holds {count} fields; give 1 to {INHIBITION_EQUAL_MAX}: what tells which cause is whose"
+            "has {count} fields; give 1 to {INHIBITION_EQUAL_MAX} that relate causes to effects"
         );
         faults.add("equal", fault);
         return;

@@ -8,7 +8,7 @@ use crate::{
     error::Error,
     limits::REVIEW_BATCH,
     ops::{
-        asked::settle,
+        cause_lookup::settle,
         commit::commit,
         deciding::{Deciding, new_id},
         intake::Intake,

@@ -67,7 +67,7 @@ pub struct DestinationOverview {
     /// Its name.
     pub name: String,
     /// The health of its deliveries.
-    pub fare: destination::Fare,
+    pub health_summary: destination::HealthSummary,
     /// Deliveries given up in the last 24 hours.
     pub dead: i64,
     /// Deliveries made in the last 24 hours.
@@ -185,13 +185,13 @@ async fn destinations(
     let mut overviews = Vec::new();
     for (found, health) in looked_at().zip(healths) {
         let health = health.map(|health| health.value);
-        let fare = destination::Fare::of(store, clock, found.id, health).await?;
-        let is_troubled = !matches!(fare.verdict, Verdict::Untried | Verdict::Healthy);
+        let health_summary = destination::HealthSummary::of(store, clock, found.id, health).await?;
+        let is_troubled = !matches!(health_summary.verdict, Verdict::Untried | Verdict::Healthy);
         let day = counting.last_day(found.id).await?;
         if is_troubled || !day.is_idle() {
             overviews.push(DestinationOverview {
                 name: found.name.to_string(),
-                fare,
+                health_summary,
                 dead: day.total(Tally::Dead),
                 delivered: day.total(Tally::Delivered),
             });

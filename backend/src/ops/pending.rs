@@ -9,8 +9,8 @@ use crate::{
     error::Error,
     limits::DELIVERIES_SCANNED_MAX,
     ops::{
-        asked::settled,
         bounds::Bounds,
+        cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
         edit::{Edits, OccurrenceTarget},
@@ -205,7 +205,7 @@ async fn released(
     let Some((rule_id, rule_name)) = waiting.map(|it| (it.rule, it.rule_name.clone())) else {
         let id = occurrence.id();
         return Err(Error::NotFound(format!(
-            "nothing of rule `{rule}` waits of occurrence `{id}`"
+            "no notification of rule `{rule}` about occurrence `{id}` is held"
         )));
     };
     if let Some(bounds) = Bounds::of_caller() {
@@ -228,8 +228,7 @@ async fn released(
     if notices.deliveries.is_empty() {
         let status = occurrence.status.word();
         return Err(Error::FailedPrecondition(format!(
-            "it cannot be sent: the occurrence is {status}, or the rule sends nothing of it by \
-             now; held notifications are evaluated automatically"
+            "it cannot be sent: the occurrence is {status}, or the rule has nothing to send; held notifications are evaluated automatically"
         )));
     }
     let mut reports = Reports::default();

@@ -1,7 +1,7 @@
 //! What triggers, destinations and rules have in common: being named, found, stored and listed.
 
+mod confusables;
 mod list;
-mod looks;
 
 use std::{marker::PhantomData, sync::Arc};
 
@@ -26,8 +26,8 @@ use crate::{
     store::{Changes, Lane, Record, Store, Stored},
 };
 
-use looks::Looks;
-pub(super) use looks::alike;
+use confusables::Confusables;
+pub(super) use confusables::alike;
 
 pub use list::Filter;
 
@@ -266,7 +266,7 @@ pub struct Resources<T> {
     /// Where destinations may lead.
     pub(super) guard: Arc<Guard>,
     /// Held while one is made, so that no two that look alike are created concurrently.
-    looks: Arc<Mutex<Looks>>,
+    looks: Arc<Mutex<Confusables>>,
     kind: PhantomData<fn() -> T>,
 }
 

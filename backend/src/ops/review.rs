@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
-        asked::settled,
+        cause_lookup::settled,
         commit::commit,
         deciding::Deciding,
         group,
@@ -123,16 +123,16 @@ impl Reviewer {
 
     /// Each of these is done whatever happened to the others; answers the first fault.
     async fn holds(&self) -> Result<(), Error> {
-        let said = keeper::say(&self.deciding, &self.intake).await;
+        let said = lifecycle::say(&self.deciding, &self.intake).await;
         let looked = self.looks.pass().await;
         let begun = flexible::begin(&self.deciding).await;
-        let ended = keeper::end_idle(&self.deciding).await;
+        let ended = lifecycle::end_idle(&self.deciding).await;
         said.and(looked).and(begun).and(ended)
     }
 
     /// Forgets silences and groups that were over for long; there is no hurry.
     async fn sweep(&self) {
-        if let Err(error) = keeper::forget(&self.deciding).await {
+        if let Err(error) = lifecycle::forget(&self.deciding).await {
             error!(%error, "old silences are still there");
         }
         if let Err(error) = group::forget(&self.deciding).await {
@@ -280,7 +280,7 @@ impl Reviewer {
         let first = found.first().and_then(|it| moment_at(&it.0, 0));
         let waits = self.looks.next_ms(since_ms).await?;
         let snapshot = self.deciding.ruleset.refreshed().await?;
-        let said = keeper::next_ms(&snapshot, since_ms);
+        let said = lifecycle::next_ms(&snapshot, since_ms);
         Ok([first, waits, said].into_iter().flatten().min())
     }
 }

@@ -309,7 +309,7 @@ pub(super) fn grouping(draft: &GroupingDraft, faults: &mut Faults) -> Grouping {
                 faults.add(path, format!("`{name}` is named twice"));
             }
             Ok(field) if !field.is_kept() => {
-                let fault = format!("`{name}` is another with every event; group by what stays");
+                let fault = format!("`{name}` differs with every event; group by a stable field");
                 faults.add(path, fault);
             }
             Ok(_) => {}

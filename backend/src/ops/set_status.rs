@@ -7,8 +7,8 @@ use crate::{
     domain::{Client, CloseReason, Name, Occurrence, OccurrenceId, Status},
     error::Error,
     ops::{
-        asked::settled,
         bounds::EventBounds,
+        cause_lookup::settled,
         commit::commit,
         deciding::Deciding,
         edit::{Edits, OccurrenceTarget},

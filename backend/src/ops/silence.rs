@@ -3,7 +3,7 @@
 mod act;
 mod breadth;
 pub mod flexible;
-pub mod keeper;
+pub mod lifecycle;
 mod preview;
 
 use std::time::Duration;
@@ -281,7 +281,7 @@ fn refuse_expired(silence: &Silence, now_ms: i64) -> Result<(), Error> {
     Err(Error::Refused {
         reason: Reason::SilenceExpired,
         message: format!(
-            "silence `{}` is over, and stays so; make a new one",
+            "silence `{}` has ended and cannot be restarted; create a new one",
             silence.name
         ),
     })
@@ -375,7 +375,7 @@ fn lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, faults: &mut Faults) 
     } else if !draft.calendar.is_empty() {
         faults.add(
             "warnBefore",
-            "is for a `span`; the windows of a calendar come without warning",
+            "is for a `span` only; windows of a calendar have no warning",
         );
     } else if before_ms > end_ms.saturating_sub(start_ms) {
         faults.add("warnBefore", "is longer than the silence itself");

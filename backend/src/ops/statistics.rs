@@ -91,14 +91,14 @@ impl Columns {
 
 /// The health of deliveries.
 #[derive(Debug, Clone, Default)]
-pub struct Fare {
+pub struct DeliveryCounts {
     /// What there is now.
     pub now: Numbers,
     /// What happened, by column.
     pub happened: Vec<Numbers>,
 }
 
-impl Fare {
+impl DeliveryCounts {
     /// How often something happened in all columns.
     pub fn total(&self, tally: Tally) -> i64 {
         self.happened.iter().map(|column| column.of(tally)).sum()
@@ -141,11 +141,11 @@ pub struct Statistics {
     /// Events accepted, by severity and column.
     pub events: BTreeMap<Severity, Vec<i64>>,
     /// All deliveries.
-    pub deliveries: Fare,
+    pub deliveries: DeliveryCounts,
     /// Those of destinations, the busiest first.
-    pub destinations: Vec<(String, Fare)>,
+    pub destinations: Vec<(String, DeliveryCounts)>,
     /// Those of rules, the busiest first.
-    pub rules: Vec<(String, Fare)>,
+    pub rules: Vec<(String, DeliveryCounts)>,
 }
 
 /// Counts what happened in the time before now.
@@ -177,7 +177,7 @@ impl Counting {
             since_ms: self.store.counted_since_ms().await?,
             columns,
             events: self.events(&columns).await?,
-            deliveries: self.fare(&columns, Subject::Deliveries).await?,
+            deliveries: self.delivery_counts(&columns, Subject::Deliveries).await?,
             destinations: self
                 .busiest(&columns, destinations, Subject::Destination)
                 .await?,
@@ -201,22 +201,24 @@ impl Counting {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn last_hour(&self, destination: RecordId) -> Result<Fare, EngineError> {
+    pub async fn last_hour(&self, destination: RecordId) -> Result<DeliveryCounts, EngineError> {
         let columns = Columns::back(self.clock.now_ms(), HOUR_MINUTES);
-        self.fare(&columns, Subject::Destination(destination)).await
+        self.delivery_counts(&columns, Subject::Destination(destination))
+            .await
     }
 
     /// The results of deliveries of a destination in the last 24 hours.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn last_day(&self, destination: RecordId) -> Result<Fare, EngineError> {
+    pub async fn last_day(&self, destination: RecordId) -> Result<DeliveryCounts, EngineError> {
         let columns = Columns {
             start: minute(self.clock.now_ms()).saturating_sub(DAY_MINUTES - 1),
             step: 1,
             count: DAY_MINUTES as usize,
         };
-        self.fare(&columns, Subject::Destination(destination)).await
+        self.delivery_counts(&columns, Subject::Destination(destination))
+            .await
     }
 
     async fn events(&self, columns: &Columns) -> Result<BTreeMap<Severity, Vec<i64>>, EngineError> {
@@ -229,9 +231,13 @@ impl Counting {
             .collect())
     }
 
-    async fn fare(&self, columns: &Columns, subject: Subject) -> Result<Fare, EngineError> {
+    async fn delivery_counts(
+        &self,
+        columns: &Columns,
+        subject: Subject,
+    ) -> Result<DeliveryCounts, EngineError> {
         let now = self.store.counted_now(&[subject]).await?;
-        Ok(Fare {
+        Ok(DeliveryCounts {
             now: now.first().copied().unwrap_or_default(),
             happened: columns.read(&self.store, subject).await?,
         })
@@ -242,15 +248,15 @@ impl Counting {
         columns: &Columns,
         named: Vec<(String, RecordId)>,
         subject: impl Fn(RecordId) -> Subject,
-    ) -> Result<Vec<(String, Fare)>, EngineError> {
+    ) -> Result<Vec<(String, DeliveryCounts)>, EngineError> {
         let mut all = Vec::new();
         for (name, id) in named {
-            let fare = self.fare(columns, subject(id)).await?;
-            if !fare.is_idle() {
-                all.push((name, fare));
+            let counts = self.delivery_counts(columns, subject(id)).await?;
+            if !counts.is_idle() {
+                all.push((name, counts));
             }
         }
-        all.sort_by_key(|(_, fare)| std::cmp::Reverse(fare.rank()));
+        all.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.rank()));
         all.truncate(STATISTICS_SUBJECTS_MAX);
         Ok(all)
     }
@@ -295,10 +301,10 @@ mod tests {
         };
         let mut now = Numbers::default();
         now.add(Tally::Waiting, 3);
-        let fare = Fare {
+        let counts = DeliveryCounts {
             now,
             happened: vec![column(5, 0, 0), column(0, 2, 1), column(1, 0, 0)],
         };
-        assert_eq!(fare.waited(), [5, 2, 3]);
+        assert_eq!(counts.waited(), [5, 2, 3]);
     }
 }

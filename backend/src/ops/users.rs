@@ -165,7 +165,7 @@ fn in_use(used: Used<'_>, rules: &[Stored<Rule>]) -> Error {
     };
     let rules = if rules.len() == 1 { "rule" } else { "rules" };
     Error::FailedPrecondition(format!(
-        "{} is used by the {rules} {}{more}; take it out of them first, or delete with `force`",
+        "{} is used by the {rules} {}{more}; remove it there first, or delete with `force`",
         used.describe(),
         named.join(", ")
     ))

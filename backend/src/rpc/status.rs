@@ -165,7 +165,7 @@ mod tests {
         let source = std::io::Error::other("/data/store.redb: input/output error");
         let status = Status::from(Error::Indeterminate(Box::new(source)));
         assert_eq!(status.code(), Code::Internal);
-        assert!(status.message().contains("not known whether"), "{status:?}");
+        assert!(status.message().contains("unknown whether"), "{status:?}");
         let details = status.get_error_details();
         assert_eq!(details.error_info().unwrap().reason, "OUTCOME_UNKNOWN");
         assert!(!format!("{status:?}").contains("redb"));

@@ -42,7 +42,7 @@ const DESTINATIONS_MAX: usize = 100;
 const OTHERS: &str = "(others)";
 /// Deliveries to one destination that are looked at for the oldest: those that are due first.
 const OLDEST_AMONG: usize = 1_000;
-/// Occurrences of which something is held that are counted; more are shown as this many.
+/// Occurrences with held notifications that are counted; more are shown as this many.
 const HELD_COUNTED_MAX: usize = 10_000;
 /// Open occurrences of one severity that are counted; more are shown as this many.
 const OPEN_COUNTED_MAX: usize = 100_000;
@@ -108,20 +108,15 @@ impl Exposition {
         gauge(
             to,
             "intake_queue_bytes",
-            "Memory that the events take which are not on disk yet",
+            "Memory of events that are not committed yet",
             kib * 1024,
         );
-        gauge(
-            to,
-            "watchers",
-            "Callers that follow what changes",
-            self.guard.watchers(),
-        );
+        gauge(to, "watchers", "Open watch streams", self.guard.watchers());
         let in_flight = self.dispatcher.borrow().in_flight;
         gauge(
             to,
             "deliveries_in_flight",
-            "Deliveries that are being tried, or are about to be",
+            "Deliveries in progress, or about to start",
             in_flight,
         );
     }
@@ -133,14 +128,14 @@ impl Exposition {
             return;
         }
         if let Ok(nodes) = engine.nodes().await {
-            let help = "Nodes that share the store and live";
+            let help = "Live nodes that share the store";
             gauge(to, "nodes_alive", help, nodes.len());
             let leading = nodes.iter().filter(|it| it.leads).count();
-            let help = "Nodes that lead: one, or none while another one is about to";
+            let help = "Leader nodes (0 or 1)";
             gauge(to, "nodes_leading", help, leading);
         }
         let offset_ms = self.clock.now_ms().saturating_sub(SystemClock.now_ms());
-        let help = "How far the database's clock is ahead of this machine's";
+        let help = "Offset of the database's clock from this machine's";
         #[expect(clippy::cast_precision_loss, reason = "no clock is off by ages")]
         let offset_seconds = offset_ms as f64 / 1_000.0;
         gauge(to, "clock_offset_seconds", help, offset_seconds);
@@ -169,12 +164,12 @@ impl Exposition {
         gauge(
             to,
             "delivery_log_lag_commits",
-            "Commits that the part which delivers has not looked at yet",
+            "Commits that the dispatcher has not read yet",
             lag,
         );
         to.register(
             "store_commits",
-            "Commits in the life of the store",
+            "Commits since the store was created",
             ConstCounter::new(head),
         );
         self.add_open(to).await?;
@@ -188,7 +183,7 @@ impl Exposition {
             ),
             (
                 "destination_dead_letters",
-                "Deliveries that were given up and are kept",
+                "Dead letters that are kept",
                 by_name_of(&by_name, |it| it.dead),
             ),
             (
@@ -198,7 +193,7 @@ impl Exposition {
             ),
             (
                 "destination_breaker_open",
-                "Whether the destination fails, so that single messages are tried",
+                "Whether the circuit breaker is open: single messages are tried",
                 by_name_of(&by_name, |it| it.breakers_open),
             ),
         ];
@@ -213,7 +208,7 @@ impl Exposition {
         }
         to.register(
             "destination_oldest_seconds",
-            "How long ago the oldest delivery was decided on that has not ended; 0 when there is none",
+            "Age of the oldest delivery that has not ended; 0 if there is none",
             oldest,
         );
         Ok(())
@@ -244,12 +239,7 @@ impl Exposition {
             end,
         };
         let held = engine.count(due, until(None), HELD_COUNTED_MAX).await?;
-        gauge(
-            to,
-            "pending",
-            "Occurrences of which something is held",
-            held,
-        );
+        gauge(to, "pending", "Occurrences with held notifications", held);
         let late = Key::new().moment(now_ms.saturating_sub(LATE_MS)).build();
         let overdue = engine.count(due, until(Some(late)), HELD_COUNTED_MAX);
         gauge(

@@ -157,7 +157,7 @@ impl Audited {
             .map(|it| format!("`{it}`"))
             .collect();
         Err(EngineError::Forbidden(format!(
-            "the {} `{}` carries none of the tags that `{}` may change: {}",
+            "the {} `{}` has none of the tags that `{}` is restricted to: {}",
             told.kind.word(),
             told.name(),
             self.by.client,

@@ -74,7 +74,7 @@ pub enum BackupError {
     #[error("the unfinished backup in {} was begun by an earlier version; name another folder", .0.display())]
     Older(PathBuf),
     /// It is not what a service of the given keys wrote.
-    #[error("the backup in {} is not what its service wrote: {why}", .folder.display())]
+    #[error("the backup in {} was modified: {why}", .folder.display())]
     Unproven {
         /// The folder.
         folder: PathBuf,

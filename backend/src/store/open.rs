@@ -7,10 +7,10 @@ mod draft;
 mod error;
 mod folder;
 mod format;
-mod kept;
 mod key_check;
 mod key_file;
 mod overlay;
+mod pre_upgrade_copy;
 mod reorder;
 mod rotate;
 mod trust;
@@ -85,7 +85,7 @@ pub async fn open(config: &Config) -> Result<Store, OpenError> {
         make(&folder, settings, &sealer).await?;
     }
     if let Some(older) = format::older(&config.data_dir) {
-        kept::keep(&folder, older)?;
+        pre_upgrade_copy::keep(&folder, older)?;
     }
     // Said before there is a log, which an older version would not look for.
     format::raise_file(&folder)?;

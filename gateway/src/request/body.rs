@@ -42,13 +42,10 @@ impl Memory {
         let kib = lacking.div_ceil(1024);
         self.taken.take(kib).map_err(|full| {
             Problem::unavailable(match full {
-                Full::All => {
-                    "the bodies under way take up all memory there is for them; try again in a \
-                     moment"
-                }
+                Full::All => "the memory for request bodies is used up; try again in a moment",
                 Full::Share => {
-                    "the bodies under way of this client take up its quarter of the memory for \
-                     them; try again in a moment"
+                    "this client uses its share of the memory for request bodies, a quarter; try \
+                     again in a moment"
                 }
             })
         })?;

@@ -190,7 +190,7 @@ impl Handler {
     ) -> Result<Shown, Problem> {
         let mut own = HeaderMap::new();
         let mut key = HeaderValue::try_from(format!("Bearer {}", form.key))
-            .map_err(|_unfit| Problem::new(Code::Unauthenticated, "that is no key"))?;
+            .map_err(|_unfit| Problem::new(Code::Unauthenticated, "invalid key"))?;
         key.set_sensitive(true);
         own.insert(header::AUTHORIZATION, key);
         let metadata = || headers::metadata(&own, &exchange);

@@ -119,7 +119,7 @@ async fn what_cannot_answer_its_thread_goes_to_the_channel() {
             "{error}: no attempt is spent on the thread"
         );
         let says = attempts[0]["explanation"].as_str().expect("a sentence");
-        assert!(says.contains("went to the channel"), "{error}: {says}");
+        assert!(says.contains("was sent to the channel"), "{error}: {says}");
     }
 }
 

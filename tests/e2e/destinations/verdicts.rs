@@ -196,7 +196,11 @@ async fn teams_is_judged_by_what_it_says() {
                   HTTP error 429 with ContextId tcid=0";
     let html = [("content-type", "text/html; charset=utf-8")];
     let own = [
-        (answers(200, &[], "1"), DELIVERED, "Teams took the message"),
+        (
+            answers(200, &[], "1"),
+            DELIVERED,
+            "Teams accepted the message",
+        ),
         (
             answers(200, &[], failed),
             REJECTED,
@@ -226,11 +230,11 @@ async fn a_teams_connector_takes_a_message_with_one_and_with_nothing_else() {
     let refused = "Webhook message delivery failed with error: Microsoft Teams endpoint returned \
                    HTTP error 413 with ContextId tcid=0.";
     for (status, body, outcome, says) in [
-        (200, "1", DELIVERED, "Teams took the message"),
-        (200, "1\n", DELIVERED, "Teams took the message"),
-        (202, "", REJECTED, "Teams did not take the message"),
-        (204, "", REJECTED, "Teams did not take the message"),
-        (200, "", REJECTED, "Teams did not take the message"),
+        (200, "1", DELIVERED, "Teams accepted the message"),
+        (200, "1\n", DELIVERED, "Teams accepted the message"),
+        (202, "", REJECTED, "Teams did not accept the message"),
+        (204, "", REJECTED, "Teams did not accept the message"),
+        (200, "", REJECTED, "Teams did not accept the message"),
         (
             200,
             "Summary or Text is required.",
@@ -266,7 +270,7 @@ async fn pagerduty_is_judged_by_what_it_says() {
         (
             answers(202, &[], "{"),
             DELIVERED,
-            "PagerDuty took the event",
+            "PagerDuty accepted the event",
         ),
         (Some(Mischief::Floods), REJECTED, "not one of PagerDuty's"),
     ];
@@ -348,7 +352,7 @@ async fn mail_is_judged_by_what_its_server_says() {
     let kind = json!({"email": {"to": "duty@example.net"}});
     let says = |verb, answer| Some(MailMischief::Says(verb, answer));
     let rows: [Row<Option<MailMischief>>; 10] = [
-        (None, DELIVERED, "the mail server took the mail"),
+        (None, DELIVERED, "the mail server accepted the mail"),
         (
             says("RCPT", "550 5.1.1 no such user here"),
             REJECTED,

@@ -208,7 +208,7 @@ async fn a_browser_signs_in_only_by_what_it_began_itself_and_is_told_why_it_is_n
     provider.ask("/come?account=eve", None).await;
     let (status, told) = Browser::new(&world).open("/sign-in").await;
     assert_eq!(status, 403);
-    assert!(told.contains("has signed in"), "{told}");
+    assert!(told.contains("has no role"), "{told}");
 
     drop(provider);
     let (status, told) = browser

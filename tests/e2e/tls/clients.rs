@@ -124,7 +124,7 @@ async fn a_certificate_stands_for_its_client_without_a_key_and_for_nobody_else()
     let taken = ["client", "create", "two", "--role", "viewer"];
     let refused = secured.manage(&[&taken[..], &name].concat()).unwrap_err();
     assert!(
-        refused.contains("stands for the client `reader`"),
+        refused.contains("already authenticates the client `reader`"),
         "{refused}"
     );
     let update = ["client", "update", "reader", "--no-certificate"];

@@ -68,7 +68,7 @@ impl Reader {
         }
         let unknown = format!("no event here has a field `{field}`");
         if let Some(here) = filter::called_here(field) {
-            return Some(format!("{unknown}; it is called `{here}` here"));
+            return Some(format!("{unknown}; use `{here}`"));
         }
         // With its full name whatever is meant can be written.
         let (_, nearest) = filter::nearest(field, known).filter(|_| !field.contains('.'))?;

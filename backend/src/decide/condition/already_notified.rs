@@ -5,7 +5,7 @@ use super::{Condition, Hold, Tense, moment};
 pub(super) const CONDITION: Condition = Condition {
     name: "already notified",
     is_rare: false,
-    about_repeats: Some("no earlier notification stood against it"),
+    about_repeats: Some("no earlier notification prevented it"),
     hold: |case| {
         let notified = case.notified.filter(|_| !case.rule.repeat)?;
         Some(Hold {
@@ -14,13 +14,13 @@ pub(super) const CONDITION: Condition = Condition {
         })
     },
     detail: |case, hold, tense| match (case.notified, hold) {
-        (None, _) if tense == Tense::Now => "it has not notified anybody of this occurrence".into(),
-        (None, _) => "it had not notified anybody of this occurrence".into(),
+        (None, _) if tense == Tense::Now => "it has not notified of this occurrence".into(),
+        (None, _) => "it had not notified of this occurrence".into(),
         (Some(notified), None) => {
             format!("it notified at {} and repeats", moment(notified.last_ms))
         }
         (Some(notified), Some(_)) => format!(
-            "done already: it notified at {}, and does so once an occurrence",
+            "it already notified at {}, and does so once per occurrence",
             moment(notified.last_ms)
         ),
     },

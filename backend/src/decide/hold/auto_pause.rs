@@ -30,7 +30,7 @@ pub(super) const HOLD: HoldCondition = HoldCondition {
                 author: None,
                 shared: Vec::new(),
                 detail: format!(
-                    "{short} of the last {known} occurrences closed by themselves within {}",
+                    "{short} of the last {known} occurrences closed automatically within {}",
                     length(rule.auto_pause_ms)
                 ),
             })

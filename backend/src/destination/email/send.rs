@@ -338,11 +338,11 @@ impl Course {
         let refusals = refusals.join(", ");
         let is_final = self.refused.iter().all(|(_, reply)| reply.is_permanent());
         if self.refused.is_empty() {
-            return Verdict::delivered("the mail server took the mail");
+            return Verdict::delivered("the mail server accepted the mail");
         }
         if taken > 0 {
             let said = format!(
-                "the mail server took the mail for {taken} of {all} addresses and refused {refusals}"
+                "the mail server accepted the mail for {taken} of {all} addresses and rejected {refusals}"
             );
             let said = attempt.explain(&said);
             return if is_final {

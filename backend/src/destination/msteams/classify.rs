@@ -31,7 +31,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) ->
 }
 
 fn judge_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Verdict {
-    let taken = || Verdict::delivered("Teams took the message");
+    let taken = || Verdict::delivered("Teams accepted the message");
     let said = String::from_utf8_lossy(&answer.body);
     // Workflows may answer what they like, but not with a page for people.
     let content_type = answer.headers.get(header::CONTENT_TYPE);
@@ -43,7 +43,7 @@ fn judge_success(attempt: &AttemptContext<'_>, answer: &Answer, url: &str) -> Ve
     if !said.contains(FAILED) && (is_workflow || answer.body.trim_ascii() == TAKEN) {
         return taken();
     }
-    let explanation = format!("Teams did not take the message: {}", said.trim());
+    let explanation = format!("Teams did not accept the message: {}", said.trim());
     Verdict::rejected(
         attempt.explain(&explanation),
         advice(attempt, answer, &said),

@@ -28,7 +28,7 @@ pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
         None => answer.status == StatusCode::ACCEPTED,
     };
     if answer.status.is_success() && taken {
-        return Verdict::delivered("PagerDuty took the event");
+        return Verdict::delivered("PagerDuty accepted the event");
     }
     let Some(message) = said["message"].as_str() else {
         return match answer.status {

@@ -91,7 +91,7 @@ pub(super) fn body(facts: &mut Facts<'_>, pagerduty: &PagerDuty) -> Value {
         body["images"] = images.into();
     }
     if body.to_string().len() > BODY_BYTES_MAX {
-        let note = "the details are left out: with them the event is longer than PagerDuty takes";
+        let note = "the details are omitted: with them the event exceeds PagerDuty's limit";
         body["payload"]["custom_details"] = json!({"note": note});
     }
     body
@@ -117,10 +117,10 @@ fn made(
         Ok(value) if is_form(&value) => return Some(value),
         Ok(_) => facts.warn(
             what,
-            "what the template makes is of another form; it is left out",
+            "the rendered template has another form; it is omitted",
         ),
         Err(error) => {
-            let wrong = format!("what the template makes is not JSON ({error}); it is left out");
+            let wrong = format!("the rendered template is not JSON ({error}); it is omitted");
             facts.warn(what, &wrong);
         }
     }
@@ -155,7 +155,7 @@ fn entries(
     let kept: Vec<_> = kept.collect();
     if kept.len() < found {
         let wrong = format!(
-            "{} of {found} are left out: `{address}` is no `{scheme}` address, or they are more than {ENTRIES_MAX}",
+            "{} of {found} are omitted: `{address}` is not a `{scheme}` address, or there are more than {ENTRIES_MAX}",
             found - kept.len()
         );
         facts.warn(what, &wrong);

@@ -48,7 +48,7 @@ pub(super) async fn send(
         Err(ending) => return *ending,
     };
     let verdict = match &result {
-        Ok(answer) if is_taken(answer) => Verdict::delivered("ServiceNow took the event"),
+        Ok(answer) if is_taken(answer) => Verdict::delivered("ServiceNow accepted the event"),
         Ok(answer) => attempt.judge_foreign(answer, "ServiceNow"),
         Err(_) => attempt.judge(&result),
     };

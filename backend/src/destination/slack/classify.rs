@@ -65,7 +65,7 @@ pub(super) fn refuses_thread(answer: &Answer) -> bool {
 
 /// The verdict on an answer whose status means success.
 pub(super) fn judge(attempt: &AttemptContext<'_>, answer: &Answer) -> Verdict {
-    let taken = || Verdict::delivered("Slack took the message");
+    let taken = || Verdict::delivered("Slack accepted the message");
     let said: Value = match serde_json::from_slice(&answer.body) {
         Ok(said) => said,
         // Slack repeats the message in its answer, which can be more than is read.

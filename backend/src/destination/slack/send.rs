@@ -50,7 +50,7 @@ pub(super) async fn send(slack: &Slack, attempt: &AttemptContext<'_>, mut body: 
     if attempt.thread.is_some() && !is_in_thread {
         verdict
             .explanation
-            .push_str("; its thread cannot be answered, so it went to the channel");
+            .push_str("; its thread does not accept replies, so it was sent to the channel");
     }
     if verdict.outcome == Outcome::Delivered
         && slack.update_first

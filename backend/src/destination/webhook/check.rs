@@ -111,7 +111,10 @@ fn check_auth(webhook: &Webhook, checks: &mut Checks<'_>) {
         Auth::Basic { username, password } => {
             checks.setting("auth.basic.username", username);
             if username.contains(':') {
-                checks.add("auth.basic.username", "holds a colon, where it would end");
+                checks.add(
+                    "auth.basic.username",
+                    "contains a colon, which would end it",
+                );
             }
             checks.secret("auth.basic.password", password);
         }
@@ -287,16 +290,16 @@ fn check_header(header: &Header, checks: &mut Checks<'_>) {
         return checks.add(&path, "is set by the service itself");
     }
     if matches!(&header.value, HeaderValue::Plain(text) if text == MASK) {
-        return checks.add(&path, "is the mask; give the value that anybody may read");
+        return checks.add(&path, "is the mask; give the value itself");
     }
     let value = header::text(header);
     if matches!(header.value, HeaderValue::Secret(_)) && value.is_empty() {
-        return checks.add(&path, "has no value, and none is stored that could be kept");
+        return checks.add(&path, "has no value, and none is stored");
     }
     if name == CONTENT_TYPE && is_template(value) {
         return checks.add(
             &path,
-            "holds variables; the type of the body is the same for all",
+            "contains variables, which are not allowed in `content-type`",
         );
     }
     if header.name.len() + value.len() > HEADER_VALUE_BYTES_MAX {

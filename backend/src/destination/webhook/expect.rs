@@ -39,7 +39,7 @@ fn fault(expect: &Expect, answer: &Answer, attempt: &AttemptContext<'_>) -> Opti
         return Some("its body is not JSON".into());
     };
     let Ok(query) = DocumentQuery::compile(clause) else {
-        return Some("the condition on its body cannot be asked".into());
+        return Some("the condition on its body cannot be evaluated".into());
     };
     let document = Document::new(&said, attempt.content.occurrence.clone());
     let is_met = query.matches(&document);

@@ -106,5 +106,5 @@ fn fault(content_type: &str, body: &str) -> Option<String> {
     }
     let parsed: Result<Value, _> = serde_json::from_str(body);
     let error = parsed.err()?;
-    Some(format!("what it makes is not JSON ({error})"))
+    Some(format!("the rendered template is not JSON ({error})"))
 }

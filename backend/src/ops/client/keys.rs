@@ -188,7 +188,7 @@ impl Keys {
                 && one.id != other.id
             {
                 return Err(Error::Unauthenticated(format!(
-                    "the certificate stands for the clients `{}` and `{}`; it has to stand for one",
+                    "the certificate authenticates the clients `{}` and `{}`; it must authenticate only one",
                     one.name, other.name
                 )));
             }

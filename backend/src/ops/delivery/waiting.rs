@@ -108,7 +108,7 @@ impl Deliveries {
             let reason = if delivery.content.digest.is_some() {
                 "a digest: it collects messages above the budget of its destination until then"
             } else {
-                "beyond the budget of its destination: it goes at that time, with what else is by then"
+                "above the budget of its destination: it is sent at that time, in a digest if there are more"
             };
             return waiting(reason.into(), Some(due_ms));
         }
@@ -124,15 +124,14 @@ impl Deliveries {
         }
         match hold {
             None if self.store.engine().is_shared() && !self.holds.are_known() => {
-                let reason =
-                    "another node delivers, and knows what keeps it waiting if anything does";
+                let reason = "the leader delivers and knows the reason";
                 waiting(reason.into(), Some(due_ms.max(now_ms)))
             }
             None => waiting(String::new(), Some(due_ms.max(now_ms))),
             Some(Hold::Paused) => waiting("the destination is paused".into(), None),
             Some(Hold::Breaker { probe_ms }) => waiting(
-                "held by the breaker: the destination is failing, and is tried with one message \
-                 at that time"
+                "circuit breaker open: the destination is failing; one message is tried at that \
+                 time"
                     .into(),
                 Some(probe_ms.max(due_ms)),
             ),

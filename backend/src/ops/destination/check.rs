@@ -54,7 +54,7 @@ fn budget(budget: Budget, kind: Option<&DestinationKind>, faults: &mut Faults) {
             other => other.word(),
         };
         let fault =
-            format!("is not for {word}: it keeps a state of each thread, and takes no digest");
+            format!("is not for {word}, which keeps a state per thread and cannot get digests");
         faults.add("delivery.budget", fault);
     }
     if !(1..=BUDGET_MESSAGES_MAX).contains(&budget.messages) {

@@ -82,7 +82,7 @@ fn leave_at_address(
             faults.add(
                 &path,
                 format!(
-                    "is stored for another address than `{receiver}` is now; give it again for the \
+                    "was entered for another address than `{receiver}`; enter it again for the \
                      new address"
                 ),
             );

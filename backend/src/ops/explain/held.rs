@@ -62,7 +62,7 @@ pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
     let rule = snapshot.rule(pending.rule);
     let is_shadow = rule.is_some_and(|it| it.shadow);
     let condition = if is_shadow {
-        "as it is a shadow rule, which only records what it would send"
+        "recorded only, since the rule is a dry run"
     } else if pending.is_opening {
         "if it is still open and the rule still matches"
     } else if pending.is_flapping() {
@@ -70,7 +70,7 @@ pub(super) fn next(pending: &Pending, snapshot: &Snapshot) -> NextStep {
     } else if pending.repeat_due {
         "once, as it is then"
     } else {
-        "if it is other than what they were notified of last"
+        "if it differs from the last notification"
     };
     NextStep {
         at_ms: pending.due_ms(),

@@ -299,8 +299,8 @@ fn is_for_open_only(
 /// What a shadow rule decided about it.
 fn shadowed(tense: Tense) -> String {
     match tense {
-        Tense::Now => "it would only record what it would send: it is a shadow rule",
-        Tense::Then => "it recorded then what it would have sent: it was a shadow rule",
+        Tense::Now => "it would only record the notification: dry run",
+        Tense::Then => "it only recorded the notification: dry run",
     }
     .into()
 }
@@ -318,8 +318,8 @@ fn unmatched(triggers: &[TriggerExplanation], now: bool) -> String {
     if let Some(trigger) = triggers.iter().find(|it| it.is_for_open_only) {
         let is = if now { "is" } else { "was" };
         return format!(
-            "the occurrence {is} closed, and the query of trigger `{}` says nothing of `status`: it \
-             is for what is open",
+            "the occurrence {is} closed, and the query of trigger `{}` does not use `status`, so \
+             it matches open occurrences only",
             trigger.trigger_name
         );
     }

@@ -60,7 +60,7 @@ impl Judge<'_> {
         let is_shadow = subject.told.is_some_and(|it| it.shadow);
         let is_shadow = sent.map_or(is_shadow, |it| it.state == DeliveryState::Shadowed);
         let did = if is_shadow {
-            "it recorded what it would have sent, as it was a shadow rule"
+            "it only recorded the notification: dry run"
         } else {
             "it notified"
         };

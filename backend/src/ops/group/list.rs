@@ -5,8 +5,8 @@ use crate::{
     error::Error,
     limits::{GROUP_JOINING_MAX, PAGE_TIME_MAX},
     ops::{
-        asked::group::standing,
         bounds::Bounds,
+        cause_lookup::group::standing,
         deciding::Deciding,
         edit::OccurrenceTarget,
         intake::Intake,

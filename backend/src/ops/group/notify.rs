@@ -21,8 +21,8 @@ use crate::{
         GROUP_SHOWN_BYTES_MAX, GROUP_SHOWN_MAX, TELL_MEMBERS,
     },
     ops::{
-        asked::group::{joined, standing},
-        asked::settled,
+        cause_lookup::group::{joined, standing},
+        cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
         intake::Intake,

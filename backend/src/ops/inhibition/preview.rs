@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     limits::{TRIGGER_TEST_OCCURRENCES_MAX, TRIGGER_TEST_SHOWN_MAX},
     ops::{
-        asked::settle,
+        cause_lookup::settle,
         deciding::Deciding,
         resource::{Drafted as _, Origin},
         search::{Filter, NEWEST_FIRST, Walk},

@@ -13,7 +13,7 @@ use crate::{
         counter::Subject,
     },
     ops::{
-        asked::{Recent, settle},
+        cause_lookup::{Recent, settle},
         deciding::{Deciding, new_id},
         find,
         loop_guard::Reports,

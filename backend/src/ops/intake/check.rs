@@ -48,7 +48,7 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
     if event.dimensions.is_empty() {
         violate(
             "dimensions",
-            "is required: at least one pair that names the thing".into(),
+            "is required: at least one pair that identifies the entity".into(),
         );
     }
     if event.dimensions.len() > EVENT_DIMENSIONS_MAX {
@@ -81,7 +81,7 @@ fn check_name(name: &str, violate: &mut impl FnMut(&str, String)) {
     if name.is_empty() {
         violate("name", "is required, unless `type` is given".into());
     } else if name.trim().is_empty() {
-        violate("name", "holds nothing but blanks".into());
+        violate("name", "is blank".into());
     } else if let Some(control) = control_in(name) {
         let fault = format!("holds the control character {control:?}; take it out");
         violate("name", fault);
@@ -94,9 +94,7 @@ fn check_keys(event: &IncomingEvent, violate: &mut impl FnMut(&str, String)) {
         .dimensions
         .keys()
         .find_map(|key| match control_in(key) {
-            _ if key.is_empty() => {
-                Some("has a pair with an empty key; a key names what its value is".to_owned())
-            }
+            _ if key.is_empty() => Some("has a pair with an empty key".to_owned()),
             Some(control) => Some(format!(
                 "the key `{}` holds the control character {control:?}; take it out",
                 key.escape_debug()

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     domain::EventId,
     limits::{INTAKE_BATCH_EVENTS, INTAKE_CONFLICT_TIME_MAX, INTAKE_WORKERS},
-    ops::{asked::Recent, deciding::Deciding},
+    ops::{cause_lookup::Recent, deciding::Deciding},
     scan,
     store::EngineError,
     trace::{Span, SpanKind},
@@ -146,7 +146,7 @@ impl Worker {
             }
             jobs = contested;
             if Instant::now() >= until {
-                let why = "others changed the same events all the while";
+                let why = "others kept changing the same events";
                 return self.refuse(jobs, &EngineError::Unavailable(why.into()));
             }
             if pause > Duration::ZERO {

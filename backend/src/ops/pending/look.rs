@@ -15,7 +15,7 @@ use crate::{
         deciding::Deciding,
         intake::Intake,
         search::{Filter, NEWEST_FIRST, Walk},
-        silence::keeper,
+        silence::lifecycle,
     },
     store::{
         Direction, Index, Lane, Record as _, SilenceStanding,
@@ -90,7 +90,7 @@ impl Looks {
         for silence in new {
             let revision = silence.revision;
             let counted = |progress: &mut Progress| progress.counted_revision = revision;
-            keeper::note(&self.deciding, silence, &counted, None).await?;
+            lifecycle::note(&self.deciding, silence, &counted, None).await?;
         }
         let all = Key::new().moment(i64::MAX).byte(u8::MAX).build();
         let due = Key::new().moment(now_ms.saturating_add(1)).build();

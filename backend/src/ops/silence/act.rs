@@ -26,7 +26,7 @@ use crate::{
         page::{Page, PageRequest},
         resource::{self, Drafted as _, Filter},
         revision,
-        silence::keeper,
+        silence::lifecycle,
         validate::Faults,
     },
     store::Lane,
@@ -184,7 +184,7 @@ impl Silencing {
         let view = self.all.get(name).await?;
         self.all.delete(name, etag, false).await?;
         let deciding = (&self.deciding, &self.intake);
-        keeper::say_over(deciding, &view.silence, "it was deleted").await
+        lifecycle::say_over(deciding, &view.silence, "it was deleted").await
     }
 
     /// What a draft would cover now and would have held back lately; nothing is stored.
@@ -280,7 +280,7 @@ impl Silencing {
             if silence.comments.len() >= SILENCE_COMMENTS_MAX {
                 return Err(Error::Exhausted {
                     message: format!(
-                        "the silence has {SILENCE_COMMENTS_MAX} comments, and takes no more"
+                        "the silence has {SILENCE_COMMENTS_MAX} comments, the maximum"
                     ),
                     retry_after: None,
                 });

@@ -15,12 +15,12 @@ pub(super) fn too_broad(query: Option<&Query>, preview: &Preview) -> Option<Stri
         ..
     } = preview;
     if query.is_some_and(|query| is_true_of_nothing(&query.clause)) {
-        let why = "its query is true of an event without any field";
+        let why = "its query matches an event without any field";
         return Some(format!("{why}; it covers {covered} of {open} open events"));
     }
     if *covered > SILENCE_COVERS_MAX {
         return Some(format!(
-            "it covers {covered} open events; more than {SILENCE_COVERS_MAX} are seldom meant"
+            "it covers {covered} open events; the limit is {SILENCE_COVERS_MAX}"
         ));
     }
     if *open >= SILENCE_SHARE_FROM && covered * 2 > *open {
@@ -37,7 +37,7 @@ pub(super) fn refuse(query: Option<&Query>, preview: &Preview) -> Result<(), Err
         None => Ok(()),
         Some(why) => Err(Error::Refused {
             reason: Reason::SilenceTooBroad,
-            message: format!("{why}; narrow the query, or say `allowBroad` if it is meant"),
+            message: format!("{why}; narrow the query, or set `allowBroad` to confirm"),
         }),
     }
 }

@@ -226,10 +226,9 @@ fn take_memory(bytes: usize, taken: &Mutex<Taken>) -> Result<(), Status> {
     let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
     taken.memory(bytes).map_err(|full| {
         busy(match full {
-            Full::All => "requests take up all memory there is for them; try again",
+            Full::All => "the memory for requests is used up; try again",
             Full::Share => {
-                "the requests of this client take up its quarter of the memory for requests; try \
-                 again"
+                "this client uses its share of the memory for requests, a quarter; try again"
             }
         })
     })

@@ -268,7 +268,7 @@ impl Guard {
         };
         let found = found.and_then(|found| {
             found.ok_or_else(|| {
-                Error::Unauthenticated("the key is not known; it may have been revoked".into())
+                Error::Unauthenticated("the key is unknown; it may have been revoked".into())
             })
         });
         let error = match found {

@@ -87,9 +87,9 @@ impl Drop for Line {
             return;
         }
         if self.client.is_some() {
-            log_call!(self, info, Code::Cancelled, "a call was given up");
+            log_call!(self, info, Code::Cancelled, "a caller disconnected");
         } else {
-            log_call!(self, debug, Code::Cancelled, "a call was given up");
+            log_call!(self, debug, Code::Cancelled, "a caller disconnected");
         }
     }
 }

@@ -52,9 +52,9 @@ impl Why {
 
     fn sentence(self) -> &'static str {
         match self {
-            Self::Key => "they carry no key, or none that is known",
+            Self::Key => "they have no key, or an unknown one",
             Self::Role => "the role of the key does not allow them",
-            Self::Rate => "they come faster than the client may send",
+            Self::Rate => "they exceed the client's rate limit",
         }
     }
 }

@@ -237,8 +237,8 @@ fn footprint(footprint: Footprint) -> v1::Footprint {
 fn destination_overview(overview: DestinationOverview) -> v1::DestinationOverview {
     v1::DestinationOverview {
         destination_name: overview.name,
-        waiting_count: Some(number(overview.fare.waiting)),
-        health: Some(health(Some(&overview.fare))),
+        waiting_count: Some(number(overview.health_summary.waiting)),
+        health: Some(health(Some(&overview.health_summary))),
         dead_count: Some(number(overview.dead)),
         delivered_count: Some(number(overview.delivered)),
     }

@@ -75,7 +75,7 @@ fn id(text: &str) -> Result<RecordId, Error> {
 pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateChange), Error> {
     let status = Status::from_number(request.status).filter(|it| *it != Status::Open);
     if status.is_none() && request.status != 0 {
-        let fault = "is none of STATUS_SUPPRESSED and STATUS_CLOSED: only what is open is changed";
+        let fault = "is neither STATUS_SUPPRESSED nor STATUS_CLOSED; only open members are changed";
         return Err(Error::invalid("status", fault));
     }
     let assignment = assignment(request.assignee.as_deref())?;

@@ -8,18 +8,18 @@ use super::{
 };
 use crate::{
     domain::destination as domain,
-    ops::destination::{Fare, Verdict},
+    ops::destination::{HealthSummary, Verdict},
 };
 
 /// The health of a destination; of one that is not stored, that nothing was sent yet.
-pub fn health(fare: Option<&Fare>) -> DestinationHealth {
-    let Some(fare) = fare else {
+pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
+    let Some(health_summary) = health_summary else {
         return DestinationHealth {
             state: State::Untried.into(),
             ..DestinationHealth::default()
         };
     };
-    let state = match fare.verdict {
+    let state = match health_summary.verdict {
         Verdict::Untried => State::Untried,
         Verdict::Healthy => State::Healthy,
         Verdict::Slow => State::Slow,
@@ -27,7 +27,7 @@ pub fn health(fare: Option<&Fare>) -> DestinationHealth {
         Verdict::Failing => State::Failing,
         Verdict::Paused => State::Paused,
     };
-    let health = fare.health.as_ref();
+    let health = health_summary.health.as_ref();
     let tried = health.map_or(&[][..], |health| &health.tried);
     let failed = tried.iter().filter(|one| !one.is_delivered).count();
     DestinationHealth {
@@ -35,13 +35,13 @@ pub fn health(fare: Option<&Fare>) -> DestinationHealth {
         since: health.map(|health| timestamp(health.since_ms)),
         last_error: health.map_or_else(String::new, |health| health.last_error.clone()),
         last_success_time: health.and_then(|it| it.last_success_ms).map(timestamp),
-        p50: fare.p50.map(duration),
-        p95: fare.p95.map(duration),
+        p50: health_summary.p50.map(duration),
+        p95: health_summary.p95.map(duration),
         attempt_count: Some(count(tried.len())),
         failed_attempt_count: Some(count(failed)),
-        waiting_count: Some(number(fare.waiting)),
-        oldest_waiting_time: fare.oldest_ms.map(timestamp),
-        drain_time: fare.drain.map(duration),
+        waiting_count: Some(number(health_summary.waiting)),
+        oldest_waiting_time: health_summary.oldest_ms.map(timestamp),
+        drain_time: health_summary.drain.map(duration),
         refused_recipients: health.map_or_else(Vec::new, |health| {
             health.refused.iter().map(refused).collect()
         }),

@@ -97,7 +97,7 @@ fn checked(
     ];
     for (field, _) in claims.into_iter().filter(|(_, is_claimed)| *is_claimed) {
         let description =
-            "`source` = `bellwether` is of the service's own events; name another source";
+            "`source` = `bellwether` is reserved for events of the service; use another source";
         violations.push(Violation::new(field, description));
     }
     if violations.is_empty() {

@@ -139,7 +139,7 @@ fn digest(delivery: Delivery) -> v1::Pending {
             since,
             until: due_time,
             author: String::new(),
-            detail: "the destination had as many messages as its budget allows".into(),
+            detail: "the budget of the destination is used up".into(),
         }],
         due_time,
         destination_names: vec![delivery.destination_name],

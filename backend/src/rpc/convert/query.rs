@@ -222,7 +222,7 @@ pub fn either(
         return clauses;
     }
     if clauses.is_some() {
-        let fault = format!("says something else than `{query_path}`; send one of the two");
+        let fault = format!("differs from `{query_path}`; send one of the two");
         faults.push(Violation::new(filter_path, fault));
         return clauses;
     }

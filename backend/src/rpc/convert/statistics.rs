@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     domain::counter::Tally,
-    ops::statistics::{Fare, Statistics},
+    ops::statistics::{DeliveryCounts, Statistics},
 };
 
 /// What the service counted.
@@ -33,17 +33,17 @@ pub fn statistics(statistics: Statistics) -> v1::GetStatisticsResponse {
     }
 }
 
-fn named((name, fare): (String, Fare)) -> v1::NamedStatistics {
+fn named((name, counts): (String, DeliveryCounts)) -> v1::NamedStatistics {
     v1::NamedStatistics {
         name,
-        deliveries: Some(deliveries(&fare)),
+        deliveries: Some(deliveries(&counts)),
     }
 }
 
-fn deliveries(fare: &Fare) -> v1::DeliveryStatistics {
-    let now = |tally| Some(number(fare.now.of(tally)));
+fn deliveries(counts: &DeliveryCounts) -> v1::DeliveryStatistics {
+    let now = |tally| Some(number(counts.now.of(tally)));
     let happened = |tally| {
-        let columns = fare.happened.iter();
+        let columns = counts.happened.iter();
         columns.map(|column| number(column.of(tally))).collect()
     };
     v1::DeliveryStatistics {
@@ -56,6 +56,6 @@ fn deliveries(fare: &Fare) -> v1::DeliveryStatistics {
         dead: happened(Tally::Dead),
         cancelled: happened(Tally::Cancelled),
         failed_attempts: happened(Tally::Failed),
-        waiting: fare.waited().into_iter().map(number).collect(),
+        waiting: counts.waited().into_iter().map(number).collect(),
     }
 }

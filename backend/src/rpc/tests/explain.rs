@@ -291,7 +291,7 @@ async fn repeats_are_told_apart_from_what_the_interval_held_back() {
     assert!(
         now(&rule)
             .reason
-            .starts_with("it would not notify again: done already: it notified at "),
+            .starts_with("it would not notify again: it already notified at "),
         "{}",
         now(&rule).reason
     );

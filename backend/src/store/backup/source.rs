@@ -102,7 +102,7 @@ impl Source {
     /// called with the bytes read.
     ///
     /// # Errors
-    /// [`BackupError::Damaged`] with the first piece that is not as it was written,
+    /// [`BackupError::Damaged`] with the first piece that was modified,
     /// [`BackupError::Unproven`] with the first that the service did not write so; those of the
     /// system.
     pub fn verify(&mut self, trust: Trust<'_>, progress: &dyn Fn(u64)) -> Result<(), BackupError> {
@@ -114,7 +114,7 @@ impl Source {
             let content = self.piece(number)?;
             verified.push(content.digest());
             for step in content.in_order() {
-                let step = step.ok_or_else(|| self.damaged(number, "holds what cannot be read"))?;
+                let step = step.ok_or_else(|| self.damaged(number, "has unreadable content"))?;
                 if let Trust::Keys(sealer) = trust
                     && !step.is_proven(&before, sealer)
                 {
@@ -151,11 +151,11 @@ impl Source {
     /// The steps of a piece by its number from 0, the last first.
     ///
     /// # Errors
-    /// [`BackupError::Damaged`] when the piece is not as it was written; those of the system.
+    /// [`BackupError::Damaged`] when the piece was modified; those of the system.
     pub fn steps(&self, number: usize) -> Result<Vec<Step>, BackupError> {
         let content = self.piece(number)?;
         let steps: Option<_> = content.newest_first().collect();
-        steps.ok_or_else(|| self.damaged(number, "holds what cannot be read"))
+        steps.ok_or_else(|| self.damaged(number, "has unreadable content"))
     }
 
     fn piece(&self, number: usize) -> Result<Content, BackupError> {
@@ -169,7 +169,7 @@ impl Source {
             Err(error) => return Err(BackupError::io("read", &path)(error)),
         };
         if !content.is_whole() || content.sum() != (expected.bytes, expected.checksum) {
-            return Err(self.damaged(number, "is not as it was written"));
+            return Err(self.damaged(number, "was modified"));
         }
         let verified = self.verified.get(number);
         if verified.is_some_and(|verified| content.digest() != *verified) {

@@ -19,8 +19,8 @@ mod counters;
 mod fault;
 mod follower;
 mod isolate;
-mod known;
 mod layout;
+mod log_cache;
 mod migration;
 mod node;
 mod plan;
@@ -50,7 +50,7 @@ pub use self::{
     status::{Status, StoreStatus, status},
 };
 use self::{
-    known::Known,
+    log_cache::LogCache,
     query::{Query, Way},
     readers::{Moment, Readers},
     set::Set,
@@ -73,7 +73,7 @@ const FOLLOW_EVERY: Duration = Duration::from_millis(25);
 /// Keeps records in a database.
 #[derive(Debug)]
 pub struct PostgresEngine {
-    known: Arc<Known>,
+    known: Arc<LogCache>,
     admin: Queue,
     bulk: Queue,
     readers: Readers,
@@ -102,7 +102,7 @@ impl PostgresEngine {
         let address = Arc::new(address);
         let readers = Readers::new(Arc::clone(&address));
         let head = head(&readers).await?;
-        let known = Arc::new(Known::through(head));
+        let known = Arc::new(LogCache::through(head));
         let id = node.as_ref().map(Node::id);
         let writer = || Writer::register(Arc::clone(&address), Arc::clone(&known), id);
         let ((admin, admin_writer), (bulk, bulk_writer)) = (writer().await?, writer().await?);
@@ -448,7 +448,7 @@ fn steps_after(
     let mut steps = Vec::with_capacity(rows.len());
     for row in rows {
         let position: i64 = get(row, 0)?;
-        steps.push(known::step(position.unsigned_abs(), get(row, 1)?)?);
+        steps.push(log_cache::step(position.unsigned_abs(), get(row, 1)?)?);
     }
     let Some(first) = steps.first().map(|step| step.sequence) else {
         return Ok(None);

@@ -17,18 +17,18 @@ mod cell;
 mod closed;
 mod compare;
 mod delta;
-mod errands;
 mod fault;
 mod file;
 mod filter;
 mod journal;
 mod layers;
+mod legacy_entries;
 mod log;
 mod medium;
 mod memtable;
 mod merge;
 mod mover;
-mod old;
+mod mover_commands;
 mod ordered;
 mod put;
 mod queue;
@@ -58,12 +58,12 @@ use tokio::{
 
 pub use self::medium::Medium;
 use self::{
-    errands::Errands,
     fault::Fault,
     file::{File, NO_LIFE},
     layers::{Layers, Published},
     memtable::Memtable,
     mover::Mover,
+    mover_commands::MoverCommands,
     queue::{Queue, Waiting},
     set::Set,
     view::{Plain, View},
@@ -142,7 +142,7 @@ struct Shared {
     /// Counts how often the tree was opened again.
     openings: watch::Sender<u64>,
     queue: Queue,
-    errands: Errands,
+    commands: MoverCommands,
     head: watch::Sender<u64>,
     /// By the number of a kind, the newest position at which one was changed, or a later one.
     changed: [AtomicU64; KINDS],
@@ -190,7 +190,7 @@ impl RedbEngine {
             }),
             openings: watch::Sender::new(0),
             queue: Queue::default(),
-            errands: Errands::default(),
+            commands: MoverCommands::default(),
             head: watch::Sender::new(head.sequence),
             changed: std::array::from_fn(|_| AtomicU64::new(head.sequence)),
         });
@@ -275,7 +275,7 @@ impl Shared {
                 Fault::Closed(closed) => closed.is_passing,
                 Fault::File(_) => {
                     if layers.is_current(&self.layers.get()) {
-                        self.errands.ask_to_reopen();
+                        self.commands.ask_to_reopen();
                     }
                     true
                 }

@@ -159,8 +159,8 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
     if nodes.len() > 1 {
         let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
         return Err(location.key_fault(format!(
-            "another key was added to it, or an earlier version wrote the store: everything is sealed \
-             again, which has to be done by one node alone, and these use the store: {}",
+            "another key was added, or an earlier version wrote the store: everything must be \
+             encrypted again by one node only; stop these: {}",
             names.join(", ")
         )));
     }
@@ -265,7 +265,7 @@ pub(super) async fn change_keys(
     let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
     if !names.is_empty() {
         return Err(location.refuse(format!(
-            "its secrets can be sealed again once no node uses it; stop these: {}",
+            "its secrets can be encrypted again when no node uses it; stop these: {}",
             names.join(", ")
         )));
     }

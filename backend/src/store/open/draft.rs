@@ -65,7 +65,7 @@ impl Draft {
         let folder = Arc::new(Folder::take(data_dir)?);
         folder.write_private(
             MARKER,
-            b"A backup is being restored here, or was cut off.\n",
+            b"A backup is being restored here, or was interrupted.\n",
         )?;
         folder.discard_unfinished()?;
         folder.write_private(KEY, key)?;

@@ -46,11 +46,11 @@ const STOCKED: [(&str, &str); 40] = [
     ("events_filtered", "2/severity>=error host=db1<Enter>"),
     (
         "form_secret",
-        "4nx<Tab><Tab>https://x<Tab><Tab><Tab><Tab><Tab><Tab><Tab><Space><Tab>whsec_c2VjcmV0",
+        "4nx<Tab><Tab>https://x<Tab><Tab><Tab><Tab><Tab><Tab><Tab><Tab><Space><Tab>whsec_c2VjcmV0",
     ),
     (
         "form_reveal",
-        "4nx<Tab><Tab>https://x<Tab><Tab><Tab><Tab><Tab><Tab><Tab><Space><Tab>whsec_c2VjcmV0<C-r>",
+        "4nx<Tab><Tab>https://x<Tab><Tab><Tab><Tab><Tab><Tab><Tab><Tab><Space><Tab>whsec_c2VjcmV0<C-r>",
     ),
     ("form_trigger", "3e<Tab><Tab>"),
     ("form_destination", "4e"),

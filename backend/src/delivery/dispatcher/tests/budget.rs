@@ -170,7 +170,7 @@ async fn one_alone_beyond_the_budget_goes_as_itself_when_the_window_ends() {
     world.live(MINUTE).await;
     let (reason, next) = world.waiting(ninth[0]).await;
     assert!(
-        reason.starts_with("beyond the budget of its destination"),
+        reason.starts_with("above the budget of its destination"),
         "{reason}"
     );
     assert_eq!(next, Some(600));

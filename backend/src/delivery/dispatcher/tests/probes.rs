@@ -172,7 +172,7 @@ async fn what_waits_says_why_and_until_when() {
     world.settled().await;
 
     let (reason, next_seconds) = world.waiting(failing[8]).await;
-    assert!(reason.contains("held by the breaker"), "{reason}");
+    assert!(reason.contains("circuit breaker open"), "{reason}");
     assert_eq!(next_seconds, Some(10));
     let (reason, next_seconds) = world.waiting(rated[2]).await;
     assert_eq!(
@@ -303,7 +303,7 @@ async fn messages_that_are_all_refused_alike_are_not_lost() {
         let health = world.health(&destination).await.unwrap();
         assert_eq!(health.state, HealthState::Failing, "{status}");
         assert!(
-            health.last_error.contains("20 messages in a row"),
+            health.last_error.contains("20 consecutive messages"),
             "{health:?}"
         );
         assert!(receiver.count() < 90, "{status}: {}", receiver.count());

@@ -19,7 +19,7 @@ use crate::{
     error::Error,
     limits::{LOOK_BATCH, TELL_BATCH, TELLS_AT_ONCE},
     ops::{
-        asked::settled,
+        cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
         group::notify::{self, Due},
@@ -135,14 +135,14 @@ impl<'a> Batch<'a> {
         match self.tell_some(due).await {
             Ok(told) => return told,
             Err(error) => {
-                error!(%error, "groups were not notified of; their events are, one by one");
+                error!(%error, "groups were not notified; their events are notified one by one");
             }
         }
         let mut all_told = Vec::new();
         for due in due.chunks(1) {
             match self.tell_some(due).await {
                 Ok(told) => all_told.extend(told),
-                Err(error) => error!(%error, "a group was not notified of"),
+                Err(error) => error!(%error, "a group was not notified"),
             }
         }
         all_told
@@ -172,7 +172,7 @@ impl<'a> Batch<'a> {
             let Err(fault) = self.decide(&keys, Some(batch), together).await else {
                 return;
             };
-            error!(error = %fault, "a look at what waits failed; its occurrences are looked at one by one");
+            error!(error = %fault, "an evaluation of held notifications failed; occurrences are evaluated one by one");
             for key in keys {
                 if let Err(error) = self.decide(&[key], None, together).await {
                     error!(%error, "held notifications of an occurrence were not evaluated");

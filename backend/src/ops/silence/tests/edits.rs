@@ -115,7 +115,7 @@ async fn more_than_is_likely_meant_is_refused_with_counts_until_it_is_said() {
         ),
         (
             "-host=x",
-            "is true of an event without any field; it covers 20 of 20",
+            "matches an event without any field; it covers 20 of 20",
         ),
     ] {
         let draft = world.draft("quiet", text, 60);
@@ -217,7 +217,7 @@ async fn edits_keep_to_what_has_passed_and_what_is_over_stays_so() {
     }
     // Like closed occurrences, it is forgotten in the end.
     world.wait(31 * 24 * 3_600).await;
-    keeper::forget(&world.node().deciding).await.unwrap();
+    lifecycle::forget(&world.node().deciding).await.unwrap();
     assert!(samples::all::<Silence>(&world.store).await.is_empty());
 }
 

@@ -237,7 +237,7 @@ async fn what_mostly_closes_by_itself_is_waited_for() {
     let held = world.explained("a").await.held_by;
     assert_eq!(
         held[0].detail,
-        "6 of the last 6 occurrences closed by themselves within 3 min"
+        "6 of the last 6 occurrences closed automatically within 3 min"
     );
     world.wait(1).await;
     assert_eq!(world.sent().await[sent..], [about("a", false)]);

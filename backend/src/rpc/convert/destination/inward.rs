@@ -133,7 +133,7 @@ fn webhook(wire: v1::Webhook, faults: &mut Vec<Violation>) -> Webhook {
         {
             "is the name of no header that is given"
         } else if is_secret_header(name) {
-            "speaks of a secret: the value of such a header is never shown"
+            "is the name of a credential: values of such headers are always secret"
         } else {
             continue;
         };

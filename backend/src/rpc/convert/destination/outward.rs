@@ -31,7 +31,7 @@ impl From<DestinationView> for v1::Destination {
             delivery: (!is_default).then(|| settings(destination.delivery)),
             rule_names: view.rule_names.iter().map(ToString::to_string).collect(),
             recent_notification_count: Some(count(view.recent_notifications)),
-            health: Some(health(view.fare.as_deref())),
+            health: Some(health(view.health_summary.as_deref())),
             create_time: Some(timestamp(destination.create_ms)),
             update_time: Some(timestamp(destination.update_ms)),
         }

@@ -152,7 +152,7 @@ fn judge(calls: &[Call<'_>], answers: Vec<Answer>, warned: impl Fn() -> bool) ->
     };
     match (answered(Query::Version), answered(Query::Step)) {
         (Some(version), Some(position)) => Outcome::Committed(Applied { position, version }),
-        _ => Outcome::Doubt("the database did not say where it put a commit".into()),
+        _ => Outcome::Doubt("the database did not return the position of a commit".into()),
     }
 }
 
@@ -168,7 +168,7 @@ impl Outcome {
             Meaning::Refused(error) => error,
             Meaning::Unexpected => EngineError::conflict(),
             Meaning::Passing => {
-                EngineError::Unavailable("the database is busy with what others write".into())
+                EngineError::Unavailable("the database is busy with other writers".into())
             }
             Meaning::Lost => EngineError::Unavailable("the database cannot be reached".into()),
         }

@@ -48,7 +48,7 @@ impl Default for StoreCounters {
             ),
             batch_sets: to.family(
                 "store_batch_sets",
-                "Sets of changes that went with one commit",
+                "Sets of changes in one commit",
                 Histogram::new(SETS),
             ),
             conflicts: to.family(
@@ -58,7 +58,7 @@ impl Default for StoreCounters {
             ),
             retries: to.family(
                 "store_retries",
-                "Commits that were tried again, by why",
+                "Retried commits, by reason",
                 Family::default(),
             ),
             in_doubt: to.family(

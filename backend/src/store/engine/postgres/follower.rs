@@ -8,7 +8,7 @@ use super::{
     address::Address,
     counters::StoreCounters,
     fault,
-    known::{self, Known},
+    log_cache::{self, LogCache},
     query::Query,
     session::{Role, Session},
 };
@@ -27,7 +27,7 @@ const TRIM_EVERY: Duration = Duration::from_secs(60);
 const TRIMMED: i64 = 5_000;
 
 /// Follows the log, looking at it so often, and immediately when a user wants to know.
-pub(super) async fn follow(address: Arc<Address>, known: Arc<Known>, every: Duration) {
+pub(super) async fn follow(address: Arc<Address>, known: Arc<LogCache>, every: Duration) {
     let mut session: Option<Session> = None;
     let mut trimmed = Instant::now();
     loop {
@@ -59,7 +59,7 @@ pub(super) async fn follow(address: Arc<Address>, known: Arc<Known>, every: Dura
 
 async fn catch_up(
     session: &Session,
-    known: &Known,
+    known: &LogCache,
     counters: &StoreCounters,
 ) -> Result<(), EngineError> {
     loop {
@@ -75,7 +75,7 @@ async fn catch_up(
             let unread = |error| fault::unread(&error);
             let position: i64 = row.try_get(0).map_err(unread)?;
             let changed: &[u8] = row.try_get(1).map_err(unread)?;
-            known.read(known::step(position.unsigned_abs(), changed)?);
+            known.read(log_cache::step(position.unsigned_abs(), changed)?);
             let late: f64 = row.try_get(2).map_err(unread)?;
             counters.followed(Duration::try_from_secs_f64(late).unwrap_or_default());
         }

@@ -14,7 +14,7 @@ use super::{
     address::Address,
     clock::DatabaseClock,
     fault,
-    known::Known,
+    log_cache::LogCache,
     plan::number,
     query::Query,
     readers::Readers,
@@ -87,7 +87,7 @@ impl Node {
 
     /// Renews it until it is forgotten. While the database does not answer no one else leads
     /// either.
-    pub(super) async fn keep(self: Arc<Self>, known: Arc<Known>) {
+    pub(super) async fn keep(self: Arc<Self>, known: Arc<LogCache>) {
         let mut log = known.signal();
         let mut told = known.last_changed(&[Kind::Client]);
         let mut answered = Instant::now();
@@ -109,7 +109,7 @@ impl Node {
             match self.renew(known.newest()).await {
                 Ok(()) => answered = Instant::now(),
                 Err(error) => {
-                    tracing::debug!(%error, "that this node lives cannot be renewed now");
+                    tracing::debug!(%error, "the lease of this node cannot be renewed now");
                     sleep(STORE_NODE_RENEWED_EVERY).await;
                 }
             }
@@ -135,7 +135,7 @@ impl Node {
             .map_err(late)?
             .map_err(|error| fault::unread(&error))?;
         if self.address.requires_standby && !has_standby(&session).await? {
-            let why = "the database has no standby any more that its commits wait for";
+            let why = "the database has lost the standby that its commits wait for";
             tracing::warn!("{why}; this node is not ready");
             *kept = Some(session);
             return Err(EngineError::Unavailable(why.into()));
@@ -246,7 +246,7 @@ impl Node {
             Ok::<_, Error>(())
         };
         if !matches!(timeout(STORE_OPEN_TIME_MAX, left).await, Ok(Ok(()))) {
-            tracing::debug!("the others find out by themselves that this node left");
+            tracing::debug!("the other nodes will detect that this node left");
         }
     }
 }

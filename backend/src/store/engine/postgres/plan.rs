@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tokio_postgres::types::ToSql;
 
-use super::{known, layout, layout::IndexPlace, query::Query, set::Set};
+use super::{layout, layout::IndexPlace, log_cache, query::Query, set::Set};
 use crate::store::engine::{Action, Change, Entry, Expect, Index, Kind, add_to};
 
 /// A statement with its parameters.
@@ -238,7 +238,7 @@ fn order(calls: &mut Vec<Call<'_>>, group: &[&Set], token: Token) {
     let mut names = Vec::new();
     for change in group.iter().flat_map(|set| &set.changes) {
         if is_logged(change) {
-            known::name(&mut names, change.kind, &change.key);
+            log_cache::name(&mut names, change.kind, &change.key);
         }
     }
     calls.push(Call::new(

@@ -71,7 +71,7 @@ impl Status {
         match &*self.unsafe_settings {
             [] => Ok(()),
             off => Err(format!(
-                "the server runs with {} = off, and so loses what it has confirmed when its machine \
+                "the server runs with {} = off, and can lose confirmed commits when its machine \
                  fails; switch it on",
                 off.join(" = off and ")
             )),

@@ -21,7 +21,7 @@ use super::{
     burst::{self, Outcome},
     fault::{self, Meaning},
     isolate::{Lying, left_by, refuted},
-    known::{self, Known},
+    log_cache::{self, LogCache},
     plan::{self, Token, number},
     query::Query,
     session::{Role, Session},
@@ -91,7 +91,7 @@ impl Queue {
 #[derive(Debug)]
 pub(super) struct Writer {
     address: Arc<Address>,
-    known: Arc<Known>,
+    known: Arc<LogCache>,
     id: [u8; 16],
     /// The session, and the epoch in which it writes.
     session: Option<(Session, i64)>,
@@ -109,7 +109,7 @@ impl Writer {
     /// Registers a writer, of which nothing lies in the log before a position.
     pub(super) async fn register(
         address: Arc<Address>,
-        known: Arc<Known>,
+        known: Arc<LogCache>,
         node: Option<[u8; 16]>,
     ) -> Result<(Queue, Self), EngineError> {
         let id: [u8; 16] = rand::random();
@@ -130,7 +130,7 @@ impl Writer {
     /// A writer whose row is there already.
     pub(super) fn appointed(
         address: Arc<Address>,
-        known: Arc<Known>,
+        known: Arc<LogCache>,
         id: [u8; 16],
     ) -> (Queue, Self) {
         let (sender, queue) = mpsc::channel(STORE_QUEUE_SETS_MAX);
@@ -346,7 +346,7 @@ impl Writer {
             sequence: applied.position,
             changed: told.map(|it| (it.kind, it.key.clone())).collect(),
         };
-        let kinds = changes().fold(0, |kinds, change| kinds | known::bit(change.kind));
+        let kinds = changes().fold(0, |kinds, change| kinds | log_cache::bit(change.kind));
         self.known.made(step, kinds);
         self.known
             .reach(applied.position, STORE_STEPS_TIME_MAX)

@@ -10,14 +10,14 @@ use super::{
     blocks::Blocks,
     cell::ROWS,
     closed::Closed,
-    errands::Errand,
     fault::Fault,
     file::{self, File, Opened},
     filter,
     layers::{Layers, Moving},
+    legacy_entries::{LegacyEntries, Scan},
     log,
     memtable::Memtable,
-    old::{OldEntries, Scan},
+    mover_commands::MoverCommand,
     put::put,
     runs,
     tree::Tree,
@@ -36,7 +36,7 @@ pub(super) struct Mover {
     /// None while it cannot be opened.
     database: Option<Database>,
     blocks: Arc<Blocks>,
-    old: Arc<OldEntries>,
+    old: Arc<LegacyEntries>,
     scan: Option<Scan>,
     union: Option<Union>,
     /// Runs that nothing names any more.
@@ -88,20 +88,20 @@ impl Mover {
         let shared = shared.0;
         loop {
             let layers = shared.layers.get();
-            match shared.errands.next(self.has_spare(&layers)) {
-                Errand::Reopen => {
+            match shared.commands.next(self.has_spare(&layers)) {
+                MoverCommand::Reopen => {
                     self.reopen(shared);
-                    shared.errands.reopened();
+                    shared.commands.reopened();
                 }
-                Errand::Move => self.carry_out_move(shared),
-                Errand::Spare => {
+                MoverCommand::Move => self.carry_out_move(shared),
+                MoverCommand::Spare => {
                     if let Err(fault) = self.spare(shared) {
                         tracing::warn!(?fault, "runs of entries were not united");
-                        shared.errands.rest();
+                        shared.commands.rest();
                         self.reopen(shared);
                     }
                 }
-                Errand::Close => break,
+                MoverCommand::Close => break,
             }
         }
         self.close(shared);
@@ -174,11 +174,11 @@ impl Mover {
     fn carry_out_move(&mut self, shared: &Shared) {
         let layers = shared.layers.get();
         let Some(moving) = &layers.moving else {
-            shared.errands.moved();
+            shared.commands.moved();
             return;
         };
         let Err(fault) = self.move_memory(shared, &layers, moving) else {
-            shared.errands.moved();
+            shared.commands.moved();
             return;
         };
         tracing::error!(?fault, "what is in memory was not moved into the tree");
@@ -186,11 +186,11 @@ impl Mover {
         let fits = fault.is_full() && self.file.medium().release_reserve();
         self.reopen(shared);
         if shared.layers.get().moving.is_none() {
-            shared.errands.moved();
+            shared.commands.moved();
         } else if fits {
             self.carry_out_move(shared);
         } else {
-            shared.errands.stuck(&fault.into());
+            shared.commands.stuck(&fault.into());
         }
     }
 
@@ -267,7 +267,7 @@ impl Mover {
             return Ok(());
         }
         if self.file.medium().is_short(layers.bytes() as u64) {
-            shared.errands.rest();
+            shared.commands.rest();
             return Ok(());
         }
         let transaction = self.transaction()?;
@@ -302,7 +302,7 @@ struct Farewell<'a>(&'a Arc<Shared>);
 
 impl Drop for Farewell<'_> {
     fn drop(&mut self) {
-        self.0.errands.abandon();
+        self.0.commands.abandon();
         self.0.layers.set_tree(Err(Closed::for_good()));
     }
 }

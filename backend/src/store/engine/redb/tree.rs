@@ -8,7 +8,7 @@ use super::{
     cell::{ROWS, Space, Table},
     fault::Fault,
     filter,
-    old::OldEntries,
+    legacy_entries::LegacyEntries,
     runs::{self, Run},
 };
 use crate::store::engine::Kind;
@@ -20,7 +20,7 @@ pub(super) struct Tree {
     /// Entries by event, the newest run first.
     pub(super) runs: Vec<(Arc<Run>, Table)>,
     /// Entries by event that an earlier version put among the other rows; none when there are none.
-    old: Option<Arc<OldEntries>>,
+    old: Option<Arc<LegacyEntries>>,
     /// The last key of each kind of record, by its number; empty where there is no record.
     last_keys: Vec<Vec<u8>>,
 }
@@ -39,7 +39,7 @@ impl Tree {
     pub(super) fn read(
         database: &Database,
         known: &[Arc<Run>],
-        old: &Arc<OldEntries>,
+        old: &Arc<LegacyEntries>,
     ) -> Result<Self, Fault> {
         let transaction = database.begin_read()?;
         let rows = transaction.open_table(ROWS)?;
@@ -82,7 +82,7 @@ impl Tree {
     }
 
     /// The entries of the rows that no one made a filter of yet.
-    pub(super) fn unfiltered(&self) -> Option<&Arc<OldEntries>> {
+    pub(super) fn unfiltered(&self) -> Option<&Arc<LegacyEntries>> {
         self.old.as_ref().filter(|old| !old.is_filtered())
     }
 

@@ -80,7 +80,7 @@ impl Drop for Writer {
     /// Also a writer that panicked leaves no one waiting.
     fn drop(&mut self) {
         self.shared.queue.abandon();
-        self.shared.errands.close();
+        self.shared.commands.close();
     }
 }
 
@@ -111,7 +111,7 @@ impl Writer {
         }
         let emptied = self.settle().and_then(|()| {
             self.empty_memory()?;
-            Ok(self.shared.errands.wait_until_moved()?)
+            Ok(self.shared.commands.wait_until_moved()?)
         });
         if let Err(fault) = emptied {
             tracing::warn!(?fault, "what is in the log is moved by the next start");
@@ -132,7 +132,7 @@ impl Writer {
         self.settle()?;
         let mut layers = self.shared.layers.get();
         if layers.tree.is_err() {
-            self.shared.errands.reopen();
+            self.shared.commands.reopen();
             layers = self.shared.layers.get();
         }
         layers.tree.as_ref().map_err(EngineError::from)?;
@@ -146,7 +146,7 @@ impl Writer {
         };
         let laid = self.lay(batch, &layers, &mut group, is_short);
         if matches!(laid, Err(Fault::File(_))) {
-            self.shared.errands.reopen();
+            self.shared.commands.reopen();
         }
         let verdicts = laid?;
         if group.head == self.head {
@@ -279,7 +279,7 @@ impl Writer {
 
     /// Has all that everybody sees in memory moved, once what was moved before is in the tree.
     fn empty_memory(&self) -> Result<(), Fault> {
-        self.shared.errands.wait_until_moved()?;
+        self.shared.commands.wait_until_moved()?;
         let through = self.head.sequence;
         let mut is_moving = false;
         self.shared.layers.change(|layers| {
@@ -288,7 +288,7 @@ impl Writer {
             layers.moving = is_moving.then_some(Moving { memory, through });
         });
         if is_moving {
-            self.shared.errands.begin_move();
+            self.shared.commands.begin_move();
         }
         Ok(())
     }

@@ -76,7 +76,7 @@ impl DatabaseDraft {
     ) -> Result<Store, OpenError> {
         let emptied = empty(&location.address, first_position).await;
         emptied.map_err(|source| location.fault(source))?;
-        let missing = || location.key_fault("it was there a moment ago".into());
+        let missing = || location.key_fault("it was deleted meanwhile".into());
         let sealer = location.key()?.ok_or_else(missing)?;
         let store = location.open(node, sealer).await?;
         let put = Action::Put(b"a backup".to_vec());
@@ -128,7 +128,7 @@ pub(super) async fn check(store: &Store, location: &DatabaseLocation) -> Result<
     match is_marked(store).await {
         Ok(false) => Ok(()),
         Ok(true) => Err(location.refuse(
-            "a backup is being restored there, or `bellwether restore` was cut off; run it again",
+            "a backup is being restored there, or `bellwether restore` was interrupted; rerun it",
         )),
         Err(source) => Err(location.fault(source)),
     }

@@ -100,12 +100,12 @@ async fn a_filling_that_was_cut_off_is_no_store_and_is_begun_again() {
 
     let refused = said(store::open(&config).await);
     assert!(
-        refused.contains("`bellwether restore` was cut off"),
+        refused.contains("`bellwether restore` was interrupted"),
         "{refused}"
     );
     let refused = said(make_in_database(database).await);
     assert!(
-        refused.contains("`bellwether restore` was cut off"),
+        refused.contains("`bellwether restore` was interrupted"),
         "{refused}"
     );
     into(&config, &setup).await.unwrap();

@@ -17,7 +17,7 @@ const LOG_STEPS_MAX: u64 = 5_000;
 
 /// The names of one kind by what they look like, up to a place in the change log.
 #[derive(Debug, Default)]
-pub(super) struct Looks {
+pub(super) struct Confusables {
     followed: Option<u64>,
     names: HashMap<Look, BTreeSet<String>>,
 }
@@ -48,7 +48,7 @@ pub(in crate::ops) fn alike<'a>(
     others.find(|other| looks(other).iter().any(|look| own.contains(look)))
 }
 
-impl Looks {
+impl Confusables {
     /// Another name of the kind that looks like this one.
     ///
     /// # Errors

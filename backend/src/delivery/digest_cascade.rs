@@ -16,7 +16,7 @@ const PAGE: usize = 256;
 /// The digests that died and whose deliveries have yet to follow. That they are is on disk with the
 /// budget; this is where to continue.
 #[derive(Debug)]
-pub(crate) struct Burials {
+pub(crate) struct DigestCascade {
     store: Store,
     clock: Arc<dyn Clock>,
     /// By destination and digest.
@@ -25,7 +25,7 @@ pub(crate) struct Burials {
     is_taken_up: bool,
 }
 
-impl Burials {
+impl DigestCascade {
     pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
@@ -79,7 +79,7 @@ impl Burials {
                     self.add(dead.collect::<Vec<_>>());
                 }
                 Err(EngineError::Corrupt(why)) => {
-                    tracing::error!(why, "not all budgets could be looked at");
+                    tracing::error!(why, "not all budgets could be read");
                     return Ok(());
                 }
                 Err(error) => return Err(error.into()),
@@ -140,5 +140,5 @@ async fn why(store: &Store, digest: RecordId) -> Result<String, Error> {
     let (found, _) = store.get_readable::<Delivery>(vec![key]).await?;
     let digest = found.into_iter().flatten().next();
     let why = digest.map(|it| it.value.last_error).unwrap_or_default();
-    Ok(format!("the digest it was folded into was given up: {why}"))
+    Ok(format!("its digest became a dead letter: {why}"))
 }

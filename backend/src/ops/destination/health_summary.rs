@@ -36,7 +36,7 @@ pub enum Verdict {
 
 /// The health of a destination.
 #[derive(Debug, Clone)]
-pub struct Fare {
+pub struct HealthSummary {
     /// The verdict.
     pub verdict: Verdict,
     /// What its attempts left; none when there were none.
@@ -53,7 +53,7 @@ pub struct Fare {
     pub drain: Option<Duration>,
 }
 
-impl Fare {
+impl HealthSummary {
     /// Looks at a destination.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl Fare {
             );
         }
         let tried = health.as_ref().map_or(&[][..], |health| &health.tried);
-        let fare = Self {
+        let health_summary = Self {
             verdict: Verdict::Untried,
             p50: percentile(tried, 50),
             p95: percentile(tried, 95),
@@ -86,9 +86,9 @@ impl Fare {
             drain,
         };
         Ok(Self {
-            verdict: fare.judge(health.as_ref(), clock.now_ms()),
+            verdict: health_summary.judge(health.as_ref(), clock.now_ms()),
             health,
-            ..fare
+            ..health_summary
         })
     }
 

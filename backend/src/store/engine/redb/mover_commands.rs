@@ -16,7 +16,7 @@ const SPARE_REST: Duration = Duration::from_secs(30);
 
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Errand {
+pub(super) enum MoverCommand {
     /// Open the file again after an error.
     Reopen,
     /// Move what is in memory.
@@ -27,15 +27,15 @@ pub(super) enum Errand {
     Close,
 }
 
-/// Errands of one mover.
+/// Commands of one mover.
 #[derive(Debug, Default)]
-pub(super) struct Errands {
-    state: Mutex<ErrandState>,
+pub(super) struct MoverCommands {
+    state: Mutex<CommandState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct ErrandState {
+struct CommandState {
     reopen: bool,
     /// How often the file was opened again, or failed to be.
     reopenings: u64,
@@ -43,11 +43,11 @@ struct ErrandState {
     /// Why it could not be moved the last time.
     stuck: Option<Stuck>,
     spare_rests_until: Option<Instant>,
-    /// How long errands are still done.
+    /// Whether commands are still carried out, and why not.
     ending: Ending,
 }
 
-/// Whether errands are still done.
+/// Whether commands are still carried out.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     /// They are.
@@ -55,7 +55,7 @@ enum Ending {
     Open,
     /// What is left is done, then the file is closed.
     Closing,
-    /// No one does any.
+    /// No commands are carried out any more.
     Gone,
 }
 
@@ -69,21 +69,21 @@ struct Stuck {
     after: Duration,
 }
 
-impl Errands {
-    fn state(&self) -> MutexGuard<'_, ErrandState> {
+impl MoverCommands {
+    fn state(&self) -> MutexGuard<'_, CommandState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut ErrandState)) {
+    fn change(&self, change: impl FnOnce(&mut CommandState)) {
         change(&mut self.state());
         self.changed.notify_all();
     }
 
     fn wait<'a>(
         &self,
-        state: MutexGuard<'a, ErrandState>,
+        state: MutexGuard<'a, CommandState>,
         until: Option<Instant>,
-    ) -> MutexGuard<'a, ErrandState> {
+    ) -> MutexGuard<'a, CommandState> {
         match until {
             None => self
                 .changed
@@ -98,23 +98,23 @@ impl Errands {
     }
 
     /// Waits for something to do; what is not urgent only when there is some.
-    pub(super) fn next(&self, has_spare: bool) -> Errand {
+    pub(super) fn next(&self, has_spare: bool) -> MoverCommand {
         let mut state = self.state();
         loop {
             let now = Instant::now();
             let retry_at = state.stuck.as_ref().map(|stuck| stuck.retry_at);
             let rests_until = state.spare_rests_until.filter(|until| *until > now);
             if std::mem::take(&mut state.reopen) {
-                return Errand::Reopen;
+                return MoverCommand::Reopen;
             }
             if state.is_moving && retry_at.is_none_or(|at| at <= now) {
-                return Errand::Move;
+                return MoverCommand::Move;
             }
             if state.ending == Ending::Closing {
-                return Errand::Close;
+                return MoverCommand::Close;
             }
             if has_spare && rests_until.is_none() {
-                return Errand::Spare;
+                return MoverCommand::Spare;
             }
             let until = [retry_at, rests_until.filter(|_| has_spare)];
             let until = until.into_iter().flatten().min();
@@ -209,7 +209,7 @@ impl Errands {
         });
     }
 
-    /// No one does errands any more.
+    /// No commands are carried out any more.
     pub(super) fn abandon(&self) {
         self.change(|state| state.ending = Ending::Gone);
     }

@@ -78,7 +78,7 @@ fn changes(occurrence: &Occurrence) -> Vec<Moment> {
                 ("unacknowledged", text.to_owned())
             }
             (Field::Assignee, "") => ("assigned", "unassigned".to_owned()),
-            (Field::Assignee, to) => ("assigned", format!("{to} is to look after it")),
+            (Field::Assignee, to) => ("assigned", format!("assigned to {to}")),
             (field, to) if entry.from.is_empty() => continue_with(field, to),
             (field, to) => {
                 let (field, from) = (field.word(), &entry.from);

@@ -18,9 +18,9 @@ const ROWS_EACH: u64 = 4;
 
 /// Of which events there are entries among the other rows: of all, until that is known.
 #[derive(Debug, Default)]
-pub(super) struct OldEntries(OnceLock<Filter>);
+pub(super) struct LegacyEntries(OnceLock<Filter>);
 
-impl OldEntries {
+impl LegacyEntries {
     pub(super) fn may_have(&self, event: u128) -> bool {
         let filter = self.0.get();
         filter.is_none_or(|filter| filter.may_have(event))
@@ -51,7 +51,7 @@ impl Scan {
 
     /// Reads some; answers whether there are more. Entries that go meanwhile do no harm, and none
     /// are added.
-    pub(super) fn slice(&mut self, rows: &Table, old: &OldEntries) -> Result<bool, Fault> {
+    pub(super) fn slice(&mut self, rows: &Table, old: &LegacyEntries) -> Result<bool, Fault> {
         let range = self.next.as_slice()..self.end.as_slice();
         for (count, entry) in ReadableTable::range(rows, range)?.enumerate() {
             let key = entry?.0;

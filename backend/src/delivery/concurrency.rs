@@ -16,15 +16,15 @@ const SLOW: Duration = Duration::from_secs(1);
 
 /// The width of one destination's way.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Width(usize);
+pub(crate) struct Concurrency(usize);
 
-impl Default for Width {
+impl Default for Concurrency {
     fn default() -> Self {
         Self(START)
     }
 }
 
-impl Width {
+impl Concurrency {
     /// How many attempts may be under way, of at most so many.
     pub(crate) fn now(self, most: u32) -> usize {
         self.0.min(most as usize).max(1)
@@ -66,7 +66,7 @@ mod tests {
         let unwell = after(Verdict::rejected("503", Advice::Again), 5);
         let slow = after(Verdict::delivered("ok"), 1_500);
         let middling = after(Verdict::delivered("ok"), 500);
-        let mut width = Width::default();
+        let mut width = Concurrency::default();
         assert_eq!((width.now(32), width.now(4)), (8, 4));
         width.note(&quick, false);
         assert_eq!(width.now(32), 8, "nothing waits");

@@ -26,7 +26,7 @@ const NAME_BYTES: usize = 48;
 
 /// The newest steps. What is reported to be known is known without a gap.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct LogCache {
     steps: Mutex<Steps>,
     head: watch::Sender<u64>,
     changed: [AtomicU64; KINDS],
@@ -43,7 +43,7 @@ struct Steps {
     waiting: BTreeMap<u64, (Logged, u32)>,
 }
 
-impl Known {
+impl LogCache {
     /// All up to a position, without the steps.
     pub(super) fn through(position: u64) -> Self {
         let steps = Steps {
@@ -221,7 +221,7 @@ fn names(mut bytes: &[u8]) -> Option<Vec<(Kind, Vec<u8>)>> {
 mod tests {
     use std::time::Duration;
 
-    use super::{Known, bit, name, step};
+    use super::{LogCache, bit, name, step};
     use crate::store::engine::{Kind, Logged};
 
     fn of(position: u64, kind: Kind) -> Logged {
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_not_known_before_it_is_closed() {
-        let known = Known::through(5);
+        let known = LogCache::through(5);
         known.made(of(7, Kind::Rule), bit(Kind::Rule));
         assert_eq!((known.newest(), known.last_changed(&[Kind::Rule])), (5, 5));
         assert_eq!(known.after(7, 9), None);
@@ -262,7 +262,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_gap_that_stays_is_left_to_the_store() {
-        let known = Known::through(5);
+        let known = LogCache::through(5);
         known.made(of(9, Kind::Rule), bit(Kind::Rule));
         known.made(of(8, Kind::Rule), bit(Kind::Rule));
         known.reach(8, Duration::ZERO).await;
