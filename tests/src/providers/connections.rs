@@ -262,13 +262,14 @@ async fn welcomed(stream: TcpStream, welcome: Welcome) -> Option<TcpStream> {
     match welcome {
         Welcome::Serves => return Some(stream),
         Welcome::Closes => {}
-        Welcome::Resets => reset(stream),
+        Welcome::Resets => reset(&stream),
         Welcome::ClosesInHandshake | Welcome::ResetsInHandshake => {
             // What is closed with unread bytes is reset, so all that came is read.
             let mut stream = stream;
-            let _read = stream.read(&mut [0; 16 * 1024]).await;
+            let mut hello = vec![0; 16 * 1024];
+            let _read = stream.read(&mut hello).await;
             if welcome == Welcome::ResetsInHandshake {
-                reset(stream);
+                reset(&stream);
             }
         }
         Welcome::Hangs => std::future::pending().await,
@@ -276,8 +277,8 @@ async fn welcomed(stream: TcpStream, welcome: Welcome) -> Option<TcpStream> {
     None
 }
 
-/// Ends a connection with RST.
-fn reset(stream: TcpStream) {
+/// Lets a connection end with RST when it is dropped.
+fn reset(stream: &TcpStream) {
     let _set = stream.set_zero_linger();
 }
 
@@ -337,7 +338,7 @@ async fn serve_http1(stream: TcpStream, judge: &mut Judge) -> std::io::Result<()
             stream.shutdown().await?;
         }
         if deed == Deed::Resets {
-            reset(stream.into_inner());
+            reset(stream.get_ref());
             return Ok(());
         }
     }
