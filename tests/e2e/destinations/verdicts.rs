@@ -232,7 +232,8 @@ async fn a_teams_connector_takes_a_message_with_one_and_with_nothing_else() {
     for (status, body, outcome, says) in [
         (200, "1", DELIVERED, "Teams accepted the message"),
         (200, "1\n", DELIVERED, "Teams accepted the message"),
-        (202, "", DELIVERED, "Teams accepted the message"),
+        (202, "", REJECTED, "Teams did not accept the message"),
+        (204, "", REJECTED, "Teams did not accept the message"),
         (200, "", REJECTED, "Teams did not accept the message"),
         (
             200,

@@ -570,10 +570,7 @@ async fn what_keeps_incidents_takes_no_digest_that_nothing_would_close() {
         }
         assert_eq!(saved.status, 400, "{name}");
         let text = saved.text();
-        assert!(
-            text.contains("keeps a state of each thread"),
-            "{name}: {text}"
-        );
+        assert!(text.contains("keeps a state per thread"), "{name}: {text}");
     }
 }
 
