@@ -1,4 +1,4 @@
-//! How many events intake takes in a second, each on disk with its state before it is answered.
+//! How many events intake stores in a second, each on disk with its state before it is answered.
 //!
 //! Events come one by one and in lists of 100, as new ones and as repeats, without rules and, in
 //! lists, with a rule that reports on each: of new ones once, of repeats by turns that the severity
