@@ -231,9 +231,9 @@ pub struct DeliveryConfig {
     pub timeout: Duration,
     /// How long a mail server may take to answer the text of a mail, beside that time.
     pub mail_answer_timeout: Duration,
-    /// Attempts under way concurrently, over all destinations.
+    /// Concurrent attempts, over all destinations.
     pub max_in_flight: usize,
-    /// Attempts under way concurrently to one destination, at most, when it does not say.
+    /// Concurrent attempts to one destination, at most, when it does not say.
     pub max_in_flight_per_destination: u32,
     /// Failures without a success after which a destination is paused.
     pub pause_after: Duration,

@@ -350,14 +350,14 @@ pub const FIELDS_NEWS_MAX: usize = 2_000;
 /// Names of such fields that are kept.
 pub const FIELD_NAMES_MAX: usize = 10_000;
 
-/// Connections open concurrently.
+/// Concurrent connections.
 pub const CONNECTIONS_MAX: usize = 10_240;
-/// Connections open concurrently on which no key was shown, in all and of one address (of IPv6: of
-/// one network of 64 bits). Above it the oldest are closed.
+/// Concurrent unauthenticated connections, in all and of one address (of IPv6: of one network of 64
+/// bits). Above it the oldest are closed.
 pub const STRANGERS_MAX: usize = 1_024;
 /// Those of one address.
 pub const STRANGERS_OF_ADDRESS_MAX: usize = 512;
-/// Calls under way concurrently on such connections; above it the oldest connections are closed.
+/// Concurrent calls on such connections; above it the oldest connections are closed.
 pub const STRANGER_CALLS_MAX: usize = 4_096;
 /// Those of one address.
 pub const STRANGER_CALLS_OF_ADDRESS_MAX: usize = 2_048;
@@ -365,7 +365,7 @@ pub const STRANGER_CALLS_OF_ADDRESS_MAX: usize = 2_048;
 pub const STRANGER_QUIET_MAX: Duration = Duration::from_secs(30);
 /// Bytes of the request of a call that needs no key.
 pub const STRANGER_REQUEST_BYTES_MAX: usize = 4 * 1024;
-/// Calls under way concurrently on one connection; a client that has more makes another connection.
+/// Concurrent calls on one connection; a client that has more makes another connection.
 pub const STREAMS_PER_CONNECTION_MAX: u32 = 256;
 /// Bytes that a connection or a call may send ahead of being read.
 ///
@@ -512,13 +512,13 @@ pub const THREAD_LOOKED_AT_MAX: usize = 1_024;
 pub const HOLD_CHANGES_MAX: usize = 20;
 /// Occurrences of which what waits is decided in one commit.
 pub const LOOK_BATCH: usize = 200;
-/// Such commits under way concurrently.
+/// Concurrent commits of that kind.
 pub const LOOKS_AT_ONCE: usize = 4;
 /// Groups of a rule that one commit reports on.
 pub const TELL_BATCH: usize = 32;
 /// Occurrences reported after which a commit takes no more groups.
 pub const TELL_MEMBERS: usize = 200;
-/// Such commits under way concurrently.
+/// Concurrent commits of that kind.
 pub const TELLS_AT_ONCE: usize = 4;
 /// How long it takes until what failed of a review is tried again; twice as long each time, up to
 /// [`REVIEW_INTERVAL_MAX`].
@@ -527,22 +527,22 @@ pub const REVIEW_RETRY: Duration = Duration::from_secs(1);
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// How long what is made due by a commit may wait for the look that finds it.
 pub const REVIEW_LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// Lists of events under way concurrently. Of these and of the capacities that follow one client
-/// has at most a quarter.
+/// Concurrent lists of events. Of these and of the capacities that follow one client has at most a
+/// quarter.
 pub const INTAKE_UNDER_WAY_MAX: usize = 2_048;
-/// Other calls under way concurrently that read.
+/// Other concurrent calls that read.
 pub const READS_UNDER_WAY_MAX: usize = 256;
-/// Calls under way concurrently that change something other than events.
+/// Concurrent calls that change something other than events.
 pub const CHANGES_UNDER_WAY_MAX: usize = 256;
-/// Calls under way concurrently whose answers may be large: pages of lists, previews, explanations.
+/// Concurrent calls whose answers may be large: pages of lists, previews, explanations.
 pub const PAGES_UNDER_WAY_MAX: usize = 24;
-/// Watches open concurrently.
+/// Concurrent watches.
 pub const WATCHES_OPEN_MAX: usize = 256;
-/// Other streams open concurrently.
+/// Other concurrent streams.
 pub const STREAMS_UNDER_WAY_MAX: usize = 1_024;
-/// Streams open concurrently that follow whether the service lives, which needs no key.
+/// Concurrent streams of health checks, which need no key.
 pub const HEALTH_WATCHES_MAX: usize = 64;
-/// Unary calls concurrently whose message is not there yet.
+/// Concurrent unary calls whose message has not arrived yet.
 pub const CALLS_ARRIVING_MAX: usize = 8_192;
 /// Memory for the requests under way, in KiB.
 pub const REQUEST_MEMORY_KIB_MAX: usize = 128 * 1024;

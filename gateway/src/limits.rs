@@ -26,12 +26,12 @@ pub(crate) const BODIES_KIB: usize = 96 * 1024;
 pub(crate) const STRANGE_BODIES_KIB: usize = 16 * 1024;
 /// Bytes of a body without a key that are read over before the answer.
 pub(crate) const STRANGE_BODY_BYTES: usize = 256 * 1024;
-/// Connections open concurrently on which no key was shown, in all and of one address (of IPv6: of
-/// one network of 64 bits). Above it the oldest are closed.
+/// Concurrent unauthenticated connections, in all and of one address (of IPv6: of one network of 64
+/// bits). Above it the oldest are closed.
 pub(crate) const STRANGERS: usize = 1_024;
 /// Those of one address.
 pub(crate) const STRANGERS_OF_ADDRESS: usize = 512;
-/// Requests under way on such connections; above it the oldest connections are closed.
+/// Concurrent requests on such connections; above it the oldest connections are closed.
 pub(crate) const STRANGER_REQUESTS: usize = 2_048;
 /// Those of one address.
 pub(crate) const STRANGER_REQUESTS_OF_ADDRESS: usize = 1_024;

@@ -75,8 +75,8 @@ pub trait Serve: Clone + Send + Sync + 'static {
 /// How much, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Connections open concurrently, if the system has as many. Above it one that has shown no key
-    /// is closed, or else the new one.
+    /// Concurrent connections, if the system has as many. Above it one that has shown no key is
+    /// closed, or else the new one.
     pub connections: usize,
     /// What those may take who have shown no key.
     pub strangers: Allowance,

@@ -5,6 +5,7 @@ mod secret;
 
 use std::{
     collections::BTreeSet,
+    fmt::Write as _,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -446,7 +447,10 @@ fn rows(database: &Database, table: &str) -> Vec<StoredRow> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn unhex(text: &str) -> Vec<u8> {

@@ -35,12 +35,11 @@ fn value(field: &str) -> Value {
         "onClear" => json!({"method": "DELETE"}),
         "values" => json!({"priority": {"from": "event.severity"}}),
         "expect" => json!({"status": [200]}),
-        "compress" => json!(true),
         "to" => json!("ops@example.com, b@example.com"),
         "cc" | "bcc" | "replyTo" | "from" => json!("c@example.com"),
         "listId" => json!("ops.example.com"),
         "priority" => json!("HIGH"),
-        "broadcastReplies" | "updateFirst" => json!(true),
+        "compress" | "broadcastReplies" | "updateFirst" => json!(true),
         "severity" => json!("SEVERITY_ERROR"),
         _ => json!("x"),
     }

@@ -11,7 +11,7 @@ use bellwether_tests::{process, wire::Wire, world::World};
 use prost::Message as _;
 use serde_json::{Value, json};
 
-/// What is stored, under which kind: all that the types have, each field with a value of its own.
+/// What is stored, under which kind: all that the types have, each field with a separate value.
 fn documents() -> Vec<(&'static str, Value)> {
     let trigger = json!({"name": "t", "type": {"event": {"query": {"clause":
         {"equals": {"field": "name", "stringVal": "disk"}}}}}});
@@ -126,7 +126,7 @@ fn actions(changes: &[Value]) -> BTreeSet<&str> {
     actions.collect()
 }
 
-/// Whether all that the draft says stands in the answer; secrets are masked there.
+/// Whether all that the draft says is in the answer; secrets are masked there.
 fn is_kept(draft: &Value, answer: &Value, path: &str, name: &str) {
     if SECRETS.contains(&(name, path)) {
         let shown = answer.as_str().unwrap();
@@ -291,7 +291,7 @@ async fn what_is_exported_is_applied_to_another_service_as_it_was() {
     let (_, exported, _) = run(&world, &["export"]);
     assert!(!exported.contains("canary"), "{exported}");
 
-    // Every secret that is left out stands in a variable.
+    // Every secret that is left out is in a variable.
     let other = World::start();
     let copy = other.folder().join("copy.yaml");
     fs::write(&copy, &exported).unwrap();

@@ -211,10 +211,8 @@ fn a_file_of_settings_or_a_key_that_others_may_read_is_told_of_and_one_that_all_
     assert_eq!(code, 0, "{told}");
     let (config_shown, key_shown) = (config.display(), key.display());
     for sentence in [
-        format!(
-            "others than its owner may read {config_shown} (mode 644), in which `metrics.key` stands"
-        ),
-        format!("others than its owner may read {key_shown} (mode 640): `chmod 600` it"),
+        format!("other users may read {config_shown} (mode 644), which contains `metrics.key`"),
+        format!("other users may read {key_shown} (mode 640): `chmod 600` it"),
     ] {
         assert!(told.contains(&sentence), "{sentence} in {told}");
     }
@@ -246,7 +244,7 @@ fn variables_of_secrets_and_of_kubernetes_are_no_settings() {
     ]);
     let (code, out, err) = stdout(command);
     assert_eq!(code, 0, "{err}");
-    assert_eq!(out, "# everything can be used\n");
+    assert_eq!(out, "# all settings are valid\n");
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ async fn every_command_of_the_first_five_minutes_works_and_each_alert_arrives() 
     let commands = commands()
         .replace("127.0.0.1:8480", world.service().address("rest"))
         .replace("127.0.0.1:9000", &receiver.address().to_string());
-    // The last command says by its exit code that a user is not reached yet, which may be so.
+    // The exit code of the last command may report a destination that is not reached yet.
     let commands = commands.replace("\nbellwether status", "\nbellwether status || true");
     let script = world.folder().join("commands.sh");
     fs::write(&script, &commands).unwrap();

@@ -336,7 +336,7 @@ async fn a_renewed_certificate_is_shown_without_a_restart_and_a_broken_one_never
     std::fs::write(secured.file("server.crt"), "half of a certif").unwrap();
     eventually("the log to tell of the broken file", || async {
         let log = secured.world.service().log();
-        log.contains("the old certificate is shown on")
+        log.contains("the old certificate stays in use")
             .then_some(())
     })
     .await;

@@ -213,7 +213,7 @@ impl Api {
         let answer = match call.await {
             Ok(answer) => answer.map_err(|status| failure(&status))?,
             Err(_elapsed) => {
-                let words = "no answer in time; the events may have been taken";
+                let words = "no response in time; the events may have been accepted";
                 return Err(Failure::new(FailureKind::TimedOut, words).into());
             }
         };

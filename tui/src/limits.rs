@@ -54,7 +54,7 @@ pub(crate) const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 /// Clauses of a query that a form shows as a list.
 pub(crate) const FORM_CLAUSES: usize = 50;
 
-/// Calls under way concurrently: a service gives one client a quarter of 24 for lists.
+/// Concurrent calls: a service gives one client a quarter of 24 for lists.
 pub(crate) const CALLS_AT_ONCE: usize = 4;
 /// Between two looks whether the key has become another one.
 pub(crate) const KEY_LOOK: Duration = Duration::from_secs(15);

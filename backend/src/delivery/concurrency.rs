@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::destination::{Report, verdict::Fault};
 
-/// Attempts concurrently to a destination of which nothing is known yet.
+/// Concurrent attempts to a destination of which nothing is known yet.
 const START: usize = 8;
 /// The widest that a way grows.
 const WIDTH_MAX: usize = 64;

@@ -43,8 +43,8 @@ const NO_AGE: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 pub struct Replayed {
     /// The messages, by destination, that would have been sent.
     pub messages: Vec<Message>,
-    /// The occurrences that a user would have been notified of, each with the first time, in
-    /// milliseconds since 1970.
+    /// The occurrences with notifications, each with the time of the first, in milliseconds since
+    /// 1970.
     pub told: HashMap<Opening, i64>,
     /// Everything up to this moment was replayed, in milliseconds since 1970.
     pub until_ms: i64,
@@ -253,7 +253,7 @@ impl World {
     }
 }
 
-/// When a user was notified of an occurrence first, in milliseconds since 1970.
+/// When an occurrence was first notified of, in milliseconds since 1970.
 fn first_notified_ms(occurrence: &Occurrence) -> Option<i64> {
     let told = occurrence.notified.iter().filter(|it| !it.shadow);
     let opened = told.map(|it| it.opening.as_ref().map_or(it.last_ms, |it| it.at_ms));

@@ -22,7 +22,7 @@ use crate::{
         occurrence::{Cause, Review, StateChange, review},
         pending::look::Looks,
         revision,
-        silence::{event_of, flexible, keeper},
+        silence::{event_of, flexible, lifecycle},
     },
     store::{
         Changes, Direction, Index, Lane, Stored,

@@ -226,7 +226,7 @@ impl DataReceiver {
         }
     }
 
-    /// Parts the events that can be accepted from those that cannot.
+    /// Separates the events that can be accepted from those that cannot.
     fn sort(&self, dialect: &str, events: Vec<Event>, scope: &KeyScope) -> Sorted {
         let now_ms = self.clock.now_ms();
         let incoming = if dialect == NATIVE { incoming } else { fitted };

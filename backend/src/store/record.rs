@@ -420,7 +420,7 @@ pub struct Changes {
     rests_on: Option<u64>,
     /// What is counted once they are on disk.
     steps: Vec<CommitStep>,
-    /// What they do, where a user is to be held to it.
+    /// What they do, where a client is restricted.
     audited: Option<Audited>,
 }
 

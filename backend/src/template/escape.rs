@@ -76,12 +76,11 @@ impl Escape {
 /// A text as it is in that place.
 pub(crate) fn escaped(text: &str, escape: Escape) -> Cow<'_, str> {
     match escape {
-        Escape::None => Cow::Borrowed(text),
         Escape::Html => html(text),
         Escape::Header if text.contains(char::is_control) => {
             text.replace(char::is_control, " ").into()
         }
-        Escape::Header => Cow::Borrowed(text),
+        Escape::None | Escape::Header => Cow::Borrowed(text),
         Escape::Percent if !text.is_empty() && text.bytes().all(|it| it == b'.') => "_".into(),
         Escape::Percent => utf8_percent_encode(text, &RESERVED).into(),
         Escape::Json => {

@@ -1,4 +1,4 @@
-//! Jinja templates, by MiniJinja: expressions, loops, conditions, macros and filters; nothing of files,
+//! Jinja templates, by `MiniJinja`: expressions, loops, conditions, macros and filters; nothing of files,
 //! other templates or the environment.
 
 mod filters;

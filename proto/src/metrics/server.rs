@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{PATH, Page};
 use crate::listen::{Activity, Allowance, Limits, Listener, Peer, Serve, Streams, Tls};
 
-/// Connections open concurrently: Prometheus takes one or two.
+/// Concurrent connections: Prometheus takes one or two.
 const CONNECTIONS: usize = 64;
 /// How long a client may take for anything.
 const PATIENCE: Duration = Duration::from_secs(10);

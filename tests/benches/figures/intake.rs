@@ -10,7 +10,7 @@ use crate::{
     report::{Figure, Goal, Report},
 };
 
-/// Requests under way concurrently, for single events and for batches.
+/// Concurrent requests, for single events and for batches.
 const SINGLES_IN_FLIGHT: usize = 256;
 const BATCHES_IN_FLIGHT: usize = 32;
 /// Events of a batch.

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::{milliseconds, page, say};
 
-/// Requests under way concurrently.
+/// Concurrent requests.
 const IN_FLIGHT: usize = 64;
 /// What a 99th percentile is of.
 const WINDOW: Duration = Duration::from_secs(5);

@@ -152,7 +152,7 @@ const WRONG: [(&str, &str, &str); 9] = [
     (
         "own.crt",
         "sealed.key",
-        "the private key in $/sealed.key is kept under a passphrase; `openssl pkey` writes it without",
+        "the private key in $/sealed.key has a passphrase; `openssl pkey` removes it",
     ),
     (
         "own.crt",
@@ -219,7 +219,7 @@ async fn a_private_key_that_others_may_read_is_told_of_and_used() {
     let arguments = [&["client", "list"], &reach[..], &shown].concat();
     let listed = run(secured.world.command(&arguments));
     let told = String::from_utf8(listed.stderr).unwrap();
-    let sentence = format!("others than its owner may read {key} (mode 644): `chmod 600` it");
+    let sentence = format!("other users may read {key} (mode 644): `chmod 600` it");
     assert!(
         listed.status.success() && told.contains(&sentence),
         "{told}"

@@ -172,7 +172,7 @@ struct Conversation<'a> {
     mechanism: String,
     from: Option<String>,
     to: Vec<String>,
-    /// Whether a mail was taken in this conversation.
+    /// Whether a mail was accepted in this conversation.
     has_sent: bool,
     /// Whether letters beyond ASCII were agreed on for this mail.
     is_international: bool,

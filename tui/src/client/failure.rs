@@ -99,8 +99,8 @@ fn reason(error: &(dyn Error + 'static)) -> String {
     }
     // The words of the alert are lost where the connection was given up before they were read.
     if CUT_OFF.iter().any(|it| text.to_lowercase().starts_with(it)) {
-        return "the service closed the connection; one that asks for a certificate of the client does so \
-                where none is shown (`tls_client_cert`)"
+        return "the service closed the connection; it may require a client certificate \
+                (`tls_client_cert`)"
             .to_owned();
     }
     match text.split_once(" (os error ") {

@@ -83,8 +83,8 @@ impl Reply {
         self.code >= 500
     }
 
-    /// Whether the address is refused since the mail has as many as the server takes at once. Servers also
-    /// answer 552 then (RFC 5321, 4.5.3.1.10).
+    /// Whether the address is refused because the mail has more recipients than the server accepts.
+    /// Servers also answer 552 then (RFC 5321, 4.5.3.1.10).
     pub(super) fn is_too_many(&self) -> bool {
         let says = |word: &str| self.text.to_ascii_lowercase().contains(word);
         matches!(self.code, 452 | 552) && (says("4.5.3") || says("5.5.3") || says("too many recip"))

@@ -209,7 +209,7 @@ struct Named {
     accepted: Vec<String>,
     /// Those that it refused, with the answer.
     refused: Vec<(String, Reply)>,
-    /// Those that are too many for this mail, and get a mail of their own.
+    /// Those that are too many for this mail, and get a separate mail.
     next: Vec<String>,
 }
 

@@ -43,11 +43,11 @@ pub struct Impact {
     pub rules: Vec<Counted>,
     /// The same by destination.
     pub destinations: Vec<Counted>,
-    /// Occurrences that a user is notified of now, and no one would be.
+    /// Occurrences that notify now and no longer would.
     pub no_longer_notified_count: usize,
     /// The most severe of them.
     pub no_longer_notified: Vec<Occurrence>,
-    /// Occurrences that no one is notified of now, and a user would be.
+    /// Occurrences that do not notify now and would.
     pub newly_notified_count: usize,
     /// Occurrences that were looked at.
     pub occurrence_count: usize,

@@ -1,4 +1,4 @@
-//! What a rule decided about an occurrence at one decision, or would decide about it now.
+//! The result of a rule for an occurrence at one decision, or now.
 
 use std::collections::{BTreeSet, HashMap};
 

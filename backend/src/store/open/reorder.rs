@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// Occurrences accepted one step.
+/// Occurrences per step.
 const STEP: usize = 1_000;
 /// Steps after which progress is reported.
 const STEPS_TOLD: usize = 100;

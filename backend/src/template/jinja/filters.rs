@@ -1,4 +1,4 @@
-//! The filters beside MiniJinja's own.
+//! The filters beside `MiniJinja`'s own.
 
 use std::{borrow::Cow, collections::BTreeMap, io};
 
@@ -216,6 +216,10 @@ fn json(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
 }
 
 /// `truncate(80)`, `truncate(characters=80)` or `truncate(bytes=200)`: cut with a mark that is counted.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "filters get their arguments by value"
+)]
 fn truncate(
     state: &State<'_, '_>,
     value: &Value,
@@ -259,28 +263,26 @@ fn regex_replace(
     state.consume_fuel((text.len() / REGEX_STEP_BYTES) as u64)?;
     let known = state.get_or_insert_extension(Expressions::default());
     let known = known.0.get(pattern).cloned();
-    let regex = match known {
-        Some(regex) => regex,
-        None => {
-            state.consume_fuel(REGEX_STEPS)?;
-            let built = RegexBuilder::new(pattern)
-                .size_limit(REGEX_MEMORY_BYTES_MAX)
-                .dfa_size_limit(REGEX_MEMORY_BYTES_MAX)
-                .build();
-            let regex = built.map_err(|error| match error {
-                regex::Error::CompiledTooBig(_) => {
-                    wrong("regex_replace: the regular expression grows too large")
-                }
-                error => {
-                    let text = error.to_string();
-                    let reason = text.lines().last().unwrap_or_default().to_owned();
-                    wrong(format!("regex_replace: no regular expression: {reason}"))
-                }
-            })?;
-            let known = state.get_or_insert_extension(Expressions::default());
-            known.0.insert(pattern.to_owned(), regex.clone());
-            regex
-        }
+    let regex = if let Some(regex) = known {
+        regex
+    } else {
+        state.consume_fuel(REGEX_STEPS)?;
+        let built = RegexBuilder::new(pattern)
+            .size_limit(REGEX_MEMORY_BYTES_MAX)
+            .dfa_size_limit(REGEX_MEMORY_BYTES_MAX)
+            .build();
+        let regex = built.map_err(|error| {
+            if let regex::Error::CompiledTooBig(_) = error {
+                wrong("regex_replace: the regular expression grows too large")
+            } else {
+                let text = error.to_string();
+                let reason = text.lines().last().unwrap_or_default().to_owned();
+                wrong(format!("regex_replace: no regular expression: {reason}"))
+            }
+        })?;
+        let known = state.get_or_insert_extension(Expressions::default());
+        known.0.insert(pattern.to_owned(), regex.clone());
+        regex
     };
     let mut replaced = String::new();
     let mut from = 0;
@@ -308,6 +310,10 @@ fn moment(value: &Value) -> Result<Timestamp, Error> {
     read.ok_or_else(wants)
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "filters get their arguments by value"
+)]
 fn date(
     state: &State<'_, '_>,
     value: &Value,

@@ -321,8 +321,8 @@ impl Settings {
             let setting = setting::find(&key).expect("only known keys are handed out");
             if setting.is_secret && mode.lets_others_in() {
                 self.loose.push(format!(
-                    "others than its owner may read {shown} (mode {mode}), in which `{key}` stands: \
-                     `chmod 600` it"
+                    "other users may read {shown} (mode {mode}), which contains `{key}`: `chmod \
+                     600` it"
                 ));
             }
             self.set(setting, &value, Source::File(path.to_owned()))?;

@@ -63,7 +63,7 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<String, Failure> {
         ))
     })?;
     if let Some(mode) = Mode::at(&path).filter(|mode| mode.lets_others_in()) {
-        tracing::warn!("others than its owner may read {shown} (mode {mode}): `chmod 600` it");
+        tracing::warn!("other users may read {shown} (mode {mode}): `chmod 600` it");
     }
     match text.trim() {
         "" => Err(Failure::new(format!("no API key: {shown} is empty"))),

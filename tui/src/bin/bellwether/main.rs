@@ -192,7 +192,7 @@ fn show_config(settings: &Settings) -> Result<(), Failure> {
         format!("{key} = {shown}  # {source}\n")
     });
     output::write(&format!(
-        "{}# everything can be used\n",
+        "{}# all settings are valid\n",
         lines.collect::<String>()
     ))
 }

@@ -70,8 +70,8 @@ fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Continues after the link was away: what was done before is not done again. Where that is not
-/// sure, a user has to report it.
+/// Continues after the link was away: what was done before is not done again. If that is unclear,
+/// the user has to confirm it.
 pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
     let waits = |bulk: &mut Bulk| {
         let waited = bulk.waiting.take().is_some();

@@ -1,5 +1,5 @@
 //! Rows that are in the log and not yet in the tree, in order. A copy costs nothing and stays as it
-//! is, so that who reads is in no one's way.
+//! is, so that readers block no one.
 
 use std::sync::Arc;
 

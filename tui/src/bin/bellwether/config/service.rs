@@ -454,7 +454,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         let names = unit::list(value, value::text)?;
         settings.service.hosts = Hosts::new(names).map_err(|name| {
             format!(
-                "`{name}` is no name of a host; expected such as \"ops.example.net\" or \"*.lan\""
+                "`{name}` is not a host name; expected such as \"ops.example.net\" or \"*.lan\""
             )
         })?;
         Ok(())
@@ -501,7 +501,7 @@ fn origins(listed: Vec<String>) -> Read<Origins> {
     match listed.iter().find(|text| !is_origin(text)) {
         None => Ok(Origins::These(listed)),
         Some(wrong) => Err(format!(
-            "`{wrong}` is no origin: it has to look like \"https://console.example.net\", without a \
+            "`{wrong}` is not an origin; expected such as \"https://console.example.net\", without a \
              path; [\"*\"] allows all"
         )),
     }

@@ -38,7 +38,7 @@ pub(super) async fn sign_in(
         described.token_endpoint,
     ) else {
         return Err(Failure::new(
-            "the provider lets no terminal sign in (it names no \
+            "the provider does not support sign-in from a terminal (it has no \
              `device_authorization_endpoint`); use a key",
         ));
     };

@@ -138,7 +138,7 @@ async fn from_folder(reader: &mut Reader, target: &mut BackupFolder) -> Result<B
         end = step.end.clone().or(end);
         target.add(step).map_err(|error| failure(&error))?;
     }
-    end.ok_or_else(|| Failure::new("the store ended before its end was read"))
+    end.ok_or_else(|| Failure::new("the stream ended before everything was read"))
 }
 
 /// About how many rows of the store a step stands for: a record has some four index entries.
@@ -169,8 +169,8 @@ impl Service {
                 }
                 Read::Overtaken => {
                     return Err(Failure::new(
-                        "the service changes quicker than the backup reads it; allow more with \
-                         --rate, or try when there is less to do",
+                        "the store changes faster than the backup reads it; raise --rate, or \
+                         retry at a quieter time",
                     ));
                 }
             }
@@ -216,7 +216,7 @@ enum Read {
 fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
     if step.proof.is_empty() {
         return Err(Failure::new(
-            "the service is older than this program and does not prove what it sends; make the \
+            "the service is older than this program and does not authenticate its data; make the \
              backup with the program of its version",
         ));
     }

@@ -77,7 +77,7 @@ fn tell(
     }
     if let Some(key_file) = key_file {
         let key_file = key_file.display();
-        writeln!(out, "{key_file} seals its secrets: every node needs it")?;
+        writeln!(out, "{key_file} encrypts its secrets: every node needs it")?;
         writeln!(out, "the keys of its clients open the service as before")?;
     } else if !restored.has_admin_key {
         writeln!(

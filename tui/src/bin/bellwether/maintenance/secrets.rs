@@ -29,14 +29,14 @@ pub(crate) async fn run(
     };
     let file = file.display();
     let older = if forget {
-        "the older keys are gone from it, and backups made with them need a copy of it as it was"
+        "the older keys were removed; backups made with them need a copy of the old file"
     } else {
         "the older keys are still in it, for backups made with them"
     };
     let number = rotated.number;
     writeln!(
         out,
-        "everything is sealed with key {number} of {file}; {older}"
+        "everything is encrypted with key {number} of {file}; {older}"
     )
     .map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
 }

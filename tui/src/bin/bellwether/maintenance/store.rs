@@ -85,12 +85,12 @@ async fn init(
     let key = database.secret_key_file.display();
     match made.map_err(|error| Failure::new(sentence(&error)))? {
         Made::Store => Ok(format!(
-            "the store is made; the key of the client `admin` is in {}\n\
-             {key} seals its secrets: keep a copy elsewhere, without it they are lost\n",
+            "the store was created; the key of the client `admin` is in {}\n\
+             {key} encrypts its secrets: keep a copy elsewhere, without it they are lost\n",
             admin_key_file.display()
         )),
         Made::Nothing if if_absent => {
-            Ok("there is a store with clients already; it stays as it is\n".into())
+            Ok("there is a store with clients already; it is unchanged\n".into())
         }
         Made::Nothing => Err(Failure::new(
             "there is a store with clients already; nothing was changed",

@@ -51,7 +51,7 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
     left?;
     match drained {
         Ok(Some(Ok(served))) => served,
-        Ok(Some(Err(panic))) => Err(Failure::new(format!("the service broke down: {panic}"))),
+        Ok(Some(Err(panic))) => Err(Failure::new(format!("the service crashed: {panic}"))),
         Ok(None) | Err(_) => Ok(()),
     }
 }

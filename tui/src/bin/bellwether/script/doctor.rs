@@ -96,7 +96,7 @@ async fn service(settings: &Settings) -> String {
     let start = Instant::now();
     // The sentence of an error names the address.
     let Ok(mut api) = super::connect(settings).await else {
-        return "does not answer, or does not take the key".to_owned();
+        return "does not answer, or rejects the key".to_owned();
     };
     let mut lines = vec![format!("answers after {} ms", start.elapsed().as_millis())];
     for kind in ConfigKind::all() {

@@ -112,7 +112,7 @@ fn gather(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(),
     }
     if depth == DEPTH_MAX {
         let shown = path.display();
-        let message = format!("{shown} lies more than {DEPTH_MAX} folders deep");
+        let message = format!("{shown} is more than {DEPTH_MAX} folders deep");
         return Err(Failure::usage(message));
     }
     for entry in fs::read_dir(path).map_err(unread)? {
@@ -155,7 +155,7 @@ fn parse(shown: &str, text: &str, is_json: bool, into: &mut Vec<Document>) -> Re
 fn document(source: String, value: Value) -> Result<Document, Failure> {
     let wrong = |why: &str| Failure::usage(format!("{source}: {why}"));
     let Value::Object(mut fields) = value else {
-        return Err(wrong("is no object with the fields `kind` and `name`"));
+        return Err(wrong("is not an object with the fields `kind` and `name`"));
     };
     let kinds = || {
         let words: Vec<_> = ConfigKind::all().map(ConfigKind::word).collect();

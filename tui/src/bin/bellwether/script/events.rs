@@ -63,7 +63,7 @@ pub(super) async fn events(arguments: EventsArguments, mut api: Api) -> Result<(
         events.map(answer::event_line).collect()
     })?;
     if is_empty {
-        return Err(Failure::new("no event is found"));
+        return Err(Failure::new("no event found"));
     }
     Ok(())
 }

@@ -23,6 +23,7 @@ pub(super) fn man() -> Result<(), Failure> {
     let mut text = Vec::new();
     let command = Cli::command();
     let rendered = clap_mangen::Man::new(command.clone()).render(&mut text);
-    rendered.map_err(|error| Failure::new(format!("the manual page cannot be made: {error}")))?;
+    rendered
+        .map_err(|error| Failure::new(format!("the manual page cannot be generated: {error}")))?;
     output::write(&String::from_utf8_lossy(&text))
 }

@@ -39,7 +39,9 @@ pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(
     if troubles.is_empty() {
         return Ok(());
     }
-    Err(Failure::new("not everybody is reached"))
+    Err(Failure::new(
+        "a destination fails, or there are dead letters",
+    ))
 }
 
 /// What keeps messages from their destinations, a line each.
@@ -54,7 +56,7 @@ fn troubles(overview: &Value) -> Vec<String> {
             let is_unwell = matches!(&*state, "failing" | "paused");
             let name = answer::inline(&destination["destinationName"]);
             (is_unwell || dead > 0)
-                .then(|| format!("{name}: {state}, {waiting} waiting, {dead} given up in 24 h"))
+                .then(|| format!("{name}: {state}, {waiting} waiting, {dead} dead letters in 24 h"))
         })
         .collect()
 }

@@ -109,7 +109,7 @@ impl Sender {
             match sent {
                 0 => failed(error),
                 _ => failed(bellwether_tui::api::CallError {
-                    message: format!("{}; {sent} were taken before", error.message),
+                    message: format!("{}; {sent} were accepted before", error.message),
                     ..error
                 }),
             }
@@ -124,7 +124,7 @@ impl Sender {
     }
 
     fn stopped(&self, why: &str) -> Failure {
-        Failure::usage(format!("{why}; {} events were taken before", self.sent))
+        Failure::usage(format!("{why}; {} events were accepted before", self.sent))
     }
 
     fn end(self) -> Result<(), Failure> {
@@ -134,7 +134,7 @@ impl Sender {
         let (sent, refused) = (self.sent, self.refused.len());
         let text = self.refused.into_iter().take(100).collect::<Vec<_>>();
         Err(Failure::refused(format!(
-            "{sent} taken, {refused} refused\n{}",
+            "{sent} accepted, {refused} rejected\n{}",
             text.join("\n")
         )))
     }

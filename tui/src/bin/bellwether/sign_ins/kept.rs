@@ -67,7 +67,7 @@ impl SignIn {
             "ID token"
         };
         Err(Failure::new(format!(
-            "the provider gave no {kind} that says when it ends"
+            "the provider gave no {kind} with an expiry"
         )))
     }
 
@@ -138,7 +138,7 @@ impl Kept {
     pub(crate) fn of(settings: &Settings) -> Result<Self, Failure> {
         let file = settings.sign_ins.clone().map(Self);
         file.ok_or_else(|| {
-            Failure::new("this user has no home folder to keep a sign-in in; use a key")
+            Failure::new("this user has no home folder to store a sign-in; use a key")
         })
     }
 

@@ -69,9 +69,7 @@ impl Pair {
         let (setting, file) = (self.key.0, self.key.1.display());
         let mode = Mode::at(&self.key.1)?;
         mode.lets_others_in().then(|| {
-            format!(
-                "{setting}: others than its owner may read {file} (mode {mode}): `chmod 600` it"
-            )
+            format!("{setting}: other users may read {file} (mode {mode}): `chmod 600` it")
         })
     }
 
@@ -91,8 +89,8 @@ impl Pair {
             let is_sealed = text.windows(9).any(|it| it == b"ENCRYPTED");
             ConfigError(if is_sealed {
                 format!(
-                    "{setting}: the private key in {file} is kept under a passphrase; `openssl pkey` \
-                     writes it without"
+                    "{setting}: the private key in {file} has a passphrase; `openssl pkey` \
+                     removes it"
                 )
             } else {
                 format!("{setting}: {file} holds no private key in PEM")

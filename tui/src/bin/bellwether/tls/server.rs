@@ -97,11 +97,11 @@ impl ServerTls {
                     Ok(secured) => {
                         self.shown.send_replace(secured);
                         (taken, refused) = (look, None);
-                        tracing::info!("the renewed certificate is shown from now on");
+                        tracing::info!("the renewed certificate is in use");
                     }
                     Err(error) if refused != Some(look) => {
                         refused = Some(look);
-                        tracing::warn!(%error, "the old certificate is shown on");
+                        tracing::warn!(%error, "the old certificate stays in use");
                     }
                     Err(_) => {}
                 }

@@ -80,7 +80,7 @@ impl Oidc {
         if roles.iter().all(|values| values.is_empty()) {
             return Err(ConfigError(
                 "oidc.admins, oidc.editors, oidc.operators, oidc.viewers: missing, and oidc.issuer is \
-                 given: name the values of the claim that stand for a role, such as [\"ops-leads\"]"
+                 given: name the values of the claim that map to a role, such as [\"ops-leads\"]"
                     .into(),
             ));
         }

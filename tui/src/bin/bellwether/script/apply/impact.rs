@@ -34,7 +34,7 @@ pub(super) fn text(impact: &Value) -> String {
     let (start, end) = (time("startTime"), time("endTime"));
     let mut lines = vec![format!("impact on {seen}, {start} to {end}:\n")];
     if impact["stoppedEarly"] == true {
-        lines.push("  stopped early: there was more than is looked at\n".into());
+        lines.push("  stopped early: too many occurrences\n".into());
     }
     for (kind, field) in [("rule", "rules"), ("destination", "destinations")] {
         for counted in impact[field].as_array().into_iter().flatten() {

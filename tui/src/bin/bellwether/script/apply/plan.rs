@@ -89,10 +89,10 @@ impl Plan {
         let text = fs::read_to_string(file);
         let text = text.map_err(|error| wrong(format!("cannot be read: {error}")))?;
         let plan: Self = serde_json::from_str(&text)
-            .map_err(|error| wrong(format!("is no plan of `diff --save`: {error}")))?;
+            .map_err(|error| wrong(format!("is not a plan of `diff --save`: {error}")))?;
         if plan.version != VERSION {
             let version = plan.version;
-            return Err(wrong(format!("is of form {version}; this reads {VERSION}")));
+            return Err(wrong(format!("has version {version}; expected {VERSION}")));
         }
         Ok(plan)
     }
@@ -111,7 +111,7 @@ impl Plan {
             let word = &planned.kind;
             let kind = ConfigKind::find(word);
             let kind = kind.ok_or_else(|| {
-                Failure::usage(format!("--plan: there is no kind `{word}` in this version"))
+                Failure::usage(format!("--plan: unknown kind `{word}` in this version"))
             })?;
             Ok(Document {
                 source: format!("the plan, document {}", at + 1),
