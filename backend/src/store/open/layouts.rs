@@ -284,11 +284,10 @@ async fn has_all(folder: &TempDir) {
     assert_eq!(all::<Revision>(&store).await, samples::revisions());
     let findings = verify(&store, &|_| {}).await;
     assert_eq!(findings.told, Vec::<String>::new());
-    // Facts and counters are not counted; what came later than these layouts is not in them.
+    // Facts are not counted; what came later than these layouts is not in them.
     let later = [
         Kind::Meta,
         Kind::Silence,
-        Kind::Counter,
         Kind::Calendar,
         Kind::Inhibition,
         Kind::Audit,
@@ -297,7 +296,9 @@ async fn has_all(folder: &TempDir) {
         Kind::Budget,
         Kind::View,
     ];
-    for kind in Kind::ALL {
+    // The fifth layout has counters.
+    let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);
+    for kind in kinds {
         let is_read = findings.records.contains_key(kind.word());
         assert_eq!(is_read, !later.contains(&kind), "{kind:?}");
     }
