@@ -1,4 +1,4 @@
-//! How many events intake takes in a second, each on disk with its state before it is answered.
+//! How many events intake stores in a second, each on disk with its state before it is answered.
 //!
 //! Events come one by one and in lists of 100, as new ones and as repeats, without rules and, in
 //! lists, with a rule that reports on each: of new ones once, of repeats by turns that the severity
@@ -27,7 +27,7 @@ use bellwether_backend::{
     domain::{
         Clause, DeliverySettings, Destination, DestinationKind, EqualFields, IncomingEvent,
         Inhibition, Literal, Name, Progress, Query, RecordId, Report, Severity, Silence,
-        destination::Email,
+        TemplateLanguage, destination::Email,
     },
     ops::{
         deciding::Deciding,
@@ -223,6 +223,7 @@ async fn tell_of_everything(store: &Store) {
             to: "ops@example.com".into(),
             ..Email::default()
         }),
+        template_language: TemplateLanguage::Mustache,
         delivery: DeliverySettings::default(),
         revision: 1,
         create_ms: 1,

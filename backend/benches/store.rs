@@ -1,4 +1,4 @@
-//! How many records the store takes in a second, beside what the disk could at best.
+//! How many records the store stores in a second, beside what the disk could at best.
 //!
 //! A record is an occurrence of 500 bytes with four index entries, each in a separate set. The
 //! disk's rate is that of appending 512 bytes and syncing, one after the other, in the same folder.

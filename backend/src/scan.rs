@@ -23,7 +23,7 @@ use std::{
 
 use tokio::{
     runtime::{Builder, Handle, Runtime},
-    task::yield_now,
+    task::{block_in_place, yield_now},
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -219,6 +219,14 @@ pub async fn step() -> Option<Place> {
     let (places, client) = wanted.ok().flatten()?;
     // As many wait as there are streams, which are bounded.
     places.take(&client).await.ok()
+}
+
+/// Does some work that cannot give others their turn; meanwhile they continue on another thread.
+pub fn apart<T>(work: impl FnOnce() -> T) -> T {
+    match CURRENT.try_with(|_scan| ()) {
+        Ok(()) => block_in_place(work),
+        Err(_none) => work(),
+    }
 }
 
 /// Work for the scan of this task that another task does.

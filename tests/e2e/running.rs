@@ -227,7 +227,7 @@ fn a_file_of_settings_or_a_key_that_others_may_read_is_told_of_and_one_that_all_
     world.terminate();
     world.start_again();
     let log = world.service().log();
-    assert!(log.contains("in which `metrics.key` stands"), "{log}");
+    assert!(log.contains("which contains `metrics.key`"), "{log}");
 }
 
 #[test]

@@ -332,11 +332,11 @@ async fn events_are_sent_found_watched_and_explained() {
         "no\u{1b}space",
     ];
     let sent = run(&world, &send);
-    assert_eq!((sent.code, &*sent.out), (0, "1 taken\n"), "{sent:?}");
+    assert_eq!((sent.code, &*sent.out), (0, "1 accepted\n"), "{sent:?}");
     let lines = "{\"name\": \"a\", \"dimensions\": {\"host\": \"x\"}}\n\n{\"name\": \"b\"}\n";
     let lines = fed(&world, &["send", "--lines"], lines);
     assert_eq!(lines.code, 5, "{lines:?}");
-    assert!(lines.err.contains("1 taken, 1 refused"), "{lines:?}");
+    assert!(lines.err.contains("1 accepted, 1 rejected"), "{lines:?}");
     assert!(lines.err.contains("event 2: "), "{lines:?}");
 
     let found = run(&world, &["events", "severity>=error host=db-*"]);

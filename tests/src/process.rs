@@ -31,23 +31,21 @@ pub fn binary() -> &'static Path {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.current_dir(env!("CARGO_MANIFEST_DIR"));
-        build.args([
-            "build",
-            "--package",
-            "bellwether-tui",
-            "--bin",
-            "bellwether",
-        ]);
-        build.args(["--message-format", "json-render-diagnostics"]);
-        if !cfg!(debug_assertions) {
-            build.arg("--release");
+        build.args(["build", "--bin", "bellwether"]);
+        if cfg!(debug_assertions) {
+            // With the features of the whole workspace's tests, so that nothing is compiled twice.
+            build.args(["--workspace", "--test", "e2e"]);
+        } else {
+            build.args(["--package", "bellwether-tui", "--release"]);
         }
+        build.args(["--message-format", "json-render-diagnostics"]);
         let output = build.stderr(Stdio::inherit()).output().unwrap();
         assert!(output.status.success(), "the binary does not build");
         let executable = String::from_utf8(output.stdout)
             .unwrap()
             .lines()
             .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter(|message| message["target"]["name"] == "bellwether")
             .filter_map(|message| Some(message.get("executable")?.as_str()?.to_owned()))
             .next_back();
         PathBuf::from(executable.expect("cargo names what it has built"))

@@ -49,7 +49,7 @@ impl OidcConfig {
         format!("{}/signed-in", self.page)
     }
 
-    /// Whether access tokens are taken in place of ID tokens.
+    /// Whether access tokens are accepted in place of ID tokens.
     pub fn takes_access_token(&self) -> bool {
         self.audience() != self.client_id
     }

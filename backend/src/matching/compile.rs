@@ -14,6 +14,7 @@ use crate::{
     domain::{Clause, Literal, Occurrence, Query},
     error::Violation,
     limits::{CLAUSE_DEPTH_MAX, CLAUSES_MAX},
+    scan,
 };
 
 /// Values of one `in` clause.
@@ -340,12 +341,12 @@ impl Compiler {
                     .into();
                 break;
             }
-            let built = RegexBuilder::new(pattern)
+            let mut builder = RegexBuilder::new(pattern);
+            builder
                 .case_insensitive(true)
                 .size_limit(bytes)
-                .dfa_size_limit(bytes.saturating_mul(PATTERN_CACHE).min(CACHE_BYTES_MAX))
-                .build();
-            match built {
+                .dfa_size_limit(bytes.saturating_mul(PATTERN_CACHE).min(CACHE_BYTES_MAX));
+            match scan::apart(|| builder.build()) {
                 Ok(built) => {
                     self.pattern_bytes += bytes;
                     return Some(built);

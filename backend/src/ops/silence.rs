@@ -11,7 +11,7 @@ use std::time::Duration;
 use rand::{Rng as _, distr::Alphanumeric};
 
 use crate::{
-    clock::DAY_MS,
+    clock::{DAY_MS, MINUTE_MS},
     decide::{Calendars, LoadedSilence},
     domain::{
         Calendar, EventId, Name, Query, Rule, Silence, SilenceState,
@@ -382,12 +382,23 @@ fn lengths(draft: &SilenceDraft, span: Option<(i64, i64)>, faults: &mut Faults) 
     }
 }
 
-/// A length for people.
+/// A length for people, in days and minutes, rounded up to a minute.
 fn days(ms: i64) -> String {
-    match (ms / DAY_MS, ms % DAY_MS) {
-        (1, 0) => "1 day".into(),
-        (days, 0) => format!("{days} days"),
-        (days, rest) => format!("{days} days and {} minutes", (rest + 59_999) / 60_000),
+    let minutes = (ms + MINUTE_MS - 1) / MINUTE_MS;
+    let minutes_per_day = DAY_MS / MINUTE_MS;
+    let (days, rest) = (minutes / minutes_per_day, minutes % minutes_per_day);
+    let counted = |count: i64, unit: &str| match count {
+        1 => format!("1 {unit}"),
+        _ => format!("{count} {unit}s"),
+    };
+    match (days, rest) {
+        (days, 0) => counted(days, "day"),
+        (0, minutes) => counted(minutes, "minute"),
+        (days, minutes) => format!(
+            "{} and {}",
+            counted(days, "day"),
+            counted(minutes, "minute")
+        ),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Microsoft Teams: cards, to a workflow and to an incoming webhook.
 
 use bellwether_tests::{
-    providers::{StandIn, msteams::MsTeams},
+    eventually::eventually,
+    providers::{Mischief, StandIn, msteams::MsTeams},
+    receiver::Reply,
     world::World,
 };
 use serde_json::{Value, json};
@@ -54,5 +56,63 @@ async fn teams_shows_a_card_for_every_change() {
         assert_eq!(closing["body"][0]["color"], "Good");
         assert_eq!(facts(&closing), ["critical", "closed", "yes"]);
         stage.delivered(3).await;
+    }
+}
+
+#[tokio::test]
+async fn a_disabled_workflow_is_the_destinations_fault_and_ends_no_message() {
+    let says = |code: &str, message: &str| json!({"error": {"code": code, "message": message}});
+    let disabled = "Could not execute workflow 'canary' trigger 'manual' with state 'Disabled': \
+                    trigger is not enabled.";
+    for (status, body, is_kept) in [
+        (400, says("WorkflowTriggerIsNotEnabled", disabled), true),
+        (
+            400,
+            says("WorkflowSuspended", "the workflow is suspended"),
+            true,
+        ),
+        (404, says("WorkflowNotFound", "the workflow is gone"), true),
+        (
+            409,
+            says("WorkflowIsDeleting", "the workflow is being deleted"),
+            true,
+        ),
+        (
+            400,
+            says(
+                "TriggerInputSchemaMismatch",
+                "the input does not match the schema",
+            ),
+            false,
+        ),
+    ] {
+        let teams = StandIn::start(rules(true)).await;
+        let world = World::with_settings("[delivery]\nschedule = [\"0s\", \"1h\"]\n");
+        let kind = json!({"msteams": {"url": teams.url(PATH)}});
+        let stage = Stage::new(world, kind, "").await;
+        let answer = Reply::answer(status, Vec::new(), body.to_string());
+        teams.misbehave(Mischief::Answers(answer));
+        stage.opens().await;
+        let path = "/v1/notification/deliveries";
+        let ended = eventually("the attempt to end", async || {
+            let one = stage.rest.get(path).await.ok()["deliveries"][0].clone();
+            (one["state"] == "RETRY" || one["state"] == "DEAD").then_some(one)
+        })
+        .await;
+        let expected = if is_kept { "RETRY" } else { "DEAD" };
+        assert_eq!(ended["state"], expected, "{body}: {ended}");
+        if !is_kept {
+            continue;
+        }
+        let path = "/v1/notification/destinations/place";
+        let place = stage.rest.get(path).await.ok();
+        let health = &place["destination"]["health"];
+        assert_eq!(health["state"], "FAILING", "{body}: {health}");
+        // It arrives once somebody turned the workflow on.
+        teams.misbehave(None);
+        let id = ended["id"].as_str().expect("an id");
+        let retry = format!("/v1/notification/deliveries/{id}:retry");
+        stage.rest.post(&retry, &json!({})).await.ok();
+        stage.told(&teams, 1).await;
     }
 }

@@ -41,7 +41,7 @@ fn answers(status: u16, headers: &[(&'static str, &str)], body: &str) -> Option<
 fn common() -> Vec<Row<Option<Mischief>>> {
     let to = [("location", "http://127.0.0.1:1/elsewhere")];
     vec![
-        (None, DELIVERED, "took|answered 204"),
+        (None, DELIVERED, "accepted|answered 204"),
         (
             answers(302, &to, ""),
             REJECTED,
@@ -216,7 +216,7 @@ async fn teams_is_judged_by_what_it_says() {
             REJECTED,
             "400 Bad Request: Bad payload",
         ),
-        (Some(Mischief::Floods), DELIVERED, "took"),
+        (Some(Mischief::Floods), DELIVERED, "accepted"),
     ];
     table(&world(""), &teams, &kind, own).await;
 }
@@ -232,7 +232,8 @@ async fn a_teams_connector_takes_a_message_with_one_and_with_nothing_else() {
     for (status, body, outcome, says) in [
         (200, "1", DELIVERED, "Teams accepted the message"),
         (200, "1\n", DELIVERED, "Teams accepted the message"),
-        (202, "", DELIVERED, "Teams accepted the message"),
+        (202, "", REJECTED, "Teams did not accept the message"),
+        (204, "", REJECTED, "Teams did not accept the message"),
         (200, "", REJECTED, "Teams did not accept the message"),
         (
             200,

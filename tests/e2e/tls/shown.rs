@@ -73,7 +73,9 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
         let given = [("BELLWETHER_KEY", "bw_x")];
         let (code, told) = said(home.path(), &[command, &reach].concat(), &given);
         assert_eq!(code, Some(3), "{command:?} without a certificate: {told}");
-        let why = told.contains("requires a client certificate");
+        // Which of the two depends on whether the alert or the end of the connection is read first.
+        let why = told.contains("requires a client certificate")
+            || told.contains("may require a client certificate");
         assert!(why, "{command:?}: {told}");
     }
     // What is reported for that goes before what the listeners of this machine would show.

@@ -266,7 +266,8 @@ async fn welcomed(stream: TcpStream, welcome: Welcome) -> Option<TcpStream> {
         Welcome::ClosesInHandshake | Welcome::ResetsInHandshake => {
             // What is closed with unread bytes is reset, so all that came is read.
             let mut stream = stream;
-            let _read = stream.read(&mut vec![0; 16 * 1024]).await;
+            let mut hello = vec![0; 16 * 1024];
+            let _read = stream.read(&mut hello).await;
             if welcome == Welcome::ResetsInHandshake {
                 reset(&stream);
             }
@@ -276,7 +277,7 @@ async fn welcomed(stream: TcpStream, welcome: Welcome) -> Option<TcpStream> {
     None
 }
 
-/// Ends a connection with RST.
+/// Lets a connection end with RST when it is dropped.
 fn reset(stream: &TcpStream) {
     let _set = stream.set_zero_linger();
 }

@@ -2,13 +2,6 @@
 
 use std::error::Error;
 
-/// How a connection fails that ended before its last words were read.
-const CUT_OFF: [&str; 3] = [
-    "connection closed",
-    "broken pipe",
-    "connection reset by peer",
-];
-
 use bellwether_proto::{cause, json};
 use tonic_types::StatusExt;
 
@@ -16,6 +9,14 @@ use crate::{
     data::{Failure, FailureKind, FieldError},
     limits,
 };
+
+/// How a connection fails that ended before its last words were read.
+const CUT_OFF: [&str; 4] = [
+    "connection closed",
+    "broken pipe",
+    "connection reset by peer",
+    "operation was canceled",
+];
 
 /// Why a call failed.
 pub(crate) fn failure(status: &tonic::Status) -> Failure {

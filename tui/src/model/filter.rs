@@ -246,7 +246,7 @@ mod tests {
         }
         for (typed, here) in [("alertname=x", "`name`"), ("labels.host=a", "`host`")] {
             let told = hint(typed, &reader()).unwrap().to_string();
-            assert!(told.contains(&format!("called {here} here")), "{told}");
+            assert!(told.contains(&format!("use {here}")), "{told}");
         }
     }
 

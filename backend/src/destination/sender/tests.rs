@@ -277,7 +277,7 @@ async fn slack_is_judged_by_what_it_says() {
         (
             json!({"ok": true, "ts": "1.2"}),
             Outcome::Delivered,
-            "took",
+            "accepted",
             Advice::Again,
         ),
         (
@@ -356,7 +356,7 @@ async fn pagerduty_gets_the_routing_key_and_says_what_is_wrong() {
             202,
             json!({"status": "success"}),
             Outcome::Delivered,
-            "took",
+            "accepted",
             Advice::Again,
         ),
         (

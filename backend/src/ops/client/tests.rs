@@ -183,7 +183,7 @@ async fn a_certificate_stands_for_one_client() {
     };
     assert_eq!(
         why,
-        "`dns:a.example.net` stands for the client `one` already"
+        "`dns:a.example.net` already authenticates the client `one`"
     );
     make(&clients, "two", Role::Ingest).await;
     let edit = ClientEdit {

@@ -125,3 +125,22 @@ fn severity(severity: Severity) -> impl FnOnce(&mut IncomingEvent) {
 fn about(host: &str, clear: bool) -> (String, bool) {
     (host.into(), clear)
 }
+
+#[test]
+fn a_length_is_in_days_and_minutes_of_which_no_day_is_left() {
+    const DAY: i64 = 24 * 60 * 60_000;
+    for (ms, length) in [
+        (0, "0 days"),
+        (1, "1 minute"),
+        (60_000, "1 minute"),
+        (60_001, "2 minutes"),
+        (DAY - 1, "1 day"),
+        (DAY, "1 day"),
+        (DAY + 1, "1 day and 1 minute"),
+        (40 * DAY - 1, "40 days"),
+        (40 * DAY, "40 days"),
+        (40 * DAY + 61_000, "40 days and 2 minutes"),
+    ] {
+        assert_eq!(super::days(ms), length, "{ms}");
+    }
+}

@@ -472,8 +472,7 @@ async fn a_close_that_no_query_speaks_of_says_so() {
     world.put(|event| event.status = 3).await;
     let rule = world.explained().await;
     assert_eq!((rule.notified, rule.basis), (Some(false), LAST));
-    let said =
-        "the occurrence was closed, and the query of trigger `disk` says nothing of `status`";
+    let said = "the occurrence was closed, and the query of trigger `disk` does not use `status`";
     assert!(rule.reason.starts_with(said), "{}", rule.reason);
     assert_eq!(rule.triggers[0].matched, Some(false));
 }

@@ -152,14 +152,14 @@ async fn a_field_that_no_event_has_is_a_hint_and_one_that_any_has_is_none() {
             "alertname=x || labels.host=db-1",
             0,
             &[
-                "at character 1: no event has a field `alertname`; it is called `name` here",
-                "at character 16: no event has a field `labels.host`; it is called `host` here",
+                "at character 1: no event has a field `alertname`; use `name`",
+                "at character 16: no event has a field `labels.host`; use `host`",
             ],
         ),
         (
             "status.phase=open",
             0,
-            &["at character 1: no event has a field `status.phase`; it is called `status` here"],
+            &["at character 1: no event has a field `status.phase`; use `status`"],
         ),
         ("host=db-1 && env=~\"lab|test\"", 1, &[]),
         ("host=~\"db\"", 0, &[]),

@@ -3,12 +3,16 @@
 //! `BELLWETHER_WRITE_LAYOUT=FOLDER cargo test --package bellwether-backend layouts` writes a folder
 //! of the newest layout, with records of every kind. It is committed once, when the layout is new.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use tempfile::TempDir;
 
-use super::{open, open_to_read, rotate_key};
+use super::{OpenError, open_to_read, rotate_key};
 use crate::{
     config::Config,
     domain::{
@@ -23,6 +27,22 @@ use crate::{
         verify,
     },
 };
+
+/// How long a folder may stay in use after its store was dropped: a read that has answered may hold
+/// the store a moment longer.
+const RELEASED_AFTER: Duration = Duration::from_secs(5);
+
+async fn open(config: &Config) -> Result<Store, OpenError> {
+    let end = Instant::now() + RELEASED_AFTER;
+    loop {
+        match super::open(config).await {
+            Err(OpenError::InUse(_)) if Instant::now() < end => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            other => return other,
+        }
+    }
+}
 
 /// Layout 1, of version 0.1.0.
 const LAYOUT_1: [(&str, &[u8]); 3] = [
@@ -284,11 +304,10 @@ async fn has_all(folder: &TempDir) {
     assert_eq!(all::<Revision>(&store).await, samples::revisions());
     let findings = verify(&store, &|_| {}).await;
     assert_eq!(findings.told, Vec::<String>::new());
-    // Facts and counters are not counted; what came later than these layouts is not in them.
+    // Facts are not counted; what came later than these layouts is not in them.
     let later = [
         Kind::Meta,
         Kind::Silence,
-        Kind::Counter,
         Kind::Calendar,
         Kind::Inhibition,
         Kind::Audit,
@@ -297,7 +316,9 @@ async fn has_all(folder: &TempDir) {
         Kind::Budget,
         Kind::View,
     ];
-    for kind in Kind::ALL {
+    // The fifth layout has counters.
+    let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);
+    for kind in kinds {
         let is_read = findings.records.contains_key(kind.word());
         assert_eq!(is_read, !later.contains(&kind), "{kind:?}");
     }

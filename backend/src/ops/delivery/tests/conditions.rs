@@ -76,8 +76,7 @@ async fn a_field_that_none_has_is_a_hint_and_no_fault() {
         ),
         (
             "alertname=disk",
-            "at character 1: none of the newest 20000 events has a field `alertname`; it is called \
-             `name` here",
+            "at character 1: none of the newest 20000 events has a field `alertname`; use `name`",
         ),
     ] {
         let (condition, hints) = world.deliveries.condition("filter", text).await.unwrap();

@@ -59,7 +59,9 @@ async fn no_silence_covers_what_the_service_says_and_it_tells_of_itself() {
     let event = world.own_event("quiet").await.unwrap();
     assert_eq!(event.status, Status::Closed);
     assert!(
-        event.summary.contains("covers 1 open events, of 1"),
+        event
+            .summary
+            .contains("covers 1 open events, notifications of 1"),
         "{}",
         event.summary
     );

@@ -423,7 +423,8 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     Setting::new("metrics.key", |settings, value| {
         // What was found is not repeated: it may be most of a key.
-        let key = value::text(value).ok().ok_or("expected a text")?;
+        let key = value::text(value).ok().filter(|key| !key.trim().is_empty());
+        let key = key.ok_or("expected a text that is not empty")?;
         settings.service.metrics.key = Some(Secret::new(key));
         Ok(())
     })

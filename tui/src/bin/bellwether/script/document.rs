@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn what_is_no_document_is_refused_with_what_would_be() {
         let cases = [
-            ("- 5\n", "it, document 1: is no object"),
+            ("- 5\n", "it, document 1: is not an object"),
             ("name: a\n", "lacks `kind`; give trigger, destination, rule"),
             ("kind: tigger\nname: a\n", "there is no kind `tigger`"),
             ("kind: rule\n", "the rule lacks `name`"),

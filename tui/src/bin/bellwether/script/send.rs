@@ -129,7 +129,7 @@ impl Sender {
 
     fn end(self) -> Result<(), Failure> {
         if self.refused.is_empty() {
-            return output::write(&format!("{} taken\n", self.sent));
+            return output::write(&format!("{} accepted\n", self.sent));
         }
         let (sent, refused) = (self.sent, self.refused.len());
         let text = self.refused.into_iter().take(100).collect::<Vec<_>>();
