@@ -141,6 +141,6 @@ fn a_length_is_in_days_and_minutes_of_which_no_day_is_left() {
         (40 * DAY, "40 days"),
         (40 * DAY + 61_000, "40 days and 2 minutes"),
     ] {
-        assert_eq!(super::days(ms), length, "{ms}");
+        assert_eq!(days(ms), length, "{ms}");
     }
 }

@@ -57,7 +57,7 @@ const VERSION: u8 = 1;
 const PROVEN: u8 = 2;
 /// What proofs of records are for.
 const PURPOSE: &str = "record";
-/// What an occurrence takes about, beside its texts.
+/// What most records take about.
 const RECORD_BYTES: usize = 512;
 /// Where what no time ends is in the order of due times.
 const DUE_NEVER_MS: i64 = i64::MAX;

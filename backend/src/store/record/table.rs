@@ -9,8 +9,9 @@
 //! how each type is written is in [`field`]. A field that is in no table does not compile.
 //!
 //! **To add a field**, add it to the struct, and to its table under the next free number. A number
-//! that was ever written is never used for anything else. An absent field is read as zero, as empty,
-//! or as none. Then:
+//! that was ever written is never used for anything else. Records on disk lack the new field: it is
+//! read as zero, as empty or as none there, and an identity or a name that is not optional makes them
+//! unreadable. Where the type alone does not say it all:
 //!
 //! - `35 assignee as Blank` selects another form of the same type; the forms are in [`field`].
 //! - `15 close_ms = it.close.map_or(0, |close| close.at_ms)` writes what is computed from the value
