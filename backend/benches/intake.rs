@@ -27,7 +27,7 @@ use bellwether_backend::{
     domain::{
         Clause, DeliverySettings, Destination, DestinationKind, EqualFields, IncomingEvent,
         Inhibition, Literal, Name, Progress, Query, RecordId, Report, Severity, Silence,
-        destination::Email,
+        TemplateLanguage, destination::Email,
     },
     ops::{
         deciding::Deciding,
@@ -223,6 +223,7 @@ async fn tell_of_everything(store: &Store) {
             to: "ops@example.com".into(),
             ..Email::default()
         }),
+        template_language: TemplateLanguage::Mustache,
         delivery: DeliverySettings::default(),
         revision: 1,
         create_ms: 1,

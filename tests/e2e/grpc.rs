@@ -14,6 +14,10 @@ use bellwether_tests::{
     world::World,
 };
 use tonic::{Code, Status};
+use tonic_reflection::pb::v1::{
+    ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
+    server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+};
 use tonic_types::StatusExt;
 
 fn trigger(name: &str, depth: usize) -> Trigger {
@@ -279,5 +283,33 @@ async fn a_thousand_small_calls_at_once_share_one_connection() {
     }
     while let Some(answer) = calls.join_next().await {
         assert_eq!(answer.unwrap().unwrap().into_inner().succeeded, 1);
+    }
+}
+
+#[tokio::test]
+async fn reflection_describes_the_details_of_errors_too() {
+    let world = World::start();
+    let mut client = ServerReflectionClient::new(world.grpc());
+    for symbol in [
+        "google.rpc.ErrorInfo",
+        "google.rpc.BadRequest",
+        "google.rpc.RetryInfo",
+        "bellwether.v1.Destination",
+    ] {
+        let request = ServerReflectionRequest {
+            host: String::new(),
+            message_request: Some(MessageRequest::FileContainingSymbol(symbol.into())),
+        };
+        let asked = tokio_stream::iter([request]);
+        let mut answers = client
+            .server_reflection_info(asked)
+            .await
+            .unwrap()
+            .into_inner();
+        let answer = answers.message().await.unwrap().unwrap();
+        let Some(MessageResponse::FileDescriptorResponse(files)) = answer.message_response else {
+            panic!("{symbol}: {answer:?}");
+        };
+        assert!(!files.file_descriptor_proto.is_empty(), "{symbol}");
     }
 }

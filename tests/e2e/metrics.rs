@@ -419,3 +419,33 @@ async fn a_real_prometheus_raises_an_alert_when_a_destination_takes_nothing() {
     let alert = eventually("the alert to fire", firing).await;
     assert_eq!(alert["annotations"]["summary"], "hook takes no messages");
 }
+
+#[tokio::test]
+async fn open_occurrences_are_counted_by_severity_and_a_closed_one_is_not() {
+    let world = World::start();
+    let rest = world.rest();
+    let send = async |host: &str, severity: &str, status: &str| {
+        let mut event = samples::event("full", host, severity, "it is full");
+        event["status"] = json!(status);
+        rest.post(EVENTS, &samples::events(&[event])).await.ok();
+    };
+    let counted = async |severity: &str, count: u32| {
+        let line = format!("bellwether_open_occurrences{{severity=\"{severity}\"}} {count}");
+        eventually(&line, async || {
+            let page = rest.get("/metrics").await.text();
+            page.lines().any(|it| it == line).then_some(())
+        })
+        .await;
+    };
+    for host in ["a", "b", "c"] {
+        send(host, "SEVERITY_CRITICAL", "STATUS_OPEN").await;
+    }
+    send("d", "SEVERITY_WARNING", "STATUS_OPEN").await;
+    counted("critical", 3).await;
+    counted("warning", 1).await;
+    send("a", "SEVERITY_CRITICAL", "STATUS_CLOSED").await;
+    // One that becomes worse counts once.
+    send("d", "SEVERITY_CRITICAL", "STATUS_OPEN").await;
+    counted("critical", 3).await;
+    counted("warning", 0).await;
+}

@@ -560,10 +560,35 @@ fn without_escapes(text: &str) -> String {
     read
 }
 
-#[tokio::test]
-async fn no_chat_reads_the_text_of_an_event_as_a_call_a_mention_or_a_link() {
-    let builtin = Receiver::start().await;
-    let world = World::with_settings(&format!("[providers]\nslack = {:?}\n", builtin.url("")));
+/// What a chat would read as markup, in lower case.
+const READ: [&str; 13] = [
+    "@all",
+    "@channel",
+    "@here",
+    "@room",
+    "@everyone",
+    "@team",
+    "@**",
+    "<!",
+    "<users",
+    "<@",
+    "<at",
+    "<https",
+    "](",
+];
+
+/// The text there in JSON, or the field of that name of a form.
+fn text_at(received: &Received, place: &str) -> String {
+    if place.starts_with('/') {
+        let body = received.json();
+        return body.pointer(place).unwrap().as_str().unwrap().to_owned();
+    }
+    let pairs = url::form_urlencoded::parse(&received.body).into_owned();
+    pairs.collect::<BTreeMap<_, _>>().remove(place).unwrap()
+}
+
+/// Receivers of all chats, each with three rules.
+async fn chats(world: &World) -> BTreeMap<&'static str, Receiver> {
     let rest = world.rest();
     let mut receivers = BTreeMap::new();
     let query = json!({"clause": {"equals": {"field": "name", "stringVal": "disk"}}});
@@ -581,7 +606,7 @@ async fn no_chat_reads_the_text_of_an_event_as_a_call_a_mention_or_a_link() {
         };
         if kind.is_null() {
             let rules = RULES.iter().find(|it| it.file == file).unwrap();
-            store(&world, rules, |path| receiver.url(path));
+            store(world, rules, |path| receiver.url(path));
         } else {
             let draft = json!({"name": file, "type": kind});
             rest.post("/v1/notification/destinations", &draft)
@@ -601,6 +626,15 @@ async fn no_chat_reads_the_text_of_an_event_as_a_call_a_mention_or_a_link() {
             rest.post("/v1/notification/rules", &rule).await.ok();
         }
     }
+    receivers
+}
+
+#[tokio::test]
+async fn no_chat_reads_the_text_of_an_event_as_a_call_a_mention_or_a_link() {
+    let builtin = Receiver::start().await;
+    let world = World::with_settings(&format!("[providers]\nslack = {:?}\n", builtin.url("")));
+    let rest = world.rest();
+    let receivers = chats(&world).await;
     let event = json!({"name": "disk", "dimensions": {"host": CALLS}, "summary": CALLS,
         "severity": "SEVERITY_CRITICAL"});
     let events = json!({"events": [event]});
@@ -612,33 +646,13 @@ async fn no_chat_reads_the_text_of_an_event_as_a_call_a_mention_or_a_link() {
         };
         receiver.until_received(3).await;
         for received in receiver.received() {
-            let text = if place.starts_with('/') {
-                let body = received.json();
-                body.pointer(place).unwrap().as_str().unwrap().to_owned()
-            } else {
-                let pairs = url::form_urlencoded::parse(&received.body).into_owned();
-                pairs.collect::<BTreeMap<_, _>>().remove(place).unwrap()
-            };
+            let text = text_at(&received, place);
             if file != "slack-webhook" {
                 // As far as titles go.
                 assert!(plain(&text).contains("@Channel @here"), "{file}: {text}");
             }
             let read = without_escapes(&text).to_lowercase();
-            for call in [
-                "@all",
-                "@channel",
-                "@here",
-                "@room",
-                "@everyone",
-                "@team",
-                "@**",
-                "<!",
-                "<users",
-                "<@",
-                "<at",
-                "<https",
-                "](",
-            ] {
+            for call in READ {
                 // Slack knows no Markdown links.
                 let is_read = read.contains(call) && !(file == "slack" && call == "](");
                 assert!(!is_read, "{file}: {call} in {text}");

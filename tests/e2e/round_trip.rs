@@ -320,3 +320,32 @@ async fn what_is_exported_is_applied_to_another_service_as_it_was() {
     let (code, differs, _) = run(&other, &["diff", "-f", file]);
     assert_eq!(code, Some(0), "{differs}");
 }
+
+#[tokio::test]
+async fn the_kind_of_a_document_is_read_in_any_letter_case() {
+    let world = World::start();
+    let file = world.folder().join("kinds.yaml");
+    let documents = [
+        "kind: Trigger\nname: a\ntype: {event: {filter: name=disk}}\n",
+        "kind: DESTINATION\nname: b\ntype: {webhook: {url: \"https://hook.example/\"}}\n",
+        "kind: rule\nname: c\ntriggerNames: [a]\ndestinationNames: [b]\n",
+        "kind: IntakeMapping\nname: d\nevent: {name: x, dimensions: {host: \"{{h}}\"}}\n",
+    ];
+    fs::write(&file, documents.join("---\n")).unwrap();
+    let applied = process::run(world.command(&["apply", "-f", file.to_str().unwrap()]));
+    let said = String::from_utf8_lossy(&applied.stderr);
+    assert!(applied.status.success(), "{said}");
+    let rest = world.rest();
+    for path in [
+        "notification/triggers/a",
+        "notification/destinations/b",
+        "notification/rules/c",
+        "intake/mappings/d",
+    ] {
+        rest.get(&format!("/v1/{path}")).await.ok();
+    }
+    fs::write(&file, "kind: Dest\nname: b\n").unwrap();
+    let refused = process::run(world.command(&["apply", "-f", file.to_str().unwrap()]));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("there is no kind `Dest`"), "{said}");
+}

@@ -338,6 +338,20 @@ async fn a_template_in_jinja_that_is_wrong_is_refused_with_line_and_column() {
     }
 }
 
+/// What the first attempts of all delivered messages to a destination say.
+async fn explanations(rest: &Rest, destination: &str) -> Option<Vec<String>> {
+    let list = "/v1/notification/deliveries";
+    let path = format!("{list}?destinationNames={destination}&states=DELIVERED&pageSize=10");
+    let listed = rest.get(&path).await.ok();
+    let mut said = Vec::new();
+    for one in listed["deliveries"].as_array()? {
+        let one = rest.get(&format!("{list}/{}", one["id"].as_str()?)).await;
+        let explanation = one.ok()["delivery"]["attempts"][0]["explanation"].clone();
+        said.push(explanation.as_str()?.to_owned());
+    }
+    Some(said)
+}
+
 #[tokio::test]
 async fn a_payload_that_fails_while_it_is_delivered_goes_out_in_its_simplest_form() {
     let payloads = [
@@ -398,18 +412,8 @@ async fn a_payload_that_fails_while_it_is_delivered_goes_out_in_its_simplest_for
         let text = document["text"].as_str().unwrap();
         assert!(text.starts_with("disk full xxx"), "{name}: {text}");
         assert!(text.chars().count() <= 200, "{name}: {text}");
-        let path = format!(
-            "/v1/notification/deliveries?destinationNames={name}&states=DELIVERED&pageSize=10"
-        );
         let why = eventually("the attempt to be recorded", async || {
-            let listed = rest.get(&path).await.ok();
-            let mut said = Vec::new();
-            for one in listed["deliveries"].as_array()? {
-                let path = format!("/v1/notification/deliveries/{}", one["id"].as_str()?);
-                let one = rest.get(&path).await.ok();
-                let explanation = &one["delivery"]["attempts"][0]["explanation"];
-                said.push(explanation.as_str()?.to_owned());
-            }
+            let said = explanations(&rest, name).await?;
             said.into_iter().find(|it| it.contains("simplest form"))
         })
         .await;

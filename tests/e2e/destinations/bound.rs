@@ -330,15 +330,25 @@ async fn what_the_variables_of_an_address_stand_for_belongs_to_it() {
     let world = World::start();
     let rest = world.rest();
     let home = recorder().await;
-    let kind = |default: &str, other: &str, header: &str| {
+    let kind_at = |url: &str, default: &str, other: &str, header: &str| {
         let value = |default: &str| json!({"from": "event.severity", "default": default});
         json!({"webhook": {
-            "url": home.url("/{{values.where}}/hook"),
+            "url": home.url(url),
             "values": {"where": value(default), "other": value(other)},
             "headers": {"authorization": header},
             "payload": "{\"a\": \"{{values.other}}\"}",
         }})
     };
+    let kind = |default: &str, other: &str, header: &str| {
+        kind_at("/{{values.where}}/hook", default, other, header)
+    };
+    // It may reach them in another way than by their whole names.
+    let section = "/{{#values}}{{where}}{{/values}}/hook";
+    let stored = json!({"name": "s", "type": kind_at(section, "ours", "a", CANARY)});
+    rest.post(DESTINATIONS, &stored).await.ok();
+    for (deed, answer) in deeds(&rest, "s", &kind_at(section, "theirs", "a", MASK)).await {
+        assert_eq!(answer.status, 400, "{deed}: {}", answer.text());
+    }
     let stored = json!({"name": "d", "type": kind("ours", "a", CANARY)});
     rest.post(DESTINATIONS, &stored).await.ok();
     for (deed, answer) in deeds(&rest, "d", &kind("theirs", "a", MASK)).await {

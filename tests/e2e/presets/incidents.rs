@@ -190,6 +190,41 @@ fn on_clear(it: &Received) -> (String, Change, String) {
 /// Types of one chat, in which a closing is a further message; and the events of ServiceNow.
 const OF_ONE_KEY: [&str; 3] = ["servicenow", "slack", "msteams"];
 
+/// The destinations of built-in types, by name; their addresses, where they have one.
+fn builtin(now: &StandIn, channel: &StandIn, hook: &StandIn) -> [(&'static str, Value); 5] {
+    [
+        (
+            "pagerduty",
+            json!({"pagerduty": {"routingKey": ROUTING_KEY}}),
+        ),
+        (
+            "servicenow",
+            json!({"servicenow": {"instanceUrl": now.url("/"),
+                "clientId": "bellwether", "clientSecret": SECRET}}),
+        ),
+        (
+            "slack",
+            json!({"slack": {"channel": "#ops", "token": TOKEN}}),
+        ),
+        (
+            "msteams",
+            json!({"msteams": {"url": channel.url("/workflows/canary")}}),
+        ),
+        (
+            "onClear",
+            json!({"webhook": {
+                "url": hook.url("/alerts/{{thread_id}}"),
+                "payload": "{\"text\": \"{{headline}}\"}",
+                "onClear": {
+                    "url": hook.url("/alerts/by-key/{{thread_id}}"),
+                    "method": "DELETE",
+                    "payload": "{\"text\": \"{{headline}}\"}",
+                },
+            }}),
+        ),
+    ]
+}
+
 /// A service with a rule to each receiver.
 struct Stage {
     world: World,
@@ -235,37 +270,7 @@ impl Stage {
         }
         let world = World::with_settings(&settings);
         let rest = world.rest();
-        for (name, kind) in [
-            (
-                "pagerduty",
-                json!({"pagerduty": {"routingKey": ROUTING_KEY}}),
-            ),
-            (
-                "servicenow",
-                json!({"servicenow": {"instanceUrl": now.1.url("/"),
-                "clientId": "bellwether", "clientSecret": SECRET}}),
-            ),
-            (
-                "slack",
-                json!({"slack": {"channel": "#ops", "token": TOKEN}}),
-            ),
-            (
-                "msteams",
-                json!({"msteams": {"url": channel.1.url("/workflows/canary")}}),
-            ),
-            (
-                "onClear",
-                json!({"webhook": {
-                    "url": hook.1.url("/alerts/{{thread_id}}"),
-                    "payload": "{\"text\": \"{{headline}}\"}",
-                    "onClear": {
-                        "url": hook.1.url("/alerts/by-key/{{thread_id}}"),
-                        "method": "DELETE",
-                        "payload": "{\"text\": \"{{headline}}\"}",
-                    },
-                }}),
-            ),
-        ] {
+        for (name, kind) in builtin(&now.1, &channel.1, &hook.1) {
             let draft = json!({"name": name, "type": kind});
             rest.post("/v1/notification/destinations", &draft)
                 .await
