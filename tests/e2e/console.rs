@@ -62,6 +62,133 @@ async fn notes_and_status_set_over_rest_are_seen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_test_that_creates_an_event_asks_first_names_who_may_be_notified_and_closes_it() {
+    let world = World::start();
+    let rest = world.rest();
+    let receiver = Receiver::start().await;
+    journey::set_up(&rest, &receiver).await;
+    let echo = json!({"name": "echo", "type": {"event": {
+        "nameTemplate": "echo", "typeTemplate": "echo", "summaryTemplate": "a disk is tested",
+        "severity": "SEVERITY_CRITICAL",
+    }}});
+    rest.post("/v1/notification/destinations", &echo).await.ok();
+    let mut console = console(&world);
+    console.shows(&["● connected"]);
+    console.press("4");
+    console.shows(&["echo", "hook"]);
+    console.press("t");
+    console.shows(&[
+        "Test echo with a real event?",
+        "an event of severity critical in this service",
+        "disks to hook",
+    ]);
+    // The answer is No until a user says Yes.
+    console.press("\r");
+    let search = json!({"query": {"filter": "name=echo"}});
+    let found = rest.post("/v1/events:search", &search).await.ok();
+    assert_eq!(
+        found["results"].as_array().map_or(0, Vec::len),
+        0,
+        "{found}"
+    );
+    console.press("t");
+    console.shows(&["Test echo with a real event?"]);
+    console.press("y");
+    console.shows(&["verdict", "closed the event of the test"]);
+    let found = rest.post("/v1/events:search", &search).await.ok();
+    let occurrence = &found["results"][0]["occurrences"][0];
+    assert_eq!(occurrence["status"], "STATUS_CLOSED", "{found}");
+    console.press("q");
+    assert!(console.ended().success());
+}
+
+/// The row under the cursor.
+fn row_under_the_cursor(console: &Terminal) -> String {
+    let screen = console.screen();
+    let rows = screen.lines().filter(|line| line.starts_with('▶'));
+    rows.map(str::to_owned).next().unwrap_or_default()
+}
+
+/// Waits until the cursor is on the row of this host.
+fn follows_to(console: &Terminal, host: &str) {
+    eventually_blocking("the list to follow", || {
+        row_under_the_cursor(console).contains(host).then_some(())
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_acts_on_the_event_that_was_seen_and_says_which_it_was() {
+    let world = World::start();
+    let rest = world.rest();
+    let send = async |host: &str| {
+        let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
+        let body = samples::events(&[event]);
+        rest.post("/v1/data-receiver/events", &body).await.ok();
+    };
+    let acknowledged = async |host: &str| {
+        let search = json!({"query": {"filter": format!("host={host}")}});
+        let found = rest.post("/v1/events:search", &search).await.ok();
+        found["results"][0]["occurrences"][0]["acknowledged"] == true
+    };
+    send("db-0").await;
+    let mut console = console(&world);
+    console.shows(&["● connected"]);
+    console.press("2");
+    follows_to(&console, "db-0");
+    // Row one follows a stream; each time, the next event comes just before the key.
+    for round in 1..=3 {
+        let (seen, next) = (
+            format!("db-{}", round * 10),
+            format!("db-{}", round * 10 + 1),
+        );
+        // The list stays still for three seconds after the last key.
+        send(&seen).await;
+        follows_to(&console, &seen);
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        send(&next).await;
+        follows_to(&console, &next);
+        console.press("a");
+        console.shows(&[&format!("acknowledged full on {seen}")]);
+        assert!(acknowledged(&seen).await, "{seen}");
+        assert!(!acknowledged(&next).await, "{next}");
+    }
+    // And after a key the row stays for the next one, whatever comes.
+    send("db-90").await;
+    follows_to(&console, "db-90");
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    console.press("g");
+    send("db-91").await;
+    console.shows(&["db-91"]);
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    console.press("i");
+    console.shows(&["assigned to admin: full on db-90"]);
+    console.press("q");
+    assert!(console.ended().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_is_silenced_for_two_hours_with_four_keys() {
+    let world = World::start();
+    let rest = world.rest();
+    let event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk is full");
+    rest.post("/v1/data-receiver/events", &samples::events(&[event]))
+        .await
+        .ok();
+    let mut console = console(&world);
+    console.shows(&["● connected", "error"]);
+    console.press("2");
+    console.shows(&["disk is full"]);
+    console.press("z");
+    console.shows(&["this event", "full on db-1", "all of db-1", "all full"]);
+    console.press("h2");
+    console.shows(&["silenced all of db-1 until"]);
+    let found = rest.get("/v1/notification/silences").await.ok();
+    assert_eq!(found["silences"][0]["filter"], "dimensions.host=db-1");
+    console.press("q");
+    assert!(console.ended().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stored_destination_is_tested_from_the_list() {
     let world = World::start();
     let receiver = Receiver::start().await;

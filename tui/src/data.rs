@@ -10,6 +10,7 @@ mod grouped;
 mod kind;
 mod moment;
 mod object;
+pub(crate) mod when;
 mod word;
 
 pub(crate) use bellwether_proto::{
@@ -27,7 +28,7 @@ pub(crate) use self::{
     failure::{Failure, FailureKind, FieldError},
     grouped::{GroupRow, Grouped},
     kind::Kind,
-    moment::{millis, occurrence, span_ms, structure, timestamp, value},
+    moment::{millis, occurrence, span_ms, structure, value},
     object::{Object, get, is_empty, set},
     word::{Sign, WORST_FIRST, Word, covers, urgency},
 };

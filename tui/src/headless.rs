@@ -314,7 +314,7 @@ impl Headless {
         let overlay = &self.console.model().overlay;
         matches!(
             overlay,
-            Some(Overlay::Confirm(_) | Overlay::Bulk(_) | Overlay::Clash(_))
+            Some(Overlay::Confirm(_) | Overlay::Bulk(_) | Overlay::Clash(_) | Overlay::Silence(_))
         )
     }
 

@@ -21,6 +21,8 @@ pub(crate) const BULK_EVENT_STEP: usize = 100;
 pub(crate) const HELD_AUDIT: usize = 200;
 /// Calls that read them.
 pub(crate) const AUDIT_CALLS: usize = 20;
+/// Calls that count the messages which a change sends.
+pub(crate) const UPDATE_CALLS: usize = 30;
 /// Obligations that are read.
 pub(crate) const HELD_OBLIGATIONS: usize = 1_000;
 /// Triggers, destinations, rules or clients held in a list.
@@ -76,6 +78,8 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) const FRAME: Duration = Duration::from_millis(33);
 /// Between two readings of a list that the service does not stream.
 pub(crate) const REFRESH_MS: i64 = 10_000;
+/// How old the counts beside the tabs get at most.
+pub(crate) const TABS_MS: i64 = 5_000;
 /// Between two readings of what the charts of the overview show.
 pub(crate) const COUNTED_MS: i64 = 9_000;
 /// The same while nothing happens.
@@ -86,12 +90,18 @@ pub(crate) const CYCLE_MS: i64 = 20_000;
 pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
 /// Columns from which a form is beside the result from the service.
 pub(crate) const FORM_SPLIT_COLUMNS: u16 = 110;
+/// How long a row has to be under the cursor to be what a key is about.
+pub(crate) const SEEN_MS: i64 = 400;
+/// How long a list that follows stays still after a key.
+pub(crate) const STILL_MS: i64 = 3_000;
 /// Between the last key in a form and its check by the service.
 pub(crate) const CHECK_PAUSE_MS: i64 = 500;
 /// Between the last key in a filter and counting what it leaves.
 pub(crate) const COUNT_PAUSE_MS: i64 = 150;
 /// Filters of before that a screen keeps.
 pub(crate) const OLDER_FILTERS: usize = 50;
+/// How long a silence lasts at most.
+pub(crate) const SILENCE_MS: i64 = 30 * 86_400_000;
 /// How long the hint to undo is shown.
 pub(crate) const TOAST_MS: i64 = 10_000;
 /// How much can be undone, and how long after it was done.

@@ -6,6 +6,7 @@ pub(crate) mod document;
 pub(crate) mod events;
 pub(crate) mod field;
 pub(crate) mod filter;
+pub(crate) mod following;
 pub(crate) mod form;
 pub(crate) mod list;
 pub(crate) mod map;
@@ -15,6 +16,7 @@ pub(crate) mod overlay;
 pub(crate) mod page;
 pub(crate) mod recall;
 pub(crate) mod rows;
+pub(crate) mod silencing;
 pub(crate) mod sort;
 pub(crate) mod steps;
 pub(crate) mod store;
@@ -385,13 +387,16 @@ impl Model {
         let minute = self.now_ms - self.now_ms.rem_euclid(60_000) + 60_000;
         let ages = self.shows_ages.then_some(minute);
         let refresh = self.is_up().then(|| self.refresh_at_ms()).flatten();
+        let tabs = self.tabs_at_ms();
         let check = self.page.form().and_then(|form| form.check_at_ms);
         let live = self.page.form().and_then(|form| form.live.due_ms);
         let due = [
             self.page.list.matching.due_ms,
+            self.page.list.following.wake_at_ms(),
             countdown,
             ages,
             refresh,
+            tabs,
             check,
             live,
             self.begun_until_ms,
@@ -399,6 +404,15 @@ impl Model {
             self.notice.as_ref().and_then(|notice| notice.until_ms),
         ];
         due.into_iter().flatten().min()
+    }
+
+    /// When the counts beside the tabs are read again, where they are shown.
+    pub(crate) fn tabs_at_ms(&self) -> Option<i64> {
+        let is_shown = self.is_up() && tabs::has_line(self);
+        let overview = &self.store.overview;
+        let is_free = overview.waiting.is_none() && is_shown;
+        let at = overview.at_ms.filter(|_| is_free)?;
+        Some(at.saturating_add(limits::TABS_MS))
     }
 
     /// How old what is on the screen is, counted from when it was received; what is streamed is as

@@ -66,6 +66,7 @@ fn screen(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         Some(Overlay::Prompt(prompt)) => dialog::prompt(prompt, pen, area),
         Some(Overlay::Pick(pick)) => dialog::pick(pick, pen, area),
         Some(Overlay::Menu(menu)) => dialog::menu(menu, pen, area),
+        Some(Overlay::Silence(choice)) => dialog::silence(model, choice, pen, area),
         Some(Overlay::Key { name, key }) => dialog::key(name, key, pen, area),
         Some(Overlay::Palette(palette)) => palette::draw(model, palette, pen, area),
         None => {}

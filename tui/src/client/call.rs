@@ -1,5 +1,7 @@
 //! Makes one request: its calls outward, their answer inward.
 
+use std::collections::{BTreeMap, HashSet};
+
 use bellwether_proto::{json, v1};
 use prost::{Message, Name};
 use serde_json::{Value, json};
@@ -26,6 +28,8 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
             | Request::Bulk { .. }
             | Request::GatherEvents { .. }
             | Request::ListObligations { .. }
+            | Request::CountUpdates { .. }
+            | Request::PreviewSilence { .. }
             | Request::ListAudit { .. }
     ) {
         reach.limit = limits::TEST_CALL;
@@ -100,17 +104,15 @@ pub(super) async fn make(reach: &mut Reach, request: Request) -> Answer {
         Request::PreviewRule { fields, event_id } => {
             Answer::Previews(preview(reach, fields, event_id).await)
         }
-        Request::PreviewSilence { event_id } => {
-            let silence = v1::Silence {
-                from_event_id: event_id.clone(),
-                ..v1::Silence::default()
-            };
-            let asked = v1::PreviewSilenceRequest {
-                silence: Some(silence),
-            };
-            let preview = reach.ask("SilenceService/PreviewSilence", asked).await;
-            Answer::Silenced { event_id, preview }
-        }
+        Request::PreviewSilence { fields } => Answer::Silenced(silenced(reach, &fields).await),
+        Request::Silence {
+            fields,
+            allow_broad,
+        } => Answer::Written(silence(reach, &fields, allow_broad).await),
+        Request::CountUpdates {
+            occurrence_ids,
+            rule_names,
+        } => Answer::Updates(updates(reach, occurrence_ids, rule_names).await),
         Request::ListObligations(asked) => Answer::Obligations(obligations(reach, asked).await),
         Request::ListAudit(asked) => Answer::Audit(audit(reach, asked).await),
         Request::Validate { draft, update } => {
@@ -493,6 +495,60 @@ async fn obligations(
     }
 }
 
+/// What a silence would cover.
+async fn silenced(
+    reach: &mut Reach,
+    fields: &Value,
+) -> Result<v1::PreviewSilenceResponse, Failure> {
+    let asked = v1::PreviewSilenceRequest {
+        silence: Some(typed(fields)?),
+    };
+    reach.ask("SilenceService/PreviewSilence", asked).await
+}
+
+/// Creates a silence, which the service names.
+async fn silence(reach: &mut Reach, fields: &Value, allow_broad: bool) -> Result<Taken, Failure> {
+    let asked = v1::CreateSilenceRequest {
+        silence: Some(typed(fields)?),
+        allow_broad,
+        ..v1::CreateSilenceRequest::default()
+    };
+    let done = reach.ask("SilenceService/CreateSilence", asked).await;
+    let done: v1::CreateSilenceResponse = done?;
+    Ok(Taken::Silence(done.silence.unwrap_or_default().name))
+}
+
+/// Counts the receivers that were notified of these occurrences, by destination.
+async fn updates(
+    reach: &mut Reach,
+    occurrence_ids: Vec<String>,
+    rule_names: Option<Vec<String>>,
+) -> Result<(BTreeMap<String, i64>, bool), Failure> {
+    let mut counts = BTreeMap::new();
+    if rule_names.as_ref().is_some_and(Vec::is_empty) {
+        return Ok((counts, false));
+    }
+    let meant: HashSet<String> = occurrence_ids.into_iter().collect();
+    let mut asked = v1::ListObligationsRequest {
+        page_size: limits::RESOURCE_PAGE,
+        rule_names: rule_names.unwrap_or_default(),
+        ..v1::ListObligationsRequest::default()
+    };
+    for _ in 0..limits::UPDATE_CALLS {
+        let page = reach.ask("DeliveryService/ListObligations", asked.clone());
+        let page: v1::ListObligationsResponse = page.await?;
+        let rows = page.obligations.into_iter();
+        for row in rows.filter(|row| meant.contains(&row.occurrence_id)) {
+            *counts.entry(row.destination_name).or_default() += 1;
+        }
+        asked.page_token = page.next_page_token;
+        if asked.page_token.is_empty() {
+            return Ok((counts, false));
+        }
+    }
+    Ok((counts, true))
+}
+
 /// What the audit log has, the newest first up to the limit, and whether there is more.
 async fn audit(
     reach: &mut Reach,
@@ -537,9 +593,10 @@ async fn set_status(
     change: StatusChange,
 ) -> Result<Taken, Failure> {
     let change = changed(change);
-    let statuses = ids.into_iter().map(|occurrence_id| v1::StatusItem {
-        event_id: event_id(&occurrence_id),
-        occurrence_id,
+    let statuses = ids.into_iter().map(|id| v1::StatusItem {
+        event_id: event_id(&id),
+        // An event's id alone means its newest occurrence.
+        occurrence_id: if id.contains(':') { id } else { String::new() },
         ..change.clone()
     });
     let asked = v1::SetStatusRequest {

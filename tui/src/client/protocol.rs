@@ -1,5 +1,7 @@
 //! What the console asks of the connection, and what it hears back: plain data.
 
+use std::collections::BTreeMap;
+
 use bellwether_proto::v1;
 use serde_json::Value;
 
@@ -86,9 +88,20 @@ pub(crate) enum Request {
         fields: Value,
         document: String,
     },
-    /// What a silence of one event would cover.
+    /// What a silence would cover; the fields are those of its message, in JSON.
     PreviewSilence {
-        event_id: String,
+        fields: Value,
+    },
+    /// Create a silence, even if it is too broad where that was agreed to.
+    Silence {
+        fields: Value,
+        allow_broad: bool,
+    },
+    /// How many messages changes of these occurrences send, by destination: they were notified before
+    /// by these rules, or by any.
+    CountUpdates {
+        occurrence_ids: Vec<String>,
+        rule_names: Option<Vec<String>>,
     },
     /// The name alone means the stored one.
     TestDestination {
@@ -170,6 +183,7 @@ impl Request {
         matches!(
             self,
             Self::Create { .. }
+                | Self::Silence { .. }
                 | Self::Update { .. }
                 | Self::Delete { .. }
                 | Self::SetStatus { .. }
@@ -259,11 +273,10 @@ pub(crate) enum Answer {
     Matches(Result<v1::TestTriggerResponse, Failure>),
     Previews(Result<v1::PreviewRuleResponse, Failure>),
     Mapped(Result<v1::TestIntakeMappingResponse, Failure>),
-    /// What a silence of that event would cover.
-    Silenced {
-        event_id: String,
-        preview: Result<v1::PreviewSilenceResponse, Failure>,
-    },
+    /// What a silence would cover.
+    Silenced(Result<v1::PreviewSilenceResponse, Failure>),
+    /// How many messages go to which destination, and whether there may be more.
+    Updates(Result<(BTreeMap<String, i64>, bool), Failure>),
     Tested(Result<v1::TestDestinationResponse, Failure>),
     /// A page of events, and how many there are in all where that was counted.
     Gathered(Result<(Page<EventRow>, Option<i64>), Failure>),
@@ -287,6 +300,8 @@ pub(crate) enum Taken {
         failed: usize,
         first_error: String,
     },
+    /// The silence of this name was created.
+    Silence(String),
     /// The notes that were written, each of them.
     Notes(Vec<Note>),
     /// A new client's key, which is shown once.

@@ -71,6 +71,22 @@ pub(crate) struct EventRow {
 }
 
 impl EventRow {
+    /// The dimensions, read back: a word without `=` belongs to the value before it.
+    pub(crate) fn dimensions(&self) -> Vec<(String, String)> {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for word in self.entity.split(' ') {
+            match (word.split_once('='), pairs.last_mut()) {
+                (Some((key, value)), _) => pairs.push((key.to_owned(), value.to_owned())),
+                (None, Some((_, value))) => {
+                    value.push(' ');
+                    value.push_str(word);
+                }
+                (None, None) => {}
+            }
+        }
+        pairs
+    }
+
     /// One row an occurrence.
     pub(crate) fn all_of(event: v1::Event) -> Vec<Self> {
         let pairs = event.dimensions.iter();

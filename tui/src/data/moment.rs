@@ -11,15 +11,6 @@ pub(crate) fn millis(time: Option<&Timestamp>) -> Option<i64> {
     Some(millis.saturating_add(i64::from(time.nanos) / 1_000_000))
 }
 
-/// The wire's form of milliseconds since 1970.
-pub(crate) fn timestamp(ms: i64) -> Timestamp {
-    Timestamp {
-        seconds: ms.div_euclid(1_000),
-        // Below a thousand million.
-        nanos: i32::try_from(ms.rem_euclid(1_000) * 1_000_000).unwrap_or_default(),
-    }
-}
-
 /// A span in milliseconds.
 pub(crate) fn span_ms(span: &Duration) -> i64 {
     let millis = span.seconds.saturating_mul(1_000);

@@ -6,6 +6,12 @@ use crate::data::{Kind, Role};
 const ANYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere];
 const MOVING: &[ActionPlace] = &[ActionPlace::List, ActionPlace::Document];
 const EVENTS: &[ActionPlace] = &[ActionPlace::Events, ActionPlace::Event];
+/// Where an action is about all events of a group too.
+const COUNTED: &[ActionPlace] = &[
+    ActionPlace::Events,
+    ActionPlace::Event,
+    ActionPlace::EventGroups,
+];
 const RESOURCES: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Trigger),
     ActionPlace::One(Kind::Trigger),
@@ -101,24 +107,24 @@ macro_rules! actions {
 actions! {
     Open ["<Enter>", "l", "<Right>"] in MOVING, Need::None, 10
         "open": "Open what is selected";
-    Acknowledge ["a"] in EVENTS, OPERATE, 12 [LINES.several()]
+    Acknowledge ["a"] in COUNTED, OPERATE, 12 [LINES.several()]
         "ack": "Acknowledge";
     Unacknowledge ["A"] in EVENTS, OPERATE, 0 [LINES.several()]
         "unack": "Remove the acknowledgement";
-    CloseEvent ["c"] in EVENTS, OPERATE, 14 [LINES.several()]
+    CloseEvent ["c"] in COUNTED, OPERATE, 14 [LINES.several()]
         "close": "Close";
-    Suppress ["s"] in EVENTS, OPERATE, 16 [LINES.several()]
+    Suppress ["s"] in COUNTED, OPERATE, 16 [LINES.several()]
         "suppress": "Suppress: keep it open without notifications";
     Reopen ["u"] in EVENTS, OPERATE, 0 [LINES.several()]
         "reopen": "Reopen, or end suppression";
     Annotate ["w"] in EVENTS, OPERATE, 18 [LINES.several().text()]
         "note": "Write a note";
-    Mine ["i"] in EVENTS, OPERATE, 19 [LINES.several()]
+    Mine ["i"] in COUNTED, OPERATE, 19 [LINES.several()]
         "mine": "Assign to me / unassign";
     Assign ["@"] in EVENTS, OPERATE, 0 [LINES.several().text()]
         "assign": "Assign to a client";
     Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.all()]
-        "undo": "Undo the last acknowledge, assign, suppress, note or enable";
+        "undo": "Undo the last acknowledge, assign, suppress, silence, note or enable";
     Release ["r"] in PENDING, OPERATE, 12
         "release": "Send now, despite holds";
     AcknowledgeGroup ["a"] in GROUPS, OPERATE, 12
@@ -139,8 +145,8 @@ actions! {
         "explain": "Explain why each rule did or did not notify";
     Unfold ["o"] in &[ActionPlace::Event], Need::None, 0
         "unfold": "Expand or collapse rules that did not match";
-    Silence ["z"] in EVENTS, OPERATE, 0
-        "silence": "Silence this event for two hours, after a count";
+    Silence ["z"] in COUNTED, OPERATE, 21
+        "silence": "Silence the event, its host, its name or what the filter leaves";
     TriggerFromEvent ["T"] in EVENTS, EDIT, 22
         "trigger": "Create a trigger from this event";
     Pause ["p"] in &[ActionPlace::Events], Need::None, 24 [LINES.all().silent()]

@@ -376,7 +376,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
         "delivery.timeout",
         "Timeout",
-        FieldKind::Text,
+        FieldKind::Length,
         "How long an attempt may take, 1s to 30s. Empty means 15s."),
         FieldSpec::new(
         "delivery.maxInFlight",
@@ -401,8 +401,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
         "delivery.budget.per",
         "Budget per",
-        FieldKind::Text,
-        "In how long that many go, 10s to 86400s; at its end the digest goes."),
+        FieldKind::Length,
+        "In how long that many go, 10s to 1d; at its end the digest goes."),
         FieldSpec::new(
         "delivery.budget.criticalShare",
         "For critical",

@@ -22,8 +22,10 @@ pub(crate) struct FieldSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum FieldKind {
     Text,
-    /// A moment as RFC 3339 writes it.
+    /// A moment, in any of the ways that [`crate::data::when`] reads.
     Moment,
+    /// A length of time, as `1h30m`; in seconds on the wire.
+    Length,
     Secret,
     /// Text with line ends.
     Lines,
@@ -104,7 +106,7 @@ impl FieldKind {
     /// What an unset field is in a text, for those who fill it in there.
     pub(super) fn blank(&self) -> Option<Value> {
         match self {
-            Self::Text | Self::Lines => Some(json!("")),
+            Self::Text | Self::Lines | Self::Length => Some(json!("")),
             Self::Words | Self::Names(_) => Some(json!([])),
             Self::Toggle => Some(json!(false)),
             Self::Moment

@@ -87,8 +87,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "linger",
             "Linger",
-            FieldKind::Text,
-            "How long it holds on after the cause closed, as 60s, which is the default.",
+            FieldKind::Length,
+            "How long it holds on after the cause closed, as 1m, which is the default.",
         ),
         DESCRIPTION,
         TAGS,

@@ -115,14 +115,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "delay",
             "Delay",
-            FieldKind::Text,
-            "How long an event must match before its first notification, such as 300s. Empty: no delay.",
+            FieldKind::Length,
+            "How long an event must match before its first notification, such as 5m. Empty: no delay.",
         ),
         FieldSpec::new(
             "autoPause",
             "Auto-pause",
-            FieldKind::Text,
-            "How long to wait where the event usually closes without action, such as 180s. Empty: no wait.",
+            FieldKind::Length,
+            "How long to wait where the event usually closes without action, such as 3m. Empty: no wait.",
         ),
         FieldSpec::new(
             "activeCalendarName",
@@ -144,14 +144,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "group.wait",
             "Group wait",
-            FieldKind::Text,
+            FieldKind::Length,
             "How long the first message waits for more, as 30s, which it is when left empty.",
         ),
         FieldSpec::new(
             "group.interval",
             "Group every",
-            FieldKind::Text,
-            "How long after a message the next one goes out, as 300s, which it is when left empty.",
+            FieldKind::Length,
+            "How long after a message the next one goes out, as 5m, which it is when left empty.",
         ),
         FieldSpec::new(
             "flapping.openCount",
@@ -162,14 +162,14 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "flapping.window",
             "Flaps within",
-            FieldKind::Text,
-            "Within what time these openings are, as 3600s.",
+            FieldKind::Length,
+            "Within what time these openings are, as 1h.",
         ),
         FieldSpec::new(
             "flapping.settle",
             "Settles after",
-            FieldKind::Text,
-            "How long nothing opens or closes until it has settled and notifies again, as 900s.",
+            FieldKind::Length,
+            "How long nothing opens or closes until it has settled and notifies again, as 15m.",
         ),
     ],
     document: Some(document),

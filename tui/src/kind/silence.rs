@@ -98,13 +98,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "span.startTime",
             "From",
             FieldKind::Moment,
-            "When it begins, as 2031-05-06T04:00:00Z. Empty: now.",
+            "When it begins: 30m, 08:00, tomorrow 9:00, 2026-11-25 08:00. Empty: now.",
         ),
         FieldSpec::new(
             "span.endTime",
             "Until",
             FieldKind::Moment,
-            "When it ends, as 2031-05-06T04:00:00Z; at most 30 days after the start. Or a calendar.",
+            "When it ends: 2h, 08:00, tomorrow 9:00, 2026-11-25 08:00; at most 30 days ahead. Or a calendar.",
         ),
         FieldSpec::new(
             "calendar.calendarName",
@@ -127,27 +127,27 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::new(
             "flexible.duration",
             "Lasts",
-            FieldKind::Text,
-            "How long it lasts once it has started with an event, such as 7200s.",
+            FieldKind::Length,
+            "How long it lasts once it has started with an event, such as 2h.",
         ),
         FieldSpec::new(
             "expireWhenIdle",
             "Idle",
-            FieldKind::Text,
-            "Ends early when it covered something and then nothing for that long, as 600s.",
+            FieldKind::Length,
+            "Ends early when it covered something and then nothing for that long, as 10m.",
         ),
         FieldSpec::new(
             "warnBefore",
             "Warn before",
-            FieldKind::Text,
-            "How long before its end its event becomes a warning, as 900s; 0s: not at all.",
+            FieldKind::Length,
+            "How long before its end its event becomes a warning, as 15m; 0s: not at all.",
         ),
         DESCRIPTION,
         TAGS,
     ],
     document: Some(document),
     empty: "No silences yet.\n\nA silence holds back what rules would send of the events it covers, \
-        for a while.\n‹new› creates one; ‹silence› on an event silences it for two hours.\n\n\
+        for a while.\n‹new› creates one; ‹silence› on an event silences it, its host or its name.\n\n\
         For example: reason `patching`, filter `host=db-*`, until the end of the work.",
     beside: &[Kind::Rule],
 };

@@ -2,6 +2,8 @@
 
 mod events;
 
+use std::collections::BTreeMap;
+
 pub(crate) use self::events::{EventBulk, EventTransition};
 use crate::{
     client::{Chosen, Request, Ticket},
@@ -10,8 +12,13 @@ use crate::{
     theme::Token,
 };
 
+/// How many messages go to which destination, and whether there may be more.
+pub(crate) type Updates = (BTreeMap<String, i64>, bool);
+
 /// Destinations that are reported by name.
 const DESTINATIONS: usize = 8;
+/// Destinations that are named where messages go.
+const NAMED_RECEIVERS: usize = 4;
 /// Cells that a name has in a separate line.
 const NAME_CELLS: usize = 40;
 
@@ -46,6 +53,9 @@ pub(crate) struct Bulk {
     pub(crate) counted: BulkTally,
     /// What is done.
     pub(crate) done: BulkTally,
+    /// How many messages it sends, by destination, and whether there may be more; an error if that is
+    /// unknown.
+    pub(crate) updates: Option<Result<Updates, String>>,
     /// Whether the count is complete: from then on things are done.
     pub(crate) is_counted: bool,
     /// Where to continue.
@@ -60,6 +70,7 @@ impl Bulk {
             stage: Stage::Counting,
             counted: BulkTally::default(),
             done: BulkTally::default(),
+            updates: None,
             is_counted: false,
             token: String::new(),
             waiting: None,
@@ -83,7 +94,7 @@ impl Bulk {
     pub(crate) fn title(&self) -> String {
         let (transition, chosen) = match &self.work {
             Work::Deliveries(transition, chosen) => (transition, chosen),
-            Work::Events(events) => return events.title(),
+            Work::Events(events) => return events.title(self.is_counted),
         };
         let all = match chosen {
             Chosen::Ids(ids) => format!("the {} marked deliveries", ids.len()),
@@ -167,6 +178,7 @@ impl Bulk {
         }
         if let Work::Events(events) = &self.work {
             lines.extend(events.lines());
+            lines.extend(self.sends(events.closes()));
         }
         if let Work::Deliveries(Transition::SendAgain, Chosen::Matching { filter, .. }) = &self.work
             && filter.states.is_empty()
@@ -178,6 +190,40 @@ impl Bulk {
             lines.push((Token::Bad, format!("✗ {reason}")));
         }
         lines
+    }
+
+    /// How many messages it sends, and where.
+    fn sends(&self, closes: bool) -> Option<(Token, String)> {
+        let (one, many) = if closes {
+            ("closing", "closings")
+        } else {
+            ("update", "updates")
+        };
+        let (counts, is_least) = match self.updates.as_ref()? {
+            Ok((counts, is_least)) => (counts, *is_least),
+            Err(message) => {
+                let words = format!("How many {many} it sends is unknown: {message}");
+                return Some((Token::Warning, words));
+            }
+        };
+        let count: i64 = counts.values().sum();
+        if count == 0 {
+            return Some((Token::Dim, format!("Sends no {many}.")));
+        }
+        let mut names: Vec<&str> = counts
+            .keys()
+            .map(String::as_str)
+            .take(NAMED_RECEIVERS)
+            .collect();
+        let more = format!("{} more", counts.len().saturating_sub(names.len()));
+        if counts.len() > names.len() {
+            names.push(&more);
+        }
+        let about = if is_least { "at least" } else { "about" };
+        let word = if count == 1 { one } else { many };
+        let (count, names) = (text::grouped(count), names.join(", "));
+        let words = format!("Sends {about} {count} {word} to {names}.");
+        Some((Token::Warning, words))
     }
 
     /// How much of what was counted is done.

@@ -7,6 +7,7 @@ mod live;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
 pub(crate) use self::{
@@ -16,7 +17,7 @@ pub(crate) use self::{
 };
 use crate::{
     client::Ticket,
-    data::{Failure, Kind, Object, get, is_empty, set},
+    data::{Failure, Kind, Object, get, is_empty, set, when},
     editor,
     kind::{self, FieldKind, FieldSpec},
 };
@@ -44,6 +45,9 @@ pub(crate) struct Form {
     pub(crate) is_tried: bool,
     /// Counts the changes, so that late answers are known.
     pub(crate) version: u64,
+    /// When it was changed last, and the zone: what moments are read with.
+    now_ms: i64,
+    zone: TimeZone,
     /// What the service produces from it.
     pub(crate) live: Live,
     /// When the service is asked to check.
@@ -94,6 +98,8 @@ impl Form {
             left: BTreeSet::new(),
             is_tried: false,
             version: 0,
+            now_ms: 0,
+            zone: TimeZone::UTC,
             live: Live::default(),
             check_at_ms: None,
             waiting: None,
@@ -236,6 +242,8 @@ impl Form {
             // What was not touched stays as the service wrote it, or unset.
             let is_choice = matches!(input, Input::Choice(_));
             if is_choice || Input::read(spec, before).write(spec) != written {
+                let moment = self.moment(index).and_then(Result::ok);
+                let written = moment.map(|at| at.to_string().into()).or(written);
                 set(&mut json, spec.path, written);
                 prune(&mut json, spec.path);
             }
@@ -273,17 +281,37 @@ impl Form {
         }
     }
 
+    /// Reads moments with this time and zone from now on.
+    pub(crate) fn read_moments_at(&mut self, now_ms: i64, zone: &TimeZone) {
+        self.now_ms = now_ms;
+        self.zone = zone.clone();
+    }
+
+    /// The moment in a field, or what is wrong with it; none where there is none.
+    fn moment(&self, index: usize) -> Option<Result<Timestamp, String>> {
+        let Input::Text(field) = &self.inputs[index] else {
+            return None;
+        };
+        let is_moment = self.specs[index].kind == FieldKind::Moment && !field.text().is_empty();
+        is_moment.then(|| when::moment(field.text(), self.now_ms, &self.zone))
+    }
+
+    /// The moment in a field as it was understood, to the second.
+    pub(crate) fn understood(&self, index: usize) -> Option<String> {
+        let at = self.moment(index)?.ok()?;
+        Some(when::understood(at, self.now_ms, &self.zone))
+    }
+
     /// Finds what is wrong without asking the service.
     pub(crate) fn check_locally(&mut self) {
-        self.errors.clear();
-        for (index, (spec, input)) in self.specs.iter().zip(&self.inputs).enumerate() {
-            if !self.is_meant(index) {
-                continue;
-            }
-            if let Some(error) = input.error(spec) {
-                self.errors.insert(spec.path.to_owned(), error);
-            }
-        }
+        let meant = (0..self.specs.len()).filter(|index| self.is_meant(*index));
+        let wrong = meant.filter_map(|index| {
+            let spec = &self.specs[index];
+            let moment = || self.moment(index)?.err();
+            let error = self.inputs[index].error(spec).or_else(moment)?;
+            Some((spec.path.to_owned(), error))
+        });
+        self.errors = wrong.collect();
     }
 
     /// What is reported about a field that is wrong: nothing until then come to it.
@@ -351,6 +379,7 @@ impl Form {
             clause.follow(part);
         }
         self.version += 1;
+        self.now_ms = now_ms;
         self.checked = false;
         self.live.typed(now_ms);
         self.check_locally();

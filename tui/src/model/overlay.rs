@@ -3,7 +3,7 @@
 mod palette;
 
 pub(crate) use self::palette::{Item, Palette, PaletteTarget};
-use super::{Model, bulk::Bulk, field::TextField, write::Write};
+use super::{Model, bulk::Bulk, field::TextField, silencing::SilenceChoice, write::Write};
 use serde_json::Value;
 
 use crate::{client::Request, data::Object, theme::Token};
@@ -18,6 +18,7 @@ pub(crate) enum Overlay {
     Pick(Pick),
     Palette(Palette),
     Menu(Menu),
+    Silence(Box<SilenceChoice>),
     /// A new client's key, which is shown this once.
     Key {
         name: String,
@@ -82,6 +83,8 @@ pub(crate) enum Consequence {
     Write(Box<Request>, Box<Write>),
     /// Leave the form and lose what was typed.
     LeaveForm,
+    /// Make this test; without a title, the one on the screen again.
+    Test(Option<String>, Box<Request>),
     /// End the console and lose what was typed.
     Quit,
 }

@@ -2,9 +2,10 @@
 
 use bellwether_proto::v1;
 
-use super::{form::Form, list::List, store::Loaded};
+use super::{Model, form::Form, list::List, store::Loaded};
 use crate::{
     client::{Progress, Request},
+    data::Kind,
     route::Route,
 };
 
@@ -92,6 +93,25 @@ pub(crate) enum Outcome {
     Obligations((Vec<v1::Obligation>, bool)),
     /// And whether there are more.
     Audit((Vec<v1::AuditEntry>, bool)),
+}
+
+impl Model {
+    /// The destination that a test creates an event of this service with, and the event's severity.
+    pub(crate) fn created_event(&self, request: &Request) -> Option<(String, String)> {
+        let Request::TestDestination { fields, .. } = request else {
+            return None;
+        };
+        let name = fields["name"].as_str().unwrap_or_default();
+        let stored = self.store.object(Kind::Destination, name);
+        let stored = stored.and_then(|it| it.at("type.event"));
+        let event = match fields.get("type") {
+            Some(kind) => kind.get("event")?,
+            None => stored?,
+        };
+        let severity = event["severity"].as_str().unwrap_or_default();
+        let severity = severity.trim_start_matches("SEVERITY_").to_lowercase();
+        Some((name.to_owned(), severity))
+    }
 }
 
 /// One page.

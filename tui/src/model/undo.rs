@@ -26,6 +26,8 @@ pub(crate) enum Back {
     Enable { rule: String, on: bool },
     /// The notes that were written.
     Notes(Vec<Note>),
+    /// The silence of this name.
+    Silence(String),
 }
 
 impl Back {
@@ -57,7 +59,7 @@ impl Back {
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Set(groups) => groups.is_empty(),
-            Self::Enable { .. } => false,
+            Self::Enable { .. } | Self::Silence(_) => false,
             Self::Notes(notes) => notes.is_empty(),
         }
     }
@@ -84,6 +86,12 @@ impl Back {
                 update.into_iter().collect()
             }
             Self::Notes(notes) => vec![Request::RemoveNotes { notes }],
+            Self::Silence(name) => vec![Request::Delete {
+                kind: Kind::Silence,
+                name,
+                etag: String::new(),
+                force: false,
+            }],
         }
     }
 }

@@ -19,7 +19,9 @@ mod report;
 mod run;
 mod screen;
 mod selected;
+mod silencing;
 mod step;
+mod tested;
 mod views;
 
 pub(crate) use completion::completions;
@@ -71,8 +73,15 @@ pub(crate) fn settle(model: &mut Model) {
         model.arrange(&list);
         // No one's cursor is moved from under a question or a mark.
         let is_asked = model.overlay.is_some() || !list.marks.is_empty();
-        let follows = model.page.route == Route::Events && !is_asked && list.sort.is_none();
+        let may_follow = model.page.route == Route::Events && !is_asked && list.sort.is_none();
+        let follows = may_follow && !list.following.is_held(model.now_ms);
+        if follows && std::mem::take(&mut list.following.returns) && !list.pinned {
+            list.index = 0;
+        }
         list.settle(&*model.rows_for(&list), height.saturating_sub(1), follows);
+        if model.page.route == Route::Events {
+            list.following.show(list.selected.as_deref(), model.now_ms);
+        }
         model.page.list = list;
     } else if matches!(model.page.content, Content::Form(_)) {
         // The view scrolls a form by what it measures.
@@ -86,6 +95,8 @@ pub(crate) fn settle(model: &mut Model) {
 fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     // Only a countdown or a running time is drawn again because time passes.
     model.touched = model.counts_seconds() || model.shows_ages;
+    let wakes = model.page.list.following.wake_at_ms();
+    model.touched |= wakes.is_some_and(|at| at <= model.now_ms);
     if model.begun_until_ms.is_some_and(|at| at <= model.now_ms) {
         model.touched |= model.drop_begun();
     }
@@ -96,6 +107,9 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     }
     if model.is_up() && model.refresh_at_ms().is_some_and(|at| at <= model.now_ms) {
         read::refresh(model, effects);
+    }
+    if model.tabs_at_ms().is_some_and(|at| at <= model.now_ms) {
+        read::tabs(model, effects);
     }
     forms::check_if_due(model, effects);
     forms::preview_if_due(model, effects);

@@ -159,6 +159,25 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
     rows.collect()
 }
 
+/// The line where no destination is undelivered or late: how many of them answered at all.
+pub(crate) fn reached(overview: &Overview) -> (Token, String) {
+    let all = &overview.destinations;
+    let answer = |one: &&DestinationOverview| health(one) == HealthState::Healthy;
+    let (healthy, all) = (all.iter().filter(answer).count(), all.len());
+    match (healthy, all) {
+        (_, 0) => (Token::Dim, "no destination was used in 24 h".to_owned()),
+        (0, _) => (Token::Dim, "no destination was tried yet".to_owned()),
+        (healthy, all) if healthy < all => {
+            let words = format!("✓ {healthy} of {all} answer in time; the rest was not tried");
+            (Token::Good, words)
+        }
+        _ => (
+            Token::Good,
+            "✓ every destination answers in time".to_owned(),
+        ),
+    }
+}
+
 /// The health of a destination.
 pub(crate) fn health(one: &DestinationOverview) -> HealthState {
     one.health
@@ -238,4 +257,39 @@ pub(crate) fn service(model: &Model, overview: &Overview) -> Vec<String> {
         words.push(format!("nodes {}", nodes.join(", ")));
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_destinations_that_were_tried_are_said_to_answer() {
+        let reached = |states: &[HealthState]| {
+            let of = |state: &HealthState| DestinationOverview {
+                health: Some(DestinationHealth {
+                    state: (*state).into(),
+                    ..DestinationHealth::default()
+                }),
+                ..DestinationOverview::default()
+            };
+            let destinations = states.iter().map(of).collect();
+            let overview = Overview {
+                destinations,
+                ..Overview::default()
+            };
+            reached(&overview).1
+        };
+        let (tried, untried) = (HealthState::Healthy, HealthState::Untried);
+        assert_eq!(reached(&[]), "no destination was used in 24 h");
+        assert_eq!(reached(&[untried, untried]), "no destination was tried yet");
+        assert_eq!(
+            reached(&[tried, untried]),
+            "✓ 1 of 2 answer in time; the rest was not tried"
+        );
+        assert_eq!(
+            reached(&[tried, tried]),
+            "✓ every destination answers in time"
+        );
+    }
 }

@@ -38,6 +38,21 @@ pub(crate) struct Write {
     pub(crate) mine: Option<Box<Object>>,
 }
 
+impl Write {
+    /// A write that is followed by nothing but this message.
+    pub(crate) fn new(done: impl Into<String>) -> Self {
+        Self {
+            done: done.into(),
+            closes_form: false,
+            text: None,
+            then: None,
+            back: None,
+            at_once: false,
+            mine: None,
+        }
+    }
+}
+
 impl TextEdit {
     /// The text of what is in a form.
     pub(crate) fn of_form(form: &Form) -> Self {

@@ -12,6 +12,7 @@ use crate::{
         message::Msg,
         overlay::{Clash, ClashChoice, Confirm, Consequence, Overlay},
         page::Content,
+        silencing::SilenceChoice,
     },
 };
 
@@ -63,6 +64,7 @@ pub(super) fn output(overlay: &Overlay) -> (Vec<String>, String) {
             let output = "Type words of one, or its id; an empty line leaves it.";
             (lines, output.to_owned())
         }
+        Overlay::Silence(choice) => silence_question(choice),
         Overlay::Pick(_) | Overlay::Palette(_) | Overlay::Menu(_) => (vec![], String::new()),
     }
 }
@@ -75,10 +77,11 @@ pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'stati
     let is_yes = matches!(line.to_lowercase().as_str(), "y" | "yes");
     let key = |key| vec![Msg::Key(key)];
     match overlay {
-        Overlay::Confirm(_) if is_yes => (key(YES), None),
+        Overlay::Confirm(_) | Overlay::Silence(_) if is_yes => (key(YES), None),
         Overlay::Confirm(confirm) => {
             let said = match confirm.then {
                 Consequence::Write(..) => "No. Nothing was changed.",
+                Consequence::Test(..) => "No. Nothing was sent.",
                 Consequence::LeaveForm | Consequence::Quit => "No. Nothing is lost.",
             };
             (key(ESC), Some(said))
@@ -96,10 +99,38 @@ pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'stati
             (reply(line.to_owned()), None)
         }
         Overlay::Clash(clash) => (choose(clash, line), None),
+        Overlay::Silence(choice) => match silence(choice, line) {
+            Some(msgs) => (msgs, None),
+            None => (key(ESC), Some("No. Nothing was changed.")),
+        },
         Overlay::Key { .. } | Overlay::Pick(_) | Overlay::Palette(_) | Overlay::Menu(_) => {
             (key(ESC), None)
         }
     }
+}
+
+/// What can be silenced, with what it covers.
+fn silence_question(choice: &SilenceChoice) -> (Vec<String>, String) {
+    let mut lines = vec!["Silence:".to_owned()];
+    lines.extend(choice.scopes.iter().map(|scope| {
+        let (_, counts) = scope.counts();
+        format!("  {} {}: {counts}", scope.key, scope.label)
+    }));
+    lines.extend(choice.fault.iter().map(|it| format!("  error: {it}")));
+    let asked = "Type what and how long, as `h 2h` or `e until 08:00`; anything else is No.";
+    (lines, asked.to_owned())
+}
+
+/// The keys for `h 2h` or `h until 08:00`; none for anything else.
+fn silence(choice: &SilenceChoice, line: &str) -> Option<Vec<Msg>> {
+    let (scope, end) = line.split_once(' ')?;
+    let mut letters = scope.chars();
+    let key = letters.next().filter(|_| letters.next().is_none())?;
+    choice.scopes.iter().find(|it| it.key == key)?;
+    let keys = [keymap::parse(&key.to_string()), keymap::parse("o")];
+    let mut msgs: Vec<Msg> = keys.into_iter().flatten().flatten().map(Msg::Key).collect();
+    msgs.extend(reply(end.trim().to_owned()));
+    Some(msgs)
 }
 
 /// Types a text into a prompt, over what is in it, and ends it.

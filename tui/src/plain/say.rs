@@ -187,7 +187,11 @@ pub(super) fn value(form: &Form, index: usize) -> String {
             if field.text().is_empty() {
                 "nothing".to_owned()
             } else if is_shown {
-                field.text().replace('\n', "\\n")
+                let text = field.text().replace('\n', "\\n");
+                match form.understood(index) {
+                    Some(words) => format!("{text} ({words})"),
+                    None => text,
+                }
             } else {
                 "********".to_owned()
             }

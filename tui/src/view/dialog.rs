@@ -4,9 +4,12 @@ use ratatui::layout::Rect;
 
 use super::pen::Pen;
 use crate::{
+    data::when::{MOMENTS, understood},
     model::{
+        Model,
         bulk::{Bulk, Stage},
         overlay::{Clash, ClashChoice, Confirm, Menu, Pick, Prompt},
+        silencing::{LENGTHS, SilenceChoice},
     },
     text,
     theme::Token,
@@ -242,6 +245,96 @@ pub(super) fn menu(menu: &Menu, pen: &mut Pen<'_>, area: Rect) {
     }
     let foot = inside.bottom().saturating_sub(1);
     pen.put(inside.x, foot, right(inside.x), Token::Dim, menu.help);
+}
+
+/// Cells of what can be silenced, before its counts.
+const SCOPE_CELLS: u16 = 32;
+
+/// What can be silenced with its counts, and for how long.
+pub(super) fn silence(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect) {
+    let width = area.width.saturating_sub(4).min(92);
+    let space = usize::from(width.saturating_sub(4));
+    let mut lines: Vec<(Token, String)> = choice.scope().lines();
+    lines.extend(
+        choice
+            .fault
+            .iter()
+            .map(|it| (Token::Bad, format!("✗ {it}"))),
+    );
+    let wrapped = lines.iter().flat_map(|(token, line)| {
+        let parts = text::wrap(line, space).into_iter();
+        parts.map(|part| (*token, part))
+    });
+    let lines: Vec<(Token, String)> = wrapped.take(6).collect();
+    let height = rows(choice.scopes.len() + lines.len().max(2)).saturating_add(6);
+    let inside = pen.window(middle(area, width, height), "Silence");
+    let foot = inside.bottom().saturating_sub(1);
+    for ((index, scope), y) in choice.scopes.iter().enumerate().zip(inside.y..foot) {
+        let x = pen.put(inside.x, y, 2, Token::Key, &scope.key.to_string()) + 2;
+        let cells = SCOPE_CELLS.min(inside.width / 2);
+        let label = text::fit(&scope.label, usize::from(cells).saturating_sub(2));
+        pen.put(x, y, usize::from(cells), Token::Text, &label);
+        let (token, counts) = scope.counts();
+        let x = x + cells;
+        let rest = usize::from(inside.right().saturating_sub(x));
+        pen.put(x, y, rest, token, &text::fit(&counts, rest));
+        if index == choice.cursor {
+            pen.row(inside, y, Token::Selected);
+        }
+    }
+    let below = inside.y + rows(choice.scopes.len()) + 1;
+    for ((token, line), y) in lines.iter().zip(below..foot.saturating_sub(2)) {
+        pen.put(inside.x, y, space, *token, line);
+    }
+    let at = Rect {
+        y: foot.saturating_sub(1),
+        height: 1,
+        ..inside
+    };
+    lengths(model, choice, pen, at);
+    let help = if choice.other.is_some() {
+        "Enter silences · Esc back"
+    } else if choice.chosen.is_some() {
+        "… counting, then it is silenced · Esc leaves"
+    } else {
+        "a letter chooses what, a digit silences · Tab Enter · Esc leaves"
+    };
+    pen.put(inside.x, foot, space, Token::Dim, help);
+}
+
+/// How long a silence may last, or the end that is typed.
+fn lengths(model: &Model, choice: &SilenceChoice, pen: &mut Pen<'_>, area: Rect) {
+    let right = |x: u16| usize::from(area.right().saturating_sub(x));
+    if let Some(field) = &choice.other {
+        let x = pen.put(area.x, area.y, 8, Token::Dim, "until") + 2;
+        let width = (area.width / 3).max(12);
+        pen.field(Rect { x, width, ..area }, field, true, false);
+        let words = match model.silence_end(field.text()) {
+            _ if field.text().is_empty() => format!("as {MOMENTS}"),
+            Ok(end) => format!("→ {}", understood(end, model.now_ms, &model.zone)),
+            Err(_) => String::new(),
+        };
+        let x = x + width + 2;
+        pen.put(x, area.y, right(x), Token::Dim, &words);
+        return;
+    }
+    let mut x = area.x;
+    for (index, (key, length)) in LENGTHS.iter().enumerate() {
+        let words = if length.contains(':') {
+            format!("until {length}")
+        } else {
+            (*length).to_owned()
+        };
+        let token = if index == choice.length {
+            Token::Selected
+        } else {
+            Token::Text
+        };
+        x = pen.put(x, area.y, right(x), Token::Key, &key.to_string()) + 1;
+        x = pen.put(x, area.y, right(x), token, &words) + 3;
+    }
+    x = pen.put(x, area.y, right(x), Token::Key, "o") + 1;
+    pen.put(x, area.y, right(x), Token::Text, "other");
 }
 
 /// A new client's key.

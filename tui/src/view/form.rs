@@ -7,6 +7,7 @@ use crate::{
     kind::{FieldKind, FieldSpec},
     model::{
         Model,
+        field::TextField,
         form::{ClauseInput, Form, Input, Made, Node, goes_on},
         update::completions,
     },
@@ -174,6 +175,8 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
             let mask = spec.kind == FieldKind::Secret && !form.reveal && !stored;
             if field.text().is_empty() && !focused {
                 pen.put(area.x, area.y, space, Token::Dim, "·");
+            } else if let Some(words) = form.understood(index) {
+                moment(field, focused, &words, pen, area);
             } else {
                 pen.field(area, field, focused, mask);
             }
@@ -199,6 +202,16 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
         Input::Clause(clause) => clauses(clause, focused.then_some(form.part), pen, area),
         Input::Section(_) => {}
     }
+}
+
+/// A moment as it was typed, and beside it what was understood.
+fn moment(field: &TextField, focused: bool, words: &str, pen: &mut Pen<'_>, area: Rect) {
+    let typed = u16::try_from(text::width(field.text()) + 2).unwrap_or(u16::MAX);
+    let width = typed.max(22).min(area.width);
+    pen.field(Rect { width, ..area }, field, focused, false);
+    let x = area.x + width + 1;
+    let space = usize::from(area.right().saturating_sub(x));
+    pen.put(x, area.y, space, Token::Dim, &format!("→ {words}"));
 }
 
 fn focus_token(focused: bool) -> Token {
@@ -277,13 +290,7 @@ fn clauses(clause: &ClauseInput, part: Option<usize>, pen: &mut Pen<'_>, area: R
     }
 }
 
-fn text_part(
-    field: &crate::model::field::TextField,
-    focused: bool,
-    nothing: &str,
-    pen: &mut Pen<'_>,
-    area: Rect,
-) {
+fn text_part(field: &TextField, focused: bool, nothing: &str, pen: &mut Pen<'_>, area: Rect) {
     if field.text().is_empty() && !focused {
         pen.put(area.x, area.y, usize::from(area.width), Token::Dim, nothing);
     } else {

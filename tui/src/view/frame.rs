@@ -200,6 +200,7 @@ fn overlay_words(overlay: &Overlay) -> (Vec<Hint>, Vec<Hint>) {
         | Overlay::Clash(_)
         | Overlay::Bulk(_)
         | Overlay::Menu(_)
+        | Overlay::Silence(_)
         | Overlay::Key { .. } => (vec![], vec![]),
         Overlay::Palette(_) => (
             plain(&[("Enter", "do it"), ("↑↓", "choose"), ("Tab", "complete")]),

@@ -67,8 +67,18 @@ impl Real {
         severity: cloud::Severity,
         hosts: impl Iterator<Item = String>,
     ) {
+        self.send_named("disk", severity, hosts).await;
+    }
+
+    /// Sends events of this name about these hosts.
+    pub(crate) async fn send_named(
+        &self,
+        name: &str,
+        severity: cloud::Severity,
+        hosts: impl Iterator<Item = String>,
+    ) {
         let event = |host: String| cloud::Event {
-            name: "disk".to_owned(),
+            name: name.to_owned(),
             summary: format!("the disk of {host} is full"),
             dimensions: [("host".to_owned(), host)].into(),
             severity: severity.into(),

@@ -25,7 +25,7 @@ mod against_the_service {
         press(&mut console, "2").await;
         press(&mut console, "/severity>=error<Enter>").await;
         let screen = press(&mut console, "<A-a>").await;
-        assert_shows(&screen, "Acknowledge all open events with severity>=error?");
+        assert_shows(&screen, "Acknowledge 130 open events with severity>=error?");
         assert_shows(&screen, "130 events will be acknowledged:");
         assert_shows(&screen, "130  error");
         assert_shows(&screen, "the disk of db-");
@@ -78,13 +78,13 @@ mod against_the_service {
         press(&mut console, "/host=db-1 severity=error<Enter>").await;
         press(&mut console, "<A-n>the array is being rebuilt<Enter>").await;
         let screen = console.screen();
-        assert_shows(&screen, "Write a note on all open events");
+        assert_shows(&screen, "Write a note on 1 open event with host=db-1");
         assert_shows(&screen, "will get the note: the array is being rebuilt");
         let screen = press(&mut console, "y").await;
         assert_shows(&screen, "note written on ");
         press(&mut console, "/<C-u>host=web-7*<Enter>").await;
         let screen = press(&mut console, "<Space><Space>walso here<Enter>").await;
-        assert_shows(&screen, "✓ note written on 2 · U undoes it");
+        assert_shows(&screen, "✓ note written on 2 events · U undoes it");
         press(&mut console, "g<Enter><Tab>").await;
         assert_shows(&console.screen(), "also here");
         let screen = press(&mut console, "U").await;

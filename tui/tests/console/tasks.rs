@@ -9,7 +9,7 @@ mod against_the_service {
     use crate::backend::Real;
 
     /// A task, what is pressed, and what the screen shows then.
-    const TASKS: [(&str, &str, &str); 12] = [
+    const TASKS: [(&str, &str, &str); 13] = [
         ("see the open critical events", "!", "severity=critical"),
         ("acknowledge an event", "2a", "acknowledged"),
         ("undo it", "U", "undone"),
@@ -18,7 +18,12 @@ mod against_the_service {
         (
             "silence an event for two hours",
             "2zy",
-            "silenced for two hours",
+            "silenced disk on db-",
+        ),
+        (
+            "silence a host for two hours",
+            "2zh2",
+            "silenced all of db-",
         ),
         ("write a note", "2wseen<Enter>", "note"),
         ("test a destination", "4t", "verdict"),

@@ -91,11 +91,15 @@ pub(super) mod against_the_service {
         press(&mut console, "a").await;
         until(&mut console, "open of this group of rule night?").await;
         press(&mut console, "y").await;
-        until(&mut console, "the group is acknowledged").await;
+        until(
+            &mut console,
+            "acknowledged the 2 open of a group of rule night",
+        )
+        .await;
         until(&mut console, "acked").await;
         press(&mut console, "c").await;
         press(&mut console, "y").await;
-        until(&mut console, "the group is closed").await;
+        until(&mut console, "closed the 2 open of a group of rule night").await;
         until(&mut console, "over").await;
         console.press("2").unwrap();
         until(&mut console, "No open events.").await;

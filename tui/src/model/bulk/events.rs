@@ -6,7 +6,7 @@ use super::plural;
 use crate::{
     client::{EventFilter, Request, StatusChange},
     data::{BulkTally, EventRow, Status, Word},
-    limits,
+    limits, text,
     theme::Token,
 };
 
@@ -27,7 +27,7 @@ pub(crate) enum EventTransition {
 pub(crate) struct EventBulk {
     pub(crate) transition: EventTransition,
     filter: EventFilter,
-    /// The filter as an operator wrote it.
+    /// Which events they are, such as `with severity=error` or `on db-1`; empty for all.
     words: String,
     ids: Vec<String>,
     known: HashSet<String>,
@@ -117,6 +117,24 @@ impl EventBulk {
         }
     }
 
+    /// Asks how many messages the change sends, where it sends any: of these rules, which send updates.
+    pub(crate) fn count_updates(&self, updating: Vec<String>) -> Option<Request> {
+        let rule_names = match self.transition {
+            EventTransition::Set(StatusChange::Acknowledged(_)) => Some(updating),
+            EventTransition::Set(StatusChange::Status(Status::Closed)) => None,
+            _ => return None,
+        };
+        Some(Request::CountUpdates {
+            occurrence_ids: self.ids.clone(),
+            rule_names,
+        })
+    }
+
+    /// Whether the messages that the change sends are closings.
+    pub(crate) fn closes(&self) -> bool {
+        self.transition == EventTransition::Set(StatusChange::Status(Status::Closed))
+    }
+
     fn part(&self) -> &[String] {
         let end = self.ids.len().min(self.through + limits::BULK_EVENT_STEP);
         &self.ids[self.through..end]
@@ -149,13 +167,20 @@ impl EventBulk {
         (count - failed, self.through >= self.ids.len())
     }
 
-    pub(crate) fn title(&self) -> String {
-        let all = match (self.words.is_empty(), self.filter.open_only) {
-            (true, true) => "all open events".to_owned(),
-            (true, false) => "all events".to_owned(),
-            (false, true) => format!("all open events with {}", self.words),
-            (false, false) => format!("all events with {}", self.words),
+    /// What is asked; how many they are once that is known.
+    pub(crate) fn title(&self, is_counted: bool) -> String {
+        let count = match (is_counted, self.ids.len()) {
+            (false, _) => "all".to_owned(),
+            (true, count) => text::grouped(i64::try_from(count).unwrap_or(i64::MAX)),
         };
+        let open = if self.filter.open_only { " open" } else { "" };
+        let plural = if is_counted && self.ids.len() == 1 {
+            ""
+        } else {
+            "s"
+        };
+        let all = format!("{count}{open} event{plural} {}", self.words);
+        let all = all.trim_end();
         match &self.transition {
             EventTransition::Note(_) => format!("Write a note on {all}?"),
             EventTransition::Set(_) => format!("{} {all}?", self.verb()),

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{ClauseInput, list};
 use crate::{
+    data::when,
     kind::{FieldKind, FieldSpec},
     model::field::TextField,
 };
@@ -32,6 +33,11 @@ impl Input {
         match spec.kind {
             FieldKind::Text | FieldKind::Moment | FieldKind::Secret | FieldKind::Number(..) => {
                 Self::Text(TextField::new(text()))
+            }
+            FieldKind::Length => {
+                let text = text();
+                let shown = when::length_ms(&text).map(when::length);
+                Self::Text(TextField::new(shown.unwrap_or(text)))
             }
             FieldKind::Lines => Self::Text(TextField::new(text()).with_lines()),
             FieldKind::Words => Self::Text(TextField::new(strings(value).join(", "))),
@@ -94,6 +100,10 @@ impl Input {
             (Self::Text(field), FieldKind::Number(..)) => {
                 field.text().trim().parse::<i64>().ok().map(Value::from)
             }
+            (Self::Text(field), FieldKind::Length) if when::length_ms(field.text()).is_some() => {
+                let ms = when::length_ms(field.text())?;
+                Some(Value::from(format!("{}s", ms / 1_000)))
+            }
             (Self::Text(field), _) => {
                 let text = field.text();
                 (!text.is_empty()).then(|| Value::from(text))
@@ -135,6 +145,7 @@ impl Input {
         Ok(match spec.kind {
             FieldKind::Text
             | FieldKind::Moment
+            | FieldKind::Length
             | FieldKind::Secret
             | FieldKind::Number(..)
             | FieldKind::Numbers
@@ -181,6 +192,9 @@ impl Input {
                     .is_ok_and(|number| (low..=high).contains(&number));
                 (!fits).then(|| format!("write a whole number from {low} to {high}"))
             }
+            FieldKind::Length if !text.is_empty() && when::length_ms(text).is_none() => Some(
+                format!("`{text}` is no length of time; expected {}", when::LENGTHS),
+            ),
             FieldKind::Numbers => list::read_numbers(text).err(),
             FieldKind::WordPairs(words) => list::read_worded(text, words).err(),
             FieldKind::Maps => list::read_maps(text).err(),

@@ -1,11 +1,13 @@
 //! Something done to many: the count, the question, the work, and how it is stopped.
 
+use std::collections::BTreeMap;
+
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::{call, confirm, read};
 use crate::{
-    client::{Chosen, Command, Page, Taken, Ticket},
-    data::{BulkTally, EventRow, Failure, Transition},
+    client::{Chosen, Command, EventFilter, Page, StatusChange, Taken, Ticket},
+    data::{BulkTally, EventRow, Failure, Kind, Transition},
     limits,
     model::{
         Model,
@@ -46,12 +48,66 @@ pub(super) fn deliveries(model: &mut Model, transition: Transition, effects: &mu
 /// Begins with all events that the list's filter leaves.
 pub(super) fn events(model: &mut Model, transition: EventTransition, effects: &mut Vec<Effect>) {
     let filter = model.store.events.filter.clone();
-    let words = model.page.list.filter.trim().to_owned();
+    let words = match model.page.list.filter.trim() {
+        "" => String::new(),
+        typed => format!("with {typed}"),
+    };
     begin(
         model,
         Work::Events(EventBulk::new(transition, filter, words)),
         effects,
     );
+}
+
+/// Begins with all open events of the group under the cursor.
+pub(super) fn group(model: &mut Model, change: StatusChange, effects: &mut Vec<Effect>) {
+    let Some(group) = model.group() else { return };
+    let filter = match filter::events(&group.whole(), &model.reader()) {
+        Ok(clause) => EventFilter {
+            clause,
+            open_only: true,
+            ..EventFilter::default()
+        },
+        Err(fault) => return model.say(Token::Bad, fault.to_string()),
+    };
+    let events = EventBulk::new(EventTransition::Set(change), filter, group.words());
+    begin(model, Work::Events(events), effects);
+}
+
+/// Asks for the number of messages that a change sends; `false` where it sends none.
+fn count_updates(model: &mut Model, bulk: &mut Bulk, effects: &mut Vec<Effect>) -> bool {
+    let Work::Events(events) = &bulk.work else {
+        return false;
+    };
+    let rules = model.store.of(Kind::Rule).rows().iter();
+    let updating = rules.filter(|rule| rule.flag("sendUpdates"));
+    let updating = updating.map(|rule| rule.name().to_owned()).collect();
+    let Some(request) = events.count_updates(updating) else {
+        return false;
+    };
+    bulk.waiting = Some(call(model, request, effects));
+    true
+}
+
+/// Processes the number of messages that a change sends, and asks for a Yes.
+pub(super) fn updates(
+    model: &mut Model,
+    ticket: Ticket,
+    found: Result<(BTreeMap<String, i64>, bool), Failure>,
+) -> bool {
+    let Some(mut bulk) = waiting(model, ticket) else {
+        return false;
+    };
+    bulk.updates = Some(found.map_err(|failure| failure.message));
+    agree(model, bulk);
+    true
+}
+
+/// Asks for a Yes to what was counted.
+fn agree(model: &mut Model, mut bulk: Box<Bulk>) {
+    bulk.is_counted = true;
+    bulk.stage = Stage::Asking { yes: false };
+    model.overlay = Some(Overlay::Bulk(bulk));
 }
 
 fn begin(model: &mut Model, work: Work, effects: &mut Vec<Effect>) {
@@ -189,7 +245,9 @@ pub(super) fn written(
                 failed,
                 first_error,
             } => (i64::try_from(failed).unwrap_or(i64::MAX), first_error),
-            Taken::All | Taken::Notes(_) | Taken::Key { .. } => (0, String::new()),
+            Taken::All | Taken::Notes(_) | Taken::Silence(_) | Taken::Key { .. } => {
+                (0, String::new())
+            }
         };
         let (count, is_last) = match &mut bulk.work {
             Work::Events(events) => events.done(failed, first_error),
@@ -247,10 +305,11 @@ fn go_on_with(
             return model.say(Token::Info, bulk.nothing());
         }
         if is_end {
-            bulk.is_counted = true;
-            bulk.stage = Stage::Asking { yes: false };
-            model.overlay = Some(Overlay::Bulk(bulk));
-            return;
+            if count_updates(model, &mut bulk, effects) {
+                model.overlay = Some(Overlay::Bulk(bulk));
+                return;
+            }
+            return agree(model, bulk);
         }
     }
     model.overlay = Some(Overlay::Bulk(bulk));

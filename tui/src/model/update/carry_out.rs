@@ -1,6 +1,6 @@
 //! Does what was agreed to.
 
-use super::{navigate, send};
+use super::{navigate, report, send};
 use crate::{
     model::{Model, message::Effect, overlay::Consequence},
     theme::Token,
@@ -11,6 +11,8 @@ pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<
     match then {
         Consequence::LeaveForm => navigate::back(model, effects),
         Consequence::Quit => model.quit = true,
+        Consequence::Test(Some(title), request) => report::open(model, title, *request, effects),
+        Consequence::Test(None, _) => report::repeat(model, effects),
         Consequence::Write(request, write) => {
             if !model.is_up() {
                 return model.say(Token::Bad, "not connected; nothing was changed");

@@ -1,13 +1,10 @@
 //! Questions before a change: what will change, what will break. Without one leaves only what can
 //! be taken back and tells no one that it is over.
 
-use bellwether_proto::v1;
-use serde_json::json;
-
 use super::carry_out::carry_out;
 use crate::{
     client::{Request, StatusChange},
-    data::{HealthState, Kind, Object, Status, Transition, Word, timestamp},
+    data::{HealthState, Kind, Object, Status, Transition, Word},
     document::difference,
     kind,
     model::{
@@ -15,6 +12,7 @@ use crate::{
         message::Effect,
         overlay::{Confirm, Consequence, Overlay},
         page::Content,
+        silencing::SilenceScope,
         undo::Back,
         write::{TextEdit, Write},
     },
@@ -23,15 +21,7 @@ use crate::{
 };
 
 fn write(done: impl Into<String>) -> Box<Write> {
-    Box::new(Write {
-        done: done.into(),
-        closes_form: false,
-        text: None,
-        then: None,
-        mine: None,
-        back: None,
-        at_once: false,
-    })
+    Box::new(Write::new(done))
 }
 
 fn ask(model: &mut Model, confirm: Confirm) {
@@ -251,7 +241,8 @@ pub(super) fn group(model: &mut Model, change: StatusChange) {
     let title = format!("{verb} the {open} open of this group of rule {rule}?");
     let id = found.name().to_owned();
     let request = Request::SetGroupStatus { id, change };
-    let then = Consequence::Write(Box::new(request), write(format!("the group is {done}")));
+    let done = format!("{done} the {open} open of a group of rule {rule}");
+    let then = Consequence::Write(Box::new(request), write(done));
     let words = "Including members that joined meanwhile; 1,000 per commit.";
     ask(
         model,
@@ -259,54 +250,25 @@ pub(super) fn group(model: &mut Model, change: StatusChange) {
     );
 }
 
-/// Silencing one event for two hours, with what that covers and would have held back.
-pub(super) fn silence(model: &mut Model, event_id: &str, preview: &v1::PreviewSilenceResponse) {
-    let ends = timestamp(model.now_ms.saturating_add(SILENCE_MS));
-    let ends = jiff::Timestamp::from_second(ends.seconds).unwrap_or_default();
-    let json = json!({
-        "reason": "silenced by hand from the console",
-        "filter": preview.filter,
-        "fromEventId": event_id,
-        "span": {"endTime": ends.to_string()},
-    });
-    let kind = Kind::Silence;
-    let request = Request::Create {
-        draft: Object { kind, json },
-    };
-    let then = Consequence::Write(Box::new(request), write("silenced for two hours"));
-    let covered = preview.covered_count.unwrap_or_default();
-    let days = preview.last_days.clone().unwrap_or_default();
-    let messages = days.message_count.unwrap_or_default();
-    let cut = if preview.stopped_early {
-        " at least"
-    } else {
-        ""
-    };
-    let words = format!(
-        "covers{cut} {covered} open {} now, would have held{cut} {messages} {} in {} days",
-        plural(covered, "event"),
-        plural(messages, "message"),
-        days.days
-    );
-    let mut confirm = Confirm::new("Silence this for two hours?", "Silence", then)
-        .line(Token::Text, preview.filter.clone())
-        .line(Token::Text, words);
-    for warning in &preview.warnings {
-        confirm = confirm.line(Token::Warning, warning.clone());
+/// Silencing what was chosen with its counts on the screen; what is broad is asked about once more.
+pub(super) fn silence(
+    model: &mut Model,
+    scope: &SilenceScope,
+    until: &str,
+    request: Request,
+    effects: &mut Vec<Effect>,
+) {
+    let what = &scope.what;
+    let then = Consequence::Write(Box::new(request), write(format!("silenced {what} {until}")));
+    if !scope.is_broad() && !model.asks_always {
+        return carry_out(model, then, effects);
+    }
+    let mut confirm = Confirm::new(format!("Silence {what} {until}?"), "Silence", then);
+    for (token, line) in scope.lines() {
+        confirm = confirm.line(token, line);
     }
     let after = "Held notifications are sent at the end, with the state then; closings are sent immediately.";
     ask(model, confirm.line(Token::Dim, after));
-}
-
-/// How long a silence of one key lasts.
-const SILENCE_MS: i64 = 2 * 3_600_000;
-
-fn plural(count: i32, word: &str) -> String {
-    if count == 1 {
-        word.to_owned()
-    } else {
-        format!("{word}s")
-    }
 }
 
 /// Revoking the selected client.
@@ -340,7 +302,7 @@ pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effec
     let (verb, done) = if flag {
         ("Acknowledge", "acknowledged")
     } else {
-        ("Take back", "no longer acknowledged")
+        ("Take back", "took back the acknowledgement of")
     };
     let change = StatusChange::Acknowledged(flag);
     self::change(model, change, (verb, done, ""), effects);
@@ -365,7 +327,7 @@ pub(super) fn assign(model: &mut Model, assignee: String, effects: &mut Vec<Effe
     let done = if assignee.is_empty() {
         "unassigned".to_owned()
     } else {
-        format!("assigned to {assignee}")
+        format!("assigned to {assignee}:")
     };
     let words = "This sends no notifications.";
     let change = StatusChange::Assigned(assignee);
@@ -384,7 +346,7 @@ pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect
             "suppressed",
             "A suppressed occurrence sends no notifications.",
         ),
-        Status::Open | Status::Default => ("Open", "opened again", "Rules may notify again."),
+        Status::Open | Status::Default => ("Open", "reopened", "Rules may notify again."),
     };
     let change = StatusChange::Status(status);
     self::change(model, change, (verb, done, words), effects);
@@ -403,7 +365,7 @@ fn change(
         [_] => format!("{verb} this occurrence?"),
         many => format!("{verb} these {} occurrences?", many.len()),
     };
-    let count = ids.len();
+    let done = format!("{done} {}", model.name_events(&ids));
     let described = model.describe_some(&ids);
     let back = Back::of_change(model, &ids, &change);
     // Who was notified of an end is notified of it again, or of another beginning.
@@ -415,11 +377,6 @@ fn change(
     let request = Request::SetStatus {
         occurrence_ids: ids,
         change,
-    };
-    let done = if count == 1 {
-        done.to_owned()
-    } else {
-        format!("{count} {done}")
     };
     let then = Consequence::Write(Box::new(request), write(done));
     let mut confirm = Confirm::new(title, verb, then);
@@ -450,6 +407,7 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
         .iter()
         .find(|row| row.id == id);
     let line = row.map(|row| format!("{} to {}", row.state().word(), row.destination_name));
+    let to = row.map_or_else(String::new, |row| format!(" to {}", row.destination_name));
     let (verb, title, done, words, request) = match transition {
         Transition::SendAgain => (
             "Send",
@@ -466,7 +424,7 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
             Request::CancelDelivery { id },
         ),
     };
-    let then = Consequence::Write(Box::new(request), write(done));
+    let then = Consequence::Write(Box::new(request), write(format!("{done}{to}")));
     let mut confirm = Confirm::new(title, verb, then);
     if let Some(line) = line {
         confirm = confirm.line(Token::Text, line);
@@ -477,13 +435,11 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
 /// Writing the note.
 pub(super) fn note(model: &mut Model, ids: Vec<String>, text: String, effects: &mut Vec<Effect>) {
     let lines = model.describe_some(&ids);
-    let (title, done) = match ids.len() {
-        1 => ("Write this note?".to_owned(), "note written".to_owned()),
-        count => (
-            format!("Write this note on {count} occurrences?"),
-            format!("note written on {count}"),
-        ),
+    let title = match ids.len() {
+        1 => "Write this note?".to_owned(),
+        count => format!("Write this note on {count} occurrences?"),
     };
+    let done = format!("note written on {}", model.name_events(&ids));
     let request = Request::Annotate {
         occurrence_ids: ids,
         text: text.clone(),

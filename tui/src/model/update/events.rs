@@ -1,8 +1,8 @@
 //! Notes on events, and changes of all that a filter leaves.
 
-use super::{bulk, call};
+use super::bulk;
 use crate::{
-    client::{Request, StatusChange},
+    client::StatusChange,
     model::{
         Model,
         bulk::EventTransition,
@@ -11,15 +11,6 @@ use crate::{
         overlay::{Asked, Overlay, Prompt},
     },
 };
-
-/// Asks what a silence of the selected or shown event would cover; the answer is followed by a
-/// question.
-pub(super) fn silence(model: &mut Model, effects: &mut Vec<Effect>) {
-    let Some(id) = model.occurrence() else { return };
-    let event = id.split_once(':').map_or(id.as_str(), |(event, _)| event);
-    let event_id = event.to_owned();
-    call(model, Request::PreviewSilence { event_id }, effects);
-}
 
 /// Asks for a note on what is marked, selected or shown.
 pub(super) fn annotate(model: &mut Model) {

@@ -25,6 +25,7 @@ use crate::{
 
 pub(super) fn open(model: &mut Model, mut form: Form, effects: &mut Vec<Effect>) {
     form.live.due_ms = Some(model.now_ms);
+    form.read_moments_at(model.now_ms, &model.zone);
     let mut page = Page::new(Route::Form);
     page.content = Content::Form(Box::new(form));
     navigate::push(model, page);
@@ -36,6 +37,7 @@ pub(super) fn open(model: &mut Model, mut form: Form, effects: &mut Vec<Effect>)
 /// Keeps something typed as a form with changes.
 pub(super) fn keep(model: &mut Model, kind: Kind, stored: Option<(String, String)>, json: Value) {
     let mut form = Form::new(kind, stored, json);
+    form.read_moments_at(model.now_ms, &model.zone);
     form.changed(model.now_ms);
     let mut page = Page::new(Route::Form);
     page.content = Content::Form(Box::new(form));
@@ -253,7 +255,9 @@ pub(super) fn test(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// What is in the form; reports it when something in it is wrong.
 fn draft(model: &mut Model) -> Option<Object> {
+    let (now_ms, zone) = (model.now_ms, model.zone.clone());
     let form = model.page.form_mut()?;
+    form.read_moments_at(now_ms, &zone);
     form.is_tried = true;
     let draft = form.draft();
     if draft.is_none() {

@@ -1,7 +1,5 @@
 //! Events counted by what a field holds, and the events of one group.
 
-use bellwether_proto::filter::part;
-
 use super::call;
 use crate::{
     client::{EventFilter, Request},
@@ -94,15 +92,5 @@ pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// The filter of the events of the group under the cursor.
 pub(super) fn unfolded(model: &Model) -> Option<String> {
-    let Route::EventGroups { field, filter } = &model.page.route else {
-        return None;
-    };
-    let value = model.selected()?;
-    let rows = model.store.grouped().map(|grouped| grouped.rows.as_slice());
-    let row = rows.and_then(|rows| rows.iter().find(|row| row.value == value));
-    let part = match row {
-        Some(row) if !row.has_field => format!("-has:{field}"),
-        _ => part(field, &value),
-    };
-    Some(format!("{filter} {part}").trim().to_owned())
+    Some(model.group()?.whole())
 }

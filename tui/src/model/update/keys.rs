@@ -5,6 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use super::{forms, navigate, overlays};
 use crate::{
     model::{Model, field::TextField, matching::Matching, message::Effect},
+    route::Route,
     theme::Token,
 };
 
@@ -18,6 +19,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     }
     model.clear_notice();
     model.page.list.to_end = false;
+    hold(model);
     if model.overlay.is_some() {
         overlays::press(model, key, effects);
     } else if model.page.form().is_some() {
@@ -26,6 +28,14 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         typing(model, key, effects);
     } else {
         model.step(key);
+    }
+}
+
+/// Has a list that follows stay still for the next key.
+fn hold(model: &mut Model) {
+    let list = &mut model.page.list;
+    if model.page.route == Route::Events && list.sort.is_none() {
+        list.hold(model.now_ms);
     }
 }
 

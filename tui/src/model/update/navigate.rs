@@ -55,7 +55,10 @@ pub(super) fn back(model: &mut Model, effects: &mut Vec<Effect>) {
         match &left.content {
             Content::Form(_) => {}
             Content::Report(report) => {
-                if let Some(ticket) = report.found.waiting {
+                // The event that a test creates is closed, also when no one looks.
+                let waiting = report.found.waiting;
+                let creates = model.created_event(&report.request).is_some();
+                if let Some(ticket) = waiting.filter(|_| !creates) {
                     model.pending.remove(&ticket);
                     effects.push(Effect::Send(Command::Abandon(ticket)));
                 }
@@ -286,6 +289,7 @@ pub(super) fn set_filter(model: &mut Model, text: String, effects: &mut Vec<Effe
     model.page.list.filter = text;
     if changed && matches!(model.page.route, Route::Events | Route::Deliveries) {
         model.page.list.marks.clear();
+        model.page.list.following.restart(false);
         read::refresh(model, effects);
     }
 }

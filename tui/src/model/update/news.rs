@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bellwether_proto::v1;
 
-use super::{bulk, clash, confirm, copy, forms, navigate, read};
+use super::{bulk, clash, copy, forms, navigate, read, silencing, tested};
 use crate::{
     client::{Answer, LinkState, News, Page, Taken, Ticket},
     data::{EventRow, Failure, FailureKind},
@@ -126,6 +126,7 @@ fn link(model: &mut Model, state: LinkState, effects: &mut Vec<Effect>) {
                 form.live.due_ms = Some(0);
             }
             bulk::link_is_up(model, effects);
+            silencing::link_is_up(model, effects);
         }
         LinkState::Down {
             failure,
@@ -208,17 +209,14 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
         Answer::Previews(found) => of_form(model, ticket, found, Made::Messages)
             .is_none_or(|found| report(model, ticket, found.map(Outcome::Previews))),
         Answer::Mapped(found) => report(model, ticket, found.map(Outcome::Mapped)),
-        Answer::Silenced { event_id, preview } => {
-            match preview {
-                Ok(preview) if model.overlay.is_none() => {
-                    confirm::silence(model, &event_id, &preview);
-                }
-                Ok(_) => {}
-                Err(failure) => model.say(Token::Bad, failure.message),
+        Answer::Silenced(found) => silencing::counted(model, ticket, found, effects),
+        Answer::Updates(found) => bulk::updates(model, ticket, found),
+        Answer::Tested(found) => {
+            if let Ok(tested) = &found {
+                tested::close_created(model, tested, effects);
             }
-            true
+            report(model, ticket, found.map(Outcome::Test))
         }
-        Answer::Tested(found) => report(model, ticket, found.map(Outcome::Test)),
         Answer::Audit(found) => report(model, ticket, found.map(Outcome::Audit)),
         Answer::Obligations(found) => report(model, ticket, found.map(Outcome::Obligations)),
         Answer::Checked(result) => {
@@ -386,6 +384,7 @@ fn written(
                     Some(back) => model.remember(done, back),
                     None => model.say(Token::Good, format!("✓ {done}")),
                 },
+                Taken::Silence(name) => model.remember(done, Back::Silence(name)),
                 Taken::Notes(notes) if at_once => model.remember(done, Back::Notes(notes)),
                 Taken::Notes(_) => model.say(Token::Good, format!("✓ {done}")),
                 Taken::AllBut {

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
     bulk, carry_out::carry_out, clash, confirm, copy, events, forms, navigate, report, screen,
-    views,
+    silencing, views,
 };
 use crate::{
     model::{
@@ -29,6 +29,7 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
         Some(Overlay::Pick(pick)) => choose(model, pick, key, effects),
         Some(Overlay::Palette(palette)) => search(model, palette, key, effects),
         Some(Overlay::Menu(menu)) => select(model, menu, key, effects),
+        Some(Overlay::Silence(choice)) => silencing::press(model, choice, key, effects),
         Some(Overlay::Key { name, key: secret }) => match key.code {
             KeyCode::Char('y') => {
                 effects.push(Effect::Copy(secret.clone()));
@@ -48,6 +49,11 @@ pub(super) fn paste(model: &mut Model, text: &str) {
         Some(Overlay::Prompt(prompt)) => prompt.field.insert(text),
         Some(Overlay::Palette(palette)) => palette.field.insert(text),
         Some(Overlay::Pick(pick)) => pick.needle.insert(text),
+        Some(Overlay::Silence(choice)) => {
+            if let Some(field) = &mut choice.other {
+                field.insert(text);
+            }
+        }
         Some(
             Overlay::Confirm(_)
             | Overlay::Clash(_)

@@ -77,6 +77,13 @@ pub(super) fn soon(model: &mut Model) {
     }
 }
 
+/// Reads the counts beside the tabs.
+pub(super) fn tabs(model: &mut Model, effects: &mut Vec<Effect>) {
+    let ticket = call(model, Request::Overview, effects);
+    model.store.overview.waiting = Some(ticket);
+    resources(model, &[Kind::Silence], effects);
+}
+
 fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.store.overview.waiting.is_none() {
         let ticket = call(model, Request::Overview, effects);

@@ -12,7 +12,7 @@ use crate::{
         Model,
         field::TextField,
         message::Effect,
-        overlay::{Asked, Overlay, Pick, Prompt},
+        overlay::{Asked, Confirm, Consequence, Overlay, Pick, Prompt},
         page::{Content, Outcome, Page, Report},
         store::Loaded,
     },
@@ -37,6 +37,17 @@ pub(super) fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Makes the report's test, try or preview again; one that is under way ends.
 pub(super) fn again(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Content::Report(report) = &model.page.content else {
+        return;
+    };
+    let request = report.request.clone();
+    if !asks_first(model, None, &request) {
+        repeat(model, effects);
+    }
+}
+
+/// Makes the report's request again, without a question.
+pub(super) fn repeat(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
     };
@@ -248,6 +259,50 @@ pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 fn report(model: &mut Model, title: String, request: Request, effects: &mut Vec<Effect>) {
+    if !asks_first(model, Some(&title), &request) {
+        open(model, title, request, effects);
+    }
+}
+
+/// Rules that are named in the question before a test.
+const RULES: usize = 6;
+
+/// Asks before a test that creates an event in this service, which people are notified of; `false` for
+/// every other request.
+fn asks_first(model: &mut Model, title: Option<&str>, request: &Request) -> bool {
+    let Some((name, severity)) = model.created_event(request) else {
+        return false;
+    };
+    let title = title.map(str::to_owned);
+    let then = Consequence::Test(title, Box::new(request.clone()));
+    let question = format!("Test {name} with a real event?");
+    let words = format!(
+        "Creates an event of severity {severity} in this service, and closes it after the test."
+    );
+    let mut confirm = Confirm::new(question, "Create it", then).line(Token::Warning, words);
+    let rules = model.store.of(Kind::Rule).rows().iter();
+    let enabled: Vec<_> = rules.filter(|rule| rule.flag("enabled")).collect();
+    let words = match enabled.len() {
+        0 => "No rule is enabled: no one is notified.",
+        _ => "Enabled rules notify if it matches, and again when it is closed:",
+    };
+    let mut lines = vec![words.to_owned()];
+    for rule in enabled.iter().take(RULES) {
+        let receivers: Vec<&str> = rule.texts("destinationNames").collect();
+        lines.push(format!("  {} to {}", rule.name(), receivers.join(", ")));
+    }
+    if enabled.len() > RULES {
+        lines.push(format!("  and {} more rules", enabled.len() - RULES));
+    }
+    for line in lines {
+        confirm = confirm.line(Token::Text, line);
+    }
+    model.overlay = Some(Overlay::Confirm(confirm));
+    true
+}
+
+/// Opens a page with the report.
+pub(super) fn open(model: &mut Model, title: String, request: Request, effects: &mut Vec<Effect>) {
     let ticket = call(model, request.clone(), effects);
     let found = Loaded::<Outcome> {
         waiting: Some(ticket),

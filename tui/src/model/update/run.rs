@@ -1,6 +1,8 @@
 //! What each action does.
 
-use super::{bulk, confirm, copy, events, forms, grouped, navigate, report, screen, views};
+use super::{
+    bulk, confirm, copy, events, forms, grouped, navigate, report, screen, silencing, views,
+};
 use crate::{
     client::StatusChange,
     data::{Kind, Status, Transition},
@@ -20,6 +22,33 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         return model.say(Token::Warning, format!("{}: {reason}", entry.title));
     }
     of(action)(model, effects);
+}
+
+/// Acknowledges all of the group under the cursor, or what is marked, selected or shown.
+fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.group().is_some() {
+        return bulk::group(model, StatusChange::Acknowledged(true), effects);
+    }
+    confirm::acknowledge(model, true, effects);
+}
+
+/// Gives all of the group under the cursor another status, or what is marked, selected or shown.
+fn set(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
+    if model.group().is_some() {
+        return bulk::group(model, StatusChange::Status(status), effects);
+    }
+    confirm::status(model, status, effects);
+}
+
+/// Assigns all of the group under the cursor, or what is marked, selected or shown, to the caller.
+fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
+    match &model.caller {
+        Some(caller) if model.group().is_some() => {
+            let change = StatusChange::Assigned(caller.name.clone());
+            bulk::group(model, change, effects);
+        }
+        _ => confirm::mine(model, effects),
+    }
 }
 
 #[expect(clippy::too_many_lines, reason = "a table: a row for each action")]
@@ -108,12 +137,12 @@ fn of(action: Action) -> Run {
         Action::Delete => |model, _| confirm::delete(model),
         Action::Toggle => confirm::toggle,
         Action::Revoke => |model, _| confirm::revoke(model),
-        Action::Acknowledge => |model, effects| confirm::acknowledge(model, true, effects),
+        Action::Acknowledge => acknowledge,
         Action::Unacknowledge => |model, effects| confirm::acknowledge(model, false, effects),
-        Action::CloseEvent => |model, effects| confirm::status(model, Status::Closed, effects),
-        Action::Suppress => |model, effects| confirm::status(model, Status::Suppressed, effects),
+        Action::CloseEvent => |model, effects| set(model, Status::Closed, effects),
+        Action::Suppress => |model, effects| set(model, Status::Suppressed, effects),
         Action::Reopen => |model, effects| confirm::status(model, Status::Open, effects),
-        Action::Mine => confirm::mine,
+        Action::Mine => mine,
         Action::Assign => |model, _| events::assign(model),
         Action::Undo => confirm::undo,
         Action::Release => |model, _| confirm::release(model),
@@ -150,7 +179,7 @@ fn of(action: Action) -> Run {
         },
         Action::AnnotateAll => |model, _| events::annotate_all(model),
         Action::Annotate => |model, _| events::annotate(model),
-        Action::Silence => events::silence,
+        Action::Silence => silencing::choose,
         Action::Explain => screen::explain,
         Action::Unfold => |model, _| model.page.is_unfolded = !model.page.is_unfolded,
         Action::TestDestination => report::test_destination,

@@ -3,11 +3,18 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::{
-    keymap::{self, Meaning},
+    keymap::{self, Action, Meaning},
     limits,
     model::Model,
+    route::Route,
     theme::Token,
 };
+
+/// Whether an action moves the cursor, from where it is on the screen.
+fn moves(action: Action) -> bool {
+    use Action::{Bottom, Down, PageDown, PageUp, Top, Up};
+    matches!(action, Up | Down | Top | Bottom | PageUp | PageDown)
+}
 
 impl Model {
     /// Looks a key up, after those that were begun. Returns whether it means anything.
@@ -19,7 +26,12 @@ impl Model {
         }
         keys.push(keymap::normal(key));
         match self.keymap.step(&keys, &self.page.route.places()) {
-            Meaning::Act(entry) => self.follow.push_back(entry.action),
+            Meaning::Act(entry) => {
+                if !moves(entry.action) {
+                    self.select_seen();
+                }
+                self.follow.push_back(entry.action);
+            }
             Meaning::Wait => {
                 self.begun = keys;
                 self.begun_until_ms = Some(self.now_ms.saturating_add(limits::SEQUENCE_MS));
@@ -31,6 +43,15 @@ impl Model {
             Meaning::Nothing => return false,
         }
         true
+    }
+
+    /// Puts the cursor of a list that follows back on the row that was on the screen long enough.
+    fn select_seen(&mut self) {
+        let list = &self.page.list;
+        let follows = self.page.route == Route::Events && list.sort.is_none();
+        if follows && list.marks.is_empty() && !list.pinned && list.wanted.is_none() {
+            self.page.list.select_seen(&self.store.events, self.now_ms);
+        }
     }
 
     /// Forgets keys that were begun; returns whether there were any.

@@ -20,10 +20,7 @@ impl Wall<'_> {
             lines.push((Token::Dim, format!("  {}", one.details)));
         }
         if lines.is_empty() {
-            lines.push((
-                Token::Good,
-                "✓ every destination answers in time".to_owned(),
-            ));
+            lines.push(wall::reached(self.overview));
         }
         let dead: i32 = self
             .overview
@@ -48,8 +45,12 @@ impl Wall<'_> {
         let inside = pen.panel(area, "Noisiest");
         let rows = wall::loudest(self.model);
         if rows.is_empty() {
-            let words = "nothing is open, and no one was notified";
-            pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
+            let words = match (self.counted, &self.model.store.wall.failure) {
+                (None, Some(failure)) => format!("✗ {}", failure.headline()),
+                (None, None) => "reading…".to_owned(),
+                (Some(_), _) => "nothing is open, and no one was notified".to_owned(),
+            };
+            pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, &words);
             return;
         }
         let marked = rows.iter().position(|row| {

@@ -1,0 +1,363 @@
+//! A silence being chosen: of what, and for how long, with what each choice would cover.
+
+use bellwether_proto::{
+    filter::{part, value},
+    v1,
+};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Model, field::TextField, page::Content};
+use crate::{client::Ticket, data::when, limits, route::Route, text, theme::Token};
+
+/// How long a silence lasts: the key, and what is read as if it were typed.
+pub(crate) const LENGTHS: [(char, &str); 4] =
+    [('1', "1h"), ('2', "2h"), ('8', "8h"), ('0', "08:00")];
+/// The length that is marked at first.
+const FIRST_LENGTH: usize = 1;
+/// Open events from which a silence is asked about once more.
+const BROAD: i32 = 1_000;
+
+/// The choice.
+#[derive(Clone, Debug)]
+pub(crate) struct SilenceChoice {
+    pub(crate) scopes: Vec<SilenceScope>,
+    pub(crate) cursor: usize,
+    /// The marked one of [`LENGTHS`].
+    pub(crate) length: usize,
+    /// Another end, while it is typed.
+    pub(crate) other: Option<TextField>,
+    /// The end that was chosen before its scope was counted.
+    pub(crate) chosen: Option<Timestamp>,
+    /// The scopes that are being counted.
+    pub(crate) waiting: Vec<(Ticket, usize)>,
+    /// What is wrong with what was typed.
+    pub(crate) fault: Option<String>,
+}
+
+/// One thing that can be silenced.
+#[derive(Clone, Debug)]
+pub(crate) struct SilenceScope {
+    pub(crate) key: char,
+    /// As it is offered, such as `all of db-1`.
+    pub(crate) label: String,
+    /// As it is reported, such as `disk-full on db-1`.
+    pub(crate) what: String,
+    /// What the silence is about, in the JSON of the API.
+    pub(crate) fields: Value,
+    /// What it would cover; a message when the service refuses it.
+    pub(crate) found: Option<Result<v1::PreviewSilenceResponse, String>>,
+}
+
+impl SilenceScope {
+    fn new(key: char, label: impl Into<String>, what: impl Into<String>, fields: Value) -> Self {
+        Self {
+            key,
+            label: label.into(),
+            what: what.into(),
+            fields,
+            found: None,
+        }
+    }
+
+    fn of_filter(key: char, label: String, filter: &str) -> Self {
+        Self::new(key, label.clone(), label, json!({ "filter": filter }))
+    }
+
+    /// What it covers, in short.
+    pub(crate) fn counts(&self) -> (Token, String) {
+        match &self.found {
+            None => (Token::Dim, "counting…".to_owned()),
+            Some(Err(message)) => (Token::Bad, format!("✗ {message}")),
+            Some(Ok(found)) => {
+                let (covered, messages, least) = counted(found);
+                let words = format!("{least}{covered} open, {least}{messages} messages in 7 days");
+                (Token::Text, words)
+            }
+        }
+    }
+
+    /// What it covers, in full.
+    pub(crate) fn lines(&self) -> Vec<(Token, String)> {
+        let Some(Ok(found)) = &self.found else {
+            return Vec::new();
+        };
+        let mut lines = vec![(Token::Dim, found.filter.clone())];
+        lines.push((Token::Text, covers(found)));
+        let warnings = found.warnings.iter();
+        lines.extend(warnings.map(|it| (Token::Warning, it.clone())));
+        lines
+    }
+
+    /// Whether it is asked about once more.
+    pub(crate) fn is_broad(&self) -> bool {
+        let found = self.found.as_ref().and_then(|it| it.as_ref().ok());
+        found.is_some_and(|it| it.too_broad || it.covered_count.unwrap_or_default() > BROAD)
+    }
+}
+
+/// Open events, messages, and what stands before both when they are too low.
+fn counted(found: &v1::PreviewSilenceResponse) -> (String, String, &'static str) {
+    let days = found.last_days.clone().unwrap_or_default();
+    let least = if found.stopped_early { "at least " } else { "" };
+    let grouped = |count: Option<i32>| text::grouped(count.unwrap_or_default().into());
+    (
+        grouped(found.covered_count),
+        grouped(days.message_count),
+        least,
+    )
+}
+
+/// What a silence covers now and would have held back.
+fn covers(found: &v1::PreviewSilenceResponse) -> String {
+    let (covered, messages, least) = counted(found);
+    let days = found.last_days.clone().unwrap_or_default();
+    let plural = |count: Option<i32>| if count == Some(1) { "" } else { "s" };
+    format!(
+        "covers {least}{covered} open event{} now, would have held {least}{messages} message{} in {} days",
+        plural(found.covered_count),
+        plural(days.message_count),
+        days.days
+    )
+}
+
+impl SilenceChoice {
+    /// The choice between these; none when there is nothing to silence.
+    pub(crate) fn new(scopes: Vec<SilenceScope>) -> Option<Self> {
+        (!scopes.is_empty()).then_some(Self {
+            scopes,
+            cursor: 0,
+            length: FIRST_LENGTH,
+            other: None,
+            chosen: None,
+            waiting: Vec::new(),
+            fault: None,
+        })
+    }
+
+    /// The scope that is chosen.
+    pub(crate) fn scope(&self) -> &SilenceScope {
+        &self.scopes[self.cursor]
+    }
+
+    /// The next scope to count: the chosen one, else the first that is not.
+    pub(crate) fn uncounted(&self) -> Option<usize> {
+        let is_free = |at: &usize| {
+            self.scopes[*at].found.is_none() && self.waiting.iter().all(|(_, it)| it != at)
+        };
+        let chosen = Some(self.cursor).filter(is_free);
+        let any = || (0..self.scopes.len()).find(|at| self.waiting.is_empty() && is_free(at));
+        chosen.or_else(any)
+    }
+}
+
+/// An event as it can be silenced.
+struct Silenced {
+    event_id: String,
+    name: String,
+    dimensions: Vec<(String, String)>,
+}
+
+impl Silenced {
+    /// The field that stands for the place, and its value: the host, else the first dimension.
+    fn place(&self) -> Option<&(String, String)> {
+        let host = self.dimensions.iter().find(|(key, _)| key == "host");
+        host.or(self.dimensions.first())
+    }
+}
+
+/// A group of events as filters.
+pub(crate) struct GroupFilter {
+    /// The group alone.
+    part: String,
+    /// The filter that its page was opened with; may be empty.
+    filter: String,
+    /// The group in words, such as `on db-1`.
+    place: String,
+}
+
+impl GroupFilter {
+    /// The events that the row counts.
+    pub(crate) fn whole(&self) -> String {
+        let Self { part, filter, .. } = self;
+        let is_either = filter.contains(" or ") || filter.contains("||");
+        let filter = if is_either {
+            format!("({filter})")
+        } else {
+            filter.clone()
+        };
+        format!("{filter} {part}").trim().to_owned()
+    }
+
+    /// The events in words, such as `on db-1 with severity=error`.
+    pub(crate) fn words(&self) -> String {
+        if self.filter.is_empty() {
+            self.place.clone()
+        } else {
+            format!("{} with {}", self.place, self.filter)
+        }
+    }
+}
+
+/// What a filter leaves, where there is one.
+fn filter_scope(filter: &str) -> Option<SilenceScope> {
+    let filter = filter.trim();
+    let what = format!("what matches {filter}");
+    let fields = json!({ "filter": filter });
+    (!filter.is_empty()).then(|| SilenceScope::new('f', "what the filter leaves", what, fields))
+}
+
+impl Model {
+    /// What can be silenced here.
+    pub(crate) fn silence_scopes(&self) -> Vec<SilenceScope> {
+        match &self.page.route {
+            Route::EventGroups { .. } => self.group_scopes(),
+            Route::Events | Route::Event(_) => self.event_scopes(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn event_scopes(&self) -> Vec<SilenceScope> {
+        let ids = self.targets();
+        let events: Vec<Silenced> = ids.iter().filter_map(|id| self.silenced(id)).collect();
+        let Some(first) = events.first() else {
+            return Vec::new();
+        };
+        let mut scopes = Vec::new();
+        let (name, place) = (&first.name, first.place());
+        if events.len() == 1 {
+            let fields = json!({"fromEventId": first.event_id});
+            let what = place.map_or_else(|| name.clone(), |(_, it)| format!("{name} on {it}"));
+            scopes.push(SilenceScope::new('e', "this event", what, fields));
+        } else {
+            let ids = events.iter().map(|it| value(&it.event_id));
+            let filter = format!("id in ({})", ids.collect::<Vec<_>>().join(", "));
+            let label = format!("these {} events", events.len());
+            scopes.push(SilenceScope::of_filter('e', label, &filter));
+        }
+        let is_one_name = events.iter().all(|it| it.name == *name);
+        let place = place.filter(|place| events.iter().all(|it| it.place() == Some(place)));
+        let named = part("name", name);
+        if let Some((key, at)) = place {
+            let placed = part(&format!("dimensions.{key}"), at);
+            if is_one_name {
+                let filter = format!("{named} {placed}");
+                let label = format!("{name} on {at}");
+                scopes.push(SilenceScope::of_filter('b', label, &filter));
+            }
+            scopes.push(SilenceScope::of_filter(
+                'h',
+                format!("all of {at}"),
+                &placed,
+            ));
+        }
+        if is_one_name {
+            scopes.push(SilenceScope::of_filter('a', format!("all {name}"), &named));
+        }
+        scopes.extend(filter_scope(&self.page.list.filter));
+        scopes
+    }
+
+    /// The group under the cursor, alone and within the filter of the page.
+    fn group_scopes(&self) -> Vec<SilenceScope> {
+        let Some(group) = self.group() else {
+            return Vec::new();
+        };
+        let (key, label) = match group.place.split_once(' ') {
+            Some(("on", host)) => ('h', format!("all of {host}")),
+            Some(("named", name)) => ('a', format!("all {name}")),
+            _ => ('h', format!("all {}", group.place)),
+        };
+        let mut scopes = vec![SilenceScope::of_filter(key, label, &group.part)];
+        if !group.filter.is_empty() {
+            scopes.extend(filter_scope(&group.whole()));
+        }
+        scopes
+    }
+
+    /// The group under the cursor.
+    pub(crate) fn group(&self) -> Option<GroupFilter> {
+        let Route::EventGroups { field, filter } = &self.page.route else {
+            return None;
+        };
+        let value = self.selected()?;
+        let mut rows = self.store.grouped()?.rows.iter();
+        let row = rows.find(|row| row.value == value)?;
+        let (part, place) = match (row.has_field, field.as_str()) {
+            (false, _) => (format!("-has:{field}"), format!("without {field}")),
+            (true, "name") => (part(field, &value), format!("named {value}")),
+            (true, "host" | "dimensions.host") => (part(field, &value), format!("on {value}")),
+            (true, _) => (part(field, &value), format!("with {field}={value}")),
+        };
+        let filter = filter.trim().to_owned();
+        Some(GroupFilter {
+            part,
+            filter,
+            place,
+        })
+    }
+
+    /// An occurrence with what names it.
+    fn silenced(&self, id: &str) -> Option<Silenced> {
+        let event_id = id.split_once(':').map_or(id, |(event, _)| event).to_owned();
+        if let Content::Event { detail, .. } = &self.page.content {
+            let event = detail.value.as_ref()?;
+            let dimensions = event.dimensions.clone().into_iter().collect();
+            return Some(Silenced {
+                event_id,
+                name: event.name.clone(),
+                dimensions,
+            });
+        }
+        let row = self.store.events.find(id)?;
+        Some(Silenced {
+            event_id,
+            name: row.name.to_string(),
+            dimensions: row.dimensions(),
+        })
+    }
+
+    /// These occurrences in few words: `disk-full on db-1`, or `3 events on db-1`.
+    pub(crate) fn name_events(&self, ids: &[String]) -> String {
+        let events: Vec<Silenced> = ids.iter().filter_map(|id| self.silenced(id)).collect();
+        let place = events.first().and_then(Silenced::place);
+        let place = place.filter(|place| events.iter().all(|it| it.place() == Some(place)));
+        let on = place.map_or_else(String::new, |(_, at)| format!(" on {at}"));
+        match (ids, events.as_slice()) {
+            ([_], [event]) => format!("{}{on}", event.name),
+            ([_], _) => "1 event".to_owned(),
+            (ids, events) if events.len() < ids.len() => format!("{} events", ids.len()),
+            (ids, _) => format!("{} events{on}", ids.len()),
+        }
+    }
+
+    /// When a silence ends that was typed, or what is wrong with that.
+    pub(crate) fn silence_end(&self, typed: &str) -> Result<Timestamp, String> {
+        let typed = typed.trim();
+        let typed = typed.strip_prefix("until ").unwrap_or(typed);
+        let end = when::moment(typed, self.now_ms, &self.zone)?;
+        let ahead = end.as_millisecond().saturating_sub(self.now_ms);
+        match ahead {
+            ..=0 => Err(format!("`{typed}` has passed; expected {}", when::MOMENTS)),
+            ahead if ahead > limits::SILENCE_MS => Err(format!(
+                "`{typed}` is too far; a silence lasts up to 30 days"
+            )),
+            _ => Ok(end),
+        }
+    }
+
+    /// The end of a silence in words.
+    pub(crate) fn until(&self, end: Timestamp) -> String {
+        let zoned = |at: Timestamp| at.to_zoned(self.zone.clone());
+        let now = zoned(Timestamp::from_millisecond(self.now_ms).unwrap_or_default());
+        let end = zoned(end);
+        let format = if end.date() == now.date() {
+            "%H:%M"
+        } else if now.date().tomorrow().is_ok_and(|it| it == end.date()) {
+            "tomorrow %H:%M"
+        } else {
+            "%a %-d %b %H:%M"
+        };
+        format!("until {}", end.strftime(format))
+    }
+}

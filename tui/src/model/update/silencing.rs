@@ -1,0 +1,198 @@
+//! Choosing a silence: its scopes are counted by the service, and one key sets its length.
+
+use bellwether_proto::v1;
+use crossterm::event::{KeyCode, KeyEvent};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{call, confirm};
+use crate::{
+    client::{Request, Ticket},
+    data::Failure,
+    model::{
+        Model,
+        field::TextField,
+        message::Effect,
+        overlay::Overlay,
+        silencing::{LENGTHS, SilenceChoice, SilenceScope},
+    },
+};
+
+/// What a silence of this console gives as its reason.
+const REASON: &str = "silenced by hand from the console";
+
+/// Offers what can be silenced here.
+pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(choice) = SilenceChoice::new(model.silence_scopes()) else {
+        return;
+    };
+    model.overlay = Some(Overlay::Silence(Box::new(choice)));
+    count(model, effects);
+}
+
+fn choice_mut(model: &mut Model) -> Option<&mut SilenceChoice> {
+    match &mut model.overlay {
+        Some(Overlay::Silence(choice)) => Some(choice),
+        _ => None,
+    }
+}
+
+/// Asks for what the chosen scope covers, or another one that is not counted yet.
+fn count(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(choice) = choice_mut(model) else {
+        return;
+    };
+    let Some(at) = choice.uncounted() else { return };
+    let mut fields = choice.scopes[at].fields.clone();
+    // The draft of a preview needs an end, and any does.
+    fields["span"] = json!({"endTime": end_text(model.now_ms.saturating_add(7_200_000))});
+    let ticket = call(model, Request::PreviewSilence { fields }, effects);
+    if let Some(choice) = choice_mut(model) {
+        choice.waiting.push((ticket, at));
+    }
+}
+
+/// Asks again for what was asked over a link that is gone.
+pub(super) fn link_is_up(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(choice) = choice_mut(model) {
+        choice.waiting.clear();
+        count(model, effects);
+    }
+}
+
+/// Processes what a scope covers.
+pub(super) fn counted(
+    model: &mut Model,
+    ticket: Ticket,
+    found: Result<v1::PreviewSilenceResponse, Failure>,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    let Some(choice) = choice_mut(model) else {
+        return false;
+    };
+    let mut waiting = choice.waiting.iter();
+    let Some(place) = waiting.position(|(it, _)| *it == ticket) else {
+        return false;
+    };
+    let (_, at) = choice.waiting.swap_remove(place);
+    choice.scopes[at].found = Some(found.map_err(|failure| failure.message));
+    if let Some(end) = choice.chosen
+        && choice.cursor == at
+    {
+        decide(model, end, effects);
+    }
+    count(model, effects);
+    true
+}
+
+/// A key: one of a scope, one of a length, or a key of the end that is typed.
+pub(super) fn press(
+    model: &mut Model,
+    mut choice: Box<SilenceChoice>,
+    key: KeyEvent,
+    effects: &mut Vec<Effect>,
+) {
+    if choice.other.is_some() {
+        return typed(model, choice, key, effects);
+    }
+    let last = choice.scopes.len() - 1;
+    let mut end = None;
+    match key.code {
+        KeyCode::Esc | KeyCode::Char('q' | 'n') => return,
+        KeyCode::Enter | KeyCode::Char('y') => end = Some(LENGTHS[choice.length].1),
+        KeyCode::Down | KeyCode::Char('j') => choice.cursor = (choice.cursor + 1).min(last),
+        KeyCode::Up | KeyCode::Char('k') => choice.cursor = choice.cursor.saturating_sub(1),
+        KeyCode::Right | KeyCode::Tab => choice.length = (choice.length + 1) % LENGTHS.len(),
+        KeyCode::Left | KeyCode::BackTab => {
+            choice.length = (choice.length + LENGTHS.len() - 1) % LENGTHS.len();
+        }
+        KeyCode::Char('o') => choice.other = Some(TextField::default()),
+        KeyCode::Char(typed) => {
+            let scope = choice.scopes.iter().position(|scope| scope.key == typed);
+            choice.cursor = scope.unwrap_or(choice.cursor);
+            let length = LENGTHS.iter().position(|(key, _)| *key == typed);
+            choice.length = length.unwrap_or(choice.length);
+            end = length.map(|at| LENGTHS[at].1);
+        }
+        _ => {}
+    }
+    if end.is_none() {
+        choice.chosen = None;
+    }
+    model.overlay = Some(Overlay::Silence(choice));
+    match end {
+        Some(end) => until(model, end, effects),
+        None => count(model, effects),
+    }
+}
+
+/// A key while another end is typed.
+fn typed(
+    model: &mut Model,
+    mut choice: Box<SilenceChoice>,
+    key: KeyEvent,
+    effects: &mut Vec<Effect>,
+) {
+    let mut end = None;
+    choice.fault = None;
+    match (key.code, &mut choice.other) {
+        (KeyCode::Esc, other) => *other = None,
+        (KeyCode::Enter, Some(field)) => end = Some(field.text().to_owned()),
+        (_, Some(field)) => drop(field.press(key)),
+        (_, None) => {}
+    }
+    model.overlay = Some(Overlay::Silence(choice));
+    if let Some(end) = end {
+        until(model, &end, effects);
+    }
+}
+
+/// Silences the chosen scope until then, as soon as it is counted.
+fn until(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
+    let end = model.silence_end(typed);
+    let Some(choice) = choice_mut(model) else {
+        return;
+    };
+    match end {
+        Ok(end) => {
+            choice.chosen = Some(end);
+            if choice.scope().found.is_some() {
+                return decide(model, end, effects);
+            }
+            count(model, effects);
+        }
+        Err(fault) => choice.fault = Some(fault),
+    }
+}
+
+/// Silences what was counted; what is broad is asked about once more.
+fn decide(model: &mut Model, end: Timestamp, effects: &mut Vec<Effect>) {
+    let Some(Overlay::Silence(mut choice)) = model.overlay.take() else {
+        return;
+    };
+    let scope = choice.scope().clone();
+    if let Some(Err(message)) = &scope.found {
+        choice.fault = Some(message.clone());
+        choice.chosen = None;
+        model.overlay = Some(Overlay::Silence(choice));
+        return;
+    }
+    let request = request(&scope, end);
+    let until = model.until(end);
+    confirm::silence(model, &scope, &until, request, effects);
+}
+
+fn request(scope: &SilenceScope, end: Timestamp) -> Request {
+    let mut fields = scope.fields.clone();
+    fields["reason"] = REASON.into();
+    fields["span"] = json!({"endTime": end.to_string()});
+    Request::Silence {
+        fields,
+        allow_broad: scope.is_broad(),
+    }
+}
+
+fn end_text(ms: i64) -> String {
+    let end = Timestamp::from_millisecond(ms).unwrap_or_default();
+    end.to_string()
+}

@@ -1,0 +1,34 @@
+//! What a test leaves behind in this service.
+
+use bellwether_proto::v1;
+use serde_json::Value;
+
+use super::carry_out::carry_out;
+use crate::{
+    client::{Request, StatusChange},
+    data::Status,
+    model::{Model, message::Effect, overlay::Consequence, write::Write},
+};
+
+/// Closes the event that a test created, which was agreed to before the test.
+pub(super) fn close_created(
+    model: &mut Model,
+    tested: &v1::TestDestinationResponse,
+    effects: &mut Vec<Effect>,
+) {
+    let is_event = tested
+        .request
+        .as_ref()
+        .is_some_and(|it| it.method == "EVENT");
+    let body = tested.response.as_ref().filter(|_| is_event);
+    let body = body.and_then(|it| serde_json::from_str::<Value>(&it.body).ok());
+    let Some(id) = body.as_ref().and_then(|it| it["eventId"].as_str()) else {
+        return;
+    };
+    let request = Request::SetStatus {
+        occurrence_ids: vec![id.to_owned()],
+        change: StatusChange::Status(Status::Closed),
+    };
+    let write = Box::new(Write::new("closed the event of the test"));
+    carry_out(model, Consequence::Write(Box::new(request), write), effects);
+}
