@@ -68,11 +68,11 @@ pub struct Prepared {
     windows: Vec<PreparedWindow>,
     except: Vec<Arc<Prepared>>,
     /// What was answered last, for how long: most are asked for one moment after the other.
-    known: Mutex<Option<Known>>,
+    known: Mutex<Option<KnownStatus>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct KnownStatus {
     from_ms: i64,
     standing: CalendarStatus,
 }
@@ -134,7 +134,7 @@ impl Prepared {
             return still.standing;
         }
         let standing = self.looked_up(now_ms);
-        *known = Some(Known {
+        *known = Some(KnownStatus {
             from_ms: now_ms,
             standing,
         });

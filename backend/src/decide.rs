@@ -49,7 +49,7 @@ mod transition;
 mod waiting;
 
 pub use calendars::{Calendars, LoadedCalendar};
-pub use causes::{Asked, CauseKey, Causes, GroupAsk, GroupAt};
+pub use causes::{CauseKey, CauseQuery, Causes, GroupAsk, GroupAt};
 pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict, would_pass_again};
 pub use content::{of_update, rule_content, trigger_of_update};
 pub use flapping::{hand_over, told as told_flapping};

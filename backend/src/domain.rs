@@ -41,7 +41,7 @@ pub use event::{
 };
 pub use flapping::{Flapping, FlappingLimits, ThreadOf};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};
-pub use hold::{Held, HeldBy, HoldChange, HoldKind, LastNotified, Pending};
+pub use hold::{HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};
 pub use intake_mapping::{
     IntakeMapping, MappedEvent, MappedSeverity, SignatureScheme, WebhookSignature,

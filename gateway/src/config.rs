@@ -68,7 +68,7 @@ pub struct ConfigError {
     pub wanted: &'static str,
 }
 
-/// The largest header block that a connection takes in at all.
+/// The largest header block that a connection accepts.
 pub(crate) const HEADER_BUFFER_BYTES: usize = 128 * 1024;
 
 impl Config {

@@ -184,7 +184,7 @@ impl Problem {
         problem
     }
 
-    /// What tonic itself made of a failed call. Its codes often mean something else than they say
+    /// The status that tonic derived from a failed call. Its codes often mean something else than they say
     /// and its texts are not for people.
     fn of_transport(status: &Status, body_limit_bytes: usize) -> Option<Self> {
         const TOO_LARGE: &str = "Error, decoded message length too large";

@@ -104,9 +104,9 @@ enum RequestTarget<'p> {
 }
 
 /// The headers of a request that show how its answer is to be.
-struct Asked(HeaderMap);
+struct AcceptHeaders(HeaderMap);
 
-impl Asked {
+impl AcceptHeaders {
     fn of(headers: &HeaderMap) -> Self {
         let mut asked = HeaderMap::new();
         for name in ["accept-encoding", "origin"] {
@@ -198,7 +198,7 @@ impl Handler {
             let response = Reply::bare(status, headers).into_response(request_id);
             return response.map(|body| Answer::new(body, None));
         }
-        let asked = Asked::of(request.headers());
+        let asked = AcceptHeaders::of(request.headers());
         let path = request.uri().path().to_owned();
         let target = self.target(&method, &path);
         let (operation, template) = match &target {

@@ -32,7 +32,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
 pub use activity::Activity;
-pub use connection::Held;
+pub use connection::TrackedBody;
 pub use cors::{Cors, Origins};
 pub use identity::{Hosts, REQUEST_ID, host_fault, request_id};
 pub use peer::{FORWARDED_FOR, Peer, Proxies};

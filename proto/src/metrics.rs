@@ -132,14 +132,14 @@ mod tests {
     #[tokio::test]
     async fn who_asks_often_gets_the_same_page() {
         #[derive(Debug, Default)]
-        struct Asked(std::sync::atomic::AtomicU32);
-        impl Source for Asked {
+        struct CountingSource(std::sync::atomic::AtomicU32);
+        impl Source for CountingSource {
             fn lines(&self) -> Pin<Box<dyn Future<Output = String> + Send + '_>> {
                 let asked = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 Box::pin(std::future::ready(format!("asked {asked}\n")))
             }
         }
-        let page = Page::new(vec![Arc::new(Asked::default())], None);
+        let page = Page::new(vec![Arc::new(CountingSource::default())], None);
         assert_eq!(page.text().await, "asked 0\n");
         assert_eq!(page.text().await, "asked 0\n");
     }

@@ -31,6 +31,17 @@ pub fn binary() -> &'static Path {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.current_dir(env!("CARGO_MANIFEST_DIR"));
+        // What Cargo tells tests of their own package would have build scripts run again, and after
+        // them most of the tree be compiled twice.
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"]
+                .iter()
+                .any(|it| text.starts_with(it))
+            {
+                build.env_remove(&name);
+            }
+        }
         build.args(["build", "--bin", "bellwether"]);
         if cfg!(debug_assertions) {
             // With the features of the whole workspace's tests, so that nothing is compiled twice.

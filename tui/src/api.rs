@@ -80,15 +80,23 @@ impl ConfigKind {
         kinds.filter(is_configuration).map(Self)
     }
 
-    /// The kind of that word, in the singular or the plural, in any letter case and with or without what
-    /// separates its words: `intake mapping`, `IntakeMapping`, `intake-mapping`.
+    /// The kind of that word, in the singular or the plural, or of its message (`IntakeMapping`), in any
+    /// letter case and with or without what separates its words: `intake mapping`, `intake-mapping`.
     pub fn find(word: &str) -> Option<Self> {
         let bare = |word: &str| {
             let letters = word.chars().filter(|c| !matches!(c, ' ' | '-' | '_'));
             letters.collect::<String>().to_lowercase()
         };
         let word = bare(word);
-        Self::all().find(|kind| [kind.word(), kind.plural()].map(bare).contains(&word))
+        let is_it = |kind: &Self| {
+            let message = match kind.0 {
+                Kind::Mapping => "intakemapping",
+                Kind::View => "savedview",
+                _ => "",
+            };
+            word == message || [kind.word(), kind.plural()].map(bare).contains(&word)
+        };
+        Self::all().find(is_it).filter(|_| !word.is_empty())
     }
 
     /// The word for one of them, in lower case.

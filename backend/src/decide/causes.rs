@@ -13,7 +13,7 @@ pub type CauseKey = (RecordId, EqualValues);
 
 /// What was asked for and is not known.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct CauseQuery {
     /// Inhibitions of which it is not known whether they have any source.
     pub inhibitions: BTreeSet<RecordId>,
     /// Where sources are to be found.
@@ -64,7 +64,7 @@ struct Inner {
     /// Those of them that are known as they are after the whole request that is decided.
     foreseen: BTreeSet<RecordId>,
     groups: BTreeMap<GroupAsk, Option<GroupAt>>,
-    wanted: Asked,
+    wanted: CauseQuery,
 }
 
 impl Inner {
@@ -155,7 +155,7 @@ impl Causes {
     }
 
     /// Forgets what was decided; answers what was asked for and is not known.
-    pub fn begin_again(&self) -> Asked {
+    pub fn begin_again(&self) -> CauseQuery {
         let mut inner = self.inner();
         inner.decided.clear();
         inner.decided_under.clear();

@@ -3,7 +3,8 @@
 
 use super::{Snapshot, Step, StepKind, hold};
 use crate::domain::{
-    Flapping, Held, HeldBy, HoldChange, Notified, Occurrence, RecordId, Rule, Status, ThreadOf,
+    Flapping, HeldBy, HoldChange, HoldOutcome, Notified, Occurrence, RecordId, Rule, Status,
+    ThreadOf,
 };
 
 /// Notes in an occurrence that it opened or closed, for the rules that count that.
@@ -178,7 +179,7 @@ pub fn hand_over(
         before.hold_changes.push(HoldChange {
             at_ms: now_ms,
             rule: pending.rule,
-            what: Held::HandedOver,
+            what: HoldOutcome::HandedOver,
             held_by: pending.held_by.clone(),
         });
         next.pending.push(pending);

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use super::{Snapshot, Step, StepKind};
 use crate::{
-    domain::{Held, HeldBy, HoldChange, LastNotified, Name, Occurrence, Pending, RecordId, Status},
+    domain::{
+        HeldBy, HoldChange, HoldOutcome, LastNotified, Name, Occurrence, Pending, RecordId, Status,
+    },
     limits::HOLD_CHANGES_MAX,
 };
 
@@ -59,7 +61,7 @@ impl Waiting {
                 .iter()
                 .all(|it| held_before.iter().any(|other| same(it, other)));
         if !is_as_before {
-            self.note(rule, Held::Waits, held_by.clone());
+            self.note(rule, HoldOutcome::Waits, held_by.clone());
         }
         let notified_before = before.as_ref().and_then(|it| it.last_notified);
         // Of what is sent in this step they know now.
@@ -83,11 +85,11 @@ impl Waiting {
     /// Notes that something of a rule would be sent, is held, and is over already.
     pub(super) fn spare(&mut self, rule: RecordId, held_by: Vec<HeldBy>) {
         if self.before(rule).is_none() {
-            self.note(rule, Held::Closed, held_by);
+            self.note(rule, HoldOutcome::Closed, held_by);
         }
     }
 
-    fn note(&mut self, rule: RecordId, what: Held, held_by: Vec<HeldBy>) {
+    fn note(&mut self, rule: RecordId, what: HoldOutcome, held_by: Vec<HeldBy>) {
         self.changes.push(HoldChange {
             at_ms: self.now_ms,
             rule,
@@ -110,8 +112,8 @@ impl Waiting {
             }
             let what = if self.sent.contains(&pending.rule) {
                 match step.kind {
-                    StepKind::Release(_) => Held::ReleasedByHand,
-                    _ => Held::Released,
+                    StepKind::Release(_) => HoldOutcome::ReleasedByHand,
+                    _ => HoldOutcome::Released,
                 }
             } else if occurrence.status == Status::Suppressed || !is_asked(&pending, step) {
                 self.after.push(pending);
@@ -148,15 +150,15 @@ fn why_skipped(
     occurrence: &Occurrence,
     step: &Step<'_>,
     snapshot: &Snapshot,
-) -> Held {
+) -> HoldOutcome {
     if occurrence.status == Status::Closed {
-        return Held::Closed;
+        return HoldOutcome::Closed;
     }
     match snapshot.rule(pending.rule) {
-        None => Held::RuleDeleted,
-        Some(rule) if !rule.enabled => Held::RuleDisabled,
-        Some(_) if !pending.is_opening => Held::Unchanged,
-        Some(rule) if step.matches.iter().any(|it| it.rule.id == rule.id) => Held::Blocked,
-        Some(_) => Held::NoLongerMatched,
+        None => HoldOutcome::RuleDeleted,
+        Some(rule) if !rule.enabled => HoldOutcome::RuleDisabled,
+        Some(_) if !pending.is_opening => HoldOutcome::Unchanged,
+        Some(rule) if step.matches.iter().any(|it| it.rule.id == rule.id) => HoldOutcome::Blocked,
+        Some(_) => HoldOutcome::NoLongerMatched,
     }
 }

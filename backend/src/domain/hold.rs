@@ -135,14 +135,14 @@ pub struct HoldChange {
     /// The rule, by identity.
     pub rule: RecordId,
     /// What happened.
-    pub what: Held,
+    pub what: HoldOutcome,
     /// What holds it since then, or held it until then.
     pub held_by: Vec<HeldBy>,
 }
 
 /// What happened to something that waits. Numbers are written to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum HoldOutcome {
     /// It waits.
     Waits = 1,
     /// It was sent.
@@ -165,7 +165,7 @@ pub enum Held {
     HandedOver = 10,
 }
 
-impl Held {
+impl HoldOutcome {
     /// All of them.
     pub const ALL: [Self; 10] = [
         Self::Waits,

@@ -9,7 +9,7 @@ use crate::domain::{Clause, Literal, Occurrence, Query, Severity, Status, Value}
 
 /// What a field holds, for the plain evaluator.
 #[derive(Debug, Clone)]
-enum Held {
+enum OracleValue {
     Text(String),
     Number(f64),
     Bool(bool),
@@ -24,22 +24,28 @@ fn number(text: &str) -> Option<f64> {
 }
 
 /// What an occurrence holds in a field, and whether the field is always a text.
-fn held(field: &str, occurrence: &Occurrence) -> (Vec<Held>, bool) {
-    let dimension = |key: &str| occurrence.dimensions.get(key).cloned().map(Held::Text);
+fn held(field: &str, occurrence: &Occurrence) -> (Vec<OracleValue>, bool) {
+    let dimension = |key: &str| {
+        occurrence
+            .dimensions
+            .get(key)
+            .cloned()
+            .map(OracleValue::Text)
+    };
     match field {
-        "name" => (vec![Held::Text(occurrence.name.clone())], true),
-        "summary" => (vec![Held::Text(occurrence.summary.clone())], true),
+        "name" => (vec![OracleValue::Text(occurrence.name.clone())], true),
+        "summary" => (vec![OracleValue::Text(occurrence.summary.clone())], true),
         "severity" => (
-            vec![Held::Number(f64::from(occurrence.severity as i32))],
+            vec![OracleValue::Number(f64::from(occurrence.severity as i32))],
             false,
         ),
         "status" => (
-            vec![Held::Number(f64::from(occurrence.status as i32))],
+            vec![OracleValue::Number(f64::from(occurrence.status as i32))],
             false,
         ),
-        "acknowledged" => (vec![Held::Bool(occurrence.acknowledged)], false),
+        "acknowledged" => (vec![OracleValue::Bool(occurrence.acknowledged)], false),
         "count" => (
-            vec![Held::Number(f64::from(
+            vec![OracleValue::Number(f64::from(
                 u32::try_from(occurrence.count).unwrap(),
             ))],
             false,
@@ -55,7 +61,7 @@ fn held(field: &str, occurrence: &Occurrence) -> (Vec<Held>, bool) {
     }
 }
 
-fn inside(fields: &BTreeMap<String, Value>, path: &str) -> Vec<Held> {
+fn inside(fields: &BTreeMap<String, Value>, path: &str) -> Vec<OracleValue> {
     let parts: Vec<_> = path.split('.').collect();
     for taken in (1..=parts.len()).rev() {
         if let Some(value) = fields.get(&parts[..taken].join(".")) {
@@ -65,16 +71,16 @@ fn inside(fields: &BTreeMap<String, Value>, path: &str) -> Vec<Held> {
     Vec::new()
 }
 
-fn leaves(value: &Value, path: &str) -> Vec<Held> {
+fn leaves(value: &Value, path: &str) -> Vec<OracleValue> {
     match value {
         Value::List(values) => values
             .iter()
             .flat_map(|value| leaves(value, path))
             .collect(),
         Value::Object(fields) if !path.is_empty() => inside(fields, path),
-        Value::Text(text) if path.is_empty() => vec![Held::Text(text.clone())],
-        Value::Number(number) if path.is_empty() => vec![Held::Number(*number)],
-        Value::Bool(flag) if path.is_empty() => vec![Held::Bool(*flag)],
+        Value::Text(text) if path.is_empty() => vec![OracleValue::Text(text.clone())],
+        Value::Number(number) if path.is_empty() => vec![OracleValue::Number(*number)],
+        Value::Bool(flag) if path.is_empty() => vec![OracleValue::Bool(*flag)],
         _ => Vec::new(),
     }
 }
@@ -88,46 +94,50 @@ fn step(field: &str, word: &str) -> Option<f64> {
     index.map(|index| f64::from(u32::try_from(index).unwrap() + 1))
 }
 
-fn equal(field: &str, held: &Held, is_text: bool, literal: &Literal) -> bool {
+fn equal(field: &str, held: &OracleValue, is_text: bool, literal: &Literal) -> bool {
     match (held, literal) {
-        (Held::Text(held), Literal::Text(text)) => folded(held) == folded(text),
-        (Held::Text(held), Literal::Number(value)) if is_text => *held == value.to_string(),
-        (Held::Text(held), Literal::Number(value)) => number(held) == Some(*value),
-        (Held::Text(held), Literal::Bool(flag)) => folded(held) == flag.to_string(),
-        (Held::Number(held), Literal::Text(text)) => {
+        (OracleValue::Text(held), Literal::Text(text)) => folded(held) == folded(text),
+        (OracleValue::Text(held), Literal::Number(value)) if is_text => *held == value.to_string(),
+        (OracleValue::Text(held), Literal::Number(value)) => number(held) == Some(*value),
+        (OracleValue::Text(held), Literal::Bool(flag)) => folded(held) == flag.to_string(),
+        (OracleValue::Number(held), Literal::Text(text)) => {
             step(field, text).or_else(|| number(text)) == Some(*held)
         }
-        (Held::Number(held), Literal::Number(value)) => Some(held) == Some(value),
-        (Held::Bool(held), Literal::Text(text)) => held.to_string() == folded(text),
-        (Held::Bool(held), Literal::Bool(flag)) => held == flag,
-        (Held::Number(_), Literal::Bool(_)) | (Held::Bool(_), Literal::Number(_)) => false,
+        (OracleValue::Number(held), Literal::Number(value)) => Some(held) == Some(value),
+        (OracleValue::Bool(held), Literal::Text(text)) => held.to_string() == folded(text),
+        (OracleValue::Bool(held), Literal::Bool(flag)) => held == flag,
+        (OracleValue::Number(_), Literal::Bool(_)) | (OracleValue::Bool(_), Literal::Number(_)) => {
+            false
+        }
     }
 }
 
 /// Held minus literal, as far as the two have an order.
-fn above(field: &str, held: &Held, literal: &Literal) -> Option<std::cmp::Ordering> {
+fn above(field: &str, held: &OracleValue, literal: &Literal) -> Option<std::cmp::Ordering> {
     let wanted = match literal {
         Literal::Text(text) => step(field, text).or_else(|| number(text)),
         Literal::Number(value) => Some(*value),
         Literal::Bool(_) => None,
     };
     match (held, wanted, literal) {
-        (Held::Number(held), Some(wanted), _) => held.partial_cmp(&wanted),
-        (Held::Text(held), Some(wanted), _) => number(held)?.partial_cmp(&wanted),
-        (Held::Text(held), None, Literal::Text(text)) => Some(folded(held).cmp(&folded(text))),
+        (OracleValue::Number(held), Some(wanted), _) => held.partial_cmp(&wanted),
+        (OracleValue::Text(held), Some(wanted), _) => number(held)?.partial_cmp(&wanted),
+        (OracleValue::Text(held), None, Literal::Text(text)) => {
+            Some(folded(held).cmp(&folded(text)))
+        }
         _ => None,
     }
 }
 
 fn truth(clause: &Clause, occurrence: &Occurrence) -> bool {
-    let any = |field: &str, test: &dyn Fn(&Held, bool) -> bool| {
+    let any = |field: &str, test: &dyn Fn(&OracleValue, bool) -> bool| {
         let (values, is_text) = held(field, occurrence);
         values.iter().any(|value| test(value, is_text))
     };
-    let text = |held: &Held| match held {
-        Held::Text(text) => folded(text),
-        Held::Number(number) => number.to_string(),
-        Held::Bool(flag) => flag.to_string(),
+    let text = |held: &OracleValue| match held {
+        OracleValue::Text(text) => folded(text),
+        OracleValue::Number(number) => number.to_string(),
+        OracleValue::Bool(flag) => flag.to_string(),
     };
     match clause {
         Clause::And(clauses) => clauses.iter().all(|clause| truth(clause, occurrence)),

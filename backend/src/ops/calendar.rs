@@ -68,7 +68,7 @@ pub struct Expansion {
 
 /// The time that is asked for, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked {
+pub struct ExpansionSpan {
     /// From when on; none for now.
     pub start_ms: Option<i64>,
     /// Up to when; none for a month later.
@@ -189,7 +189,7 @@ impl Calendars {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Invalid`] when the end is before the start, and
     /// [`Error::FailedPrecondition`] when this machine does not know the zone any more.
-    pub async fn expand(&self, name: &str, asked: Asked) -> Result<Expansion, Error> {
+    pub async fn expand(&self, name: &str, asked: ExpansionSpan) -> Result<Expansion, Error> {
         let stored = resource::find::<Calendar>(&self.store, name).await?;
         let found = prepared(&self.store, &stored.value).await?;
         let missing = || {
@@ -206,7 +206,7 @@ impl Calendars {
     pub async fn preview(
         &self,
         mut draft: CalendarDraft,
-        asked: Asked,
+        asked: ExpansionSpan,
     ) -> Result<(Expansion, CalendarStatus), Error> {
         let name = Name::parse(&draft.name).ok();
         let stored = match &name {
@@ -226,7 +226,7 @@ impl Calendars {
         Ok((expansion, standing))
     }
 
-    fn expanded(&self, prepared: Prepared, asked: Asked) -> Result<Expansion, Error> {
+    fn expanded(&self, prepared: Prepared, asked: ExpansionSpan) -> Result<Expansion, Error> {
         let start_ms = asked.start_ms.unwrap_or_else(|| self.clock.now_ms());
         let end_ms = asked
             .end_ms

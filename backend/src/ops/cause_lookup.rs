@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    decide::{Asked, Causes},
+    decide::{CauseQuery, Causes},
     domain::{Occurrence, RecordId},
     error::Error,
     limits::INHIBITION_SOURCES_MAX,
@@ -79,7 +79,7 @@ impl Recent {
 /// Those of the store.
 pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError> {
     let wanted = causes.begin_again();
-    let is_settled = wanted == Asked::default();
+    let is_settled = wanted == CauseQuery::default();
     for ask in wanted.groups {
         causes.learn_group(ask, group::at(store, ask).await?);
     }

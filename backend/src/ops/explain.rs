@@ -26,8 +26,8 @@ use timeline::{PastState, Point};
 use crate::{
     decide::{Snapshot, Tense},
     domain::{
-        Attempt, Delivery, DeliveryState, Held, HeldBy, HoldChange, Name, Notified, Occurrence,
-        RecordId, Status,
+        Attempt, Delivery, DeliveryState, HeldBy, HoldChange, HoldOutcome, Name, Notified,
+        Occurrence, RecordId, Status,
     },
     error::Error,
     limits::EVENT_AHEAD_MAX,
@@ -90,10 +90,10 @@ impl HoldChange {
     pub fn describe(&self) -> String {
         let held = held::sentence(&self.held_by, Tense::Then).unwrap_or_default();
         match self.what {
-            Held::Waits => format!("it waits: {held}"),
-            Held::Released => format!("it was sent; before, {held}"),
-            Held::ReleasedByHand => format!("an operator had it sent, although {held}"),
-            Held::HandedOver => format!("it keeps waiting with the next occurrence; {held}"),
+            HoldOutcome::Waits => format!("it waits: {held}"),
+            HoldOutcome::Released => format!("it was sent; before, {held}"),
+            HoldOutcome::ReleasedByHand => format!("an operator had it sent, although {held}"),
+            HoldOutcome::HandedOver => format!("it keeps waiting with the next occurrence; {held}"),
             other => {
                 let why = other.skipped_reason().unwrap_or_default();
                 format!("it was skipped: {why}, while {held}")

@@ -33,11 +33,11 @@ const DEPTH_MAX: usize = 4;
 pub struct FieldsSeen {
     store: Store,
     clock: Arc<dyn Clock>,
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<SeenFields>>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct SeenFields {
     /// Dimensions and metadata fields, each also as what a bare name means.
     names: BTreeSet<String>,
     /// When all were read, by the clock that is never set, and the place in the change log through
@@ -99,7 +99,8 @@ impl FieldsSeen {
     /// # Errors
     /// Those of the store.
     async fn unknown(&self, names: &[&str], own: &[&str]) -> Result<Vec<Option<Unknown>>, Error> {
-        let is_all_known = |known: &Known| names.iter().all(|name| is_known(name, &known.names));
+        let is_all_known =
+            |known: &SeenFields| names.iter().all(|name| is_known(name, &known.names));
         let is_done = is_all_known(&self.known());
         if !is_done {
             self.refresh().await?;
@@ -228,7 +229,7 @@ impl FieldsSeen {
             tokio::task::yield_now().await;
         }
         let read = Some((self.clock.passed(), through));
-        *self.known() = Known {
+        *self.known() = SeenFields {
             names,
             read,
             is_whole,
@@ -236,7 +237,7 @@ impl FieldsSeen {
         Ok(())
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn known(&self) -> std::sync::MutexGuard<'_, SeenFields> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

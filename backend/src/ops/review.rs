@@ -20,7 +20,7 @@ use crate::{
         intake::Intake,
         loop_guard::Reports,
         occurrence::{Cause, Review, StateChange, review},
-        pending::look::Looks,
+        pending::look::PendingReview,
         revision,
         silence::{event_of, flexible, lifecycle},
     },
@@ -36,13 +36,13 @@ use crate::{
 pub struct Reviewer {
     deciding: Deciding,
     intake: Intake,
-    looks: Looks,
+    looks: PendingReview,
 }
 
 impl Reviewer {
     /// Reviews what that store holds; what the service has to say of it goes through the intake.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
-        let looks = Looks::new(deciding.clone(), intake.clone());
+        let looks = PendingReview::new(deciding.clone(), intake.clone());
         Self {
             deciding,
             intake,

@@ -19,7 +19,7 @@ use crate::{
     limits::{BACKUP_BYTES_PER_SECOND, BACKUPS_MAX},
     store::{
         Store,
-        backup::{BackupError, Kept, Reader},
+        backup::{BackupError, BackupRecord, Reader},
     },
 };
 
@@ -58,7 +58,7 @@ impl BackupStream {
         let Some(step) = self.reader.next().await? else {
             return Ok(None);
         };
-        let bytes: usize = step.records.iter().map(Kept::bytes).sum();
+        let bytes: usize = step.records.iter().map(BackupRecord::bytes).sum();
         let mut response = ReadBackupResponse::from(step);
         response.row_count = std::mem::take(&mut self.row_count);
         // What comes last is little, and must not fall behind what is written meanwhile.

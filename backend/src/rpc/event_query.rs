@@ -16,7 +16,7 @@ use tonic::{Request, Response, Status, async_trait};
 use super::convert::{
     event,
     explain::{explanation, timeline},
-    search::{self as input, Asked},
+    search::{self as input, ReadQuery},
 };
 use crate::{
     clock::{Clock, DAY_MS},
@@ -57,8 +57,11 @@ impl EventQueries {
     }
 
     /// What a request is about, and what its author may not mean.
-    async fn hinted<T>(&self, asked: Result<Asked<T>, Error>) -> Result<(T, Vec<String>), Error> {
-        let Asked { what, named } = asked?;
+    async fn hinted<T>(
+        &self,
+        asked: Result<ReadQuery<T>, Error>,
+    ) -> Result<(T, Vec<String>), Error> {
+        let ReadQuery { what, named } = asked?;
         let named: Vec<_> = named.iter().map(|(name, at)| (&**name, *at)).collect();
         Ok((what, self.fields.hints(&named, &[]).await?))
     }

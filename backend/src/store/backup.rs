@@ -16,7 +16,7 @@ pub use self::{
     manifest::Manifest,
     reader::Reader,
     source::{Source, Trust},
-    step::{BackupEnd, Kept, Step},
+    step::{BackupEnd, BackupRecord, Step},
     target::{BackupFolder, Keys},
 };
 use crate::store::EngineError;

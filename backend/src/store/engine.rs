@@ -195,7 +195,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
         None
     }
 
-    /// What it counts of its own work; none where that tells nothing.
+    /// Counters of its work; none where they mean nothing.
     fn registry(&self) -> Option<&Registry> {
         None
     }

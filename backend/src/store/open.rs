@@ -41,7 +41,7 @@ use crate::{
     },
 };
 
-/// Where a store is, for who shows what is wrong with it.
+/// Where a store is, for error messages.
 trait Whereabouts: Sync {
     /// What an error of the engine says of the store.
     fn fault(&self, source: EngineError) -> OpenError;

@@ -35,7 +35,7 @@ const FINGERPRINT_BYTES: usize = 8;
 
 /// Which alerts are asked for.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct AlertQuery {
     active: bool,
     silenced: bool,
     inhibited: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Asked {
     receiver: Option<Regex>,
 }
 
-impl Asked {
+impl AlertQuery {
     /// Reads the parameters of a query.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ pub(crate) struct Alert {
 impl Alert {
     /// Makes alerts of a page of events, by where each would be sent, and keeps those that are asked for.
     pub(crate) fn page(
-        asked: &Asked,
+        asked: &AlertQuery,
         events: Vec<Event>,
         routes: Vec<EventRoute>,
         silence_id: impl Fn(&str) -> String,

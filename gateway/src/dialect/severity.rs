@@ -38,7 +38,7 @@ impl Severity {
         }
     }
 
-    /// The severity of its own word.
+    /// The severity with that word.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.word() == word)
     }

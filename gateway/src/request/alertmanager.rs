@@ -23,7 +23,7 @@ use super::{Exchange, Handler, Holder, Reply, body, headers, linked};
 use crate::{
     alertmanager::{
         ENDPOINTS, Operation,
-        alert::{self, Alert, Asked},
+        alert::{self, Alert, AlertQuery},
         matcher,
         silence::{self, Posted, Shown},
     },
@@ -161,7 +161,7 @@ impl Handler {
 
     /// The alerts that are asked for, the most severe first, and whether there are more.
     async fn alerts(&self, admitted: &Admitted<'_>) -> Result<(Vec<Alert>, bool), Problem> {
-        let asked = Asked::read(&admitted.pairs).map_err(Problem::invalid)?;
+        let asked = AlertQuery::read(&admitted.pairs).map_err(Problem::invalid)?;
         let by_severity = SortByField {
             field: "severity".to_owned(),
             order: SortOrder::Desc as i32,

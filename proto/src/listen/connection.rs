@@ -58,7 +58,7 @@ pub(super) async fn serve<Io, S>(
                     return Err(SentAway);
                 }
                 let response = Box::pin(service.answer(request, peer, activity)).await;
-                Ok(response.map(|body| Held { body, under_way }))
+                Ok(response.map(|body| TrackedBody { body, under_way }))
             }
         })
     };
@@ -117,12 +117,12 @@ struct SentAway;
 
 /// The body of an answer, which keeps its request under way until it was handed over.
 #[derive(Debug)]
-pub struct Held<B> {
+pub struct TrackedBody<B> {
     body: B,
     under_way: UnderWay,
 }
 
-impl<B: Body + Unpin> Body for Held<B> {
+impl<B: Body + Unpin> Body for TrackedBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 

@@ -43,7 +43,11 @@ pub(crate) async fn measure(report: &mut Report) {
         let (greedy, query) = (greedy.clone(), query.clone());
         asking.spawn(async move {
             loop {
-                greedy.post("/v1/events:count", &query).await;
+                let answer = greedy.post("/v1/events:count", &query).await;
+                // As the response asks.
+                if let Ok(seconds) = answer.header("retry-after").parse() {
+                    tokio::time::sleep(Duration::from_secs(seconds)).await;
+                }
             }
         });
     }

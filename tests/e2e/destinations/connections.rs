@@ -6,7 +6,7 @@ use bellwether_tests::{
     eventually::eventually,
     providers::{
         certificates::Authority,
-        connections::{Connections, Deed, Request, Welcome},
+        connections::{Connections, Request, ServerAction, Welcome},
     },
     rest::Rest,
     world::World,
@@ -29,25 +29,28 @@ struct Stage {
 }
 
 impl Stage {
-    async fn http1(rule: impl Fn(Request) -> Deed + Send + Sync + 'static) -> Self {
+    async fn http1(rule: impl Fn(Request) -> ServerAction + Send + Sync + 'static) -> Self {
         Self::http1_at(rule, |_| Welcome::Serves).await
     }
 
     async fn http1_at(
-        rule: impl Fn(Request) -> Deed + Send + Sync + 'static,
+        rule: impl Fn(Request) -> ServerAction + Send + Sync + 'static,
         door: impl Fn(usize) -> Welcome + Send + Sync + 'static,
     ) -> Self {
         let receiver = Connections::http1(rule).await.welcoming(door);
         Self::new(World::with_settings(SETTINGS), receiver, "1s", None).await
     }
 
-    async fn http2(timeout: &str, rule: impl Fn(Request) -> Deed + Send + Sync + 'static) -> Self {
+    async fn http2(
+        timeout: &str,
+        rule: impl Fn(Request) -> ServerAction + Send + Sync + 'static,
+    ) -> Self {
         Self::http2_at(timeout, rule, |_| Welcome::Serves).await
     }
 
     async fn http2_at(
         timeout: &str,
-        rule: impl Fn(Request) -> Deed + Send + Sync + 'static,
+        rule: impl Fn(Request) -> ServerAction + Send + Sync + 'static,
         door: impl Fn(usize) -> Welcome + Send + Sync + 'static,
     ) -> Self {
         let authority = Authority::new("ours");
@@ -141,16 +144,16 @@ const ONCE: [&str; 1] = ["OUTCOME_DELIVERED"];
 const AGAIN: [&str; 2] = ["OUTCOME_UNKNOWN", "OUTCOME_DELIVERED"];
 
 /// Answers the first request of the first connection; then that is done on it. Others answer.
-fn then(deed: Deed) -> impl Fn(Request) -> Deed {
+fn then(deed: ServerAction) -> impl Fn(Request) -> ServerAction {
     move |request| match (request.connection, request.number) {
         (1, 2..) => deed,
-        _ => Deed::Answers,
+        _ => ServerAction::Answers,
     }
 }
 
 #[tokio::test]
 async fn a_dead_http2_connection_takes_one_attempt_and_no_more() {
-    let mut stage = Stage::http2("1s", then(Deed::FallsSilent)).await;
+    let mut stage = Stage::http2("1s", then(ServerAction::FallsSilent)).await;
     assert_eq!(stage.tell(1).await, [ONCE]);
     for attempts in stage.tell(4).await {
         assert_eq!(attempts, AGAIN, "what was sent is not called unreachable");
@@ -163,14 +166,18 @@ async fn a_dead_http2_connection_takes_one_attempt_and_no_more() {
 
 #[tokio::test]
 async fn a_dead_http2_connection_is_noticed_while_a_request_waits() {
-    let mut stage = Stage::http2("20s", then(Deed::FallsSilent)).await;
+    let mut stage = Stage::http2("20s", then(ServerAction::FallsSilent)).await;
     assert_eq!(stage.tell(1).await, [ONCE]);
     assert_eq!(stage.tell(2).await, [ONCE, ONCE], "pings were not answered");
 }
 
 #[tokio::test]
 async fn what_was_refused_unprocessed_is_sent_again_at_once_and_counts_no_attempt() {
-    for deed in [Deed::Refuses, Deed::GoesAway, Deed::Closes] {
+    for deed in [
+        ServerAction::Refuses,
+        ServerAction::GoesAway,
+        ServerAction::Closes,
+    ] {
         let mut stage = Stage::http2("5s", then(deed)).await;
         assert_eq!(stage.tell(1).await, [ONCE]);
         for attempts in stage.tell(3).await {
@@ -181,10 +188,10 @@ async fn what_was_refused_unprocessed_is_sent_again_at_once_and_counts_no_attemp
         assert_eq!(answered.len(), 4);
     }
     // Also where the connection was never good for anything, and more than once.
-    for deed in [Deed::Refuses, Deed::GoesAway] {
+    for deed in [ServerAction::Refuses, ServerAction::GoesAway] {
         let rule = move |request: Request| match request.connection {
             1..=3 => deed,
-            _ => Deed::Answers,
+            _ => ServerAction::Answers,
         };
         let mut stage = Stage::http2("5s", rule).await;
         assert_eq!(stage.tell(1).await, [ONCE], "{deed:?}");
@@ -197,14 +204,18 @@ async fn a_request_that_was_come_to_is_not_sent_again_at_once() {
     let first = |deed| {
         move |request: Request| match request.connection {
             1 => deed,
-            _ => Deed::Answers,
+            _ => ServerAction::Answers,
         }
     };
-    for deed in [Deed::GoesAwayAfter, Deed::Closes, Deed::FallsSilent] {
+    for deed in [
+        ServerAction::GoesAwayAfter,
+        ServerAction::Closes,
+        ServerAction::FallsSilent,
+    ] {
         let mut stage = Stage::http2("1s", first(deed)).await;
         assert_eq!(stage.tell(1).await, [AGAIN], "{deed:?}");
     }
-    for deed in [Deed::Closes, Deed::FallsSilent] {
+    for deed in [ServerAction::Closes, ServerAction::FallsSilent] {
         let mut stage = Stage::http1(first(deed)).await;
         assert_eq!(stage.tell(1).await, [AGAIN], "{deed:?}");
     }
@@ -212,7 +223,7 @@ async fn a_request_that_was_come_to_is_not_sent_again_at_once() {
 
 #[tokio::test]
 async fn what_is_refused_for_good_ends_the_attempt() {
-    let stage = Stage::http2("3s", |_| Deed::Refuses).await;
+    let stage = Stage::http2("3s", |_| ServerAction::Refuses).await;
     let draft = json!({"type": {"webhook": {"url": stage.receiver.url("/")}}, "delivery": {"timeout": "30s"}});
     let path = "/v1/notification/destinations:test";
     let tested = stage.rest().post(path, &draft).await.ok();
@@ -228,8 +239,8 @@ async fn what_is_refused_for_good_ends_the_attempt() {
 async fn idle_connections_that_died_take_one_attempt_and_no_more() {
     // Eight connections, each of which answers once.
     let rule = |request: Request| match (request.connection, request.number) {
-        (1..=8, 2..) => Deed::FallsSilent,
-        _ => Deed::Answers,
+        (1..=8, 2..) => ServerAction::FallsSilent,
+        _ => ServerAction::Answers,
     };
     let mut stage = Stage::http1(rule).await;
     stage.tell(60).await;
@@ -244,9 +255,13 @@ async fn idle_connections_that_died_take_one_attempt_and_no_more() {
 
 #[tokio::test]
 async fn a_kept_connection_that_closes_costs_no_attempt() {
-    for deed in [Deed::Closes, Deed::HalfCloses, Deed::Resets] {
+    for deed in [
+        ServerAction::Closes,
+        ServerAction::HalfCloses,
+        ServerAction::Resets,
+    ] {
         let rule = move |request: Request| match (deed, request.number) {
-            (Deed::Closes, 1) => Deed::Answers,
+            (ServerAction::Closes, 1) => ServerAction::Answers,
             _ => deed,
         };
         let mut stage = Stage::http1(rule).await;
@@ -268,7 +283,7 @@ async fn a_connection_that_ends_before_its_first_request_takes_one_attempt_and_n
         }
     };
     for welcome in [Welcome::Closes, Welcome::Resets, Welcome::Hangs] {
-        let mut stage = Stage::http1_at(|_| Deed::Answers, first(welcome)).await;
+        let mut stage = Stage::http1_at(|_| ServerAction::Answers, first(welcome)).await;
         let attempts = stage.tell(1).await.remove(0);
         // Whether the request was sent before the end is for the network to decide.
         assert!(
@@ -286,7 +301,7 @@ async fn a_connection_that_ends_before_its_first_request_takes_one_attempt_and_n
         Welcome::ResetsInHandshake,
         Welcome::Hangs,
     ] {
-        let mut stage = Stage::http2_at("1s", |_| Deed::Answers, first(welcome)).await;
+        let mut stage = Stage::http2_at("1s", |_| ServerAction::Answers, first(welcome)).await;
         // Nothing is sent before TLS is agreed on.
         assert_eq!(stage.tell(1).await, [unreachable], "{welcome:?}");
         assert_eq!(stage.tell(1).await, [ONCE], "{welcome:?}");
@@ -297,9 +312,9 @@ async fn a_connection_that_ends_before_its_first_request_takes_one_attempt_and_n
 #[tokio::test]
 async fn a_slow_answer_is_waited_for_and_one_that_is_too_slow_costs_its_connection() {
     let rule = |request: Request| match (request.connection, request.number) {
-        (1, 1) => Deed::Dribbles(Duration::from_millis(10)),
-        (1, 2..) => Deed::Dribbles(Duration::from_millis(200)),
-        _ => Deed::Answers,
+        (1, 1) => ServerAction::Dribbles(Duration::from_millis(10)),
+        (1, 2..) => ServerAction::Dribbles(Duration::from_millis(200)),
+        _ => ServerAction::Answers,
     };
     for is_http1 in [true, false] {
         let mut stage = if is_http1 {
@@ -320,13 +335,17 @@ async fn a_slow_answer_is_waited_for_and_one_that_is_too_slow_costs_its_connecti
 
 #[tokio::test]
 async fn whatever_ends_the_connection_a_message_has_one_identity() {
-    for deed in [Deed::Closes, Deed::FallsSilent, Deed::GoesAwayAfter] {
+    for deed in [
+        ServerAction::Closes,
+        ServerAction::FallsSilent,
+        ServerAction::GoesAwayAfter,
+    ] {
         let every_third = move |request: Request| match request.number % 3 {
             0 => deed,
-            _ => Deed::Answers,
+            _ => ServerAction::Answers,
         };
         let mut stage = match deed {
-            Deed::GoesAwayAfter => Stage::http2("1s", every_third).await,
+            ServerAction::GoesAwayAfter => Stage::http2("1s", every_third).await,
             _ => Stage::http1(every_third).await,
         };
         for _ in 0..5 {
@@ -339,8 +358,8 @@ async fn whatever_ends_the_connection_a_message_has_one_identity() {
 #[tokio::test]
 async fn a_test_goes_over_a_connection_of_its_own_and_says_so() {
     let mut stage = Stage::http2("5s", |request| match request.connection {
-        1 => Deed::Answers,
-        _ => Deed::FallsSilent,
+        1 => ServerAction::Answers,
+        _ => ServerAction::FallsSilent,
     })
     .await;
     assert_eq!(stage.tell(1).await, [ONCE]);

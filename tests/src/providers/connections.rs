@@ -35,7 +35,7 @@ const OK: [u8; 1] = [0x88];
 
 /// What is done with one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum ServerAction {
     /// It is answered with 200.
     Answers,
     /// The connection is silent from now on, as one is that a firewall forgot: nothing is read any more.
@@ -77,7 +77,7 @@ pub enum Welcome {
 
 type Door = Arc<dyn Fn(usize) -> Welcome + Send + Sync>;
 
-type Rule = Arc<dyn Fn(Request) -> Deed + Send + Sync>;
+type Rule = Arc<dyn Fn(Request) -> ServerAction + Send + Sync>;
 
 /// A request as it is judged.
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +101,7 @@ pub struct Connections {
 struct Seen {
     connections: usize,
     /// The bodies of requests, and what was done with each.
-    requests: Vec<(Vec<u8>, Deed)>,
+    requests: Vec<(Vec<u8>, ServerAction)>,
     /// Requests without one identity, by their header fields.
     nameless: Vec<String>,
 }
@@ -119,14 +119,14 @@ impl std::fmt::Debug for Connections {
 
 impl Connections {
     /// Starts one that speaks HTTP/1.1 and does with each request what the rule says.
-    pub async fn http1(rule: impl Fn(Request) -> Deed + Send + Sync + 'static) -> Self {
+    pub async fn http1(rule: impl Fn(Request) -> ServerAction + Send + Sync + 'static) -> Self {
         Self::start(None, Arc::new(rule)).await
     }
 
     /// Starts one that speaks HTTP/2 and does with each request what the rule says.
     pub async fn http2(
         mut tls: ServerConfig,
-        rule: impl Fn(Request) -> Deed + Send + Sync + 'static,
+        rule: impl Fn(Request) -> ServerAction + Send + Sync + 'static,
     ) -> Self {
         tls.alpn_protocols = vec![b"h2".to_vec()];
         let acceptor = TlsAcceptor::from(Arc::new(tls));
@@ -191,7 +191,7 @@ impl Connections {
     ///
     /// # Panics
     /// Never, unless another holder has.
-    pub fn count(&self, deed: Deed) -> usize {
+    pub fn count(&self, deed: ServerAction) -> usize {
         let seen = self.seen.lock().unwrap();
         let done = seen.requests.iter().filter(|(_, done)| *done == deed);
         done.count()
@@ -207,7 +207,10 @@ impl Connections {
         for (body, deed) in &seen.requests {
             if matches!(
                 deed,
-                Deed::Answers | Deed::HalfCloses | Deed::Resets | Deed::Dribbles(_)
+                ServerAction::Answers
+                    | ServerAction::HalfCloses
+                    | ServerAction::Resets
+                    | ServerAction::Dribbles(_)
             ) {
                 *bodies.entry(body.clone()).or_default() += 1;
             }
@@ -290,7 +293,7 @@ struct Judge {
 }
 
 impl Judge {
-    fn judge(&mut self, body: Vec<u8>) -> Deed {
+    fn judge(&mut self, body: Vec<u8>) -> ServerAction {
         self.request.number += 1;
         let deed = (self.rule)(self.request);
         self.seen.lock().unwrap().requests.push((body, deed));
@@ -326,18 +329,20 @@ async fn serve_http1(stream: TcpStream, judge: &mut Judge) -> std::io::Result<()
         stream.read_exact(&mut body).await?;
         let deed = judge.judge(body);
         match deed {
-            Deed::Answers | Deed::HalfCloses | Deed::Resets => stream.write_all(HTTP1_OK).await?,
-            Deed::Dribbles(pause) => dribble(&mut stream, HTTP1_OK, pause).await?,
-            Deed::FallsSilent => std::future::pending().await,
-            Deed::Closes => return Ok(()),
-            Deed::Refuses | Deed::GoesAway | Deed::GoesAwayAfter => {
+            ServerAction::Answers | ServerAction::HalfCloses | ServerAction::Resets => {
+                stream.write_all(HTTP1_OK).await?;
+            }
+            ServerAction::Dribbles(pause) => dribble(&mut stream, HTTP1_OK, pause).await?,
+            ServerAction::FallsSilent => std::future::pending().await,
+            ServerAction::Closes => return Ok(()),
+            ServerAction::Refuses | ServerAction::GoesAway | ServerAction::GoesAwayAfter => {
                 return Err(std::io::Error::other("HTTP/1.1 cannot do that"));
             }
         }
-        if deed == Deed::HalfCloses {
+        if deed == ServerAction::HalfCloses {
             stream.shutdown().await?;
         }
-        if deed == Deed::Resets {
+        if deed == ServerAction::Resets {
             reset(stream.get_ref());
             return Ok(());
         }
@@ -388,18 +393,18 @@ async fn serve_http2(
         }
         let deed = judge.judge(bodies.remove(&id).unwrap_or_default());
         match deed {
-            Deed::Answers | Deed::HalfCloses => {
+            ServerAction::Answers | ServerAction::HalfCloses => {
                 let flags = END_STREAM | END_HEADERS;
                 write(&mut stream, HEADERS, flags, id, &OK).await?;
             }
-            Deed::Dribbles(pause) => {
+            ServerAction::Dribbles(pause) => {
                 let frame = frame(HEADERS, END_STREAM | END_HEADERS, id, &OK)?;
                 dribble(&mut stream, &frame, pause).await?;
             }
             // Over TLS the answer and the end of the connection go out alike.
-            Deed::Resets => return Err(std::io::Error::other("use `Closes` over TLS")),
-            Deed::FallsSilent => std::future::pending().await,
-            Deed::Refuses => {
+            ServerAction::Resets => return Err(std::io::Error::other("use `Closes` over TLS")),
+            ServerAction::FallsSilent => std::future::pending().await,
+            ServerAction::Refuses => {
                 write(
                     &mut stream,
                     RST_STREAM,
@@ -409,8 +414,8 @@ async fn serve_http2(
                 )
                 .await?;
             }
-            Deed::GoesAway | Deed::GoesAwayAfter => {
-                let last = if deed == Deed::GoesAway {
+            ServerAction::GoesAway | ServerAction::GoesAwayAfter => {
+                let last = if deed == ServerAction::GoesAway {
                     id.saturating_sub(2)
                 } else {
                     id
@@ -419,7 +424,7 @@ async fn serve_http2(
                 write(&mut stream, GOAWAY, 0, 0, &payload).await?;
                 return stream.shutdown().await;
             }
-            Deed::Closes => return stream.shutdown().await,
+            ServerAction::Closes => return stream.shutdown().await,
         }
     }
 }

@@ -12,12 +12,12 @@ use crate::{
 /// The key, and how it is renewed.
 #[derive(Clone)]
 pub(crate) struct Keys {
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<CurrentKey>>,
     renewal: Option<Renewal>,
 }
 
 #[derive(Default)]
-struct Held {
+struct CurrentKey {
     key: Option<MetadataValue<Ascii>>,
     /// How often it became another one.
     changes: u64,
@@ -28,7 +28,7 @@ impl Keys {
     pub(crate) fn of(options: &mut Options) -> Self {
         let key = options.key.take().map(Key::into_value);
         Self {
-            held: Arc::new(Mutex::new(Held { key, changes: 0 })),
+            held: Arc::new(Mutex::new(CurrentKey { key, changes: 0 })),
             renewal: options.renewal.take(),
         }
     }
@@ -64,7 +64,7 @@ impl Keys {
         Ok(())
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
+    fn held(&self) -> std::sync::MutexGuard<'_, CurrentKey> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// A row on the heap, so that merging moves pointers and not rows.
-type Held = Box<EventRow>;
+type BoxedRow = Box<EventRow>;
 
 /// The occurrences of one query, followed live.
 #[expect(
@@ -19,7 +19,7 @@ type Held = Box<EventRow>;
 #[derive(Debug, Default)]
 pub(crate) struct EventWindow {
     /// In the order of the filter.
-    rows: Vec<Held>,
+    rows: Vec<BoxedRow>,
     /// What each row is sorted by, by its id: the other half of its place in `rows`.
     ranks: HashMap<Box<str>, Rank>,
     /// The last row that a page brought: behind it there may be some that no one has read.
@@ -149,7 +149,7 @@ impl EventWindow {
         }
         let order = self.order();
         let fresh = incoming.into_values().flatten().map(Box::new);
-        let mut fresh: Vec<Held> = fresh.filter(|row| self.is_read_to(row)).collect();
+        let mut fresh: Vec<BoxedRow> = fresh.filter(|row| self.is_read_to(row)).collect();
         fresh.sort_unstable_by(|one, other| compare(order, one, other));
         for row in &fresh {
             self.ranks.insert(row.id.clone(), order.rank(row));
@@ -185,7 +185,7 @@ fn compare(order: EventOrder, one: &EventRow, other: &EventRow) -> Ordering {
 }
 
 /// Removes the rows at these places, which are in order.
-fn remove(rows: &mut Vec<Held>, places: &[usize]) {
+fn remove(rows: &mut Vec<BoxedRow>, places: &[usize]) {
     if places.is_empty() {
         return;
     }
@@ -198,17 +198,17 @@ fn remove(rows: &mut Vec<Held>, places: &[usize]) {
 }
 
 /// Puts fresh rows, which are in order, between those before and after them.
-fn insert(order: EventOrder, rows: &mut Vec<Held>, fresh: Vec<Held>) {
+fn insert(order: EventOrder, rows: &mut Vec<BoxedRow>, fresh: Vec<BoxedRow>) {
     let [Some(first), Some(last)] = [fresh.first(), fresh.last()] else {
         return;
     };
     let from = rows.partition_point(|row| compare(order, row, first) == Ordering::Less);
     let to = rows.partition_point(|row| compare(order, row, last) == Ordering::Less);
-    let between: Vec<Held> = rows.splice(from..to, []).collect();
+    let between: Vec<BoxedRow> = rows.splice(from..to, []).collect();
     rows.splice(from..from, merge_sorted(order, between, fresh));
 }
 
-fn merge_sorted(order: EventOrder, old: Vec<Held>, fresh: Vec<Held>) -> Vec<Held> {
+fn merge_sorted(order: EventOrder, old: Vec<BoxedRow>, fresh: Vec<BoxedRow>) -> Vec<BoxedRow> {
     let mut merged = Vec::with_capacity(old.len() + fresh.len());
     let mut fresh = fresh.into_iter().peekable();
     for row in old {
@@ -288,7 +288,7 @@ mod tests {
                 }
                 window.merge();
                 prop_assert_eq!(window.len(), truth.len());
-                let in_order = |two: &[Held]| compare(order, &two[0], &two[1]) == Ordering::Less;
+                let in_order = |two: &[BoxedRow]| compare(order, &two[0], &two[1]) == Ordering::Less;
                 prop_assert!(window.rows.windows(2).all(in_order));
                 for (id, seen) in &truth {
                     prop_assert_eq!(window.find(id).map(|row| row.last_seen_ms), Some(*seen));

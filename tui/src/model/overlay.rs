@@ -115,7 +115,7 @@ pub(crate) struct Prompt {
     pub(crate) field: TextField,
     /// What may be meant: Tab completes what is typed to the first that begins with it.
     pub(crate) offers: Vec<String>,
-    pub(crate) then: Asked,
+    pub(crate) then: PromptPurpose,
 }
 
 impl Prompt {
@@ -169,7 +169,7 @@ impl What {
 
 /// What a prompt's text is for.
 #[derive(Clone, Debug)]
-pub(crate) enum Asked {
+pub(crate) enum PromptPurpose {
     /// A note on these occurrences, or on all that the list's filter leaves.
     Annotate(Vec<String>),
     AnnotateAll,

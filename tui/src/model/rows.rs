@@ -28,21 +28,21 @@ pub(crate) trait Table {
 }
 
 /// Rows held whole, with what is asked of each.
-struct Held<'a, R: 'static> {
+struct LoadedRows<'a, R: 'static> {
     rows: &'a [R],
     columns: &'static [Column<R>],
     id: fn(&R) -> &str,
     keeps: fn(&R, &str) -> bool,
 }
 
-impl<R> Held<'_, R> {
+impl<R> LoadedRows<'_, R> {
     fn key(&self, title: &str) -> Option<fn(&R) -> Key> {
         let mut columns = self.columns.iter();
         columns.find(|column| column.head.title == title)?.key
     }
 }
 
-impl<R> Table for Held<'_, R> {
+impl<R> Table for LoadedRows<'_, R> {
     fn len(&self) -> usize {
         self.rows.len()
     }
@@ -137,19 +137,19 @@ impl Store {
     pub(crate) fn table(&self, route: &Route) -> Option<Box<dyn Table + '_>> {
         Some(match route {
             Route::Events => Box::new(Window(self)),
-            Route::List(kind) => Box::new(Held {
+            Route::List(kind) => Box::new(LoadedRows {
                 rows: self.of(*kind).rows(),
                 columns: kind::spec(*kind).columns,
                 id: Object::name,
                 keeps: holds,
             }),
-            Route::EventGroups { .. } => Box::new(Held {
+            Route::EventGroups { .. } => Box::new(LoadedRows {
                 rows: self.grouped().map_or(&[], |grouped| &grouped.rows),
                 columns: kind::GROUPS,
                 id: |row| &row.value,
                 keeps: |row, needle| row.value.to_lowercase().contains(needle),
             }),
-            Route::Deliveries => Box::new(Held {
+            Route::Deliveries => Box::new(LoadedRows {
                 rows: self.deliveries.rows(),
                 columns: kind::DELIVERIES,
                 id: |row| &row.id,

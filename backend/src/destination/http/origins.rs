@@ -36,11 +36,11 @@ pub(super) type Connections = Client<Connector, Outgoing>;
 #[derive(Debug, Clone)]
 pub(super) struct Origins {
     connector: Connector,
-    kept: Arc<Mutex<Kept>>,
+    kept: Arc<Mutex<OriginPool>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct OriginPool {
     by_origin: HashMap<String, Origin>,
     /// Counts uses, and numbers what is opened.
     count: u64,

@@ -64,13 +64,13 @@ struct Table {
     /// The place in the change log up to which the rest is right.
     followed: u64,
     /// The clients by the hash of their key or certificate.
-    known: HashMap<[u8; 32], Arc<Known>>,
+    known: HashMap<[u8; 32], Arc<CachedKey>>,
     /// The hashes of the keys of each client, by the key of its record.
     hashes: HashMap<Vec<u8>, Vec<[u8; 32]>>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedKey {
     client: Client,
     /// What it is kept to, to be handed out.
     scope: Arc<KeyScope>,
@@ -86,7 +86,7 @@ struct Known {
     used_from: Mutex<Option<IpAddr>>,
 }
 
-impl Known {
+impl CachedKey {
     /// A key of a client; `before` is what was known of the same key, and the meter is that of all its
     /// keys.
     fn new(
@@ -368,7 +368,7 @@ impl Keys {
             let earlier: Vec<_> = earlier.collect();
             let client = stored.map(|stored| stored.value);
             let keys: Vec<_> = client.iter().flat_map(shown_by).collect();
-            let stays = |known: &Known| keys.iter().any(|(hash, _)| *hash == known.hash);
+            let stays = |known: &CachedKey| keys.iter().any(|(hash, _)| *hash == known.hash);
             for gone in earlier.iter().filter(|known| !stays(known)) {
                 gone.revoked.cancel();
             }
@@ -383,7 +383,7 @@ impl Keys {
             table.hashes.insert(key, hashes);
             for of in keys {
                 let before = earlier.iter().find(|known| known.hash == of.0);
-                let known = Known::new(
+                let known = CachedKey::new(
                     client.clone(),
                     of,
                     before.map(Arc::as_ref),
@@ -396,7 +396,7 @@ impl Keys {
         Ok(())
     }
 
-    fn note_use(&self, known: &Known, from: Option<IpAddr>) {
+    fn note_use(&self, known: &CachedKey, from: Option<IpAddr>) {
         let now_ms = self.clock.now_ms();
         let minute_ms = now_ms - now_ms.rem_euclid(MINUTE_MS);
         // Once a minute is often enough for the address.

@@ -145,7 +145,7 @@ async fn a_new_service_writes_the_key_of_its_first_admin_once() {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
-    // A lost file stays lost: whoever removed it may have wanted that.
+    // A removed file is not written again: its removal may be meant.
     std::fs::remove_file(&path).unwrap();
     clients.ensure_admin(folder.path()).await.unwrap();
     assert!(!path.exists());

@@ -3,7 +3,9 @@
 use super::{Gate, NextStep};
 use crate::{
     decide::{HOLDS, Snapshot, Tense, hold::of_kind},
-    domain::{Field, Held, HeldBy, HoldChange, HoldKind, Name, Occurrence, Pending, RecordId},
+    domain::{
+        Field, HeldBy, HoldChange, HoldKind, HoldOutcome, Name, Occurrence, Pending, RecordId,
+    },
 };
 
 /// What held something of a rule back at a moment, as it was noted then.
@@ -11,8 +13,8 @@ pub(super) fn then(occurrence: &Occurrence, rule: RecordId, at_ms: i64) -> Vec<H
     let mut changes = occurrence.hold_changes.iter().rev();
     let last = changes.find(|it| it.rule == rule && it.at_ms <= at_ms);
     let held = last.filter(|it| match it.what {
-        Held::Waits => true,
-        Held::Released | Held::ReleasedByHand | Held::HandedOver => false,
+        HoldOutcome::Waits => true,
+        HoldOutcome::Released | HoldOutcome::ReleasedByHand | HoldOutcome::HandedOver => false,
         // What was over when it was decided was never noted to wait.
         _ => it.at_ms == at_ms,
     });

@@ -2,7 +2,7 @@
 
 use super::{RuleExplanation, SentDelivery};
 use crate::{
-    domain::{CloseReason, DeliveryState, Field, GroupId, Held, Name, Occurrence, RecordId},
+    domain::{CloseReason, DeliveryState, Field, GroupId, HoldOutcome, Name, Occurrence, RecordId},
     limits::TIMELINE_MAX,
     message::cut,
 };
@@ -109,9 +109,9 @@ fn continue_with(field: Field, to: &str) -> (&'static str, String) {
 fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     rule.hold_changes.iter().map(|change| {
         let kind = match change.what {
-            Held::Waits => "held",
-            Held::Released | Held::ReleasedByHand => "released",
-            Held::HandedOver => "handed over",
+            HoldOutcome::Waits => "held",
+            HoldOutcome::Released | HoldOutcome::ReleasedByHand => "released",
+            HoldOutcome::HandedOver => "handed over",
             _ => "skipped",
         };
         Moment {

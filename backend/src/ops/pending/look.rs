@@ -29,7 +29,7 @@ mod together;
 
 /// Re-evaluates what waits.
 #[derive(Debug)]
-pub struct Looks {
+pub struct PendingReview {
     deciding: Deciding,
     intake: Intake,
     seen: Mutex<Seen>,
@@ -44,7 +44,7 @@ struct Seen {
     silences: Option<Arc<Silences>>,
 }
 
-impl Looks {
+impl PendingReview {
     /// Decides what waits in that store; what the service has to say of it goes through the intake.
     pub fn new(deciding: Deciding, intake: Intake) -> Self {
         Self {

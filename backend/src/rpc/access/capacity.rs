@@ -207,7 +207,7 @@ impl Share {
 
     /// Keeps the capacity and the memory until the answer was sent.
     pub(super) fn hold(self, body: Body) -> Body {
-        Body::new(Held { body, _share: self })
+        Body::new(MeteredBody { body, _share: self })
     }
 }
 
@@ -343,12 +343,12 @@ impl http_body::Body for Measured {
 }
 
 /// The body of an answer, which keeps what its call takes until it is sent.
-struct Held {
+struct MeteredBody {
     body: Body,
     _share: Share,
 }
 
-impl http_body::Body for Held {
+impl http_body::Body for MeteredBody {
     type Data = Bytes;
     type Error = Status;
 

@@ -23,13 +23,13 @@ use crate::{
 pub struct People {
     sign_ins: Arc<SignIns>,
     clock: Arc<dyn Clock>,
-    known: Mutex<HashMap<[u8; 32], Known>>,
+    known: Mutex<HashMap<[u8; 32], CachedToken>>,
     /// Wakes what ends them.
     came: Notify,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedToken {
     ends_ms: i64,
     ended: CancellationToken,
     meter: Arc<Meter>,
@@ -73,7 +73,7 @@ impl People {
         }
         let known = known.entry(token).or_insert_with(|| {
             self.came.notify_one();
-            Known {
+            CachedToken {
                 ends_ms: person.ends_ms,
                 ended: CancellationToken::new(),
                 meter: Arc::new(Meter::new(Rates::default(), now_ms)),
@@ -118,7 +118,7 @@ impl People {
         ends.min().unwrap_or(i64::MAX)
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<[u8; 32], CachedToken>> {
         // It is whole between any two statements, so a panic elsewhere does not spoil it.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1;
 
-use crate::store::backup::{BackupEnd, Kept, Step};
+use crate::store::backup::{BackupEnd, BackupRecord, Step};
 
 impl From<Step> for v1::ReadBackupResponse {
     fn from(step: Step) -> Self {
@@ -16,8 +16,8 @@ impl From<Step> for v1::ReadBackupResponse {
     }
 }
 
-impl From<Kept> for v1::StoredRecord {
-    fn from(kept: Kept) -> Self {
+impl From<BackupRecord> for v1::StoredRecord {
+    fn from(kept: BackupRecord) -> Self {
         Self {
             kind: (kept.kind as u8).into(),
             key: kept.key,

@@ -8,7 +8,7 @@ use crate::{
     calendar::Span,
     domain::calendar::{Window, WindowText},
     ops::{
-        calendar::{Asked, CalendarDraft, CalendarView, Expansion},
+        calendar::{CalendarDraft, CalendarView, Expansion, ExpansionSpan},
         etag::etag,
     },
 };
@@ -72,8 +72,8 @@ fn window(window: &Window) -> v1::CalendarWindow {
 }
 
 /// The time that is asked for.
-pub fn asked(start: Option<&Timestamp>, end: Option<&Timestamp>) -> Asked {
-    Asked {
+pub fn asked(start: Option<&Timestamp>, end: Option<&Timestamp>) -> ExpansionSpan {
+    ExpansionSpan {
         start_ms: start.map(time::millis),
         end_ms: end.map(time::millis),
     }

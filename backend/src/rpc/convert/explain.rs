@@ -8,7 +8,7 @@ use super::{
     hold::holds,
 };
 use crate::{
-    domain::{Attempt, DeliveryState, Held, HoldChange},
+    domain::{Attempt, DeliveryState, HoldChange, HoldOutcome},
     matching::Explained,
     ops::explain::{
         Basis, Definition, Gate, Judgement, Moment, NextStep, Notification, RuleExplanation,
@@ -67,10 +67,10 @@ fn next(next: &NextStep) -> v1::NextStep {
 
 fn hold_step(change: &HoldChange) -> v1::HoldStep {
     let kind = match change.what {
-        Held::Waits => "held",
-        Held::Released => "released",
-        Held::ReleasedByHand => "released by hand",
-        Held::HandedOver => "handed over",
+        HoldOutcome::Waits => "held",
+        HoldOutcome::Released => "released",
+        HoldOutcome::ReleasedByHand => "released by hand",
+        HoldOutcome::HandedOver => "handed over",
         _ => "skipped",
     };
     v1::HoldStep {

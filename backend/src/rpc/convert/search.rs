@@ -28,7 +28,7 @@ const FILTER_PATH: &str = "query.filter";
 
 /// What a request is about.
 #[derive(Debug)]
-pub struct Asked<T> {
+pub struct ReadQuery<T> {
     /// That.
     pub what: T,
     /// The fields that its condition looks at, each with its place in the text, if there is one.
@@ -39,11 +39,11 @@ pub struct Asked<T> {
 ///
 /// # Errors
 /// Everything that is wrong, with paths from the request.
-pub fn filter(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<Asked<Filter>, Error> {
+pub fn filter(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<ReadQuery<Filter>, Error> {
     let mut faults = Vec::new();
     let (what, named) = read_filter(wire.unwrap_or_default(), now_ms, &mut faults);
     if faults.is_empty() {
-        Ok(Asked { what, named })
+        Ok(ReadQuery { what, named })
     } else {
         Err(Error::Invalid(faults))
     }
@@ -53,7 +53,10 @@ pub fn filter(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<Asked<Filter>
 ///
 /// # Errors
 /// Everything that is wrong, with paths from the request.
-pub fn search(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<Asked<SearchRequest>, Error> {
+pub fn search(
+    wire: Option<v1::EventQuery>,
+    now_ms: i64,
+) -> Result<ReadQuery<SearchRequest>, Error> {
     let mut faults = Vec::new();
     let mut wire = wire.unwrap_or_default();
     let page = wire.page_input.take().unwrap_or_default();
@@ -91,7 +94,7 @@ pub fn search(wire: Option<v1::EventQuery>, now_ms: i64) -> Result<Asked<SearchR
         backward,
         fingerprint,
     };
-    Ok(Asked { what, named })
+    Ok(ReadQuery { what, named })
 }
 
 /// Takes the number of spans of a frequency from the wire.

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     BackupError,
-    step::{BackupEnd, Kept, Step},
+    step::{BackupEnd, BackupRecord, Step},
 };
 use crate::{
     limits::{BACKUP_LOG_STEPS, BACKUP_PAGE_RECORDS_MAX, BACKUP_STEP_BYTES},
@@ -135,7 +135,7 @@ impl Reader {
         Ok(self.store.engine().row_count().await?)
     }
 
-    fn step(&mut self, records: Vec<Kept>, end: Option<BackupEnd>) -> Step {
+    fn step(&mut self, records: Vec<BackupRecord>, end: Option<BackupEnd>) -> Step {
         let mut step = Step {
             records,
             end,
@@ -148,7 +148,7 @@ impl Reader {
     }
 
     /// Reads a page of a kind; none when there is no more of it.
-    async fn page(&mut self, kind: Kind) -> Result<Option<Vec<Kept>>, BackupError> {
+    async fn page(&mut self, kind: Kind) -> Result<Option<Vec<BackupRecord>>, BackupError> {
         let engine = self.store.engine();
         if self.place.bound.is_none() {
             let last = engine.page(kind, Range::under(&[]), Direction::Descending, 1);
@@ -171,14 +171,14 @@ impl Reader {
             _ => BTreeMap::new(),
         };
         self.place.after = Some(last.clone());
-        let records = page.into_iter().map(|(key, row)| Kept {
+        let records = page.into_iter().map(|(key, row)| BackupRecord {
             kind,
             value: Some(row.value),
             attempts: attempts.remove(&key).unwrap_or_default(),
             key,
         });
         let records: Vec<_> = records.collect();
-        let bytes: usize = records.iter().map(Kept::bytes).sum();
+        let bytes: usize = records.iter().map(BackupRecord::bytes).sum();
         let meant = records.len() * BACKUP_STEP_BYTES / bytes.max(1);
         self.page_records = meant.clamp(1, BACKUP_PAGE_RECORDS_MAX);
         Ok(Some(records))
@@ -219,7 +219,7 @@ impl Reader {
         let records = changed
             .into_iter()
             .filter(|found| self.was_passed(found.kind, &found.key))
-            .map(|found| Kept {
+            .map(|found| BackupRecord {
                 kind: found.kind,
                 key: found.key,
                 value: found.row.map(|row| row.value),
@@ -229,7 +229,7 @@ impl Reader {
         self.place.cursor = through;
         let is_last = through == head && self.is_walked();
         let end = is_last.then(|| {
-            let kept = |(kind, key, row): (Kind, Vec<u8>, Row)| Kept {
+            let kept = |(kind, key, row): (Kind, Vec<u8>, Row)| BackupRecord {
                 kind,
                 key,
                 value: Some(row.value),

@@ -11,7 +11,7 @@ const PURPOSE: &str = "backup step";
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Step {
     /// The records; of those that several steps hold, the last step's are right.
-    pub records: Vec<Kept>,
+    pub records: Vec<BackupRecord>,
     /// Where to continue. Opaque.
     pub place: Vec<u8>,
     /// What the backup is of; only in the last step.
@@ -23,7 +23,7 @@ pub struct Step {
 
 /// A record as it is kept, secrets sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct BackupRecord {
     /// The kind of record.
     pub kind: Kind,
     /// Its key.
@@ -34,7 +34,7 @@ pub struct Kept {
     pub attempts: Vec<Vec<u8>>,
 }
 
-impl Kept {
+impl BackupRecord {
     /// How many bytes it takes, about.
     pub fn bytes(&self) -> usize {
         let attempts: usize = self.attempts.iter().map(Vec::len).sum();
@@ -109,7 +109,7 @@ impl Step {
     }
 
     pub(super) fn encode(self) -> Vec<u8> {
-        let kept = |kept: Kept| KeptV1 {
+        let kept = |kept: BackupRecord| KeptV1 {
             kind: kept.kind as u32,
             key: kept.key,
             value: kept.value,
@@ -142,7 +142,7 @@ impl Step {
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let step = StepV1::decode(bytes).ok()?;
         let kept = |kept: KeptV1| {
-            Some(Kept {
+            Some(BackupRecord {
                 kind: Kind::from_number(kept.kind.try_into().ok()?)?,
                 key: kept.key,
                 value: kept.value,

@@ -32,7 +32,8 @@ use crate::{
 /// the store a moment longer.
 const RELEASED_AFTER: Duration = Duration::from_secs(5);
 
-async fn open(config: &Config) -> Result<Store, OpenError> {
+/// Opens a folder, also one whose store was dropped a moment ago.
+pub(super) async fn open(config: &Config) -> Result<Store, OpenError> {
     let end = Instant::now() + RELEASED_AFTER;
     loop {
         match super::open(config).await {

@@ -316,6 +316,7 @@ fn set_mode(path: &Path, mode: u32) {
 
 #[tokio::test]
 async fn a_folder_or_a_key_that_others_may_change_is_not_trusted() {
+    use super::layouts::open;
     let (_parent, config) = folder();
     drop(open(&config).await.unwrap());
     let (data, key) = (&config.data_dir, config.data_dir.join("secret.key"));

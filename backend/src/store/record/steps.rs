@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    domain::{Delivery, DeliveryState, Group, Held, HoldChange, Occurrence, Pending},
+    domain::{Delivery, DeliveryState, Group, HoldChange, HoldOutcome, Occurrence, Pending},
     metrics::CommitStep,
 };
 
@@ -56,18 +56,18 @@ pub(super) fn occurrence(
 /// `due_ms` is when what waited was to be re-evaluated.
 fn hold_change(change: &HoldChange, due_ms: Option<i64>, to: &mut Vec<CommitStep>) {
     match change.what {
-        Held::Waits => {
+        HoldOutcome::Waits => {
             let begun = change.held_by.iter();
             let begun = begun.filter(|it| it.since_ms == change.at_ms);
             to.extend(begun.map(|it| CommitStep::Held(it.kind.word())));
         }
-        Held::Released => {
+        HoldOutcome::Released => {
             let due_ms = due_ms.filter(|due_ms| *due_ms <= change.at_ms);
             let late = due_ms.map(|due_ms| lasted(due_ms, change.at_ms));
             to.push(CommitStep::Released(late));
         }
-        Held::ReleasedByHand => to.push(CommitStep::Released(None)),
-        Held::HandedOver => {}
+        HoldOutcome::ReleasedByHand => to.push(CommitStep::Released(None)),
+        HoldOutcome::HandedOver => {}
         skipped => {
             debug_assert!(skipped.skipped_reason().is_some(), "{skipped:?}");
             let first = change.held_by.first();

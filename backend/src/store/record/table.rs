@@ -11,11 +11,11 @@
 //! **To add a field**, add it to the struct, and to its table under the next free number. A number
 //! that was ever written is never used for anything else. Records on disk lack the new field: it is
 //! read as zero, as empty or as none there, and an identity or a name that is not optional makes them
-//! unreadable. Where the type alone does not say it all:
+//! unreadable. Where the type does not define all of it:
 //!
 //! - `35 assignee as Blank` selects another form of the same type; the forms are in [`field`].
 //! - `15 close_ms = it.close.map_or(0, |close| close.at_ms)` writes what is computed from the value
-//!   (`record! { Occurrence as it { … } with { … } }`). What was read stands in a variable of that
+//!   (`record! { Occurrence as it { … } with { … } }`). What was read is in a variable of that
 //!   name, from which the part after `with` builds the remaining fields of the struct, or the part
 //!   after `=>` the whole value; a `?` on `None` there means that such a value cannot be.
 //! - `record! { Client as it, secrets { … } … }` names what seals and opens secrets.

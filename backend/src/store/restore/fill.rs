@@ -11,7 +11,7 @@ use crate::{
     domain::{Attempt, Delivery, DeliveryState, Outcome},
     store::{
         Changes, EngineError, Kind, Lane, Record, Store,
-        backup::{Kept, Source},
+        backup::{BackupRecord, Source},
         engine::{Action, Change, Expect},
         open::is_of_keys,
         record::{Proven, counters, proven_since, with_record},
@@ -52,7 +52,7 @@ pub(super) async fn fill(
     let mut read = 0;
     for number in (0..source.piece_count()).rev() {
         for step in source.steps(number)? {
-            let bytes: usize = step.records.iter().map(Kept::bytes).sum();
+            let bytes: usize = step.records.iter().map(BackupRecord::bytes).sum();
             let taken = filling.step(step.records).await;
             taken.map_err(|error| RestoreError::NotWhole(error.to_string()))?;
             read += bytes as u64;
@@ -73,7 +73,7 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    async fn step(&mut self, records: Vec<Kept>) -> Result<(), EngineError> {
+    async fn step(&mut self, records: Vec<BackupRecord>) -> Result<(), EngineError> {
         let mut records = records.into_iter().peekable();
         while records.peek().is_some() {
             let batch: Vec<_> = records.by_ref().take(BATCH).collect();
@@ -90,7 +90,7 @@ impl Filling<'_> {
     }
 
     /// Puts records of a kind into the store that no later step reported.
-    async fn batch(&mut self, kind: Kind, records: Vec<&Kept>) -> Result<(), EngineError> {
+    async fn batch(&mut self, kind: Kind, records: Vec<&BackupRecord>) -> Result<(), EngineError> {
         let keys: Vec<_> = records.iter().map(|kept| kept.key.clone()).collect();
         let found = self.store.engine().get(kind, &keys).await?;
         let mut changes = self.store.changes_of_the_past();
@@ -115,7 +115,7 @@ impl Filling<'_> {
     async fn insert(
         &mut self,
         changes: &mut Changes,
-        kept: &Kept,
+        kept: &BackupRecord,
         value: &[u8],
     ) -> Result<(), EngineError> {
         match kept.kind {
@@ -143,7 +143,7 @@ impl Filling<'_> {
     }
 
     /// Takes over what has no type above the engine: what a store says of its keys, and counters.
-    async fn plain(&self, kept: &Kept, value: &[u8]) -> Result<(), EngineError> {
+    async fn plain(&self, kept: &BackupRecord, value: &[u8]) -> Result<(), EngineError> {
         let put = Action::Put(value.into());
         let put = Change {
             is_logged: false,
@@ -160,7 +160,7 @@ impl Filling<'_> {
     fn delivery(
         &mut self,
         changes: &mut Changes,
-        kept: &Kept,
+        kept: &BackupRecord,
         value: &[u8],
     ) -> Result<(), EngineError> {
         let mut delivery = self.decode::<Delivery>(value)?;

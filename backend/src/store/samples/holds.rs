@@ -25,9 +25,9 @@ pub(crate) fn held_occurrence() -> Occurrence {
     Occurrence {
         covered_by: vec![id(51)],
         hold_changes: vec![
-            change(AT_MS + 2, Held::Waits),
-            change(AT_MS + 3, Held::NoLongerMatched),
-            change(AT_MS + 4, Held::Waits),
+            change(AT_MS + 2, HoldOutcome::Waits),
+            change(AT_MS + 3, HoldOutcome::NoLongerMatched),
+            change(AT_MS + 4, HoldOutcome::Waits),
         ],
         pending: vec![Pending {
             rule: id(31),

@@ -101,7 +101,7 @@ struct Changed {
 }
 
 /// What is asked of the rules.
-struct Asked<'a> {
+struct RuleQuestion<'a> {
     rules: &'a BTreeSet<usize>,
     changed: &'a Changed,
     now_ms: i64,
@@ -174,7 +174,7 @@ impl Model {
             let newest = self.lines[&host].last().expect("it has an occurrence");
             if newest.status == Status::Open && !newest.notes.contains_key(&number) {
                 let waited = newest.waits.clone();
-                let asked = Asked {
+                let asked = RuleQuestion {
                     rules: &BTreeSet::from([number]),
                     changed: &Changed::default(),
                     now_ms,
@@ -254,7 +254,7 @@ impl Model {
         }
         if !(is_closed && occurrence.unheard) {
             let rules = self.rules.keys().copied().collect();
-            let asked = Asked {
+            let asked = RuleQuestion {
                 rules: &rules,
                 changed,
                 now_ms,
@@ -266,7 +266,7 @@ impl Model {
     }
 
     /// What some of the rules make of the newest occurrence of a host.
-    fn open(&mut self, host: usize, asked: &Asked<'_>) {
+    fn open(&mut self, host: usize, asked: &RuleQuestion<'_>) {
         let now_ms = asked.now_ms;
         let is_held = self.is_held(host);
         let line = self.lines.get_mut(&host).expect("the host is known");

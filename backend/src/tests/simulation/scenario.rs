@@ -27,7 +27,7 @@ use crate::{
         notify_open::Stores,
         occurrence::StateChange,
         page::PageRequest,
-        pending::look::Looks,
+        pending::look::PendingReview,
         resource::Filter,
         rule::{GroupingDraft, RuleDraft},
         samples::{self, START_MS},
@@ -382,7 +382,7 @@ impl Scenario {
     /// What waits is re-evaluated, as the review of due holds does it.
     async fn look(&mut self) {
         let deciding = self.service.deciding().clone();
-        let looks = Looks::new(deciding, self.service.intake().clone());
+        let looks = PendingReview::new(deciding, self.service.intake().clone());
         looks.pass().await.unwrap();
         self.model.look(self.clock.now_ms());
     }

@@ -14,13 +14,13 @@ use bellwether_proto::{
 };
 use tonic::transport::Endpoint;
 
-use self::device::Asked;
+use self::device::DeviceRequest;
 use crate::{
     clients::{self, PATIENCE, away, refused, role_word},
     config::Settings,
     failure::Failure,
     ready,
-    sign_ins::{self, Kept, SignIn},
+    sign_ins::{self, SignIn, SignInFile},
     tls,
 };
 
@@ -30,7 +30,7 @@ use crate::{
 /// When the service has no sign-in, no one signs in, or the service gives them no role.
 pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
-    let kept = Kept::of(settings)?;
+    let kept = SignInFile::of(settings)?;
     let message = ask(&address, settings).await?;
     if message.issuer.is_empty() {
         return Err(Failure::new(
@@ -38,7 +38,7 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
         ));
     }
     let provider = sign_ins::provider(&message.issuer, settings)?;
-    let asked = Asked {
+    let asked = DeviceRequest {
         provider: &provider,
         client_id: &message.client_id,
         scopes: &message.scopes,
@@ -65,7 +65,7 @@ pub(crate) async fn run(settings: &Settings, mut out: impl Write) -> Result<(), 
 /// When it cannot be forgotten.
 pub(crate) async fn forget(settings: &Settings, mut out: impl Write) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
-    let kept = Kept::of(settings)?;
+    let kept = SignInFile::of(settings)?;
     let lock = kept.lock().await?;
     let message = if kept.remove(&lock, &address)? {
         format!("Signed out of {address}.")

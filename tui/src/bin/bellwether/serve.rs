@@ -45,13 +45,13 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
             ended = &mut serving => return ended,
             () = manager.next_sign_of_life() => Manager::sign_of_life(),
             asked = signals.next() => match asked {
-                Asked::Reload => {
+                SignalRequest::Reload => {
                     Manager::reloading();
                     tracing::info!("looking for renewed files");
                     renewal.notify_one();
                     Manager::ready();
                 }
-                Asked::End => break,
+                SignalRequest::End => break,
             }
         }
     }
@@ -62,7 +62,7 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
 }
 
 /// What a signal asks for.
-enum Asked {
+enum SignalRequest {
     /// SIGHUP: files that were renewed are to be taken over.
     Reload,
     /// Ctrl-C, or the signal by which a process is asked to end.
@@ -93,11 +93,11 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Asked {
+    async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.interrupt.recv() => Asked::End,
-            _ = self.terminate.recv() => Asked::End,
-            _ = self.hangup.recv() => Asked::Reload,
+            _ = self.interrupt.recv() => SignalRequest::End,
+            _ = self.terminate.recv() => SignalRequest::End,
+            _ = self.hangup.recv() => SignalRequest::Reload,
         }
     }
 }
@@ -112,10 +112,10 @@ impl Signals {
         Ok(Self)
     }
 
-    async fn next(&mut self) -> Asked {
+    async fn next(&mut self) -> SignalRequest {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-        Asked::End
+        SignalRequest::End
     }
 }

@@ -7,14 +7,14 @@ use bellwether_proto::{oidc::Provider, plain_file};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
 pub(crate) use self::{
-    kept::{Kept, SignIn},
+    kept::{SignIn, SignInFile},
     renew::token,
 };
 use crate::{config::Settings, failure::Failure, tls::CERTIFICATES_BYTES_MAX};
 
 /// Whether a user signed in at that address, and no one gave a key.
 pub(crate) fn is_kept(settings: &Settings, address: &str) -> bool {
-    let kept = Kept::of(settings).and_then(|kept| kept.get(address));
+    let kept = SignInFile::of(settings).and_then(|kept| kept.get(address));
     settings.key.is_unsaid() && kept.is_ok_and(|it| it.is_some())
 }
 

@@ -8,7 +8,7 @@ use crate::{
         bulk::EventTransition,
         field::TextField,
         message::Effect,
-        overlay::{Asked, Overlay, Prompt},
+        overlay::{Overlay, Prompt, PromptPurpose},
     },
 };
 
@@ -17,10 +17,10 @@ pub(super) fn annotate(model: &mut Model) {
     let ids = model.targets();
     match ids.len() {
         0 => {}
-        1 => note(model, "Write a note", Asked::Annotate(ids)),
+        1 => note(model, "Write a note", PromptPurpose::Annotate(ids)),
         count => {
             let title = format!("Write a note on {count} occurrences");
-            note(model, &title, Asked::Annotate(ids));
+            note(model, &title, PromptPurpose::Annotate(ids));
         }
     }
 }
@@ -48,12 +48,12 @@ pub(super) fn assign(model: &mut Model) {
         help: "a client's name, or - to unassign; Tab completes, Enter assigns",
         field,
         offers: model.assignees(),
-        then: Asked::Assign,
+        then: PromptPurpose::Assign,
     }));
 }
 
 /// Asks for a note.
-fn note(model: &mut Model, title: &str, then: Asked) {
+fn note(model: &mut Model, title: &str, then: PromptPurpose) {
     model.overlay = Some(Overlay::Prompt(Prompt {
         title: title.to_owned(),
         help: "others see it with your client's name; Enter continues",
@@ -70,5 +70,9 @@ pub(super) fn set_all(model: &mut Model, change: StatusChange, effects: &mut Vec
 
 /// Asks for a note on all events that the list's filter leaves.
 pub(super) fn annotate_all(model: &mut Model) {
-    note(model, "Write a note on all of them", Asked::AnnotateAll);
+    note(
+        model,
+        "Write a note on all of them",
+        PromptPurpose::AnnotateAll,
+    );
 }

@@ -13,8 +13,8 @@ use crate::{
         field::TextField,
         message::Effect,
         overlay::{
-            Asked, Clash, ClashChoice, Confirm, Menu, Overlay, Palette, PaletteTarget, Pick,
-            Prompt, What,
+            Clash, ClashChoice, Confirm, Menu, Overlay, Palette, PaletteTarget, Pick, Prompt,
+            PromptPurpose, What,
         },
     },
     theme::Token,
@@ -130,15 +130,18 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
         KeyCode::Enter => {
             let text = prompt.field.text().trim().to_owned();
             match prompt.then {
-                Asked::Annotate(_) | Asked::AnnotateAll | Asked::Assign if text.is_empty() => {}
-                Asked::Annotate(ids) => confirm::note(model, ids, text, effects),
-                Asked::AnnotateAll => bulk::events(model, EventTransition::Note(text), effects),
-                Asked::Assign if text == events::NOBODY => {
+                PromptPurpose::Annotate(_) | PromptPurpose::AnnotateAll | PromptPurpose::Assign
+                    if text.is_empty() => {}
+                PromptPurpose::Annotate(ids) => confirm::note(model, ids, text, effects),
+                PromptPurpose::AnnotateAll => {
+                    bulk::events(model, EventTransition::Note(text), effects);
+                }
+                PromptPurpose::Assign if text == events::NOBODY => {
                     confirm::assign(model, String::new(), effects);
                 }
-                Asked::Assign => confirm::assign(model, text, effects),
-                Asked::Search => navigate::search(model, text),
-                Asked::Document { title, fields } => {
+                PromptPurpose::Assign => confirm::assign(model, text, effects),
+                PromptPurpose::Search => navigate::search(model, text),
+                PromptPurpose::Document { title, fields } => {
                     report::with_document(model, title, fields, text, effects);
                 }
             }

@@ -12,7 +12,7 @@ use crate::{
         Model,
         field::TextField,
         message::Effect,
-        overlay::{Asked, Confirm, Consequence, Overlay, Pick, Prompt},
+        overlay::{Confirm, Consequence, Overlay, Pick, Prompt, PromptPurpose},
         page::{Content, Outcome, Page, Report},
         store::Loaded,
     },
@@ -137,7 +137,7 @@ fn ask_document(model: &mut Model, title: String, fields: Value, document: Strin
         help: "paste what the service sends, as x-github-event: push; {\"ref\": \"main\"}",
         field: TextField::new(document),
         offers: Vec::new(),
-        then: Asked::Document { title, fields },
+        then: PromptPurpose::Document { title, fields },
     }));
 }
 

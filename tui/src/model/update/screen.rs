@@ -10,7 +10,7 @@ use crate::{
         filter, map,
         matching::Matching,
         message::Effect,
-        overlay::{Asked, Overlay, Palette, Prompt},
+        overlay::{Overlay, Palette, Prompt, PromptPurpose},
         page::{Content, DocumentCursor, Tab},
         sort::Sort,
     },
@@ -51,7 +51,7 @@ pub(super) fn search(model: &mut Model) {
         },
         field: TextField::new(model.page.list.filter.clone()),
         offers: Vec::new(),
-        then: Asked::Search,
+        then: PromptPurpose::Search,
     }));
 }
 

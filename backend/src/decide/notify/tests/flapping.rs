@@ -1,7 +1,7 @@
 //! An event that opens too often is reported once, and again when it has settled.
 
 use super::*;
-use crate::domain::{FlappingLimits, Held};
+use crate::domain::{FlappingLimits, HoldOutcome};
 
 fn calm() -> Rule {
     Rule {
@@ -201,7 +201,10 @@ fn what_waits_is_handed_over_and_says_so() {
     assert!(waits.is_flapping() && !waits.is_opening);
     life.event(|_| {});
     let last = |it: &Occurrence| it.hold_changes.last().map(|it| it.what);
-    assert_eq!(life.earlier.last().and_then(last), Some(Held::HandedOver));
+    assert_eq!(
+        life.earlier.last().and_then(last),
+        Some(HoldOutcome::HandedOver)
+    );
     let waits = &life.occurrence.as_ref().unwrap().pending[0];
     assert_eq!(waits.due_ms(), Some(life.now_ms + 900_000));
 }

@@ -97,7 +97,7 @@ impl Queue {
         }
     }
 
-    /// Takes nothing more, and lets go of what waits: whoever waits for it is notified.
+    /// Accepts nothing more and drops what waits; its waiters are notified.
     pub(super) fn abandon(&self) {
         let mut lanes = self.lanes();
         lanes.closed = true;

@@ -18,7 +18,7 @@ const CHANGES: usize = 300;
 /// Most fields that are parsed one inside the other.
 const DEPTH_MAX: usize = 12;
 
-/// A field as it stands in bytes.
+/// The bytes of a field.
 #[derive(Clone)]
 struct Part {
     tag: u64,
@@ -105,7 +105,7 @@ fn audited(state: crate::domain::AuditState) -> AuditEntry {
     chained(entry, 1, [3; 32])
 }
 
-/// Makes one change somewhere.
+/// Changes one place.
 fn change(parts: &mut Vec<Part>, chance: &mut Chance) {
     const NUMBERS: [u64; 9] = [0, 1, 2, 3, 5, 9, 200, (1 << 32) + 1, u64::MAX];
     if parts.is_empty() {

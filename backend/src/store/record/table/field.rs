@@ -1,4 +1,4 @@
-//! How the values of each type stand in a field, and in which other forms they can.
+//! The encoding of each type of value in a field, and its other forms.
 
 use std::{
     borrow::Cow,
@@ -612,7 +612,7 @@ impl<T> Default for Many<T> {
     }
 }
 
-/// Collections of values, each a field of its own.
+/// Collections of values, each in a separate field.
 macro_rules! many {
     ($($type:ident $(+ $order:ident)?;)+) => {$(
         impl<T: Put> Put for $type<T> {

@@ -2,7 +2,8 @@
 
 use crate::{
     domain::{
-        CauseMark, Held, HeldBy, HoldChange, HoldKind, LastNotified, Pending, hold::SharedValue,
+        CauseMark, HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending,
+        hold::SharedValue,
     },
     store::record::table::{numbers, record},
 };
@@ -23,4 +24,4 @@ record! { CauseMark { 1 inhibition, 2 values, 3 until_ms, 4 is_freed } }
 
 record! { SharedValue as it { 1 field = it.0, 2 value = it.1 } => Some((field, value)) }
 
-numbers! { HoldKind, Held }
+numbers! { HoldKind, HoldOutcome }

@@ -17,7 +17,7 @@ const SLOWER: Duration = Duration::from_secs(5);
 const OFFLINE: &str = "offline_access";
 
 /// Who is asked for what.
-pub(super) struct Asked<'a> {
+pub(super) struct DeviceRequest<'a> {
     pub(super) provider: &'a Provider,
     pub(super) client_id: &'a str,
     pub(super) scopes: &'a str,
@@ -29,7 +29,7 @@ pub(super) struct Asked<'a> {
 /// # Errors
 /// When the provider lets no terminal sign in, or no one signs in.
 pub(super) async fn sign_in(
-    asked: &Asked<'_>,
+    asked: &DeviceRequest<'_>,
     out: &mut impl Write,
 ) -> Result<(String, Tokens), Failure> {
     let described = asked.provider.describe().await.map_err(failed)?;
@@ -78,7 +78,11 @@ fn tell(code: &DeviceCode, out: &mut impl Write) -> std::io::Result<()> {
 }
 
 /// Asks until a user has signed in, or the code has ended.
-async fn wait(asked: &Asked<'_>, endpoint: &str, code: &DeviceCode) -> Result<Tokens, Failure> {
+async fn wait(
+    asked: &DeviceRequest<'_>,
+    endpoint: &str,
+    code: &DeviceCode,
+) -> Result<Tokens, Failure> {
     let end = Instant::now() + code.life;
     let mut pause = code.interval;
     loop {

@@ -7,7 +7,9 @@ use bellwether_backend::{
     limits::BACKUP_MESSAGE_BYTES_MAX,
     store::{
         self, Kind,
-        backup::{BackupEnd, BackupError, BackupFolder, Kept, Keys, Manifest, Reader, Step},
+        backup::{
+            BackupEnd, BackupError, BackupFolder, BackupRecord, Keys, Manifest, Reader, Step,
+        },
         open::OpenError,
     },
 };
@@ -143,7 +145,7 @@ async fn from_folder(reader: &mut Reader, target: &mut BackupFolder) -> Result<B
 
 /// About how many rows of the store a step stands for: a record has some four index entries.
 fn rows(step: &Step) -> u64 {
-    let rows = |kept: &Kept| match kept.kind {
+    let rows = |kept: &BackupRecord| match kept.kind {
         Kind::Occurrence => 5,
         Kind::Delivery => 8,
         _ => 1,
@@ -229,7 +231,7 @@ fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
                  the backup with the program of its version"
             ))
         })?;
-        Ok(Kept {
+        Ok(BackupRecord {
             kind,
             key: record.key,
             value: record.value,

@@ -18,12 +18,12 @@ use crate::{
 use plan::Plan;
 
 /// Documents on their way to the service.
-struct Asked {
+struct ApplyRequest {
     documents: Vec<Document>,
     request: Value,
 }
 
-impl Asked {
+impl ApplyRequest {
     fn new(documents: Vec<Document>, owner: Option<&str>) -> Result<Self, Failure> {
         let resolved: Result<Vec<_>, _> = documents.iter().map(Document::resolved).collect();
         let request = json!({"documents": resolved?, "pruneOwner": owner.unwrap_or_default()});
@@ -97,7 +97,7 @@ impl Asked {
 }
 
 pub(super) async fn diff(arguments: DiffArguments, settings: &Settings) -> Result<(), Failure> {
-    let mut asked = Asked::of(&arguments.source)?;
+    let mut asked = ApplyRequest::of(&arguments.source)?;
     let mut api = connect(settings).await?.patient(impact::PATIENCE);
     let changes = asked.call(&mut api, true).await?;
     let impact = asked.impact(&mut api, &arguments.impact).await?;
@@ -121,8 +121,8 @@ pub(super) async fn diff(arguments: DiffArguments, settings: &Settings) -> Resul
 pub(super) async fn apply(arguments: ApplyArguments, settings: &Settings) -> Result<(), Failure> {
     let plan = arguments.plan.as_deref().map(Plan::read).transpose()?;
     let mut asked = match &plan {
-        Some(plan) => Asked::new(plan.documents()?, plan.owner())?,
-        None => Asked::of(&arguments.source)?,
+        Some(plan) => ApplyRequest::new(plan.documents()?, plan.owner())?,
+        None => ApplyRequest::of(&arguments.source)?,
     };
     let mut api = connect(settings).await?.patient(impact::PATIENCE);
     if let Some(plan) = &plan {

@@ -125,12 +125,12 @@ struct Content {
 }
 
 /// The file.
-pub(crate) struct Kept(PathBuf);
+pub(crate) struct SignInFile(PathBuf);
 
 /// No one else changes the file while it is there.
 pub(crate) struct Lock(#[expect(dead_code, reason = "it holds the lock")] File);
 
-impl Kept {
+impl SignInFile {
     /// The file of the user.
     ///
     /// # Errors
@@ -280,7 +280,7 @@ mod tests {
     async fn each_service_has_an_entry_that_only_the_user_reads() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/sign-ins.json");
-        let kept = Kept(path.clone());
+        let kept = SignInFile(path.clone());
         assert!(kept.get("http://a:1").unwrap().is_none());
         let lock = kept.lock().await.unwrap();
         let elsewhere = folder.path().join("elsewhere");

@@ -4,7 +4,7 @@ use bellwether_proto::oidc::Fault;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    kept::{Kept, SignIn},
+    kept::{SignIn, SignInFile},
     provider,
 };
 use crate::{
@@ -23,7 +23,7 @@ pub(crate) async fn token(settings: &Settings, address: &str) -> Result<Option<S
     if settings.sign_ins.is_none() {
         return Ok(None);
     }
-    let kept = Kept::of(settings)?;
+    let kept = SignInFile::of(settings)?;
     match kept.get(address)? {
         None => return Ok(None),
         Some(sign_in) if !ends_within(&sign_in, SOON) => return Ok(Some(sign_in.token)),
