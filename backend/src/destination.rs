@@ -78,7 +78,7 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
 
     /// The addresses that the secret of a field is sent to, by field. Empty where the settings of the
     /// service decide that, or where the secret is itself the address.
-    fn receivers(&self, secret: &str) -> Vec<(&'static str, String)>;
+    fn receivers(&self, secret: &str, language: TemplateLanguage) -> Vec<(&'static str, String)>;
 
     /// Makes the message. It always makes one: in place of a template that fails stands what is sent
     /// by default, and the facts note why.
@@ -155,9 +155,13 @@ pub fn takes_digests(kind: &DestinationKind) -> bool {
 }
 
 /// The addresses that the secret of a field is sent to, by path.
-pub fn receivers(kind: &DestinationKind, secret: &str) -> Vec<(String, String)> {
+pub fn receivers(
+    kind: &DestinationKind,
+    language: TemplateLanguage,
+    secret: &str,
+) -> Vec<(String, String)> {
     let word = kind.word();
-    let receivers = with_type!(kind, settings => settings.receivers(secret)).into_iter();
+    let receivers = with_type!(kind, settings => settings.receivers(secret, language)).into_iter();
     receivers
         .map(|(field, address)| (format!("type.{word}.{field}"), address))
         .collect()

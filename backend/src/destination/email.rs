@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{AttemptContext, Checks, DestinationType, Ending};
 use crate::{
     config::mailboxes,
-    domain::destination::Email,
+    domain::{TemplateLanguage, destination::Email},
     limits::{MAIL_ADDRESSES_MAX, MAIL_LIST_ID_CHARACTERS_MAX, SETTING_BYTES_MAX},
     message::Facts,
 };
@@ -104,7 +104,7 @@ impl DestinationType for Email {
         ]
     }
 
-    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 

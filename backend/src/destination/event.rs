@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
 use crate::{
-    domain::{IncomingEvent, Severity, Status, destination::EventTemplates},
+    domain::{IncomingEvent, Severity, Status, TemplateLanguage, destination::EventTemplates},
     message::{Facts, domain_json},
 };
 
@@ -34,7 +34,7 @@ impl DestinationType for EventTemplates {
         ]
     }
 
-    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 

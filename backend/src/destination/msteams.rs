@@ -6,7 +6,10 @@ mod message;
 use serde_json::Value;
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
-use crate::{domain::destination::MsTeams, message::Facts};
+use crate::{
+    domain::{TemplateLanguage, destination::MsTeams},
+    message::Facts,
+};
 
 impl DestinationType for MsTeams {
     /// A card in the envelope that incoming webhooks take.
@@ -18,7 +21,7 @@ impl DestinationType for MsTeams {
         checks.url("url", self.url.reveal());
     }
 
-    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 

@@ -8,7 +8,10 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
-use crate::{domain::destination::PagerDuty, message::Facts};
+use crate::{
+    domain::{TemplateLanguage, destination::PagerDuty},
+    message::Facts,
+};
 
 impl DestinationType for PagerDuty {
     /// An event without `routing_key`.
@@ -35,7 +38,7 @@ impl DestinationType for PagerDuty {
         ]
     }
 
-    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 

@@ -6,7 +6,10 @@ mod send;
 use serde_json::Value;
 
 use super::{AttemptContext, Checks, DestinationType, Ending, whole_address};
-use crate::{domain::destination::ServiceNow, message::Facts};
+use crate::{
+    domain::{TemplateLanguage, destination::ServiceNow},
+    message::Facts,
+};
 
 impl DestinationType for ServiceNow {
     /// An `em_event` record.
@@ -27,7 +30,7 @@ impl DestinationType for ServiceNow {
     }
 
     /// The instance gets the tokens that the secrets are exchanged for.
-    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
         let token_url = match self.token_url.as_str() {
             "" => &self.instance_url,
             other => other,

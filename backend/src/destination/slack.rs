@@ -9,7 +9,10 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{AttemptContext, Checks, DestinationType, Ending};
-use crate::{domain::destination::Slack, message::Facts};
+use crate::{
+    domain::{TemplateLanguage, destination::Slack},
+    message::Facts,
+};
 
 impl DestinationType for Slack {
     /// `chat.postMessage` without `channel`.
@@ -24,7 +27,7 @@ impl DestinationType for Slack {
         vec![("blocks".into(), &self.blocks)]
     }
 
-    fn receivers(&self, _secret: &str) -> Vec<(&'static str, String)> {
+    fn receivers(&self, _secret: &str, _language: TemplateLanguage) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 

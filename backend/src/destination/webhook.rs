@@ -14,7 +14,10 @@ use serde_json::{Value, json};
 
 use super::{AttemptContext, Checks, DestinationType, Ending, whole_address};
 use crate::{
-    domain::destination::{Auth, Webhook},
+    domain::{
+        TemplateLanguage,
+        destination::{Auth, Webhook},
+    },
     message::Facts,
 };
 
@@ -81,8 +84,8 @@ impl DestinationType for Webhook {
         templates
     }
 
-    fn receivers(&self, secret: &str) -> Vec<(&'static str, String)> {
-        let leads_to = |url| address::leads_to(url, &self.values);
+    fn receivers(&self, secret: &str, language: TemplateLanguage) -> Vec<(&'static str, String)> {
+        let leads_to = |url| address::leads_to(url, language, &self.values);
         let mut receivers = match secret {
             "secret_url" => return Vec::new(),
             _ if self.url.is_empty() => vec![("secretUrl", leads_to(self.secret_url.reveal()))],

@@ -84,7 +84,7 @@ impl Drafted for Destination {
         let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
         check::settings(draft.delivery, draft.kind.as_ref(), &mut faults);
-        let kept = stored.map(|stored| &stored.kind);
+        let kept = stored.map(|stored| (&stored.kind, stored.template_language));
         let language = language(draft.template_language, &mut faults).unwrap_or_default();
         let drafted = (draft.kind.clone(), language);
         let kind = checked_kind(drafted, kept, Some(&all.guard), &mut faults);
@@ -192,7 +192,8 @@ impl Destinations {
         if let (Some(bounds), Some(stored)) = (Bounds::of_caller(), &stored) {
             bounds.check("name", &stored.value)?;
         }
-        let kept = stored.as_ref().map(|stored| &stored.value.kind);
+        let kept = stored.as_ref().map(|stored| &stored.value);
+        let kept = kept.map(|stored| (&stored.kind, stored.template_language));
         let mut faults = Faults::new(&draft.faults);
         if !draft.name.is_empty() {
             faults.name(&draft.name, false);
@@ -209,11 +210,11 @@ impl Destinations {
 /// one.
 fn checked_kind(
     (kind, language): (Option<DestinationKind>, TemplateLanguage),
-    kept: Option<&DestinationKind>,
+    kept: Option<(&DestinationKind, TemplateLanguage)>,
     guard: Option<&Guard>,
     faults: &mut Faults,
 ) -> Option<DestinationKind> {
-    let kind = secrets::keep(kind?, kept, faults);
+    let kind = secrets::keep((kind?, language), kept, faults);
     faults.extend_new(destination::check(&kind, language, guard));
     Some(kind)
 }

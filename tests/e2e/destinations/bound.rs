@@ -179,7 +179,12 @@ fn ways(draft: &Value, secret: &str) -> Vec<Value> {
 
 /// Every deed that may send or store a draft; those that only check as well.
 async fn deeds(rest: &Rest, name: &str, kind: &Value) -> Vec<(&'static str, Answer)> {
-    let draft = json!({"name": name, "type": kind});
+    deeds_of(rest, &json!({"name": name, "type": kind})).await
+}
+
+/// The same of a whole destination.
+async fn deeds_of(rest: &Rest, draft: &Value) -> Vec<(&'static str, Answer)> {
+    let name = draft["name"].as_str().unwrap();
     let apply = |validate_only: bool| {
         let documents = json!([{"destination": draft}]);
         json!({"documents": documents, "validateOnly": validate_only})
@@ -187,11 +192,11 @@ async fn deeds(rest: &Rest, name: &str, kind: &Value) -> Vec<(&'static str, Answ
     let one = format!("{DESTINATIONS}/{name}");
     let (config, test) = ("/v1/config:apply", format!("{DESTINATIONS}:test"));
     vec![
-        ("test", rest.post(&test, &draft).await),
-        ("PUT", rest.put(&one, &draft).await),
+        ("test", rest.post(&test, draft).await),
+        ("PUT", rest.put(&one, draft).await),
         (
             "checked PUT",
-            rest.put(&format!("{one}?validateOnly=true"), &draft).await,
+            rest.put(&format!("{one}?validateOnly=true"), draft).await,
         ),
         ("apply", rest.post(config, &apply(false)).await),
         ("checked apply", rest.post(config, &apply(true)).await),
@@ -342,6 +347,24 @@ async fn what_the_variables_of_an_address_stand_for_belongs_to_it() {
     let kind = |default: &str, other: &str, header: &str| {
         kind_at("/{{values.where}}/hook", default, other, header)
     };
+    // What an address means depends on the language of its template.
+    let other = recorder().await;
+    let fixed = json!({"webhook": {
+        "url": other.url("/hook"), "headers": {"authorization": CANARY},
+    }});
+    for (name, stored, is_bound) in [
+        ("template", kind("ours", "a", CANARY), true),
+        ("fixed", fixed, false),
+    ] {
+        let mut draft = json!({"name": name, "type": stored});
+        rest.post(DESTINATIONS, &draft).await.ok();
+        draft["type"]["webhook"]["headers"]["authorization"] = json!(MASK);
+        draft["templateLanguage"] = json!("JINJA");
+        for (deed, answer) in deeds_of(&rest, &draft).await {
+            assert_eq!(answer.status == 400, is_bound, "{deed}: {}", answer.text());
+        }
+    }
+    assert!(other.received().iter().any(shows_secret));
     // It may reach them in another way than by their whole names.
     let section = "/{{#values}}{{where}}{{/values}}/hook";
     let stored = json!({"name": "s", "type": kind_at(section, "ours", "a", CANARY)});

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
 use super::is_template;
 use crate::{
     destination::{Checks, whole_address},
-    domain::destination::ValueMap,
+    domain::{TemplateLanguage, destination::ValueMap},
     limits::URL_CHARACTERS_MAX,
     message::Facts,
     template::{AnyTemplate, Budget, Escape, Variables},
@@ -17,9 +17,14 @@ const FILLED_BYTES_MAX: usize = 8 * 1024;
 
 /// All that decides where an address leads: itself, and the author's own variables that it asks for.
 /// One that reaches them in another way than by name may ask for any.
-pub(super) fn leads_to(url: &str, values: &BTreeMap<String, ValueMap>) -> String {
+pub(super) fn leads_to(
+    url: &str,
+    language: TemplateLanguage,
+    values: &BTreeMap<String, ValueMap>,
+) -> String {
     let mut whole = whole_address(url);
     if is_template(url) {
+        let _infallible = write!(whole, " in {language:?}");
         let by_name = |(at, word): (usize, &str)| url[at + word.len()..].starts_with('.');
         let asks_for_any = !url.match_indices("values").all(by_name);
         for (name, value) in values {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use crate::{
     destination::receivers,
     domain::{
-        DestinationKind, Secret,
+        DestinationKind, Secret, TemplateLanguage,
         destination::{Header, HeaderValue, Webhook},
         secret::MASK,
     },
@@ -16,10 +16,12 @@ use crate::{
 /// stored either becomes empty; for a mask that is a fault. A stored secret that would be sent to
 /// another address than until now is a fault as well, and stays out of the draft.
 pub(super) fn keep(
-    mut draft: DestinationKind,
-    stored: Option<&DestinationKind>,
+    (mut draft, language): (DestinationKind, TemplateLanguage),
+    stored: Option<(&DestinationKind, TemplateLanguage)>,
     faults: &mut Faults,
 ) -> DestinationKind {
+    let stored_language = stored.map_or(language, |(_, language)| language);
+    let stored = stored.map(|(kind, _)| kind);
     if let (DestinationKind::Webhook(draft), Some(DestinationKind::Webhook(stored))) =
         (&mut draft, stored)
     {
@@ -57,7 +59,12 @@ pub(super) fn keep(
         *secret = stored.unwrap_or_default();
     });
     if let Some(stored) = stored {
-        leave_at_address(&mut draft, stored, taken, faults);
+        leave_at_address(
+            (&mut draft, language),
+            (stored, stored_language),
+            taken,
+            faults,
+        );
     }
     draft
 }
@@ -65,19 +72,21 @@ pub(super) fn keep(
 /// Takes out the secrets that would be sent elsewhere than to the whole address that they are
 /// stored for: on the same host, another path can belong to another client.
 fn leave_at_address(
-    draft: &mut DestinationKind,
-    stored: &DestinationKind,
+    (draft, language): (&mut DestinationKind, TemplateLanguage),
+    (stored, stored_language): (&DestinationKind, TemplateLanguage),
     taken: Vec<(String, &'static str)>,
     faults: &mut Faults,
 ) {
     let mut moved = HashSet::new();
     for (path, field) in taken {
-        let from = receivers(stored, field);
-        let elsewhere = receivers(draft, field).into_iter().find(|(receiver, to)| {
-            // What has no address of its own is sent to the first one.
-            let same = from.iter().find(|(other, _)| other == receiver);
-            same.or(from.first()).is_none_or(|(_, from)| from != to)
-        });
+        let from = receivers(stored, stored_language, field);
+        let elsewhere = receivers(draft, language, field)
+            .into_iter()
+            .find(|(receiver, to)| {
+                // What has no address of its own is sent to the first one.
+                let same = from.iter().find(|(other, _)| other == receiver);
+                same.or(from.first()).is_none_or(|(_, from)| from != to)
+            });
         if let Some((receiver, _)) = elsewhere {
             faults.add(
                 &path,
