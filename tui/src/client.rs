@@ -14,7 +14,7 @@ mod watch;
 
 pub(crate) use carrier::Reach;
 pub(crate) use failure::{failure, unfit};
-pub use failure::{why_broken, why_unreachable};
+pub use failure::{why_broken, why_failed, why_unreachable};
 pub(crate) use keys::Keys;
 pub(crate) use link::{Link, connect, start};
 pub use listing::{Unlisted, listing};

@@ -20,7 +20,7 @@ mod text;
 mod theme;
 mod view;
 
-pub use client::{Unlisted, listing, why_broken, why_unreachable};
+pub use client::{Unlisted, listing, why_broken, why_failed, why_unreachable};
 pub use console::ServiceStatus;
 pub use headless::{Headless, Snapshot, Step, UnknownScreen, recording, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};

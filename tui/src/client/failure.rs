@@ -11,8 +11,9 @@ use crate::{
 };
 
 /// How a connection fails that ended before its last words were read.
-const CUT_OFF: [&str; 4] = [
+const CUT_OFF: [&str; 5] = [
     "connection closed",
+    "connection was not ready",
     "broken pipe",
     "connection reset by peer",
     "operation was canceled",
@@ -23,6 +24,8 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
     use tonic::Code;
     let kind = match status.code() {
         Code::Unavailable => FailureKind::Unreachable,
+        // What a connection that ends under a call cancels did not time out.
+        Code::Cancelled if status.source().is_some_and(is_cut_off) => FailureKind::Unreachable,
         Code::DeadlineExceeded | Code::Cancelled => FailureKind::TimedOut,
         Code::Unauthenticated => FailureKind::Unauthenticated,
         Code::PermissionDenied => FailureKind::Denied,
@@ -49,9 +52,7 @@ pub(crate) fn failure(status: &tonic::Status) -> Failure {
             "the answer is larger than the {} MiB that this console takes",
             limits::MESSAGE_BYTES / (1024 * 1024)
         ),
-        FailureKind::Unreachable => {
-            why_broken(status).unwrap_or_else(|| status.message().to_owned())
-        }
+        FailureKind::Unreachable => why_failed(status),
         _ => status.message().to_owned(),
     };
     Failure {
@@ -80,6 +81,11 @@ pub fn why_broken(status: &tonic::Status) -> Option<String> {
     })
 }
 
+/// Why a call failed: of a connection that broke, what an operator can act on.
+pub fn why_failed(status: &tonic::Status) -> String {
+    why_broken(status).unwrap_or_else(|| status.message().to_owned())
+}
+
 /// Why there is no connection.
 pub(super) fn unreachable(error: &tonic::transport::Error) -> Failure {
     Failure::new(FailureKind::Unreachable, why_unreachable(error))
@@ -99,7 +105,7 @@ fn reason(error: &(dyn Error + 'static)) -> String {
         return cause::explain(&error, "tls_ca");
     }
     // The words of the alert are lost where the connection was given up before they were read.
-    if CUT_OFF.iter().any(|it| text.to_lowercase().starts_with(it)) {
+    if is_cut_off(error) {
         return "the service closed the connection; it may require a client certificate \
                 (`tls_client_cert`)"
             .to_owned();
@@ -108,6 +114,11 @@ fn reason(error: &(dyn Error + 'static)) -> String {
         Some((words, _number)) => words.to_lowercase(),
         None => text,
     }
+}
+
+fn is_cut_off(error: &(dyn Error + 'static)) -> bool {
+    let text = cause::innermost(error).to_string().to_lowercase();
+    CUT_OFF.iter().any(|it| text.starts_with(it))
 }
 
 /// Why what was written is no such message, field by field.

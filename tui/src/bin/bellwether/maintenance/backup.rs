@@ -16,6 +16,7 @@ use bellwether_backend::{
 use bellwether_proto::v1::{
     ReadBackupRequest, ReadBackupResponse, StoredRecord, backup_service_client::BackupServiceClient,
 };
+use bellwether_tui::why_failed;
 use tonic::{Code, Status, Streaming};
 
 use super::progress::Progress;
@@ -262,14 +263,14 @@ fn refused(status: &Status) -> Failure {
                 status.message()
             )
         }
-        _ => status.message().to_owned(),
+        _ => why_failed(status),
     })
 }
 
 fn cut_off(status: &Status) -> Failure {
     Failure::new(format!(
         "the backup was interrupted ({}); rerun the command to resume it",
-        status.message()
+        why_failed(status)
     ))
 }
 

@@ -12,6 +12,7 @@ use bellwether_proto::{
     text,
     v1::{CheckFindings, CheckStoreRequest, check_service_client::CheckServiceClient},
 };
+use bellwether_tui::why_failed;
 use serde_json::json;
 use tonic::{Code, Status};
 
@@ -151,7 +152,7 @@ fn refused(status: &Status) -> Failure {
         Code::Unimplemented => "the service is older than this program and cannot check itself: \
             stop it first, or make a backup and check that with `bellwether check --backup FOLDER`"
             .to_owned(),
-        _ => message.to_owned(),
+        _ => why_failed(status),
     })
 }
 

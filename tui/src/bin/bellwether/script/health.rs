@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bellwether_tui::{why_failed, why_unreachable};
 use serde_json::{Value, json};
 use tonic::transport::Endpoint;
 use tonic_health::pb::{
@@ -70,11 +71,11 @@ pub(super) async fn health(settings: &Settings) -> Result<(), Failure> {
         .connect_timeout(PATIENCE)
         .timeout(PATIENCE);
     let channel = endpoint.connect().await;
-    let channel = channel.map_err(|error| away(&address, &sentence(&error)))?;
+    let channel = channel.map_err(|error| away(&address, &why_unreachable(&error)))?;
     let answer = HealthClient::new(channel)
         .check(HealthCheckRequest::default())
         .await;
-    let answer = answer.map_err(|status| away(&address, status.message()))?;
+    let answer = answer.map_err(|status| away(&address, &why_failed(&status)))?;
     match answer.into_inner().status() {
         ServingStatus::Serving => output::write("serving\n"),
         _ => Err(Failure::away(format!("{address} does not serve"))),
