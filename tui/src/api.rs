@@ -74,8 +74,7 @@ impl ConfigKind {
         // Keys and silences are the business of a day, and no configuration.
         let is_configuration = |kind: &Kind| {
             // What the service alone makes is none either.
-            let has_author = kind::spec(*kind).create.is_some();
-            has_author && !matches!(kind, Kind::Client | Kind::Silence)
+            kind.is_created() && !matches!(kind, Kind::Client | Kind::Silence)
         };
         kinds.filter(is_configuration).map(Self)
     }

@@ -203,7 +203,7 @@ pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(id) = model.selected() else { return };
     let route = match model.page.route {
         Route::Events => Route::Event(id),
-        Route::List(kind) if kind::spec(kind).document.is_some() => Route::Object(kind, id),
+        Route::List(kind) if kind.has_page() => Route::Object(kind, id),
         Route::Deliveries => Route::Delivery(id),
         _ => return,
     };
