@@ -13,6 +13,7 @@ use crate::{
     model::{
         Connection, Model, Notice,
         message::{Effect, Msg},
+        then::Then,
         update,
         write::TextEdit,
     },
@@ -182,11 +183,11 @@ impl<B: Backend> Console<B> {
         for effect in effects {
             match effect {
                 Effect::Send(command) => {
-                    if let Command::Call(ticket, request) = &command
-                        && request.is_write()
+                    if let Command::Call(ticket, call) = &command
+                        && call.is_write()
                     {
-                        let write = self.model.pending.get(ticket).and_then(Option::as_ref);
-                        if write.is_some_and(|write| write.at_once) {
+                        let then = self.model.pending.get(ticket);
+                        if matches!(then, Some(Then::Write(write, _)) if write.at_once) {
                             self.writes_at_once += 1;
                         } else {
                             self.writes += 1;

@@ -139,7 +139,14 @@ impl ActionPlace {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let shapes = [Self::Anywhere, Self::List, Self::Document];
         let events = [Self::Overview, Self::Events, Self::EventGroups, Self::Event];
-        let others = [Self::Deliveries, Self::Delivery, Self::Map, Self::Reference, Self::Report, Self::Form];
+        let others = [
+            Self::Deliveries,
+            Self::Delivery,
+            Self::Map,
+            Self::Reference,
+            Self::Report,
+            Self::Form,
+        ];
         let kinds = Self::of_kinds(|_| true);
         shapes.into_iter().chain(events).chain(kinds).chain(others)
     }

@@ -20,7 +20,11 @@ fn making() -> Vec<ActionPlace> {
 fn linked() -> Vec<ActionPlace> {
     let kinds = Kind::ALL.iter().filter(|kind| kind.has_page());
     let pages = kinds.map(|kind| ActionPlace::One(*kind));
-    let others = [ActionPlace::Delivery, ActionPlace::Reference, ActionPlace::Report];
+    let others = [
+        ActionPlace::Delivery,
+        ActionPlace::Reference,
+        ActionPlace::Report,
+    ];
     let overview = std::iter::once(ActionPlace::Overview);
     overview.chain(pages).chain(others).collect()
 }

@@ -68,7 +68,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::GoCriticals => {
             let filter = "severity=critical".to_owned();
             navigate::go_filtered(model, Route::Events, filter, effects);
-        },
+        }
         Action::LongerCharts => screen::longer_charts(model, effects),
         Action::MapLeft => navigate::step(model, -1),
         Action::MapRight => navigate::step(model, 1),
@@ -131,7 +131,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::CloseAll => events::set_all(model, StatusChange::Status(Status::Closed), effects),
         Action::SuppressAll => {
             events::set_all(model, StatusChange::Status(Status::Suppressed), effects);
-        },
+        }
         Action::AnnotateAll => events::annotate_all(model),
         Action::Annotate => events::annotate(model),
         Action::Silence => silencing::choose(model, effects),
@@ -139,7 +139,9 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Unfold => model.page.is_unfolded = !model.page.is_unfolded,
         Action::TestDestination => report::test_destination(model, effects),
         Action::PauseDestination => confirm::pause(model),
-        Action::TestTrigger | Action::PreviewRule | Action::TestMapping => report::stored(model, effects),
+        Action::TestTrigger | Action::PreviewRule | Action::TestMapping => {
+            report::stored(model, effects)
+        }
         Action::LongerTry => report::longer(model, effects),
         Action::TestWithEvent => report::pick_event(model),
         Action::TestWithDocument => report::other_document(model),
