@@ -212,7 +212,7 @@ pub(super) fn release(model: &mut Model) {
 }
 
 /// Changing all that is open of a group.
-pub(super) fn group(model: &mut Model, change: StatusChange) {
+pub(super) fn group(model: &mut Model, change: &StatusChange) {
     let name = model.resource_name();
     let Some(found) = name.and_then(|name| model.store.object(Kind::Group, &name)) else {
         return;
@@ -226,7 +226,7 @@ pub(super) fn group(model: &mut Model, change: StatusChange) {
     let open = found.number("openCount").unwrap_or_default();
     let rule = found.text("ruleName");
     let title = format!("{verb} the {open} open of this group of rule {rule}?");
-    let call = events::set_group_status(found.name(), &change);
+    let call = events::set_group_status(found.name(), change);
     let done = format!("{done} the {open} open of a group of rule {rule}");
     let then = writing(call, done);
     let words = "Including members that joined meanwhile; 1,000 per commit.";
@@ -283,7 +283,7 @@ pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effec
         ("Take back", "took back the acknowledgement of")
     };
     let change = StatusChange::Acknowledged(flag);
-    self::change(model, change, (verb, done, ""), effects);
+    self::change(model, &change, (verb, done, ""), effects);
 }
 
 /// Makes the caller the one who looks after it, or no one where the caller does already.
@@ -309,7 +309,7 @@ pub(super) fn assign(model: &mut Model, assignee: String, effects: &mut Vec<Effe
     };
     let words = "This sends no notifications.";
     let change = StatusChange::Assigned(assignee);
-    self::change(model, change, ("Assign", &done, words), effects);
+    self::change(model, &change, ("Assign", &done, words), effects);
 }
 
 pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
@@ -327,13 +327,13 @@ pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect
         Status::Open | Status::Default => ("Open", "reopened", "Rules may notify again."),
     };
     let change = StatusChange::Status(status);
-    self::change(model, change, (verb, done, words), effects);
+    self::change(model, &change, (verb, done, words), effects);
 }
 
 /// Changing the marked occurrences, else the selected or shown one.
 fn change(
     model: &mut Model,
-    change: StatusChange,
+    change: &StatusChange,
     (verb, done, words): (&'static str, &str, &str),
     effects: &mut Vec<Effect>,
 ) {
@@ -344,14 +344,14 @@ fn change(
         many => format!("{verb} these {} occurrences?", many.len()),
     };
     let done = format!("{done} {}", model.name_events(&ids));
-    let back = Back::of_change(model, &ids, &change);
+    let back = Back::of_change(model, &ids, change);
     // Who was notified of an end is notified of it again, or of another beginning.
     let is_quiet = match change {
         StatusChange::Acknowledged(_) | StatusChange::Assigned(_) => true,
         StatusChange::Status(Status::Closed) => false,
         StatusChange::Status(_) => model.are_open(&ids),
     };
-    let then = writing(events::set_status(&ids, &change), done);
+    let then = writing(events::set_status(&ids, change), done);
     let question = |model: &Model, then| {
         let mut confirm = Confirm::new(title, verb, then);
         for line in model.describe_some(&ids) {

@@ -117,9 +117,9 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Assign => events::assign(model),
         Action::Undo => confirm::undo(model, effects),
         Action::Release => confirm::release(model),
-        Action::AcknowledgeGroup => confirm::group(model, StatusChange::Acknowledged(true)),
-        Action::CloseGroup => confirm::group(model, StatusChange::Status(Status::Closed)),
-        Action::SuppressGroup => confirm::group(model, StatusChange::Status(Status::Suppressed)),
+        Action::AcknowledgeGroup => confirm::group(model, &StatusChange::Acknowledged(true)),
+        Action::CloseGroup => confirm::group(model, &StatusChange::Status(Status::Closed)),
+        Action::SuppressGroup => confirm::group(model, &StatusChange::Status(Status::Suppressed)),
         Action::NextState => screen::next_state(model, effects),
         Action::SendAgain => bulk::deliveries(model, Transition::SendAgain, effects),
         Action::CancelDelivery => bulk::deliveries(model, Transition::Cancel, effects),
@@ -140,7 +140,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::TestDestination => report::test_destination(model, effects),
         Action::PauseDestination => confirm::pause(model),
         Action::TestTrigger | Action::PreviewRule | Action::TestMapping => {
-            report::stored(model, effects)
+            report::stored(model, effects);
         }
         Action::LongerTry => report::longer(model, effects),
         Action::TestWithEvent => report::pick_event(model),

@@ -109,16 +109,16 @@ fn answer(call: &Call) -> Answer {
         .iter()
         .find(|kind| kind::spec(**kind).list == call.method);
     if let Some(kind) = listed {
-        return listing(*kind, &[object(*kind)]);
+        return Ok(listing(*kind, &[object(*kind)]));
     }
     let detailed = |kind: &&Kind| kind::spec(**kind).detail == Some(call.method);
     if let Some(kind) = Kind::ALL.iter().find(detailed) {
-        return wire(call.method, &json!({kind.word(): object(*kind).json}));
+        return Ok(wire(call.method, &json!({kind.word(): object(*kind).json})));
     }
     let occurrences: Vec<v1::Occurrence> = (0..5).map(occurrence).collect();
-    match call.method {
-        "GroupEvents" => Ok(groups().encode_to_vec()),
-        "SearchEvents" => Ok(found(occurrences, "").encode_to_vec()),
+    let answer = match call.method {
+        "GroupEvents" => groups().encode_to_vec(),
+        "SearchEvents" => found(occurrences, "").encode_to_vec(),
         "CountEvents" => wire(call.method, &json!({"count": 5})),
         "GetEvent" => wire(
             call.method,
@@ -140,20 +140,21 @@ fn answer(call: &Call) -> Answer {
             wire(call.method, &json!({"annotationResponses": done}))
         }
         "PreviewSilence" | "ListObligations" | "TestDestination" | "RetryDeliveries"
-        | "CancelDeliveries" => Ok(Vec::new()),
-        _ if call.is_write() || call.body["validateOnly"] == true => Ok(Vec::new()),
-        _ => none(),
-    }
+        | "CancelDeliveries" => Vec::new(),
+        _ if call.is_write() || call.body["validateOnly"] == true => Vec::new(),
+        _ => return none(),
+    };
+    Ok(answer)
 }
 
 /// An answer of this method, written as JSON.
-fn wire(method: &str, answer: &Value) -> Answer {
+fn wire(method: &str, answer: &Value) -> Vec<u8> {
     let name = format!("bellwether.v1.{method}Response");
-    Ok(wire_from_json(&name, answer.to_string().as_bytes()).unwrap())
+    wire_from_json(&name, answer.to_string().as_bytes()).unwrap()
 }
 
 /// These resources as the only page of their list.
-fn listing(kind: Kind, rows: &[Object]) -> Answer {
+fn listing(kind: Kind, rows: &[Object]) -> Vec<u8> {
     let rows: Vec<_> = rows.iter().map(|row| &row.json).collect();
     wire(kind::spec(kind).list, &json!({kind.plural(): rows}))
 }

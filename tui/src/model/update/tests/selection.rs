@@ -73,7 +73,7 @@ fn apply(model: &mut Model, step: &Step) {
                 if let Effect::Send(Command::Call(ticket, call)) = effect
                     && call.method == "ListTriggers"
                 {
-                    let answer = listing(Kind::Trigger, &triggers(ids));
+                    let answer = Ok(listing(Kind::Trigger, &triggers(ids)));
                     update(model, Msg::News(News::Answer(ticket, answer)));
                 }
             }
