@@ -72,7 +72,7 @@ const STOCKED: [(&str, &str); 47] = [
     ("confirm_save", "5e<Tab><Tab><Tab>at night<C-s>"),
     ("prompt_note", "2w"),
     ("palette", ":"),
-    ("palette_found", ":pag"),
+    ("palette_found", ":dest pag"),
     ("palette_argument", ":theme "),
     ("help_list", "2?"),
     ("help_form", "5e<F1>"),
@@ -130,7 +130,7 @@ pub(super) fn all(setting: Setting) -> Vec<Scene> {
         Setting::Empty => screens("empty_").collect(),
         Setting::ReadOnly => vec![
             scene("read_only_rules".into(), "5".into()),
-            scene("read_only_palette".into(), "5:delete ni".into()),
+            scene("read_only_palette".into(), "5:delete rule night".into()),
         ],
         Setting::Changed => vec![Scene {
             shows: Some("changed meanwhile"),
