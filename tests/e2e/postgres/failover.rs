@@ -22,6 +22,19 @@ async fn send(rest: &Rest, host: &str) -> Value {
     rest.post(EVENTS, &samples::events(&[event])).await.ok()
 }
 
+async fn reports_the_loss(rest: &Rest) {
+    let found = rest
+        .post("/v1/events:search", &json!({"query": {}}))
+        .await
+        .ok();
+    let results = found["results"].as_array().unwrap().iter();
+    let losses: Vec<_> = results
+        .filter(|it| it["name"] == "database lost commits")
+        .collect();
+    assert_eq!(losses.len(), 1, "{found}");
+    assert_eq!(losses[0]["occurrences"][0]["severity"], "SEVERITY_CRITICAL");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_start_again_from_a_standby_that_was_behind() {
     let Some(mut database) = Database::start() else {
@@ -82,15 +95,8 @@ async fn nodes_start_again_from_a_standby_that_was_behind() {
     assert_eq!(send(&rests[0], "later").await["succeeded"], 1);
     let hosts = standby.execute("SELECT count(*) FROM bellwether.occurrence");
     assert_eq!(hosts, "5", "four hosts, and the event about the loss");
-    let all = json!({"query": {}});
     for rest in &rests {
-        let found = rest.post("/v1/events:search", &all).await.ok();
-        let names = found["results"].as_array().unwrap().iter();
-        let losses: Vec<_> = names
-            .filter(|it| it["name"] == "database lost commits")
-            .collect();
-        assert_eq!(losses.len(), 1, "{found}");
-        assert_eq!(losses[0]["occurrences"][0]["severity"], "SEVERITY_CRITICAL");
+        reports_the_loss(rest).await;
     }
     let revoked = run(one.command(&["client", "revoke", "leaving"]));
     assert!(revoked.status.success(), "{revoked:?}");
