@@ -53,3 +53,4 @@ pub mod trigger;
 mod users;
 mod validate;
 pub mod watch;
+pub mod wire;

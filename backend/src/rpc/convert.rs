@@ -22,12 +22,12 @@ pub mod list;
 pub mod obligation;
 pub mod operator;
 pub mod pending;
-pub mod query;
 pub mod rule;
 pub mod saved_view;
 pub mod search;
 pub mod silence;
 pub mod statistics;
-pub mod time;
 pub mod trigger;
 pub mod trigger_test;
+
+pub use crate::ops::wire::{query, time};
