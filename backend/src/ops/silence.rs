@@ -106,10 +106,6 @@ impl Drafted for Silence {
     type Draft = SilenceDraft;
     type View = SilenceView;
 
-    fn named(draft: &SilenceDraft) -> (&str, &str) {
-        (&draft.name, &draft.etag)
-    }
-
     async fn checked(
         all: &Silences,
         draft: &SilenceDraft,
@@ -177,10 +173,6 @@ impl Drafted for Silence {
         Ok((faults.or(silence)?, changes))
     }
 
-    async fn released(all: &Silences, _silence: &Self, _force: bool) -> Result<Changes, Error> {
-        Ok(all.store.changes())
-    }
-
     fn bare(self) -> SilenceView {
         SilenceView {
             // Its progress is read when there is time.
@@ -234,13 +226,11 @@ impl Drafted for Silence {
         Ok((view, bytes))
     }
 
-    async fn answer(all: &Silences, silence: Self) -> Result<SilenceView, Error> {
-        let warnings = match &silence.query {
-            Some(query) => all.fields.warnings(query).await?,
-            None => Vec::new(),
-        };
-        let (view, _) = Self::view(all, silence).await?;
-        Ok(SilenceView { warnings, ..view })
+    async fn warnings(&self, all: &Silences) -> Result<Vec<String>, Error> {
+        match &self.query {
+            Some(query) => Ok(all.fields.warnings(query).await?),
+            None => Ok(Vec::new()),
+        }
     }
 }
 

@@ -7,3 +7,8 @@ pub mod time;
 pub fn count(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
+
+/// A number as the wire carries it.
+pub fn number(number: i64) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}

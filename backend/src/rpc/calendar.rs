@@ -7,7 +7,7 @@ use super::{
     convert::{calendar as convert, time::timestamp},
     serve::serve,
 };
-use crate::ops::calendar::{CalendarDraft, Calendars};
+use crate::ops::calendar::Calendars;
 
 /// Serves calendars.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl CalendarService for CalendarApi {
         request: Request<v1::PreviewCalendarRequest>,
     ) -> Result<Response<v1::PreviewCalendarResponse>, Status> {
         let request = request.into_inner();
-        let draft = CalendarDraft::from(request.calendar.unwrap_or_default());
+        let draft = request.calendar.unwrap_or_default();
         let asked = convert::asked(request.start.as_ref(), request.end.as_ref());
         let (expansion, standing) = self.calendars.preview(draft, asked).await?;
         Ok(Response::new(v1::PreviewCalendarResponse {

@@ -8,7 +8,7 @@ use crate::{
     domain::TemplateLanguage,
     error::Error,
     message::check_message,
-    ops::destination::{DestinationDraft, Destinations, Test, TestTarget, Tester},
+    ops::destination::{Destinations, Test, TestTarget, Tester},
 };
 
 /// Serves destinations.
@@ -36,13 +36,13 @@ impl DestinationApi {
             }
             return Ok(TestTarget::Stored(request.name));
         }
-        let draft = DestinationDraft::from(v1::Destination {
+        let draft = v1::Destination {
             name: request.name,
             r#type: request.r#type,
             delivery: request.delivery,
             template_language: request.template_language,
             ..v1::Destination::default()
-        });
+        };
         let name = draft.name.clone();
         let (kind, language, settings) = self.destinations.try_draft(draft).await?;
         Ok(TestTarget::Draft {
@@ -73,7 +73,7 @@ impl DestinationService for DestinationApi {
         let name = request.into_inner().name;
         let view = self.destinations.pause(&name, &author).await?;
         let answer = v1::PauseDestinationResponse {
-            destination: Some(view.into()),
+            destination: Some(view),
         };
         Ok(audit::of(name, answer))
     }
@@ -85,7 +85,7 @@ impl DestinationService for DestinationApi {
         let name = request.into_inner().name;
         let view = self.destinations.resume(&name).await?;
         let answer = v1::ResumeDestinationResponse {
-            destination: Some(view.into()),
+            destination: Some(view),
         };
         Ok(audit::of(name, answer))
     }

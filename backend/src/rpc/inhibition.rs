@@ -32,7 +32,7 @@ impl InhibitionService for InhibitionApi {
         get_inhibition(GetInhibitionRequest) -> GetInhibitionResponse;
         update_inhibition(UpdateInhibitionRequest) -> UpdateInhibitionResponse;
         delete_inhibition(DeleteInhibitionRequest) -> DeleteInhibitionResponse, |it| it.force;
-        stored |_api, _request, view| { warnings: view.warnings.clone() }
+        stored |_api, _request, stored| { warnings: stored.warnings.clone() }
     }
 
     async fn preview_inhibition(
@@ -40,7 +40,7 @@ impl InhibitionService for InhibitionApi {
         request: Request<v1::PreviewInhibitionRequest>,
     ) -> Result<Response<v1::PreviewInhibitionResponse>, Status> {
         let wire = request.into_inner().inhibition.unwrap_or_default();
-        let preview = self.previews.preview(wire.into()).await?;
+        let preview = self.previews.preview(wire).await?;
         Ok(Response::new(convert::preview(preview)))
     }
 }

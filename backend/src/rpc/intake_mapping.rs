@@ -88,9 +88,9 @@ impl IntakeMappingService for IntakeMappingApi {
                     ),
                     other => other,
                 };
-                try_draft(draft.into()).map_err(under)?
+                try_draft(&draft).map_err(under)?
             }
-            None => self.mappings.get(&request.name).await?,
+            None => self.mappings.find(&request.name).await?,
         };
         let headers = headers(request.headers)?;
         let mapped = self.evaluator.run(mapping, request.body, headers).await?;
@@ -114,7 +114,7 @@ impl IntakeMappingService for IntakeMappingApi {
         let (metadata, _, request) = request.into_parts();
         // Whether it may send at all is asked first: who may not learns nothing of mappings.
         DataReceiver::admit(&caller, &metadata)?;
-        let mapping = self.mappings.get(&request.mapping).await?;
+        let mapping = self.mappings.find(&request.mapping).await?;
         let headers = headers(request.headers)?;
         if let Some(signature) = &mapping.signature {
             verify(signature, &request.body, &headers, self.clock.now_ms())?;

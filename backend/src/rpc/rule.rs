@@ -3,13 +3,10 @@
 use bellwether_proto::v1::{self, rule_service_server::RuleService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{
-    convert::{list::count, rule::grouping},
-    serve::serve,
-};
+use super::{convert::list::count, serve::serve};
 use crate::ops::{
     notify_open::{NotifyOpen, Stores},
-    rule::{Installation, RuleDraft, Rules},
+    rule::{Installation, Rules},
 };
 
 /// Serves rules.
@@ -41,9 +38,9 @@ impl RuleService for RuleApi {
         get_rule(GetRuleRequest) -> GetRuleResponse;
         update_rule(UpdateRuleRequest) -> UpdateRuleResponse;
         delete_rule(DeleteRuleRequest) -> DeleteRuleResponse, |_never| false;
-        stored |api, request, view| {
+        stored |api, request, stored| {
             notify_count: {
-                let stores = Stores::Rule(view.rule.clone());
+                let stores = Stores::Rule(stored.resource.clone());
                 let answer = api.opens.answer(request.notify_open, request.validate_only, stores);
                 answer.await?.map(count)
             },
@@ -54,22 +51,7 @@ impl RuleService for RuleApi {
         &self,
         request: Request<v1::PreviewRuleRequest>,
     ) -> Result<Response<v1::PreviewRuleResponse>, Status> {
-        let wire = request.into_inner();
-        let draft = RuleDraft {
-            name: wire.name,
-            description: wire.description,
-            enabled: wire.enabled.unwrap_or_default(),
-            trigger_names: wire.trigger_names,
-            destination_names: wire.destination_names,
-            message: wire.message,
-            template_language: wire.template_language,
-            repeat_interval: wire.repeat_interval,
-            group: wire.group.map(grouping),
-            ..RuleDraft::default()
-        };
-        let preview = self
-            .rules
-            .preview(draft, &wire.event_id, &self.installation);
+        let preview = self.rules.preview(request.into_inner(), &self.installation);
         Ok(Response::new(preview.await?.into()))
     }
 }

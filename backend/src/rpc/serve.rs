@@ -18,11 +18,11 @@ macro_rules! serve {
         $get:ident($Get:ident) -> $Got:ident;
         $update:ident($Update:ident) -> $Updated:ident;
         $delete:ident($Delete:ident) -> $Deleted:ident, $forced:expr;
-        $(stored |$api:ident, $request:ident, $view:ident| $more:tt)?
+        $(stored |$api:ident, $request:ident, $stored:ident| $more:tt)?
     ) => {
         serve! { @method $create(self, request: $Create) -> $Created {
             serve!(@store self.$all.create(request), $one: $Message, $Created
-                $(, self |$api, $request, $view| $more)?)
+                $(, self |$api, $request, $stored| $more)?)
         } }
 
         serve! { @method $list(self, request: $List) -> $Listed {
@@ -45,7 +45,7 @@ macro_rules! serve {
 
         serve! { @method $update(self, request: $Update) -> $Updated {
             serve!(@store self.$all.update(request), $one: $Message, $Updated
-                $(, self |$api, $request, $view| $more)?)
+                $(, self |$api, $request, $stored| $more)?)
         } }
 
         serve! { @method $delete(self, request: $Delete) -> $Deleted {
@@ -70,15 +70,15 @@ macro_rules! serve {
     };
     (
         @store $self:ident.$all:ident.$store:ident($request:ident), $one:ident: $Message:ident, $Answer:ident
-        $(, $this:ident |$api:ident, $asked:ident, $view:ident| { $($field:ident: $value:expr),* $(,)? })?
+        $(, $this:ident |$api:ident, $asked:ident, $stored:ident| { $($field:ident: $value:expr),* $(,)? })?
     ) => {{
         let mut request = $request;
         let draft = request.$one.take().unwrap_or_default();
-        let stored = $self.$all.$store(draft.into(), request.validate_only).await?;
-        $(let ($api, $asked, $view) = ($this, &request, &stored);)?
+        let stored = $self.$all.$store(&draft.into(), request.validate_only).await?;
+        $(let ($api, $asked, $stored) = ($this, &request, &stored);)?
         let answer = v1::$Answer {
             $($($field: $value,)*)?
-            $one: Some(v1::$Message::from(stored)),
+            $one: Some(stored.view.into()),
         };
         let name = answer.$one.as_ref().map(|it| it.name.clone()).unwrap_or_default();
         Ok($crate::rpc::audit::unless(request.validate_only, name, answer))

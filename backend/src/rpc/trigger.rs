@@ -67,10 +67,10 @@ impl TriggerService for TriggerApi {
         get_trigger(GetTriggerRequest) -> GetTriggerResponse;
         update_trigger(UpdateTriggerRequest) -> UpdateTriggerResponse;
         delete_trigger(DeleteTriggerRequest) -> DeleteTriggerResponse, |it| it.force;
-        stored |api, request, view| {
-            warnings: view.warnings.clone(),
+        stored |api, request, stored| {
+            warnings: stored.warnings.clone(),
             notify_count: {
-                let stores = Stores::Trigger(view.trigger.clone());
+                let stores = Stores::Trigger(stored.resource.clone());
                 let answer = api.opens.answer(request.notify_open, request.validate_only, stores);
                 answer.await?.map(count)
             },
@@ -82,7 +82,7 @@ impl TriggerService for TriggerApi {
         request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<v1::TestTriggerResponse>, Status> {
         let (draft, span) = trigger_test::draft(request.into_inner());
-        let run = self.triggers.test(draft, span).await?;
+        let run = self.triggers.test(&draft, span).await?;
         Ok(Response::new(trigger_test::result(&run)))
     }
 
@@ -93,7 +93,7 @@ impl TriggerService for TriggerApi {
         request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<TestProgress>, Status> {
         let (draft, span) = trigger_test::draft(request.into_inner());
-        let run = self.triggers.begin_test(draft, span).await?;
+        let run = self.triggers.begin_test(&draft, span).await?;
         let shutdown = self.shutdown.clone();
         let told = stream::unfold(Some((run, false)), move |state| {
             let shutdown = shutdown.clone();

@@ -96,14 +96,14 @@ impl From<AuditEntry> for v1::AuditEntry {
 impl From<AuditState> for v1::AuditState {
     fn from(state: AuditState) -> Self {
         let resource = match state {
-            AuditState::Trigger(trigger) => Resource::Trigger(trigger.bare().into()),
-            AuditState::Destination(it) => Resource::Destination(it.bare().into()),
-            AuditState::Rule(rule) => Resource::Rule(rule.bare().into()),
+            AuditState::Trigger(trigger) => Resource::Trigger(trigger.bare()),
+            AuditState::Destination(it) => Resource::Destination(it.bare()),
+            AuditState::Rule(rule) => Resource::Rule(rule.bare()),
             AuditState::Silence(silence) => Resource::Silence(silence.bare().into()),
-            AuditState::Calendar(calendar) => Resource::Calendar(calendar.bare().into()),
-            AuditState::Inhibition(it) => Resource::Inhibition(it.bare().into()),
-            AuditState::Mapping(mapping) => Resource::Mapping(mapping.into()),
-            AuditState::View(view) => Resource::View(view.into()),
+            AuditState::Calendar(calendar) => Resource::Calendar(calendar.bare()),
+            AuditState::Inhibition(it) => Resource::Inhibition(it.bare()),
+            AuditState::Mapping(mapping) => Resource::Mapping(mapping.bare()),
+            AuditState::View(view) => Resource::View(view.bare()),
             AuditState::Client(client) => Resource::Client(client.into()),
         };
         let resource = Some(resource);

@@ -1,0 +1,141 @@
+//! The parts of a mapping between the wire and the domain.
+
+use bellwether_proto::{
+    cloud,
+    v1::{self, webhook_signature::Scheme},
+};
+
+use crate::{
+    domain::{
+        Clause, IntakeMapping, MappedEvent, MappedSeverity, Secret, Severity, SignatureScheme,
+        WebhookSignature,
+    },
+    error::Violation,
+    ops::{etag::etag, wire::query::clause, wire::time::timestamp},
+};
+
+/// What a draft is read into, before it is checked.
+pub(super) struct Parts {
+    /// What is passed over.
+    pub(super) drop: Option<Clause>,
+    /// What happens to the others.
+    pub(super) event: Option<MappedEvent>,
+    /// What has to prove who sent a request.
+    pub(super) signature: Option<WebhookSignature>,
+}
+
+impl Parts {
+    /// Reads a draft; what is wrong with how it is written is added to the faults.
+    pub(super) fn read(draft: &v1::IntakeMapping, faults: &mut Vec<Violation>) -> Self {
+        let v1::IntakeMapping {
+            drop,
+            event: mapped,
+            signature: signed,
+            ..
+        } = draft.clone();
+        Self {
+            drop: drop.map(|it| clause(it, "drop", faults)),
+            event: mapped.map(|it| event(it, faults)),
+            signature: signed.and_then(|it| signature(it, faults)),
+        }
+    }
+}
+
+fn event(wire: v1::MappedEvent, faults: &mut Vec<Violation>) -> MappedEvent {
+    let severity = wire.severity.unwrap_or_default();
+    let mut map = std::collections::BTreeMap::new();
+    for (value, number) in severity.map {
+        if let Some(severity) = Severity::from_number(number) {
+            map.insert(value, severity);
+        } else {
+            let shown: String = value.chars().take(100).collect();
+            let field = format!("event.severity.map[{shown}]");
+            faults.push(Violation::new(field, UNKNOWN_SEVERITY));
+        }
+    }
+    let default = Severity::from_number(severity.default);
+    if default.is_none() && severity.default != cloud::Severity::Default as i32 {
+        faults.push(Violation::new("event.severity.default", UNKNOWN_SEVERITY));
+    }
+    let mut condition =
+        |wire: Option<v1::Clause>, path: &str| wire.map(|it| clause(it, path, faults));
+    MappedEvent {
+        name: wire.name,
+        dimensions: wire.dimensions,
+        severity: MappedSeverity {
+            from: severity.from,
+            map,
+            default,
+        },
+        closed: condition(wire.closed, "event.closed"),
+        acknowledged: condition(wire.acknowledged, "event.acknowledged"),
+        summary: wire.summary,
+        body: wire.body,
+        kind: wire.r#type,
+    }
+}
+
+const UNKNOWN_SEVERITY: &str = "is none of SEVERITY_DEBUG, SEVERITY_INFO, SEVERITY_WARNING, \
+     SEVERITY_ERROR, SEVERITY_CRITICAL";
+
+fn signature(wire: v1::WebhookSignature, faults: &mut Vec<Violation>) -> Option<WebhookSignature> {
+    let scheme = match wire.scheme() {
+        Scheme::HubSha256 => SignatureScheme::HubSha256,
+        Scheme::Sentry => SignatureScheme::Sentry,
+        Scheme::StandardWebhooks => SignatureScheme::StandardWebhooks,
+        Scheme::Unspecified => {
+            faults.push(Violation::new(
+                "signature.scheme",
+                "is required: HUB_SHA256, SENTRY or STANDARD_WEBHOOKS",
+            ));
+            return None;
+        }
+    };
+    Some(WebhookSignature {
+        scheme,
+        secret: Secret::new(wire.secret),
+    })
+}
+
+/// A mapping as readers get it.
+pub(super) fn shown(mapping: IntakeMapping) -> v1::IntakeMapping {
+    let event = mapping.event;
+    let severity = event.severity;
+    let is_stated = severity != MappedSeverity::default();
+    let map = severity.map.into_iter();
+    let signature = mapping.signature.map(|it| v1::WebhookSignature {
+        scheme: match it.scheme {
+            SignatureScheme::HubSha256 => Scheme::HubSha256,
+            SignatureScheme::Sentry => Scheme::Sentry,
+            SignatureScheme::StandardWebhooks => Scheme::StandardWebhooks,
+        }
+        .into(),
+        // As text, a secret is its mask.
+        secret: it.secret.to_string(),
+    });
+    v1::IntakeMapping {
+        name: mapping.name.to_string(),
+        description: mapping.description,
+        tags: mapping.tags,
+        each: mapping.each,
+        drop: mapping.drop.as_ref().map(Into::into),
+        event: Some(v1::MappedEvent {
+            name: event.name,
+            dimensions: event.dimensions,
+            severity: is_stated.then(|| v1::MappedSeverity {
+                from: severity.from,
+                map: map.map(|(value, it)| (value, it as i32)).collect(),
+                default: severity.default.map_or(0, |it| it as i32),
+            }),
+            closed: event.closed.as_ref().map(Into::into),
+            acknowledged: event.acknowledged.as_ref().map(Into::into),
+            summary: event.summary,
+            body: event.body,
+            r#type: event.kind,
+        }),
+        signature,
+        create_time: Some(timestamp(mapping.create_ms)),
+        update_time: Some(timestamp(mapping.update_ms)),
+        etag: etag(mapping.id, mapping.revision),
+    }
+}
