@@ -312,18 +312,6 @@ mod tests {
     }
 
     #[test]
-    fn the_options_say_what_the_table_said() {
-        let table = include_str!("methods/table.txt").lines();
-        let read = METHODS.values().map(|it| {
-            let audit = it.audit.as_ref();
-            let audit = audit.map_or_else(String::new, |it| format!(" {} {}", it.action, it.what));
-            let (path, need, class, scans) = (&it.path, it.need, it.class, it.scans);
-            format!("{path} {need:?} {class:?} {scans}{audit}")
-        });
-        assert_eq!(read.collect::<Vec<_>>(), table.collect::<Vec<_>>());
-    }
-
-    #[test]
     fn what_needs_the_role_of_an_editor_or_more_is_written_down() {
         for method in METHODS.values().filter(|it| it.class != Class::Read) {
             let is_weighty = matches!(method.need, Need::Editor | Need::Admin);
