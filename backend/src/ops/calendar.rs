@@ -130,23 +130,6 @@ impl Drafted for Calendar {
         }
     }
 
-    fn bare(self) -> v1::Calendar {
-        v1::Calendar {
-            name: self.name.to_string(),
-            description: self.description,
-            tags: self.tags,
-            time_zone: self.time_zone,
-            windows: self.windows.iter().map(shown).collect(),
-            except_calendar_names: self.except.iter().map(ToString::to_string).collect(),
-            in_window: None,
-            next_change_time: None,
-            used_by: Vec::new(),
-            create_time: Some(timestamp(self.create_ms)),
-            update_time: Some(timestamp(self.update_ms)),
-            etag: etag(self.id, self.revision),
-        }
-    }
-
     async fn view(all: &Calendars, calendar: Self) -> Result<(v1::Calendar, usize), Error> {
         let users = calendar_users(&all.store, &calendar.name).await?;
         let prepared = prepared(&all.store, &calendar).await?;
@@ -159,9 +142,29 @@ impl Drafted for Calendar {
             in_window: standing.map(|it| it.in_window),
             next_change_time: standing.and_then(|it| it.changes_ms).map(timestamp),
             used_by: users.all().map(user).collect(),
-            ..calendar.bare()
+            ..calendar.into()
         };
         Ok((view, users.bytes()))
+    }
+}
+
+impl From<Calendar> for v1::Calendar {
+    /// What is known about its use is left out.
+    fn from(calendar: Calendar) -> Self {
+        Self {
+            name: calendar.name.to_string(),
+            description: calendar.description,
+            tags: calendar.tags,
+            time_zone: calendar.time_zone,
+            windows: calendar.windows.iter().map(shown).collect(),
+            except_calendar_names: calendar.except.iter().map(ToString::to_string).collect(),
+            in_window: None,
+            next_change_time: None,
+            used_by: Vec::new(),
+            create_time: Some(timestamp(calendar.create_ms)),
+            update_time: Some(timestamp(calendar.update_ms)),
+            etag: etag(calendar.id, calendar.revision),
+        }
     }
 }
 

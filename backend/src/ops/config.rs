@@ -48,7 +48,7 @@ macro_rules! kinds {
 
         $(impl From<$kind> for Definition {
             fn from(resource: $kind) -> Self {
-                Self::$field(resource.bare())
+                Self::$field(resource.into())
             }
         })+
 

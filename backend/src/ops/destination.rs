@@ -104,26 +104,6 @@ impl Drafted for Destination {
         self.changed_secrets(Some(before))
     }
 
-    fn bare(self) -> v1::Destination {
-        let is_default = self.delivery == DeliverySettings::default();
-        v1::Destination {
-            name: self.name.to_string(),
-            description: self.description,
-            tags: self.tags,
-            r#type: Some(v1::DestinationType {
-                r#type: Some(outward::shown(self.kind)),
-            }),
-            template_language: self.template_language.number(),
-            delivery: (!is_default).then(|| outward::settings(self.delivery)),
-            rule_names: Vec::new(),
-            recent_notification_count: Some(0),
-            health: Some(health(None)),
-            create_time: Some(timestamp(self.create_ms)),
-            update_time: Some(timestamp(self.update_ms)),
-            etag: etag(self.id, self.revision),
-        }
-    }
-
     async fn view(
         all: &Destinations,
         destination: Self,
@@ -138,9 +118,32 @@ impl Drafted for Destination {
             rule_names: rule_names.iter().map(ToString::to_string).collect(),
             recent_notification_count: Some(count(all.recent.of_destination(id).await?)),
             health: Some(health(Some(&summary))),
-            ..destination.bare()
+            ..destination.into()
         };
         Ok((view, bytes))
+    }
+}
+
+impl From<Destination> for v1::Destination {
+    /// What is known about its use is left out.
+    fn from(destination: Destination) -> Self {
+        let is_default = destination.delivery == DeliverySettings::default();
+        Self {
+            name: destination.name.to_string(),
+            description: destination.description,
+            tags: destination.tags,
+            r#type: Some(v1::DestinationType {
+                r#type: Some(outward::shown(destination.kind)),
+            }),
+            template_language: destination.template_language.number(),
+            delivery: (!is_default).then(|| outward::settings(destination.delivery)),
+            rule_names: Vec::new(),
+            recent_notification_count: Some(0),
+            health: Some(health(None)),
+            create_time: Some(timestamp(destination.create_ms)),
+            update_time: Some(timestamp(destination.update_ms)),
+            etag: etag(destination.id, destination.revision),
+        }
     }
 }
 

@@ -80,10 +80,19 @@ impl Drafted for Inhibition {
         Ok((faults.or(inhibition)?, all.store.changes()))
     }
 
-    fn bare(self) -> v1::Inhibition {
-        let state = if !self.enabled {
+    async fn warnings(&self, all: &Inhibitions) -> Result<Vec<String>, Error> {
+        let mut warnings = all.fields.warnings(&self.source).await?;
+        warnings.extend(all.fields.warnings(&self.target).await?);
+        Ok(warnings)
+    }
+}
+
+impl From<Inhibition> for v1::Inhibition {
+    /// What is known about its use is left out.
+    fn from(inhibition: Inhibition) -> Self {
+        let state = if !inhibition.enabled {
             v1::inhibition::State::Disabled
-        } else if self.counted_revision == self.revision {
+        } else if inhibition.counted_revision == inhibition.revision {
             v1::inhibition::State::Active
         } else {
             v1::inhibition::State::Preparing
@@ -92,28 +101,22 @@ impl Drafted for Inhibition {
             source: it.source,
             target: it.target,
         };
-        v1::Inhibition {
-            name: self.name.to_string(),
-            description: self.description,
-            tags: self.tags,
-            enabled: Some(self.enabled),
-            source: Some(query::to_wire(&self.source)),
-            source_filter: filter::print(&self.source.clause),
-            target: Some(query::to_wire(&self.target)),
-            target_filter: filter::print(&self.target.clause),
-            equal: self.equal.into_iter().map(equal).collect(),
-            linger: Some(time::length(self.linger_ms)),
+        Self {
+            name: inhibition.name.to_string(),
+            description: inhibition.description,
+            tags: inhibition.tags,
+            enabled: Some(inhibition.enabled),
+            source: Some(query::to_wire(&inhibition.source)),
+            source_filter: filter::print(&inhibition.source.clause),
+            target: Some(query::to_wire(&inhibition.target)),
+            target_filter: filter::print(&inhibition.target.clause),
+            equal: inhibition.equal.into_iter().map(equal).collect(),
+            linger: Some(time::length(inhibition.linger_ms)),
             state: state.into(),
-            create_time: Some(timestamp(self.create_ms)),
-            update_time: Some(timestamp(self.update_ms)),
-            etag: etag(self.id, self.revision),
+            create_time: Some(timestamp(inhibition.create_ms)),
+            update_time: Some(timestamp(inhibition.update_ms)),
+            etag: etag(inhibition.id, inhibition.revision),
         }
-    }
-
-    async fn warnings(&self, all: &Inhibitions) -> Result<Vec<String>, Error> {
-        let mut warnings = all.fields.warnings(&self.source).await?;
-        warnings.extend(all.fields.warnings(&self.target).await?);
-        Ok(warnings)
     }
 }
 

@@ -68,10 +68,6 @@ impl Drafted for IntakeMapping {
     fn new_secrets(&self, before: &Self) -> Vec<String> {
         self.changed_secrets(Some(before))
     }
-
-    fn bare(self) -> v1::IntakeMapping {
-        parts::shown(self)
-    }
 }
 
 /// A draft as it would be used, checked without a name when it has none; nothing is stored.

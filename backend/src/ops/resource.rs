@@ -209,8 +209,8 @@ impl Origin {
 pub trait Drafted: Resource + PartialEq {
     /// It as its author describes it.
     type Draft: Described;
-    /// It, and what is known about its use.
-    type View: Send;
+    /// It as readers are shown it, with nothing that is known about its use where it is made of it alone.
+    type View: From<Self> + Send;
 
     /// The resource that a draft describes, and what else changes with it; `stored` is what it
     /// takes the place of. What it refers to is touched in the changes, so that it cannot be
@@ -237,9 +237,6 @@ pub trait Drafted: Resource + PartialEq {
         async move { Ok(all.store.changes()) }
     }
 
-    /// It with nothing that is known about its use.
-    fn bare(self) -> Self::View;
-
     /// What readers are shown, and how many bytes that adds to the resource itself.
     ///
     /// # Errors
@@ -248,7 +245,7 @@ pub trait Drafted: Resource + PartialEq {
         _all: &Resources<Self>,
         resource: Self,
     ) -> impl Future<Output = Result<(Self::View, usize), Error>> + Send {
-        async move { Ok((resource.bare(), 0)) }
+        async move { Ok((resource.into(), 0)) }
     }
 
     /// What its author may not have meant.

@@ -122,46 +122,6 @@ impl Drafted for Rule {
         Ok(changes)
     }
 
-    fn bare(self) -> v1::Rule {
-        let texts = |names: &[Name]| names.iter().map(ToString::to_string).collect();
-        v1::Rule {
-            name: self.name.to_string(),
-            description: self.description,
-            tags: self.tags,
-            enabled: Some(self.enabled),
-            trigger_names: texts(&self.trigger_names),
-            destination_names: texts(&self.destination_names),
-            message: self.message,
-            template_language: self.template_language.number(),
-            repeat: Some(self.repeat),
-            repeat_interval: Some(self.repeat_interval_seconds.into()),
-            send_updates: Some(self.send_updates),
-            delay: (self.delay_ms > 0).then(|| time::length(self.delay_ms)),
-            auto_pause: (self.auto_pause_ms > 0).then(|| time::length(self.auto_pause_ms)),
-            active_calendar_name: self
-                .active_calendar
-                .map(|it| it.to_string())
-                .unwrap_or_default(),
-            group: self.group.map(|it| v1::Grouping {
-                by: it.by,
-                wait: Some(time::length(it.wait_ms)),
-                interval: Some(time::length(it.interval_ms)),
-            }),
-            flapping: self.flapping.map(|it| v1::Flapping {
-                open_count: it.open_count.try_into().unwrap_or(i32::MAX),
-                window: Some(time::length(it.window_ms)),
-                settle: Some(time::length(it.settle_ms)),
-            }),
-            shadow: Some(self.shadow),
-            recent_shadow_count: Some(0),
-            recent_notification_count: Some(0),
-            last_notification_time: None,
-            create_time: Some(timestamp(self.create_ms)),
-            update_time: Some(timestamp(self.update_ms)),
-            etag: etag(self.id, self.revision),
-        }
-    }
-
     async fn view(all: &Rules, rule: Self) -> Result<(v1::Rule, usize), Error> {
         let recent = all.recent.of_rule(rule.id).await?;
         let shadows = all.recent.shadows_of_rule(rule.id).await?;
@@ -170,9 +130,52 @@ impl Drafted for Rule {
             recent_notification_count: Some(count(recent)),
             recent_shadow_count: Some(count(shadows)),
             last_notification_time: last_ms.map(timestamp),
-            ..rule.bare()
+            ..rule.into()
         };
         Ok((view, 0))
+    }
+}
+
+impl From<Rule> for v1::Rule {
+    /// What is known about its use is left out.
+    fn from(rule: Rule) -> Self {
+        let texts = |names: &[Name]| names.iter().map(ToString::to_string).collect();
+        Self {
+            name: rule.name.to_string(),
+            description: rule.description,
+            tags: rule.tags,
+            enabled: Some(rule.enabled),
+            trigger_names: texts(&rule.trigger_names),
+            destination_names: texts(&rule.destination_names),
+            message: rule.message,
+            template_language: rule.template_language.number(),
+            repeat: Some(rule.repeat),
+            repeat_interval: Some(rule.repeat_interval_seconds.into()),
+            send_updates: Some(rule.send_updates),
+            delay: (rule.delay_ms > 0).then(|| time::length(rule.delay_ms)),
+            auto_pause: (rule.auto_pause_ms > 0).then(|| time::length(rule.auto_pause_ms)),
+            active_calendar_name: rule
+                .active_calendar
+                .map(|it| it.to_string())
+                .unwrap_or_default(),
+            group: rule.group.map(|it| v1::Grouping {
+                by: it.by,
+                wait: Some(time::length(it.wait_ms)),
+                interval: Some(time::length(it.interval_ms)),
+            }),
+            flapping: rule.flapping.map(|it| v1::Flapping {
+                open_count: it.open_count.try_into().unwrap_or(i32::MAX),
+                window: Some(time::length(it.window_ms)),
+                settle: Some(time::length(it.settle_ms)),
+            }),
+            shadow: Some(rule.shadow),
+            recent_shadow_count: Some(0),
+            recent_notification_count: Some(0),
+            last_notification_time: None,
+            create_time: Some(timestamp(rule.create_ms)),
+            update_time: Some(timestamp(rule.update_ms)),
+            etag: etag(rule.id, rule.revision),
+        }
     }
 }
 

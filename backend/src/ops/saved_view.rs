@@ -65,21 +65,24 @@ impl Drafted for SavedView {
         });
         Ok((faults.or(view)?, all.store.changes()))
     }
+}
 
-    fn bare(self) -> v1::View {
-        v1::View {
-            name: self.name.to_string(),
-            description: self.description,
-            tags: self.tags,
-            filter: self.filter,
-            sort: self.sort.word().to_owned(),
-            ascending: self.ascending,
-            includes_closed: self.includes_closed,
-            group_by: self.group_by.unwrap_or_default(),
-            columns: self.columns,
-            create_time: Some(timestamp(self.create_ms)),
-            update_time: Some(timestamp(self.update_ms)),
-            etag: etag(self.id, self.revision),
+impl From<SavedView> for v1::View {
+    /// What is known about its use is left out.
+    fn from(view: SavedView) -> Self {
+        Self {
+            name: view.name.to_string(),
+            description: view.description,
+            tags: view.tags,
+            filter: view.filter,
+            sort: view.sort.word().to_owned(),
+            ascending: view.ascending,
+            includes_closed: view.includes_closed,
+            group_by: view.group_by.unwrap_or_default(),
+            columns: view.columns,
+            create_time: Some(timestamp(view.create_ms)),
+            update_time: Some(timestamp(view.update_ms)),
+            etag: etag(view.id, view.revision),
         }
     }
 }

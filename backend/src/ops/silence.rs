@@ -173,21 +173,6 @@ impl Drafted for Silence {
         Ok((faults.or(silence)?, changes))
     }
 
-    fn bare(self) -> SilenceView {
-        SilenceView {
-            // Its progress is read when there is time.
-            state: self.state(self.update_ms),
-            ends_ms: self.ends_ms(),
-            begins_ms: None,
-            silence: self,
-            covered: 0,
-            pending: 0,
-            skipped: 0,
-            is_counted: true,
-            warnings: Vec::new(),
-        }
-    }
-
     async fn view(all: &Silences, silence: Self) -> Result<(SilenceView, usize), Error> {
         let count = async |standing| counted(&all.store, standing, &silence).await;
         let comments = silence.comments.iter();
@@ -230,6 +215,24 @@ impl Drafted for Silence {
         match &self.query {
             Some(query) => Ok(all.fields.warnings(query).await?),
             None => Ok(Vec::new()),
+        }
+    }
+}
+
+impl From<Silence> for SilenceView {
+    /// What is known about its effect is left out.
+    fn from(silence: Silence) -> Self {
+        Self {
+            // Its progress is read when there is time.
+            state: silence.state(silence.update_ms),
+            ends_ms: silence.ends_ms(),
+            begins_ms: None,
+            silence,
+            covered: 0,
+            pending: 0,
+            skipped: 0,
+            is_counted: true,
+            warnings: Vec::new(),
         }
     }
 }

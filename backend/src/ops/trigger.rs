@@ -67,21 +67,6 @@ impl Drafted for Trigger {
         Ok(changes)
     }
 
-    fn bare(self) -> v1::Trigger {
-        v1::Trigger {
-            name: self.name.to_string(),
-            description: self.description,
-            tags: self.tags,
-            r#type: Some(event_type(&self.query)),
-            rule_names: Vec::new(),
-            recent_notification_count: Some(0),
-            create_time: Some(timestamp(self.create_ms)),
-            update_time: Some(timestamp(self.update_ms)),
-            etag: etag(self.id, self.revision),
-            filter: filter::print(&self.query.clause),
-        }
-    }
-
     async fn view(all: &Triggers, trigger: Self) -> Result<(v1::Trigger, usize), Error> {
         let rule_names = users_of(&all.store, Used::Trigger(&trigger.name)).await?;
         let bytes = bytes_of(&rule_names);
@@ -89,13 +74,31 @@ impl Drafted for Trigger {
         let view = v1::Trigger {
             rule_names: rule_names.iter().map(ToString::to_string).collect(),
             recent_notification_count: Some(count(recent)),
-            ..trigger.bare()
+            ..trigger.into()
         };
         Ok((view, bytes))
     }
 
     async fn warnings(&self, all: &Triggers) -> Result<Vec<String>, Error> {
         Ok(all.fields.warnings(&self.query).await?)
+    }
+}
+
+impl From<Trigger> for v1::Trigger {
+    /// What is known about its use is left out.
+    fn from(trigger: Trigger) -> Self {
+        Self {
+            name: trigger.name.to_string(),
+            description: trigger.description,
+            tags: trigger.tags,
+            r#type: Some(event_type(&trigger.query)),
+            rule_names: Vec::new(),
+            recent_notification_count: Some(0),
+            create_time: Some(timestamp(trigger.create_ms)),
+            update_time: Some(timestamp(trigger.update_ms)),
+            etag: etag(trigger.id, trigger.revision),
+            filter: filter::print(&trigger.query.clause),
+        }
     }
 }
 

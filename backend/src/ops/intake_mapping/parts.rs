@@ -97,45 +97,46 @@ fn signature(wire: v1::WebhookSignature, faults: &mut Vec<Violation>) -> Option<
     })
 }
 
-/// A mapping as readers get it.
-pub(super) fn shown(mapping: IntakeMapping) -> v1::IntakeMapping {
-    let event = mapping.event;
-    let severity = event.severity;
-    let is_stated = severity != MappedSeverity::default();
-    let map = severity.map.into_iter();
-    let signature = mapping.signature.map(|it| v1::WebhookSignature {
-        scheme: match it.scheme {
-            SignatureScheme::HubSha256 => Scheme::HubSha256,
-            SignatureScheme::Sentry => Scheme::Sentry,
-            SignatureScheme::StandardWebhooks => Scheme::StandardWebhooks,
-        }
-        .into(),
-        // As text, a secret is its mask.
-        secret: it.secret.to_string(),
-    });
-    v1::IntakeMapping {
-        name: mapping.name.to_string(),
-        description: mapping.description,
-        tags: mapping.tags,
-        each: mapping.each,
-        drop: mapping.drop.as_ref().map(Into::into),
-        event: Some(v1::MappedEvent {
-            name: event.name,
-            dimensions: event.dimensions,
-            severity: is_stated.then(|| v1::MappedSeverity {
-                from: severity.from,
-                map: map.map(|(value, it)| (value, it as i32)).collect(),
-                default: severity.default.map_or(0, |it| it as i32),
+impl From<IntakeMapping> for v1::IntakeMapping {
+    fn from(mapping: IntakeMapping) -> Self {
+        let event = mapping.event;
+        let severity = event.severity;
+        let is_stated = severity != MappedSeverity::default();
+        let map = severity.map.into_iter();
+        let signature = mapping.signature.map(|it| v1::WebhookSignature {
+            scheme: match it.scheme {
+                SignatureScheme::HubSha256 => Scheme::HubSha256,
+                SignatureScheme::Sentry => Scheme::Sentry,
+                SignatureScheme::StandardWebhooks => Scheme::StandardWebhooks,
+            }
+            .into(),
+            // As text, a secret is its mask.
+            secret: it.secret.to_string(),
+        });
+        Self {
+            name: mapping.name.to_string(),
+            description: mapping.description,
+            tags: mapping.tags,
+            each: mapping.each,
+            drop: mapping.drop.as_ref().map(Into::into),
+            event: Some(v1::MappedEvent {
+                name: event.name,
+                dimensions: event.dimensions,
+                severity: is_stated.then(|| v1::MappedSeverity {
+                    from: severity.from,
+                    map: map.map(|(value, it)| (value, it as i32)).collect(),
+                    default: severity.default.map_or(0, |it| it as i32),
+                }),
+                closed: event.closed.as_ref().map(Into::into),
+                acknowledged: event.acknowledged.as_ref().map(Into::into),
+                summary: event.summary,
+                body: event.body,
+                r#type: event.kind,
             }),
-            closed: event.closed.as_ref().map(Into::into),
-            acknowledged: event.acknowledged.as_ref().map(Into::into),
-            summary: event.summary,
-            body: event.body,
-            r#type: event.kind,
-        }),
-        signature,
-        create_time: Some(timestamp(mapping.create_ms)),
-        update_time: Some(timestamp(mapping.update_ms)),
-        etag: etag(mapping.id, mapping.revision),
+            signature,
+            create_time: Some(timestamp(mapping.create_ms)),
+            update_time: Some(timestamp(mapping.update_ms)),
+            etag: etag(mapping.id, mapping.revision),
+        }
     }
 }

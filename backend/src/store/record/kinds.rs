@@ -10,7 +10,7 @@ use super::{
     table::{Reader, Secrets, Table, Unreadable, Writer, record},
 };
 use crate::{
-    domain::{AuditState, Name, RecordId},
+    domain::{AnyResource, Name, RecordId},
     store::{
         audit::Seen,
         engine::{EngineError, Entry, Index, Kind},
@@ -190,7 +190,7 @@ fn decoded_proven<T: Table>(bytes: &[u8], kind: Kind, sealer: &Sealer) -> Result
 }
 
 /// What people define, as the audit log keeps it.
-fn defined(name: &Name, state: AuditState) -> Seen {
+fn defined(name: &Name, state: AnyResource) -> Seen {
     Seen {
         name: name.to_string(),
         state: Some(state),

@@ -196,7 +196,11 @@ async fn a_delay_spares_what_closed_by_itself_and_repeats_are_evenly_spread() {
         world.event("long", |_| {}).await;
     }
 
-    let delayed = impact(&world, vec![page(|it| it.delay = Some(time::length(300_000)))]).await;
+    let delayed = impact(
+        &world,
+        vec![page(|it| it.delay = Some(time::length(300_000)))],
+    )
+    .await;
     let repeating = page(|it| (it.repeat, it.repeat_interval) = (Some(true), Some(4 * 3_600)));
     let repeated = impact(&world, vec![repeating]).await;
 
