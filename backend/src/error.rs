@@ -4,6 +4,7 @@ mod violation;
 
 use std::time::Duration;
 
+use bellwether_backend_engine::EngineError;
 pub use violation::Violation;
 
 /// Why an operation was not carried out. The message of each kind is for people.
@@ -98,6 +99,24 @@ fn first_violation(violations: &[Violation]) -> String {
                 first.description,
                 rest.len()
             )
+        }
+    }
+}
+
+impl From<EngineError> for Error {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Conflict(_) => {
+                Self::Aborted("it was changed concurrently; try again".into())
+            }
+            EngineError::Unavailable(_) => Self::Unavailable(error.to_string()),
+            EngineError::Full(_) => Self::Exhausted {
+                message: error.to_string(),
+                retry_after: None,
+            },
+            EngineError::Indeterminate(_) => Self::Indeterminate(Box::new(error)),
+            EngineError::Corrupt(_) => Self::Internal(Box::new(error)),
+            EngineError::Forbidden(why) => Self::PermissionDenied(why),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The service: a tonic gRPC server over redb that ingests events and sends messages.
 
 pub mod calendar;
-pub mod clock;
 pub mod config;
 pub mod decide;
 pub mod delivery;
@@ -26,5 +25,6 @@ pub mod template;
 mod tests;
 pub mod trace;
 
+pub use bellwether_backend_engine::clock;
 pub use config::Config;
 pub use server::{Backend, ServeError, StartError};

@@ -2,7 +2,6 @@
 
 pub mod audit;
 pub mod backup;
-pub mod engine;
 pub mod follow;
 pub mod open;
 pub mod pages;
@@ -13,6 +12,7 @@ pub(crate) mod samples;
 pub mod seal;
 pub mod verify;
 
+pub use bellwether_backend_engine as engine;
 pub use engine::{
     Direction, Engine, EngineError, Index, Kind, Lane, Membership, Range, SilenceStanding,
 };

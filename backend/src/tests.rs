@@ -4,6 +4,13 @@ mod errors;
 mod flips;
 mod ground;
 mod invariants;
+#[path = "../../tests/src/postgres.rs"]
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "journeys use it too, and more of it"
+)]
+pub(crate) mod postgres;
 mod service;
 mod simulation;
 

@@ -7,6 +7,10 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
+    sync::{
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -257,4 +261,16 @@ pub(crate) fn unprivileged(program: &str) -> Command {
         .arg(program)
         .current_dir("/");
     command
+}
+
+/// Address, password and name of a schema that is not there, in one server for all tests of this
+/// process; none where no server is installed.
+pub fn vacant() -> Option<(String, &'static str, String)> {
+    static SERVER: OnceLock<Option<Mutex<Postgres>>> = OnceLock::new();
+    static SCHEMAS: AtomicU32 = AtomicU32::new(0);
+    let server = SERVER.get_or_init(|| Postgres::start().map(Mutex::new));
+    let server = server.as_ref()?.lock();
+    let url = server.unwrap_or_else(PoisonError::into_inner).url();
+    let schema = format!("t{}", SCHEMAS.fetch_add(1, Ordering::Relaxed));
+    Some((url, PASSWORD, schema))
 }

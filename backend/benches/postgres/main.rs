@@ -23,7 +23,6 @@ use std::{
 
 use bellwether_backend::{
     config::Config,
-    domain::Secret,
     store::{
         self,
         engine::{
@@ -115,8 +114,8 @@ impl Place<'_> {
     async fn store(&self) -> (Address, String) {
         static STORES: AtomicU64 = AtomicU64::new(0);
         let schema = format!("store_{}", STORES.fetch_add(1, Ordering::Relaxed));
-        let password = Secret::new(server::PASSWORD);
-        let address = Address::parse(&self.0.url(), Some(&password), &schema).unwrap();
+        let password = server::PASSWORD;
+        let address = Address::parse(&self.0.url(), Some(password), &schema).unwrap();
         migrate(&address).await.unwrap();
         (address, schema)
     }

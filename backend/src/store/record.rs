@@ -29,15 +29,6 @@ use crate::{
     },
 };
 
-/// Whether changes of such records are found in the change log. What an attempt, a fact, a counter,
-/// a destination's health or its budget says, no one follows automatically.
-pub fn is_logged(kind: Kind) -> bool {
-    !matches!(
-        kind,
-        Kind::Meta | Kind::Attempt | Kind::Health | Kind::Counter | Kind::Budget
-    )
-}
-
 /// Whether a new record of this kind adds to what the store must hold. What people change, and what
 /// moves deliveries on, does not.
 fn adds(kind: Kind) -> bool {
@@ -486,7 +477,7 @@ impl Changes {
             action: Action::Put(new.encode(&self.sealer)),
             remove: Vec::new(),
             add: new.entries(),
-            is_logged: is_logged(T::KIND),
+            is_logged: T::KIND.is_logged(),
             adds: adds(T::KIND),
             defines: defines(T::KIND),
         });
@@ -513,7 +504,7 @@ impl Changes {
             action: Action::Put(new.encode(&self.sealer)),
             remove,
             add,
-            is_logged: is_logged(T::KIND),
+            is_logged: T::KIND.is_logged(),
             adds: false,
             defines: defines(T::KIND),
         });
@@ -530,7 +521,7 @@ impl Changes {
             action: Action::Delete,
             remove: old.value.entries(),
             add: Vec::new(),
-            is_logged: is_logged(T::KIND),
+            is_logged: T::KIND.is_logged(),
             adds: false,
             defines: defines(T::KIND),
         });
@@ -574,7 +565,7 @@ impl Changes {
             action: Action::Touch,
             remove: Vec::new(),
             add: Vec::new(),
-            is_logged: is_logged(T::KIND),
+            is_logged: T::KIND.is_logged(),
             adds: false,
             defines: false,
         });

@@ -8,7 +8,7 @@ use crate::store::{
     EngineError, Sealer, Store,
     engine::{
         memory::MemoryEngine,
-        postgres::{self, Address, PostgresEngine},
+        postgres::{Address, PostgresEngine, migrate},
         redb::{Medium, RedbEngine, Settings, SimulatedDisk},
     },
 };
@@ -41,7 +41,9 @@ impl Ground {
 
     /// None where no server is installed.
     pub(super) async fn database() -> Option<Self> {
-        let address = postgres::tests::fresh().await?;
+        let (url, password, schema) = super::postgres::vacant()?;
+        let address = Address::parse(&url, Some(password), &schema).unwrap();
+        assert_eq!(migrate(&address).await.unwrap(), None);
         Some(Self::Database(
             Box::new(address),
             Arc::new(Sealer::ephemeral()),

@@ -19,7 +19,7 @@ const BODY_BYTES: usize = 30_000;
 /// Clauses of the query.
 const CLAUSES: usize = 400;
 /// Events and signs of life that are asked for, quiet and beside it.
-const ROUNDS: usize = 300;
+const ROUNDS: usize = 10_000;
 
 const INGEST: &str = "/v1/data-receiver/events";
 

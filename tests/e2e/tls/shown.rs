@@ -71,22 +71,6 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
         assert_eq!(code, Some(1), "{command:?}: {told}");
         assert!(told.contains("no API key"), "{command:?}: {told}");
     }
-    // Whether the alert or the end of the connection is read first differs from run to run.
-    let asked: [&[&str]; 5] = [
-        &["client", "list"],
-        &["get", "rules"],
-        &["status"],
-        &["health"],
-        &["check"],
-    ];
-    for command in asked.into_iter().cycle().take(25) {
-        let given = [("BELLWETHER_KEY", "bw_x")];
-        let (code, told) = said(home.path(), &[command, &reach].concat(), &given);
-        assert!(matches!(code, Some(1 | 3)), "{command:?}: {code:?}: {told}");
-        let why = told.contains("requires a client certificate")
-            || told.contains("may require a client certificate");
-        assert!(why, "{command:?} without a certificate: {told}");
-    }
     // What is reported for that goes before what the listeners of this machine would show.
     let foreign = Authority::new().issue();
     let [foreign_cert, foreign_key] = keep(&foreign, &folder, "foreign");
@@ -128,6 +112,36 @@ async fn commands_console_and_gateway_show_the_certificate_that_they_are_given()
     secured.world.kill();
     let checked = run(secured.world.command(&["check"]));
     assert!(checked.status.success(), "{checked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_without_a_certificate_say_that_the_service_asks_for_one() {
+    if Engine::only_in_a_folder() {
+        return;
+    }
+    let secured = Secured::start_as(Authority::new(), ASKING);
+    let home = tempfile::tempdir().unwrap();
+    let (url, ca) = (
+        format!("https://{}", secured.address("grpc")),
+        secured.file("ca.crt"),
+    );
+    let reach = ["--connect", &url, "--tls-ca", &ca];
+    // Whether the alert or the end of the connection is read first differs from run to run.
+    let asked: [&[&str]; 5] = [
+        &["client", "list"],
+        &["get", "rules"],
+        &["status"],
+        &["health"],
+        &["check"],
+    ];
+    for command in asked.into_iter().cycle().take(25) {
+        let given = [("BELLWETHER_KEY", "bw_x")];
+        let (code, told) = said(home.path(), &[command, &reach].concat(), &given);
+        assert!(matches!(code, Some(1 | 3)), "{command:?}: {code:?}: {told}");
+        let why = told.contains("requires a client certificate")
+            || told.contains("may require a client certificate");
+        assert!(why, "{command:?} without a certificate: {told}");
+    }
 }
 
 /// A certificate and a key, by their files, and what is reported of them; `$` stands for the

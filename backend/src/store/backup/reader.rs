@@ -15,14 +15,13 @@ use crate::{
     store::{
         Direction, EngineError, Kind, Range, Store,
         engine::{Delta, Row},
-        record::is_logged,
     },
 };
 
 /// The kinds that are read page by page. Attempts come with their delivery; what is not logged
 /// comes with the last look.
 fn walked() -> impl Iterator<Item = Kind> {
-    Kind::ALL.into_iter().filter(|kind| is_logged(*kind))
+    Kind::ALL.into_iter().filter(|kind| kind.is_logged())
 }
 
 /// Reads a store for a backup. It holds nothing but its place, which every step tells, so that a

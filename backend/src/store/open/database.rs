@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     config::DatabaseConfig,
+    domain::Secret,
     store::{
         EngineError, Sealer, Store,
         engine::postgres::{Address, Layout, Node, PostgresEngine, Status, migrate, status},
@@ -47,7 +48,7 @@ impl DatabaseLocation {
             require_standby,
             node_name: _,
         } = database;
-        let address = Address::parse(url, password.as_ref(), schema);
+        let address = Address::parse(url, password.as_ref().map(Secret::reveal), schema);
         let address = address.map_err(|why| OpenError::Database {
             // An address that cannot be read may hold anything.
             address: "the database".into(),

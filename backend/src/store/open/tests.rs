@@ -291,7 +291,7 @@ mod conforms_on_a_disk {
 
     use super::super::{Disk, DiskSpace, Folder};
     use crate::store::engine::{
-        conformance::conformance,
+        conformance,
         redb::{RedbEngine, Settings},
     };
 

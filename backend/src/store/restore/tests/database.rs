@@ -11,10 +11,10 @@ use crate::{
     store::{
         self,
         backup::Keys,
-        engine::postgres::tests::vacant,
         open::{DatabaseDraft, make_in_database},
         samples,
     },
+    tests::postgres::vacant,
 };
 
 /// A database without a store, whose keys are to be in a file of that folder.

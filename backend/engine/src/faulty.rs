@@ -1,0 +1,269 @@
+//! An engine before another one: late, refusing, or silent about the outcome of a write.
+
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use super::{
+    Engine,
+    change::{Applied, Lane, Set},
+    fault::EngineError,
+    index::Index,
+    kind::Kind,
+    log::{Delta, Logged},
+    read::{Direction, Found, Range, Row},
+};
+
+/// How often a call waits for others at the most, before it begins and before it answers.
+const DELAY_MAX: u32 = 4;
+
+/// Puts delays before and behind every call, and has some of them fail.
+#[derive(Debug)]
+pub struct FaultyEngine<E> {
+    engine: E,
+    random: Mutex<StdRng>,
+    /// How likely a fault is in a call.
+    faults: Mutex<f64>,
+}
+
+/// The outcome of a write.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    /// It is carried out, and said to be.
+    Done,
+    /// It is not carried out, and said not to be.
+    Refused,
+    /// It is carried out, or not, and nothing is reported.
+    Unknown { is_done: bool },
+}
+
+impl<E: Engine> FaultyEngine<E> {
+    /// An engine that only takes its time.
+    pub fn slow(engine: E, seed: u64) -> Self {
+        Self::failing(engine, seed, 0.0)
+    }
+
+    /// An engine of whose calls that share fails.
+    pub fn failing(engine: E, seed: u64, faults: f64) -> Self {
+        let random = Mutex::new(StdRng::seed_from_u64(seed));
+        Self {
+            engine,
+            random,
+            faults: Mutex::new(faults),
+        }
+    }
+
+    /// From now on that share of the calls fails.
+    pub fn fail(&self, faults: f64) {
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
+    }
+
+    fn faults(&self) -> f64 {
+        *self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draw<T>(&self, choose: impl FnOnce(&mut StdRng) -> T) -> T {
+        choose(&mut self.random.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn delay(&self) {
+        for _ in 0..self.draw(|random| random.random_range(0..=DELAY_MAX)) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn fate(&self) -> Fate {
+        let faults = self.faults();
+        self.draw(|random| match random.random_range(0..3) {
+            _ if !random.random_bool(faults) => Fate::Done,
+            0 => Fate::Refused,
+            1 => Fate::Unknown { is_done: false },
+            _ => Fate::Unknown { is_done: true },
+        })
+    }
+
+    /// Lets a read pass, or not.
+    async fn read(&self) -> Result<(), EngineError> {
+        self.delay().await;
+        let faults = self.faults();
+        if self.draw(|random| random.random_bool(faults)) {
+            return Err(refusal());
+        }
+        Ok(())
+    }
+}
+
+fn refusal() -> EngineError {
+    EngineError::Unavailable("a test has it fail".into())
+}
+
+#[async_trait]
+impl<E: Engine> Engine for FaultyEngine<E> {
+    async fn apply(&self, lane: Lane, set: Set) -> Result<Applied, EngineError> {
+        self.delay().await;
+        let answer = match self.fate() {
+            Fate::Done => self.engine.apply(lane, set).await,
+            Fate::Refused => Err(refusal()),
+            Fate::Unknown { is_done } => {
+                if is_done {
+                    // It notifies no one, not even in a dry run.
+                    drop(self.engine.apply(lane, set).await);
+                }
+                Err(EngineError::Indeterminate("a test has it fail".into()))
+            }
+        };
+        self.delay().await;
+        answer
+    }
+
+    async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
+        self.read().await?;
+        self.engine.get(kind, keys).await
+    }
+
+    async fn page(
+        &self,
+        kind: Kind,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
+        self.read().await?;
+        self.engine.page(kind, range, direction, limit).await
+    }
+
+    async fn entries(
+        &self,
+        index: Index,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
+        self.read().await?;
+        self.engine.entries(index, range, direction, limit).await
+    }
+
+    async fn last_under(
+        &self,
+        index: Index,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Option<Found>>, EngineError> {
+        self.read().await?;
+        self.engine.last_under(index, prefixes).await
+    }
+
+    async fn log_after(
+        &self,
+        sequence: u64,
+        limit: usize,
+    ) -> Result<Option<Vec<Logged>>, EngineError> {
+        self.read().await?;
+        self.engine.log_after(sequence, limit).await
+    }
+
+    async fn changed_after(
+        &self,
+        sequence: u64,
+        bytes_max: usize,
+    ) -> Result<Option<Delta>, EngineError> {
+        self.read().await?;
+        self.engine.changed_after(sequence, bytes_max).await
+    }
+
+    async fn row_count(&self) -> Result<u64, EngineError> {
+        self.read().await?;
+        self.engine.row_count().await
+    }
+
+    fn last_changed(&self, kinds: &[Kind]) -> u64 {
+        self.engine.last_changed(kinds)
+    }
+
+    async fn log_head(&self) -> Result<u64, EngineError> {
+        self.read().await?;
+        self.engine.log_head().await
+    }
+
+    fn log_signal(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.engine.log_signal()
+    }
+
+    fn versions_are_places(&self) -> bool {
+        self.engine.versions_are_places()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.engine.is_shared()
+    }
+}
+
+#[cfg(test)]
+mod conforms_when_it_is_slow {
+    use super::FaultyEngine;
+    use crate::{conformance, memory::MemoryEngine};
+
+    conformance!((FaultyEngine::slow(MemoryEngine::new(), 7), ()));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use futures_util::future::join_all;
+
+    use super::{Engine, EngineError, FaultyEngine, Kind, Lane};
+    use crate::{
+        change::{Action, Change, Expect},
+        memory::MemoryEngine,
+    };
+
+    const CALLERS: u8 = 8;
+    const TURNS: u8 = 12;
+
+    /// The list that all callers add to, and its version.
+    async fn list(engine: &dyn Engine) -> (Vec<u8>, Expect) {
+        loop {
+            if let Ok(mut rows) = engine.get(Kind::Rule, &[b"list".to_vec()]).await {
+                return match rows.pop().flatten() {
+                    Some(row) => (row.value, Expect::Version(row.version)),
+                    None => (Vec::new(), Expect::Absent),
+                };
+            }
+        }
+    }
+
+    /// Adds to the list, until it is known to be there.
+    async fn add(engine: &dyn Engine, what: u8) {
+        loop {
+            let (mut value, expect) = list(engine).await;
+            if value.contains(&what) {
+                return;
+            }
+            value.push(what);
+            let put = Change::new(Kind::Rule, b"list", expect, Action::Put(value));
+            match engine.apply(Lane::Bulk, vec![put].into()).await {
+                Ok(_) => return,
+                Err(EngineError::Corrupt(why)) => panic!("{why}"),
+                Err(_) => {}
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn who_reads_again_after_a_fault_loses_nothing_and_adds_nothing_twice() {
+        for seed in 0..20 {
+            let engine = FaultyEngine::failing(MemoryEngine::new(), seed, 0.4);
+            let callers = (0..CALLERS).map(async |caller| {
+                for turn in 0..TURNS {
+                    add(&engine, caller * TURNS + turn).await;
+                }
+            });
+            join_all(callers).await;
+            let (value, _) = list(&engine).await;
+            let all: BTreeSet<_> = value.iter().copied().collect();
+            assert_eq!(value.len(), usize::from(CALLERS * TURNS), "seed {seed}");
+            assert_eq!(all.len(), value.len(), "seed {seed}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The seam between what is decided and where it is kept: versioned records and named indexes.
+//!
+//! An engine only persists. What to change is decided above, from what was read, as a set of
+//! changes that each name the version they expect; an engine applies such a set as a whole or not
+//! at all. Nothing above may assume one process, one writer or a shared memory.
+
+mod change;
+pub mod clock;
+#[cfg(any(test, feature = "testing"))]
+#[expect(
+    missing_docs,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "these are tests; each name is its documentation"
+)]
+pub mod conformance;
+mod fault;
+#[cfg(any(test, feature = "testing"))]
+pub mod faulty;
+mod index;
+mod kind;
+pub mod limits;
+mod log;
+pub mod memory;
+pub mod postgres;
+mod read;
+pub mod redb;
+pub mod staged;
+
+use std::{fmt::Debug, sync::Arc};
+
+use async_trait::async_trait;
+use prometheus_client::registry::Registry;
+
+pub use self::{
+    change::{Action, Applied, Change, Entry, Expect, Lane, Set, add_to, numbers},
+    fault::{EngineError, RecordName},
+    index::{Index, Membership, SilenceStanding},
+    kind::Kind,
+    log::{Changed, Delta, Logged},
+    read::{Direction, Found, Lead, Range, Row},
+};
+use crate::clock::Clock;
+
+/// A process that uses a shared store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeSeen {
+    /// What it is called.
+    pub name: String,
+    /// Since when it has been there, in milliseconds since 1970.
+    pub since_ms: i64,
+    /// Up to which position it has followed the change log.
+    pub follows: u64,
+    /// Whether it leads.
+    pub leads: bool,
+}
+
+/// Space on the disk that an engine writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreeSpace {
+    /// Bytes that are free.
+    pub free_bytes: u64,
+    /// Below this nothing is added.
+    pub floor_bytes: u64,
+}
+
+/// Entries read at a time while counting.
+const COUNT_PAGE: usize = 1_000;
+
+/// A position where records are kept.
+#[async_trait]
+pub trait Engine: Debug + Send + Sync + 'static {
+    /// Applies a set of changes, all or none, and returns its position in the change log once it is on
+    /// disk. From then on [`Engine::log_signal`] shows that position or a later one.
+    ///
+    /// # Errors
+    /// See [`EngineError`]; only `Indeterminate` leaves open whether it was written.
+    ///
+    /// # Cancel safety
+    /// A dropped call may still be carried out.
+    async fn apply(&self, lane: Lane, set: Set) -> Result<Applied, EngineError>;
+
+    /// Reads records by key; absent ones are `None`. All are read at one point in time.
+    async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError>;
+
+    /// Walks the records of a kind by key.
+    async fn page(
+        &self,
+        kind: Kind,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Row)>, EngineError>;
+
+    /// Walks the entries of an index; answers `(entry key, record key)`.
+    async fn entries(
+        &self,
+        index: Index,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Lead>, EngineError>;
+
+    /// Walks several stretches of an index, each up to `limit` entries; answers them in the order of
+    /// the stretches. An engine that can, reads all of them at one point in time.
+    async fn entries_in(
+        &self,
+        index: Index,
+        ranges: &[Range],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Vec<Lead>>, EngineError> {
+        let mut found = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            found.push(self.entries(index, range.clone(), direction, limit).await?);
+        }
+        Ok(found)
+    }
+
+    /// Finds the last entry under each prefix with the record that it leads to, in the order of the
+    /// prefixes, all at one point in time.
+    ///
+    /// What intake asks for every event.
+    async fn last_under(
+        &self,
+        index: Index,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Option<Found>>, EngineError>;
+
+    /// Counts the entries of a stretch of an index, at most `limit`.
+    async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
+        let mut range = range;
+        let mut count = 0;
+        while count < limit {
+            let page = (limit - count).min(COUNT_PAGE);
+            let entries = self
+                .entries(index, range.clone(), Direction::Ascending, page)
+                .await?;
+            count += entries.len();
+            match entries.into_iter().last() {
+                Some((mut key, _)) if count % COUNT_PAGE == 0 => {
+                    key.push(0);
+                    range.start = key;
+                }
+                _ => break,
+            }
+        }
+        Ok(count)
+    }
+
+    /// Counts the entries of several stretches of an index, of each at most `limit`; answers them in
+    /// the order of the stretches.
+    async fn count_in(
+        &self,
+        index: Index,
+        ranges: &[Range],
+        limit: usize,
+    ) -> Result<Vec<usize>, EngineError> {
+        let mut counts = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            counts.push(self.count(index, range.clone(), limit).await?);
+        }
+        Ok(counts)
+    }
+
+    /// Reads the change log after a position in it. `None` when that position has been forgotten, or was
+    /// never reached: a position beyond what this process knows is looked for in the store first.
+    async fn log_after(
+        &self,
+        sequence: u64,
+        limit: usize,
+    ) -> Result<Option<Vec<Logged>>, EngineError>;
+
+    /// Reads what changed after a position in the log, as it is now. At least one step of the log is
+    /// taken, then more until there are about so many bytes. `None` when that position has been
+    /// forgotten.
+    async fn changed_after(
+        &self,
+        sequence: u64,
+        bytes_max: usize,
+    ) -> Result<Option<Delta>, EngineError>;
+
+    /// How many records, entries and steps of the log there are, for telling how far a walk is.
+    async fn row_count(&self) -> Result<u64, EngineError>;
+
+    /// The newest position at which records of these kinds were changed, or a later one, as far as this
+    /// process knows. Who follows only them need not read the log up to [`Engine::log_signal`], when
+    /// that was read before.
+    fn last_changed(&self, _kinds: &[Kind]) -> u64 {
+        u64::MAX
+    }
+
+    /// The newest position in the change log, whichever process has put it there.
+    async fn log_head(&self) -> Result<u64, EngineError>;
+
+    /// The newest position in the change log that this process knows: the value changes after each
+    /// commit, also of others, a moment behind [`Engine::log_head`].
+    fn log_signal(&self) -> tokio::sync::watch::Receiver<u64>;
+
+    /// How much room there is; none when the engine cannot tell, or needs none.
+    fn free_space(&self) -> Option<FreeSpace> {
+        None
+    }
+
+    /// Counters of its work; none where they mean nothing.
+    fn registry(&self) -> Option<&Registry> {
+        None
+    }
+
+    /// The time that all who use the store go by; none where each has its own.
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        None
+    }
+
+    /// Returns once this process leads: of those that share the store one does, and what is to be done
+    /// once is done by that. One that has the store to itself leads from the start.
+    ///
+    /// # Cancel safety
+    /// A dropped call leaves nothing behind that the next one does not find.
+    async fn lead(&self) {}
+
+    /// Returns once this process does not lead any more.
+    ///
+    /// # Cancel safety
+    /// A dropped call leaves nothing behind.
+    async fn deposed(&self) {
+        std::future::pending::<()>().await;
+    }
+
+    /// Returns when this process may not use the store any more, as those that share it have taken it
+    /// for dead long ago. Of most engines never.
+    ///
+    /// # Cancel safety
+    /// A dropped call leaves nothing behind.
+    async fn forgotten(&self) {
+        std::future::pending::<()>().await;
+    }
+
+    /// The processes that share the store and live; none where it is not shared.
+    async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {
+        Ok(Vec::new())
+    }
+
+    /// Whether the store has been within reach lately; none where it always is.
+    fn within_reach(&self) -> Option<tokio::sync::watch::Receiver<bool>> {
+        None
+    }
+
+    /// Waits until every process that shares the store knows of a position in the change log; whether that
+    /// came in time.
+    async fn followed_by_all(
+        &self,
+        _place: u64,
+        _within: std::time::Duration,
+    ) -> Result<bool, EngineError> {
+        Ok(true)
+    }
+
+    /// Leaves those that share the store, so that no one has to wait. Nothing is written through
+    /// this engine after it.
+    async fn close(&self) {}
+
+    /// Whether a record's version is the position of the commit that made it, which lets both be held
+    /// against each other.
+    fn versions_are_places(&self) -> bool {
+        false
+    }
+
+    /// Whether another process may use the same records meanwhile. Where none may, whatever an
+    /// earlier process left under way has ended.
+    fn is_shared(&self) -> bool;
+}

@@ -1,0 +1,377 @@
+//! An engine without a disk: what the others are held against, and what tests run on.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    ops::Bound,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use crate::{
+    Engine,
+    change::{Action, Applied, Change, Entry, Expect, Lane, Set, sum},
+    fault::EngineError,
+    index::Index,
+    kind::Kind,
+    log::{Changed, DELTA_STEPS_MAX, Delta, Logged},
+    read::{Direction, Found, Range, Row},
+};
+
+/// Commits that the change log remembers.
+const LOG_LENGTH_MAX: usize = 100_000;
+/// How far versions are apart.
+const VERSION_STEP: u64 = 3;
+
+/// Keeps records in memory and forgets them when dropped.
+#[derive(Debug)]
+pub struct MemoryEngine {
+    tables: Mutex<Tables>,
+    head: watch::Sender<u64>,
+    is_shared: bool,
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    records: HashMap<Kind, BTreeMap<Vec<u8>, Row>>,
+    indexes: HashMap<Index, BTreeMap<Vec<u8>, Vec<u8>>>,
+    log: VecDeque<Logged>,
+    head: u64,
+    /// The newest version; no position in the log, so that no one takes the one for the other.
+    version: u64,
+    /// The newest position at which something changed that decisions rest on.
+    definitions: u64,
+}
+
+impl Default for MemoryEngine {
+    fn default() -> Self {
+        Self {
+            tables: Mutex::default(),
+            head: watch::Sender::new(0),
+            is_shared: false,
+        }
+    }
+}
+
+impl MemoryEngine {
+    /// An empty engine.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty engine that is taken for one that other processes use as well.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn shared() -> Self {
+        Self {
+            is_shared: true,
+            ..Self::default()
+        }
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        // A set of changes is checked before anything is written, so a panic leaves no half of it.
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tables {
+    /// Whether a set of changes can be applied.
+    fn check(&self, set: &Set) -> Result<(), EngineError> {
+        if set
+            .rests_on
+            .is_some_and(|position| position < self.definitions)
+        {
+            return Err(EngineError::conflict());
+        }
+        let changes = &set.changes;
+        let (mut changed, mut added) = (HashSet::new(), HashSet::new());
+        for change in changes {
+            let is_new = changed.insert((change.kind, &change.key));
+            if !is_new || !change.add.iter().all(|entry| added.insert(entry)) {
+                return Err(EngineError::conflict());
+            }
+        }
+        let mut contested = Vec::new();
+        for change in changes {
+            let rows = self.records.get(&change.kind);
+            let version = rows.and_then(|rows| Some(rows.get(&change.key)?.version));
+            let holds = match change.expect {
+                Expect::Absent => version.is_none(),
+                Expect::Version(expected) => version == Some(expected),
+                Expect::Any => true,
+            };
+            if !holds {
+                contested.push((change.kind, change.key.clone()));
+            }
+            if let Action::Add(numbers) = &change.action {
+                let row = rows.and_then(|rows| rows.get(&change.key));
+                sum(row.map(|row| &*row.value), numbers)?;
+            }
+        }
+        if !contested.is_empty() {
+            return Err(EngineError::Conflict(contested));
+        }
+        let target = |entry: &Entry| self.indexes.get(&entry.index)?.get(&entry.key);
+        let mut removed = HashSet::new();
+        for change in changes {
+            for entry in &change.remove {
+                if target(entry) != Some(&change.key) || !removed.insert(entry) {
+                    return Err(EngineError::missing(entry.index));
+                }
+            }
+        }
+        for change in changes {
+            let mut taken = change.add.iter().filter(|entry| !removed.contains(entry));
+            if taken.any(|entry| target(entry).is_some()) {
+                contested.push((change.kind, change.key.clone()));
+            }
+        }
+        match contested.as_slice() {
+            [] => Ok(()),
+            _ => Err(EngineError::Conflict(contested)),
+        }
+    }
+
+    fn log_after(&self, sequence: u64, limit: usize) -> Option<Vec<Logged>> {
+        let oldest = self.log.front();
+        let oldest = oldest.map_or(self.head + 1, |logged| logged.sequence);
+        if sequence + 1 < oldest || sequence > self.head {
+            return None;
+        }
+        let newer = self.log.iter();
+        let newer = newer.skip_while(|logged| logged.sequence <= sequence);
+        Some(newer.take(limit).cloned().collect())
+    }
+
+    fn write(&mut self, version: u64, change: &Change) {
+        let rows = self.records.entry(change.kind).or_default();
+        match &change.action {
+            Action::Put(value) => {
+                rows.insert(
+                    change.key.clone(),
+                    Row {
+                        version,
+                        value: value.clone(),
+                    },
+                );
+            }
+            Action::Delete => {
+                rows.remove(&change.key);
+            }
+            Action::Touch => {
+                if let Some(row) = rows.get_mut(&change.key) {
+                    row.version = version;
+                }
+            }
+            Action::Check => {}
+            Action::Add(numbers) => {
+                let row = rows.get(&change.key);
+                let sum = sum(row.map(|row| &*row.value), numbers);
+                match sum.expect("it was checked to be numbers") {
+                    Some(value) => rows.insert(change.key.clone(), Row { version, value }),
+                    None => rows.remove(&change.key),
+                };
+            }
+        }
+        for entry in &change.add {
+            self.indexes
+                .entry(entry.index)
+                .or_default()
+                .insert(entry.key.clone(), change.key.clone());
+        }
+    }
+}
+
+#[async_trait]
+impl Engine for MemoryEngine {
+    async fn apply(&self, _lane: Lane, set: Set) -> Result<Applied, EngineError> {
+        let mut tables = self.tables();
+        tables.check(&set)?;
+        let changes = set.changes;
+        let sequence = tables.head + 1;
+        tables.version += VERSION_STEP;
+        let version = tables.version;
+        for entry in changes.iter().flat_map(|change| &change.remove) {
+            tables
+                .indexes
+                .entry(entry.index)
+                .or_default()
+                .remove(&entry.key);
+        }
+        for change in &changes {
+            tables.write(version, change);
+            if change.defines {
+                tables.definitions = sequence;
+            }
+        }
+        let logged = changes
+            .into_iter()
+            .filter(|change| change.is_logged && change.action != Action::Check)
+            .map(|change| (change.kind, change.key))
+            .collect();
+        tables.log.push_back(Logged {
+            sequence,
+            changed: logged,
+        });
+        if tables.log.len() > LOG_LENGTH_MAX {
+            tables.log.pop_front();
+        }
+        tables.head = sequence;
+        self.head.send_replace(sequence);
+        Ok(Applied {
+            position: sequence,
+            version,
+        })
+    }
+
+    async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
+        let tables = self.tables();
+        let rows = tables.records.get(&kind);
+        Ok(keys
+            .iter()
+            .map(|key| rows.and_then(|rows| rows.get(key)).cloned())
+            .collect())
+    }
+
+    async fn page(
+        &self,
+        kind: Kind,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
+        let tables = self.tables();
+        Ok(tables
+            .records
+            .get(&kind)
+            .map_or_else(Vec::new, |rows| walk(rows, range, direction, limit)))
+    }
+
+    async fn entries(
+        &self,
+        index: Index,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, EngineError> {
+        let tables = self.tables();
+        Ok(tables
+            .indexes
+            .get(&index)
+            .map_or_else(Vec::new, |entries| walk(entries, range, direction, limit)))
+    }
+
+    async fn last_under(
+        &self,
+        index: Index,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Option<Found>>, EngineError> {
+        let tables = self.tables();
+        let nothing = BTreeMap::new();
+        let entries = tables.indexes.get(&index).unwrap_or(&nothing);
+        let last = |prefix: &Vec<u8>| {
+            let last = walk(entries, Range::under(prefix), Direction::Descending, 1).pop();
+            let Some((entry, key)) = last else {
+                return Ok(None);
+            };
+            let rows = tables.records.get(&index.kind());
+            let row = rows.and_then(|rows| rows.get(&key)).cloned();
+            let row = row.ok_or_else(|| EngineError::leads_nowhere(index))?;
+            Ok(Some(Found { entry, key, row }))
+        };
+        prefixes.iter().map(last).collect()
+    }
+
+    async fn log_after(
+        &self,
+        sequence: u64,
+        limit: usize,
+    ) -> Result<Option<Vec<Logged>>, EngineError> {
+        Ok(self.tables().log_after(sequence, limit))
+    }
+
+    async fn changed_after(
+        &self,
+        sequence: u64,
+        bytes_max: usize,
+    ) -> Result<Option<Delta>, EngineError> {
+        let tables = self.tables();
+        let Some(steps) = tables.log_after(sequence, DELTA_STEPS_MAX) else {
+            return Ok(None);
+        };
+        let (named, through) = Delta::named(steps, bytes_max);
+        let through = through.unwrap_or(sequence);
+        let all = |kind| tables.records.get(&kind).into_iter().flatten();
+        let changed = named.into_iter().filter_map(|(number, key)| {
+            let kind = Kind::from_number(number)?;
+            let rows = tables.records.get(&kind);
+            let attempts = all(Kind::Attempt)
+                .filter(|(attempt, _)| kind == Kind::Delivery && attempt.starts_with(&key));
+            Some(Changed {
+                kind,
+                row: rows.and_then(|rows| rows.get(&key)).cloned(),
+                attempts: attempts.map(|(_, row)| row.clone()).collect(),
+                key,
+            })
+        });
+        let mut delta = Delta {
+            through,
+            head: tables.head,
+            changed: changed.collect(),
+            unlogged: Vec::new(),
+        };
+        if delta.through == delta.head {
+            for kind in Delta::UNLOGGED {
+                let rows = all(kind).map(|(key, row)| (kind, key.clone(), row.clone()));
+                delta.unlogged.extend(rows);
+            }
+        }
+        Ok(Some(delta))
+    }
+
+    async fn row_count(&self) -> Result<u64, EngineError> {
+        let tables = self.tables();
+        let records: usize = tables.records.values().map(BTreeMap::len).sum();
+        let entries: usize = tables.indexes.values().map(BTreeMap::len).sum();
+        Ok((records + entries + tables.log.len()) as u64)
+    }
+
+    async fn log_head(&self) -> Result<u64, EngineError> {
+        Ok(self.tables().head)
+    }
+
+    fn log_signal(&self) -> watch::Receiver<u64> {
+        self.head.subscribe()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+}
+
+fn walk<V: Clone>(
+    rows: &BTreeMap<Vec<u8>, V>,
+    range: Range,
+    direction: Direction,
+    limit: usize,
+) -> Vec<(Vec<u8>, V)> {
+    if range.end.as_ref().is_some_and(|end| *end <= range.start) {
+        return Vec::new();
+    }
+    let end = range.end.map_or(Bound::Unbounded, Bound::Excluded);
+    let found = rows.range((Bound::Included(range.start), end));
+    let copy = |(key, value): (&Vec<u8>, &V)| (key.clone(), value.clone());
+    match direction {
+        Direction::Ascending => found.take(limit).map(copy).collect(),
+        Direction::Descending => found.rev().take(limit).map(copy).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MemoryEngine;
+    use crate::conformance;
+
+    conformance!((MemoryEngine::new(), ()));
+}

@@ -1,0 +1,560 @@
+//! The engine in a PostgreSQL database, which several processes can share.
+//!
+//! A set of changes is sealed by the caller (`set`, `cell`) and queued for the writer of its lane
+//! (`writer`). That takes what waits, lays it out as a few statements over arrays (`plan`, `query`,
+//! `layout`) and sends BEGIN, all of them and COMMIT together (`burst`). What a set expects is in
+//! the statements; one that is not met ends the whole transaction, and one read tells which sets
+//! cannot hold (`isolate`). The order of the log is one row that is locked as late as possible.
+//! When the connection breaks, the writer raises the epoch of its own row: then what it left under
+//! way is in the log, or never will be (`writer`). Reads are one statement each, over a few
+//! sessions used by many calls (`readers`, `session`), and one task follows the log for all
+//! (`follower`, `known`). Each process is a node that says again and again that it lives; one of
+//! them leads, and writes for that with a writer of its own (`node`).
+
+mod address;
+mod burst;
+mod cell;
+mod clock;
+mod counters;
+mod fault;
+mod follower;
+mod isolate;
+mod layout;
+mod log_cache;
+mod migration;
+mod node;
+mod plan;
+mod query;
+mod readers;
+mod session;
+mod set;
+mod status;
+mod tls;
+mod writer;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use prometheus_client::registry::Registry;
+use tokio::{sync::watch, task::JoinSet};
+use tokio_postgres::{Error, Row as DatabaseRow, types::FromSql};
+
+pub use self::{
+    address::{Address, SCHEMA},
+    migration::{Layout, empty, migrate},
+    node::Node,
+    status::{Status, StoreStatus, status},
+};
+use self::{
+    log_cache::LogCache,
+    query::{Query, Way},
+    readers::{Moment, Readers},
+    set::Set,
+    writer::{Queue, Writer},
+};
+use crate::{
+    Engine, NodeSeen,
+    change::{Applied, Lane},
+    clock::Clock,
+    fault::{EngineError, RecordName},
+    index::Index,
+    kind::Kind,
+    log::{Changed, DELTA_STEPS_MAX, Delta, Logged},
+    read::{Direction, Found, Lead, Range, Row},
+};
+
+/// No key is as great: none begins with so many bytes that are 255.
+const BEYOND: [u8; 64] = [u8::MAX; 64];
+
+/// How often is looked for what others put into the log.
+const FOLLOW_EVERY: Duration = Duration::from_millis(25);
+
+/// Keeps records in a database.
+#[derive(Debug)]
+pub struct PostgresEngine {
+    known: Arc<LogCache>,
+    admin: Queue,
+    bulk: Queue,
+    readers: Readers,
+    address: Arc<Address>,
+    node: Option<Arc<Node>>,
+    leader: Mutex<Option<Leader>>,
+    _tasks: JoinSet<()>,
+}
+
+/// What a node leads with, as long as it does.
+#[derive(Debug)]
+struct Leader {
+    writer: [u8; 16],
+    queue: Arc<Queue>,
+    _task: JoinSet<()>,
+}
+
+impl PostgresEngine {
+    /// Opens a store whose tables are there, as a node of those that share it; without one it brings
+    /// no clock, and never leads.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] when the database does not answer, does not take writes, or has
+    /// no such store.
+    pub async fn open(address: Address, node: Option<Node>) -> Result<Self, EngineError> {
+        let address = Arc::new(address);
+        let readers = Readers::new(Arc::clone(&address));
+        let head = head(&readers).await?;
+        let known = Arc::new(LogCache::through(head));
+        let id = node.as_ref().map(Node::id);
+        let writer = || Writer::register(Arc::clone(&address), Arc::clone(&known), id);
+        let ((admin, admin_writer), (bulk, bulk_writer)) = (writer().await?, writer().await?);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(admin_writer.run());
+        tasks.spawn(bulk_writer.run());
+        let node = node.map(Arc::new);
+        if let Some(node) = &node {
+            tasks.spawn(Arc::clone(node).keep(Arc::clone(&known)));
+        }
+        let follow = follower::follow(Arc::clone(&address), Arc::clone(&known), FOLLOW_EVERY);
+        tasks.spawn(follow);
+        Ok(Self {
+            address,
+            node,
+            leader: Mutex::default(),
+            known,
+            admin,
+            bulk,
+            readers,
+            _tasks: tasks,
+        })
+    }
+
+    fn leader(&self) -> MutexGuard<'_, Option<Leader>> {
+        // It is whole between any two statements.
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Walks stretches of an index in one statement.
+    async fn walk(
+        &self,
+        index: Index,
+        ranges: &[Range],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Vec<Lead>>, EngineError> {
+        let mut found = vec![Vec::new(); ranges.len()];
+        let (starts, ends) = bounds(ranges);
+        let query = Query::Entries(index, Way::from(direction));
+        let limit = count_of(limit);
+        let rows = self.readers.rows(query, &[&starts, &ends, &limit]).await?;
+        for row in rows {
+            let lead = (bytes(&row, 1)?, bytes(&row, 2)?);
+            found[at(&row, ranges.len())?].push(lead);
+        }
+        // The order of a stretch is that of its keys, whatever order the rows came in.
+        for leads in &mut found {
+            match direction {
+                Direction::Ascending => leads.sort_unstable(),
+                Direction::Descending => leads.sort_unstable_by(|one, other| other.cmp(one)),
+            }
+        }
+        Ok(found)
+    }
+}
+
+async fn head(readers: &Readers) -> Result<u64, EngineError> {
+    let rows = readers.rows(Query::Head, &[]).await?;
+    let row = rows.first().ok_or_else(lost_log)?;
+    let head: Option<i64> = get(row, 0)?;
+    Ok(head.ok_or_else(lost_log)?.unsigned_abs())
+}
+
+fn lost_log() -> EngineError {
+    EngineError::Corrupt("the change log has no step at all".into())
+}
+
+/// A value of a row.
+fn get<'a, T: FromSql<'a>>(row: &'a DatabaseRow, column: usize) -> Result<T, EngineError> {
+    let unread = |error: Error| EngineError::Corrupt(error.to_string());
+    row.try_get(column).map_err(unread)
+}
+
+fn bytes(row: &DatabaseRow, column: usize) -> Result<Vec<u8>, EngineError> {
+    Ok(get::<&[u8]>(row, column)?.to_vec())
+}
+
+/// Which of the elements that were asked for a row answers: its first column, from 1 on.
+fn at(row: &DatabaseRow, count: usize) -> Result<usize, EngineError> {
+    let number: i64 = get(row, 0)?;
+    let at = usize::try_from(number - 1).ok().filter(|at| *at < count);
+    at.ok_or_else(|| EngineError::Corrupt("the database sent an unexpected response".into()))
+}
+
+/// A record in two columns of a row.
+fn record(row: &DatabaseRow, column: usize, kind: Kind, key: &[u8]) -> Result<Row, EngineError> {
+    let version: i64 = get(row, column)?;
+    let cell: &[u8] = get(row, column + 1)?;
+    Ok(Row {
+        version: version.unsigned_abs(),
+        value: cell::open(kind, key, cell)?,
+    })
+}
+
+/// Where stretches begin, and where they end.
+fn bounds(ranges: &[Range]) -> (Vec<&[u8]>, Vec<&[u8]>) {
+    ranges.iter().map(|it| (&*it.start, end(it))).unzip()
+}
+
+fn end(range: &Range) -> &[u8] {
+    range.end.as_deref().unwrap_or(&BEYOND)
+}
+
+fn count_of(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+fn counted(rows: &[DatabaseRow], count: usize) -> Result<Vec<usize>, EngineError> {
+    let mut counts = vec![0; count];
+    for row in rows {
+        let found: i64 = get(row, 1)?;
+        counts[at(row, count)?] = usize::try_from(found).unwrap_or_default();
+    }
+    Ok(counts)
+}
+
+#[async_trait]
+impl Engine for PostgresEngine {
+    async fn apply(&self, lane: Lane, set: crate::change::Set) -> Result<Applied, EngineError> {
+        let set = Set::new(set)?;
+        match lane {
+            Lane::Admin => self.admin.apply(set).await,
+            Lane::Bulk => self.bulk.apply(set).await,
+            Lane::Leader => {
+                let queue = self.leader().as_ref().map(|it| Arc::clone(&it.queue));
+                let deposed = || EngineError::Unavailable("another node leads".into());
+                queue.ok_or_else(deposed)?.apply(set).await
+            }
+        }
+    }
+
+    async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
+        let mut found = vec![None; keys.len()];
+        if keys.is_empty() {
+            return Ok(found);
+        }
+        for row in self.readers.rows(Query::Get(kind), &[&keys]).await? {
+            let at = at(&row, keys.len())?;
+            found[at] = Some(record(&row, 1, kind, &keys[at])?);
+        }
+        Ok(found)
+    }
+
+    async fn page(
+        &self,
+        kind: Kind,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
+        let query = Query::Page(kind, Way::from(direction));
+        let (start, end, limit) = (&*range.start, end(&range), count_of(limit));
+        let rows = self.readers.rows(query, &[&start, &end, &limit]).await?;
+        let read = |row: &DatabaseRow| {
+            let key = bytes(row, 0)?;
+            let record = record(row, 1, kind, &key)?;
+            Ok((key, record))
+        };
+        rows.iter().map(read).collect()
+    }
+
+    async fn entries(
+        &self,
+        index: Index,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Lead>, EngineError> {
+        let mut found = self.walk(index, &[range], direction, limit).await?;
+        Ok(found.pop().unwrap_or_default())
+    }
+
+    async fn entries_in(
+        &self,
+        index: Index,
+        ranges: &[Range],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Vec<Lead>>, EngineError> {
+        if ranges.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.walk(index, ranges, direction, limit).await
+    }
+
+    async fn last_under(
+        &self,
+        index: Index,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Option<Found>>, EngineError> {
+        let mut found = vec![None; prefixes.len()];
+        if prefixes.is_empty() {
+            return Ok(found);
+        }
+        let ranges: Vec<_> = prefixes.iter().map(|prefix| Range::under(prefix)).collect();
+        let (starts, ends) = bounds(&ranges);
+        let query = Query::Last(index);
+        for row in self.readers.rows(query, &[&starts, &ends]).await? {
+            let (entry, key) = (bytes(&row, 1)?, bytes(&row, 2)?);
+            if get::<Option<i64>>(&row, 3)?.is_none() {
+                return Err(EngineError::leads_nowhere(index));
+            }
+            let row_found = record(&row, 3, index.kind(), &key)?;
+            found[at(&row, prefixes.len())?] = Some(Found {
+                entry,
+                key,
+                row: row_found,
+            });
+        }
+        Ok(found)
+    }
+
+    async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
+        let counts = self.count_in(index, &[range], limit).await?;
+        Ok(counts.into_iter().sum())
+    }
+
+    async fn count_in(
+        &self,
+        index: Index,
+        ranges: &[Range],
+        limit: usize,
+    ) -> Result<Vec<usize>, EngineError> {
+        let (starts, ends) = bounds(ranges);
+        let (query, limit) = (Query::Count(index), count_of(limit));
+        let rows = self.readers.rows(query, &[&starts, &ends, &limit]).await?;
+        counted(&rows, ranges.len())
+    }
+
+    async fn log_after(
+        &self,
+        sequence: u64,
+        limit: usize,
+    ) -> Result<Option<Vec<Logged>>, EngineError> {
+        if let Some(steps) = self.known.after(sequence, limit) {
+            return Ok(Some(steps));
+        }
+        let limit = count_of(limit.saturating_add(1));
+        let from = plan::number(sequence);
+        let rows = self.readers.rows(Query::Log, &[&from, &limit]).await?;
+        steps_after(sequence, &rows, limit)
+    }
+
+    async fn changed_after(
+        &self,
+        sequence: u64,
+        bytes_max: usize,
+    ) -> Result<Option<Delta>, EngineError> {
+        let moment = self.readers.moment().await?;
+        let delta = delta(&moment, sequence, bytes_max).await?;
+        moment.end().await?;
+        Ok(delta)
+    }
+
+    async fn row_count(&self) -> Result<u64, EngineError> {
+        let rows = self.readers.rows(Query::Rows, &[]).await?;
+        let count: i64 = rows.first().map_or(Ok(0), |row| get(row, 0))?;
+        Ok(count.unsigned_abs())
+    }
+
+    fn last_changed(&self, kinds: &[Kind]) -> u64 {
+        self.known.last_changed(kinds)
+    }
+
+    async fn log_head(&self) -> Result<u64, EngineError> {
+        head(&self.readers).await
+    }
+
+    fn log_signal(&self) -> watch::Receiver<u64> {
+        self.known.signal()
+    }
+
+    fn registry(&self) -> Option<&Registry> {
+        Some(self.address.counters.registry())
+    }
+
+    fn clock(&self) -> Option<Arc<dyn Clock>> {
+        self.node.as_ref().map(|node| node.clock())
+    }
+
+    async fn lead(&self) {
+        let Some(node) = &self.node else {
+            return std::future::pending().await;
+        };
+        let writer = node.lead().await;
+        let (address, known) = (Arc::clone(&self.address), Arc::clone(&self.known));
+        let (queue, run) = Writer::appointed(address, known, writer);
+        let mut task = JoinSet::new();
+        task.spawn(run.run());
+        *self.leader() = Some(Leader {
+            writer,
+            queue: Arc::new(queue),
+            _task: task,
+        });
+    }
+
+    async fn deposed(&self) {
+        let writer = self.leader().as_ref().map(|leader| leader.writer);
+        if let (Some(node), Some(writer)) = (&self.node, writer) {
+            node.deposed(writer).await;
+        }
+    }
+
+    async fn forgotten(&self) {
+        match &self.node {
+            Some(node) => node.forgotten().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn within_reach(&self) -> Option<watch::Receiver<bool>> {
+        self.node.as_ref().map(|node| node.within_reach())
+    }
+
+    async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {
+        node::alive(&self.readers).await
+    }
+
+    async fn followed_by_all(&self, position: u64, within: Duration) -> Result<bool, EngineError> {
+        node::followed(&self.readers, position, within).await
+    }
+
+    async fn close(&self) {
+        *self.leader() = None;
+        if let Some(node) = &self.node {
+            node.leave().await;
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+}
+
+/// The steps after a position, of rows from that position on; none when the position is not in the log. The
+/// limit is of the rows.
+fn steps_after(
+    sequence: u64,
+    rows: &[DatabaseRow],
+    limit: i64,
+) -> Result<Option<Vec<Logged>>, EngineError> {
+    let mut steps = Vec::with_capacity(rows.len());
+    for row in rows {
+        let position: i64 = get(row, 0)?;
+        steps.push(log_cache::step(position.unsigned_abs(), get(row, 1)?)?);
+    }
+    let Some(first) = steps.first().map(|step| step.sequence) else {
+        return Ok(None);
+    };
+    if first == sequence {
+        steps.remove(0);
+    } else if first > sequence + 1 {
+        return Ok(None);
+    }
+    steps.truncate(usize::try_from(limit - 1).unwrap_or(usize::MAX));
+    Ok(Some(steps))
+}
+
+/// What changed after a position, as it is at a moment.
+async fn delta(
+    moment: &Moment<'_>,
+    sequence: u64,
+    bytes_max: usize,
+) -> Result<Option<Delta>, EngineError> {
+    let heads = moment.rows(Query::Head, &[]).await?;
+    let head: Option<i64> = heads.first().map_or(Ok(None), |row| get(row, 0))?;
+    let limit = count_of(DELTA_STEPS_MAX + 1);
+    let from = plan::number(sequence);
+    let rows = moment.rows(Query::Log, &[&from, &limit]).await?;
+    let Some(steps) = steps_after(sequence, &rows, limit)? else {
+        return Ok(None);
+    };
+    let (named, through) = Delta::named(steps, bytes_max);
+    let mut delta = Delta {
+        through: through.unwrap_or(sequence),
+        head: head.ok_or_else(lost_log)?.unsigned_abs(),
+        ..Delta::default()
+    };
+    let mut by_kind: BTreeMap<u8, Vec<&Vec<u8>>> = BTreeMap::new();
+    for (number, key) in &named {
+        by_kind.entry(*number).or_default().push(key);
+    }
+    let mut records: HashMap<RecordName, Row> = HashMap::new();
+    for (number, keys) in &by_kind {
+        let Some(kind) = Kind::from_number(*number) else {
+            continue;
+        };
+        for row in moment.rows(Query::Get(kind), &[keys]).await? {
+            let key = keys[at(&row, keys.len())?];
+            records.insert((kind, key.clone()), record(&row, 1, kind, key)?);
+        }
+    }
+    let mut attempts = attempts(moment, by_kind.get(&(Kind::Delivery as u8))).await?;
+    for (number, key) in named {
+        let Some(kind) = Kind::from_number(number) else {
+            continue;
+        };
+        let of_delivery = match kind {
+            Kind::Delivery => attempts.remove(&key).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        delta.changed.push(Changed {
+            kind,
+            row: records.remove(&(kind, key.clone())),
+            attempts: of_delivery,
+            key,
+        });
+    }
+    if delta.through == delta.head {
+        for kind in Delta::UNLOGGED {
+            let all = (&[][..] as &[u8], &BEYOND[..], i64::MAX);
+            let query = Query::Page(kind, Way::Up);
+            for row in moment.rows(query, &[&all.0, &all.1, &all.2]).await? {
+                let key = bytes(&row, 0)?;
+                let found = record(&row, 1, kind, &key)?;
+                delta.unlogged.push((kind, key, found));
+            }
+        }
+    }
+    Ok(Some(delta))
+}
+
+/// The attempts of deliveries, by delivery and in order.
+async fn attempts(
+    moment: &Moment<'_>,
+    deliveries: Option<&Vec<&Vec<u8>>>,
+) -> Result<HashMap<Vec<u8>, Vec<Row>>, EngineError> {
+    let deliveries = deliveries.map_or(&[][..], Vec::as_slice);
+    let ranges: Vec<_> = deliveries.iter().map(|key| Range::under(key)).collect();
+    let mut found: BTreeMap<(usize, Vec<u8>), Row> = BTreeMap::new();
+    if !ranges.is_empty() {
+        let (starts, ends) = bounds(&ranges);
+        let query = Query::Under(Kind::Attempt);
+        for row in moment.rows(query, &[&starts, &ends]).await? {
+            let key = bytes(&row, 1)?;
+            let attempt = record(&row, 2, Kind::Attempt, &key)?;
+            found.insert((at(&row, ranges.len())?, key), attempt);
+        }
+    }
+    let mut attempts: HashMap<Vec<u8>, Vec<Row>> = HashMap::new();
+    for ((at, _), row) in found {
+        attempts
+            .entry(deliveries[at].clone())
+            .or_default()
+            .push(row);
+    }
+    Ok(attempts)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! Where the database is, and how it is reached: an address such as
+//! `postgres://bellwether@db1,db2/bellwether?sslmode=verify-full`.
+
+use std::{fmt, net::IpAddr, path::Path, str::FromStr, time::Duration};
+
+use percent_encoding::percent_decode_str;
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+use tokio_postgres::config::{ChannelBinding, Config, Host, SslMode, TargetSessionAttrs};
+
+use super::{
+    counters::StoreCounters,
+    tls::{Tls, Verify},
+};
+use crate::limits::{
+    STORE_CONNECT_TIME_MAX, STORE_CONNECTIONS, STORE_CONNECTIONS_APART, STORE_SILENCE_TIME_MAX,
+};
+
+/// The schema that the tables are in, unless another one is named.
+pub const SCHEMA: &str = "bellwether";
+/// What PostgreSQL takes as a name.
+const NAME_BYTES_MAX: usize = 63;
+/// Between two questions whether an idle connection still stands.
+const KEEPALIVE: Duration = Duration::from_secs(2);
+const KEEPALIVES: u32 = 3;
+
+/// Where a store is in a database.
+#[derive(Clone)]
+pub struct Address {
+    pub(super) config: Config,
+    pub(super) tls: Tls,
+    /// The schema's name, quoted.
+    pub(super) schema: String,
+    /// What is counted of all that connects there by this.
+    pub(super) counters: StoreCounters,
+    /// Whether a commit has to be in another server as well.
+    pub(super) requires_standby: bool,
+    connections: usize,
+    shown: String,
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Address").field(&self.shown).finish()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl Address {
+    /// Reads an address. The password is separate, so that it is in no list of processes.
+    ///
+    /// # Errors
+    /// With what would be right.
+    pub fn parse(url: &str, password: Option<&str>, schema: &str) -> Result<Self, String> {
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let scheme = base
+            .strip_prefix("postgres://")
+            .or_else(|| base.strip_prefix("postgresql://"));
+        let Some(rest) = scheme else {
+            return Err(
+                "expected an address such as \"postgres://bellwether@db.example.net/bellwether\""
+                    .into(),
+            );
+        };
+        let user = rest.split_once('@').map_or("", |(user, _)| user);
+        if user.contains(':') {
+            return Err(
+                "it holds a password; give that by BELLWETHER_STORE_PASSWORD or \
+                        store.password_file"
+                    .into(),
+            );
+        }
+        // What the driver says of an address may hold parts of it; there is no secret in it here.
+        let mut config = Config::from_str(base).map_err(|error| error.to_string())?;
+        if config.get_hosts().is_empty() || config.get_user().is_none() {
+            return Err("expected a user and a host, as in postgres://USER@HOST/DATABASE".into());
+        }
+        if config.get_dbname().is_none_or(str::is_empty) {
+            return Err("expected a database, as in postgres://USER@HOST/DATABASE".into());
+        }
+        let tls = secure(&mut config, query)?;
+        if let Some(password) = password {
+            config.password(password);
+        }
+        config
+            .application_name("bellwether")
+            .connect_timeout(STORE_CONNECT_TIME_MAX)
+            .tcp_user_timeout(STORE_SILENCE_TIME_MAX)
+            .keepalives_idle(STORE_SILENCE_TIME_MAX)
+            .keepalives_interval(KEEPALIVE)
+            .keepalives_retries(KEEPALIVES)
+            .target_session_attrs(TargetSessionAttrs::ReadWrite);
+        Ok(Self {
+            schema: quoted(schema)?,
+            counters: StoreCounters::default(),
+            requires_standby: false,
+            connections: STORE_CONNECTIONS,
+            shown: base.into(),
+            config,
+            tls,
+        })
+    }
+}
+
+impl Address {
+    /// With so many connections of a node; never fewer than it needs.
+    #[must_use]
+    pub fn with_connections(self, connections: usize) -> Self {
+        Self {
+            connections,
+            ..self
+        }
+    }
+
+    /// Demanding, or not, that the server has a standby that each commit waits for.
+    #[must_use]
+    pub fn requiring_standby(self, requires_standby: bool) -> Self {
+        Self {
+            requires_standby,
+            ..self
+        }
+    }
+
+    /// How many connections read for many concurrent calls.
+    pub(super) fn readers(&self) -> usize {
+        let apart = STORE_CONNECTIONS_APART;
+        self.connections.saturating_sub(apart).max(1)
+    }
+}
+
+/// The name of a schema as it is in statements.
+fn quoted(schema: &str) -> Result<String, String> {
+    let starts = schema.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
+    let plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
+    if !starts || !schema.chars().all(plain) || schema.len() > NAME_BYTES_MAX {
+        return Err(format!(
+            "expected a name of lower-case letters, digits and underscores that does not begin \
+             with a digit, up to {NAME_BYTES_MAX} bytes, not {schema:?}"
+        ));
+    }
+    Ok(format!("\"{schema}\""))
+}
+
+/// Takes what an address says of TLS.
+fn secure(config: &mut Config, query: &str) -> Result<Tls, String> {
+    let (mut mode, mut authorities) = (None, None);
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = percent_decode_str(value).decode_utf8();
+        let value = value.map_err(|_not_utf8| format!("{name} is not a text"))?;
+        match name {
+            "sslmode" => mode = Some(value.into_owned()),
+            "sslrootcert" => authorities = Some(value.into_owned()),
+            _ => {
+                return Err(format!(
+                    "{name:?} is not understood; it may say sslmode and sslrootcert"
+                ));
+            }
+        }
+    }
+    let is_local = config.get_hosts().iter().all(is_local);
+    let verify = match mode.as_deref() {
+        Some("disable") if is_local => None,
+        // Who names authorities means TLS.
+        None if is_local && authorities.is_none() => None,
+        None | Some("verify-full") => Some(Verify::Full),
+        Some("verify-ca") => Some(Verify::Authority),
+        Some(other @ ("disable" | "allow" | "prefer" | "require")) => {
+            return Err(format!(
+                "sslmode={other} does not verify the identity of the database; use verify-full, \
+                 or verify-ca if its certificate is for another name{}",
+                if is_local {
+                    ", or disable on this machine"
+                } else {
+                    ""
+                }
+            ));
+        }
+        Some(other) => {
+            return Err(format!(
+                "sslmode={other} is not understood; use verify-full or verify-ca"
+            ));
+        }
+    };
+    let Some(verify) = verify else {
+        config.ssl_mode(SslMode::Disable);
+        return Tls::none();
+    };
+    config
+        .ssl_mode(SslMode::Require)
+        .channel_binding(ChannelBinding::Prefer);
+    Tls::new(roots(authorities.as_deref())?, verify)
+}
+
+/// Whether a host is this machine.
+fn is_local(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            let address: Option<IpAddr> = name.parse().ok();
+            name == "localhost" || address.is_some_and(|it| it.is_loopback())
+        }
+    }
+}
+
+/// The authorities in a file, or else those that the machine trusts.
+fn roots(file: Option<&str>) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    let Some(file) = file else {
+        let found = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(found.certs);
+        return Ok(roots);
+    };
+    let fault = |what: &dyn fmt::Display| format!("sslrootcert {file}: {what}");
+    let certificates =
+        CertificateDer::pem_file_iter(Path::new(file)).map_err(|error| fault(&error))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| fault(&error))?;
+        roots.add(certificate).map_err(|error| fault(&error))?;
+    }
+    if roots.is_empty() {
+        return Err(fault(&"it holds no certificate"));
+    }
+    Ok(roots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Address, SCHEMA};
+
+    #[test]
+    fn what_does_not_say_who_the_database_is_is_refused_beyond_this_machine() {
+        let read = |url: &str| Address::parse(url, None, SCHEMA).map(|address| address.shown);
+        for right in [
+            "postgres://bellwether@db1,db2:5433/bellwether?sslmode=verify-full",
+            "postgres://bellwether@db1/bellwether?sslmode=verify-ca",
+            "postgresql://bellwether@db1/bellwether",
+            "postgres://bellwether@127.0.0.1/bellwether?sslmode=disable",
+            "postgres://bellwether@%2Frun%2Fpostgresql/bellwether",
+        ] {
+            read(right).unwrap();
+        }
+        for (wrong, why) in [
+            ("postgres://u@db1/b?sslmode=disable", "verify-full"),
+            ("postgres://u@db1/b?sslmode=prefer", "verify-full"),
+            ("postgres://u@db1/b?sslmode=require", "verify-full"),
+            (
+                "postgres://u@127.0.0.1,db1/b?sslmode=disable",
+                "verify-full",
+            ),
+            ("postgres://u@127.0.0.1/b?sslmode=prefer", "disable on this"),
+            ("postgres://u@db1/b?sslmode=wrong", "not understood"),
+            ("postgres://u@db1/b?connect_timeout=1", "not understood"),
+            ("postgres://u@db1/b?sslrootcert=/none/at/all", "sslrootcert"),
+            ("postgres://u@localhost/b?sslrootcert=/none", "sslrootcert"),
+            ("postgres://u:p@db1/b", "BELLWETHER_STORE_PASSWORD"),
+            ("postgres://u@db1", "a database"),
+            ("postgres:///b", "a user and a host"),
+            ("mysql://u@db1/b", "postgres://"),
+        ] {
+            let said = read(wrong).unwrap_err();
+            assert!(said.contains(why), "{wrong}: {said}");
+            assert!(!said.contains("u:p"), "{said}");
+        }
+        for schema in ["", "1a", "a\"b", "A", "a b", &"a".repeat(64)] {
+            Address::parse("postgres://u@localhost/b", None, schema).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn what_is_shown_of_an_address_holds_no_password() {
+        let password = "correct horse";
+        let url = "postgres://u@localhost/b";
+        let address = Address::parse(url, Some(password), SCHEMA).unwrap();
+        assert_eq!(address.to_string(), url);
+        assert!(!format!("{address:?}").contains("horse"));
+    }
+}

@@ -1,0 +1,173 @@
+//! A whole transaction sent together: all its statements are on their way before the first is
+//! answered.
+
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use tokio::time::timeout;
+use tokio_postgres::{Error, Row, Statement, types::ToSql};
+
+use super::{
+    fault::{self, Meaning},
+    plan::Call,
+    query::Query,
+    session::Session,
+};
+use crate::{change::Applied, fault::EngineError, limits::STORE_COMMIT_TIME_MAX};
+
+/// The outcome of a transaction.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Committed(Applied),
+    /// Nothing was written.
+    RolledBack(Meaning),
+    /// No one knows.
+    Doubt(String),
+}
+
+type Answer = Result<Vec<Row>, Error>;
+type Sent<'a> = Pin<Box<dyn Future<Output = Answer> + Send + 'a>>;
+
+/// Sends the statements between BEGIN and COMMIT.
+pub(super) async fn send(session: &Session, calls: &[Call<'_>]) -> Outcome {
+    let mut statements = Vec::with_capacity(calls.len());
+    for call in calls {
+        match session.statement(call.query).await {
+            Ok(statement) => statements.push(statement),
+            // Nothing was begun.
+            Err(error) => return Outcome::RolledBack(fault::meaning(&error)),
+        }
+    }
+    let warnings = session.warnings();
+    let answers = timeout(
+        STORE_COMMIT_TIME_MAX,
+        transaction(session, calls, &statements),
+    );
+    let Ok(answers) = answers.await else {
+        return Outcome::Doubt("the database does not answer a commit".into());
+    };
+    judge(calls, answers, || session.warnings() != warnings)
+}
+
+/// Answers of BEGIN, of each statement, and of COMMIT.
+async fn transaction(
+    session: &Session,
+    calls: &[Call<'_>],
+    statements: &[Statement],
+) -> Vec<Answer> {
+    let client = &session.client;
+    let simple = |text: &'static str| -> Sent<'_> {
+        Box::pin(async move {
+            client.batch_execute(text).await?;
+            Ok(Vec::new())
+        })
+    };
+    let parameters: Vec<Vec<&(dyn ToSql + Sync)>> = calls
+        .iter()
+        .map(|call| {
+            let parameters = call.parameters.iter();
+            parameters.map(|it| &**it as &(dyn ToSql + Sync)).collect()
+        })
+        .collect();
+    let mut sent = vec![simple("BEGIN")];
+    for (statement, parameters) in statements.iter().zip(&parameters) {
+        sent.push(Box::pin(client.query(statement, parameters)));
+    }
+    let mut sent = Pending::new(sent);
+    // What could not be sent is known immediately; then the rest must not be committed.
+    let is_whole = poll_fn(|cx| Poll::Ready(sent.poll_all(cx))).await;
+    sent.push(simple(if is_whole { "COMMIT" } else { "ROLLBACK" }));
+    poll_fn(|cx| {
+        sent.poll_all(cx);
+        sent.finished()
+    })
+    .await
+}
+
+/// Statements whose answers are awaited, in the order in which they were sent.
+struct Pending<'a> {
+    sent: Vec<Sent<'a>>,
+    answers: Vec<Option<Answer>>,
+}
+
+impl<'a> Pending<'a> {
+    fn new(sent: Vec<Sent<'a>>) -> Self {
+        let answers = sent.iter().map(|_| None).collect();
+        Self { sent, answers }
+    }
+
+    fn push(&mut self, sent: Sent<'a>) {
+        self.sent.push(sent);
+        self.answers.push(None);
+    }
+
+    /// Sends what was not sent yet. False when something failed so far.
+    fn poll_all(&mut self, cx: &mut Context<'_>) -> bool {
+        for (sent, answer) in self.sent.iter_mut().zip(&mut self.answers) {
+            if answer.is_none()
+                && let Poll::Ready(found) = sent.as_mut().poll(cx)
+            {
+                *answer = Some(found);
+            }
+        }
+        let mut answers = self.answers.iter().flatten();
+        answers.all(Result::is_ok)
+    }
+
+    fn finished(&mut self) -> Poll<Vec<Answer>> {
+        if self.answers.iter().any(Option::is_none) {
+            return Poll::Pending;
+        }
+        Poll::Ready(self.answers.drain(..).flatten().collect())
+    }
+}
+
+fn judge(calls: &[Call<'_>], answers: Vec<Answer>, warned: impl Fn() -> bool) -> Outcome {
+    let mut rows = Vec::with_capacity(answers.len());
+    for answer in answers {
+        match answer {
+            Ok(found) => rows.push(found),
+            // The first error decides: what follows it only says that the transaction is over.
+            Err(error) => {
+                return match fault::meaning(&error) {
+                    Meaning::Lost => Outcome::Doubt(fault::sentence(&error)),
+                    other => Outcome::RolledBack(other),
+                };
+            }
+        }
+    }
+    if warned() {
+        return Outcome::Doubt("the database warned while it committed".into());
+    }
+    let answered = |query| {
+        let at = calls.iter().position(|call| call.query == query)?;
+        let number: i64 = rows.get(at + 1)?.first()?.try_get(0).ok()?;
+        u64::try_from(number).ok()
+    };
+    match (answered(Query::Version), answered(Query::Step)) {
+        (Some(version), Some(position)) => Outcome::Committed(Applied { position, version }),
+        _ => Outcome::Doubt("the database did not return the position of a commit".into()),
+    }
+}
+
+impl Outcome {
+    /// Whether the session can be used further.
+    pub(super) fn leaves_session(&self) -> bool {
+        !matches!(self, Self::Doubt(_) | Self::RolledBack(Meaning::Lost))
+    }
+
+    /// The response to waiting callers when the same is not tried again.
+    pub(super) fn refusal(meaning: Meaning) -> EngineError {
+        match meaning {
+            Meaning::Refused(error) => error,
+            Meaning::Unexpected => EngineError::conflict(),
+            Meaning::Passing => {
+                EngineError::Unavailable("the database is busy with other writers".into())
+            }
+            Meaning::Lost => EngineError::Unavailable("the database cannot be reached".into()),
+        }
+    }
+}

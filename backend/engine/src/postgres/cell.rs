@@ -1,0 +1,59 @@
+//! A record's value as it is kept: behind a checksum over its key and its bytes, so that a changed
+//! bit is found also where the database keeps no checksums of its own.
+
+use crate::{fault::EngineError, kind::Kind};
+
+const SUM_BYTES: usize = 4;
+
+/// Puts the checksum before a value. Counters have none: the database adds to them itself.
+pub(super) fn seal(kind: Kind, key: &[u8], value: &[u8]) -> Vec<u8> {
+    if kind == Kind::Counter {
+        return value.to_vec();
+    }
+    let mut cell = Vec::with_capacity(SUM_BYTES + value.len());
+    cell.extend_from_slice(&sum(kind, key, value).to_be_bytes());
+    cell.extend_from_slice(value);
+    cell
+}
+
+/// The value, if its checksum is right.
+///
+/// # Errors
+/// [`EngineError::Corrupt`].
+pub(super) fn open(kind: Kind, key: &[u8], cell: &[u8]) -> Result<Vec<u8>, EngineError> {
+    if kind == Kind::Counter {
+        return Ok(cell.to_vec());
+    }
+    let parts = cell.split_first_chunk::<SUM_BYTES>();
+    let whole = parts.filter(|(found, value)| **found == sum(kind, key, value).to_be_bytes());
+    let (_, value) = whole.ok_or_else(|| {
+        let word = kind.word();
+        EngineError::Corrupt(format!("the checksum of a {word} does not fit"))
+    })?;
+    Ok(value.to_vec())
+}
+
+fn sum(kind: Kind, key: &[u8], value: &[u8]) -> u32 {
+    let sum = crc32c::crc32c(&[kind as u8]);
+    crc32c::crc32c_append(crc32c::crc32c_append(sum, key), value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{open, seal};
+    use crate::kind::Kind;
+
+    #[test]
+    fn a_flipped_bit_another_key_and_another_kind_are_found() {
+        let cell = seal(Kind::Rule, b"key", b"value");
+        assert_eq!(open(Kind::Rule, b"key", &cell).unwrap(), b"value");
+        for at in 0..cell.len() {
+            let mut flipped = cell.clone();
+            flipped[at] ^= 1;
+            assert!(open(Kind::Rule, b"key", &flipped).is_err(), "byte {at}");
+        }
+        assert!(open(Kind::Rule, b"other", &cell).is_err());
+        assert!(open(Kind::Trigger, b"key", &cell).is_err());
+        assert!(open(Kind::Rule, b"key", b"").is_err());
+    }
+}

@@ -1,0 +1,100 @@
+//! The one task that reads what others put into the change log, and trims its old end.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{
+    address::Address,
+    counters::StoreCounters,
+    fault,
+    log_cache::{self, LogCache},
+    query::Query,
+    session::{Role, Session},
+};
+use crate::{
+    fault::EngineError,
+    limits::{STORE_LOG_COMMITS_MAX, STORE_LOG_TIME_MIN},
+};
+
+/// Steps read at a time.
+const STEPS: i64 = 1_000;
+/// Before reconnecting.
+const PAUSE: Duration = Duration::from_millis(250);
+/// How often the log is trimmed,
+const TRIM_EVERY: Duration = Duration::from_secs(60);
+/// and by how many steps at a time.
+const TRIMMED: i64 = 5_000;
+
+/// Follows the log, looking at it so often, and immediately when a user wants to know.
+pub(super) async fn follow(address: Arc<Address>, known: Arc<LogCache>, every: Duration) {
+    let mut session: Option<Session> = None;
+    let mut trimmed = Instant::now();
+    loop {
+        // Callers that want to know have waited since before this look.
+        drop(timeout(every, known.wanted.notified()).await);
+        let usable = session.take().filter(|it| !it.client.is_closed());
+        let opened = match usable {
+            Some(session) => Ok(session),
+            None => Session::open(&address, Role::Reader).await,
+        };
+        let Ok(opened) = opened else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        if let Err(error) = catch_up(&opened, &known, &address.counters).await {
+            tracing::debug!(%error, "the change log cannot be followed now");
+            sleep(PAUSE).await;
+        }
+        if trimmed.elapsed() >= TRIM_EVERY {
+            match trim(&opened).await {
+                Ok(is_done) if !is_done => {}
+                // What could not be trimmed is tried the next time.
+                _ => trimmed = Instant::now(),
+            }
+        }
+        session = Some(opened);
+    }
+}
+
+async fn catch_up(
+    session: &Session,
+    known: &LogCache,
+    counters: &StoreCounters,
+) -> Result<(), EngineError> {
+    loop {
+        let read = async {
+            let statement = session.statement(Query::Log).await?;
+            let next = i64::try_from(known.newest() + 1).unwrap_or(i64::MAX);
+            session.client.query(&statement, &[&next, &STEPS]).await
+        };
+        let rows = read.await.map_err(|error| fault::unread(&error))?;
+        let is_all = rows.len() < usize::try_from(STEPS).unwrap_or(usize::MAX);
+        let before = known.newest();
+        for row in rows {
+            let unread = |error| fault::unread(&error);
+            let position: i64 = row.try_get(0).map_err(unread)?;
+            let changed: &[u8] = row.try_get(1).map_err(unread)?;
+            known.read(log_cache::step(position.unsigned_abs(), changed)?);
+            let late: f64 = row.try_get(2).map_err(unread)?;
+            counters.followed(Duration::try_from_secs_f64(late).unwrap_or_default());
+        }
+        if is_all || known.newest() == before {
+            return Ok(());
+        }
+    }
+}
+
+/// Removes some old steps; answers whether none is left to remove.
+async fn trim(session: &Session) -> Result<bool, EngineError> {
+    let trimmed = async {
+        let statement = session.statement(Query::Trim).await?;
+        let kept = i64::try_from(STORE_LOG_COMMITS_MAX).unwrap_or(i64::MAX);
+        let seconds = STORE_LOG_TIME_MIN.as_secs_f64();
+        let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+            [&kept, &seconds, &TRIMMED];
+        session.client.execute(&statement, &parameters).await
+    };
+    let trimmed = trimmed.await.map_err(|error| fault::unread(&error))?;
+    Ok(i64::try_from(trimmed).is_ok_and(|trimmed| trimmed < TRIMMED))
+}

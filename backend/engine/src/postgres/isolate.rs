@@ -1,0 +1,178 @@
+//! Which sets of a group that was rolled back cannot be applied: what they expect is held against
+//! what is there, in the same order as the other engines do.
+
+use std::collections::{HashMap, HashSet};
+
+use tokio_postgres::Error;
+
+use super::{plan::number, query::Query, session::Session, set::Set};
+use crate::{
+    change::{Action, Change, Entry, Expect},
+    fault::{EngineError, RecordName},
+    index::Index,
+    kind::Kind,
+};
+
+/// What is there of what sets touch.
+#[derive(Debug)]
+pub(super) struct Lying {
+    definitions: i64,
+    /// The writer's epoch; none when its row is gone.
+    pub(super) epoch: Option<i64>,
+    versions: HashMap<RecordName, (i64, bool)>,
+    leads: HashMap<Entry, Vec<u8>>,
+}
+
+impl Lying {
+    /// Reads it.
+    pub(super) async fn read<'a>(
+        session: &Session,
+        writer: &[u8],
+        sets: impl Iterator<Item = &'a Set> + Clone,
+    ) -> Result<Self, Error> {
+        let statement = session.statement(Query::Fences).await?;
+        let row = session.client.query_one(&statement, &[&writer]).await?;
+        let mut lying = Self {
+            definitions: row.try_get(0)?,
+            epoch: row.try_get(1)?,
+            versions: HashMap::new(),
+            leads: HashMap::new(),
+        };
+        let changes = || sets.clone().flat_map(|set| &set.changes);
+        for kind in Kind::ALL {
+            let keys: HashSet<&[u8]> = changes()
+                .filter(|change| change.kind == kind)
+                .map(|change| &*change.key)
+                .collect();
+            let keys: Vec<_> = keys.into_iter().collect();
+            if keys.is_empty() {
+                continue;
+            }
+            let statement = session.statement(Query::Get(kind)).await?;
+            for row in session.client.query(&statement, &[&keys]).await? {
+                let (at, version): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+                let value: &[u8] = row.try_get(2)?;
+                let is_numbers = value.len().is_multiple_of(size_of::<i64>());
+                let key = usize::try_from(at - 1).ok().and_then(|at| keys.get(at));
+                let name = key.map(|key| (kind, key.to_vec()));
+                lying
+                    .versions
+                    .extend(name.map(|it| (it, (version, is_numbers))));
+            }
+        }
+        lying.read_leads(session, changes()).await?;
+        Ok(lying)
+    }
+
+    async fn read_leads<'a>(
+        &mut self,
+        session: &Session,
+        changes: impl Iterator<Item = &'a Change>,
+    ) -> Result<(), Error> {
+        let mut touched: HashMap<Index, HashSet<&[u8]>> = HashMap::new();
+        for entry in changes.flat_map(|change| change.remove.iter().chain(&change.add)) {
+            touched.entry(entry.index).or_default().insert(&entry.key);
+        }
+        for (index, keys) in touched {
+            let keys: Vec<_> = keys.into_iter().collect();
+            let statement = session.statement(Query::Lead(index)).await?;
+            for row in session.client.query(&statement, &[&keys]).await? {
+                let at: i64 = row.try_get(0)?;
+                let key = usize::try_from(at - 1).ok().and_then(|at| keys.get(at));
+                let Some(key) = key.map(|key| key.to_vec()) else {
+                    continue;
+                };
+                self.leads.insert(Entry { index, key }, row.try_get(1)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a set cannot be applied; none when nothing stands against it.
+    pub(super) fn against(&self, set: &Set) -> Option<EngineError> {
+        if set
+            .rests_on
+            .is_some_and(|position| number(position) < self.definitions)
+        {
+            return Some(EngineError::conflict());
+        }
+        let mut contested = Vec::new();
+        for change in &set.changes {
+            let name = (change.kind, change.key.clone());
+            let found = self.versions.get(&name);
+            let holds = match change.expect {
+                Expect::Absent => found.is_none(),
+                Expect::Version(expected) => {
+                    found.is_some_and(|(version, _)| *version == number(expected))
+                }
+                Expect::Any => true,
+            };
+            let is_sum = matches!(change.action, Action::Add(_));
+            if is_sum && found.is_some_and(|(_, is_numbers)| !is_numbers) {
+                return Some(EngineError::Corrupt("a record holds no numbers".into()));
+            }
+            if !holds {
+                contested.push(name);
+            }
+        }
+        if !contested.is_empty() {
+            return Some(EngineError::Conflict(contested));
+        }
+        self.against_entries(set)
+    }
+
+    fn against_entries(&self, set: &Set) -> Option<EngineError> {
+        let mut removed = HashSet::new();
+        for change in &set.changes {
+            for entry in &change.remove {
+                if self.leads.get(entry) != Some(&change.key) || !removed.insert(entry) {
+                    return Some(EngineError::missing(entry.index));
+                }
+            }
+        }
+        let is_taken = |entry: &Entry| self.leads.contains_key(entry) && !removed.contains(entry);
+        let wants_taken = set.changes.iter().filter(|it| it.add.iter().any(is_taken));
+        let contested: Vec<_> = wants_taken
+            .map(|change| (change.kind, change.key.clone()))
+            .collect();
+        if !contested.is_empty() {
+            return Some(EngineError::Conflict(contested));
+        }
+        let crowded = "a record cannot have two entries of that index in this store";
+        set.is_crowded.then(|| EngineError::Corrupt(crowded.into()))
+    }
+}
+
+/// Whether a set cannot hold, as another one was just applied that changed the same records.
+pub(super) fn refuted(
+    set: &Set,
+    applied: &HashMap<RecordName, Option<u64>>,
+) -> Option<EngineError> {
+    let is_refuted = |kind, key: &[u8], expect| {
+        let Some(found) = applied.get(&(kind, key.to_vec())) else {
+            return false;
+        };
+        match expect {
+            Expect::Absent => found.is_some(),
+            Expect::Version(version) => *found != Some(version),
+            Expect::Any => false,
+        }
+    };
+    let contested = set.changes.iter();
+    let contested = contested.filter(|it| is_refuted(it.kind, &it.key, it.expect));
+    let contested: Vec<_> = contested.map(|it| (it.kind, it.key.clone())).collect();
+    (!contested.is_empty()).then_some(EngineError::Conflict(contested))
+}
+
+/// What records are after a set was applied: their version, or none when they are gone. What is
+/// added to counters is left out, as is what is only checked.
+pub(super) fn left_by(set: &Set, version: u64) -> impl Iterator<Item = (RecordName, Option<u64>)> {
+    set.changes.iter().filter_map(move |change| {
+        let version = match change.action {
+            Action::Put(_) | Action::Touch => Some(version),
+            Action::Delete => None,
+            Action::Check | Action::Add(_) => return None,
+        };
+        Some(((change.kind, change.key.clone()), version))
+    })
+}

@@ -1,0 +1,108 @@
+//! Where each kind of record and each index lies: the one list, from which all statements follow.
+//!
+//! An index of which a record has one entry at the most, and that stands still while the record
+//! changes, is a column of the record's table. One that moves with most changes, or of which a
+//! record has several, is a separate table, so that a change of it does not write into all the
+//! others.
+
+use crate::{index::Index, kind::Kind};
+
+/// Where the entries of an index lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IndexPlace {
+    /// In a column of the table of the records that they lead to.
+    Column(&'static str),
+    /// In a separate table.
+    Table(&'static str),
+}
+
+/// The table of a kind of record.
+pub(super) fn table(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Meta => "meta",
+        Kind::Trigger => "trigger",
+        Kind::Destination => "destination",
+        Kind::Rule => "rule",
+        Kind::Client => "client",
+        Kind::Occurrence => "occurrence",
+        Kind::Delivery => "delivery",
+        Kind::Attempt => "attempt",
+        Kind::Health => "health",
+        Kind::Receipt => "receipt",
+        Kind::Revision => "revision",
+        Kind::Silence => "silence",
+        Kind::Counter => "counter",
+        Kind::Calendar => "calendar",
+        Kind::Inhibition => "inhibition",
+        Kind::Audit => "audit",
+        // GROUP is a word of SQL.
+        Kind::Group => "occurrence_group",
+        Kind::Mapping => "mapping",
+        Kind::Budget => "budget",
+        // VIEW is one as well.
+        Kind::View => "saved_view",
+    }
+}
+
+/// Where an index lies.
+pub(super) fn place(index: Index) -> IndexPlace {
+    use IndexPlace::{Column, Table};
+    match index {
+        Index::OccurrenceByEvent => Column("by_event"),
+        Index::OccurrenceByStart => Column("by_start"),
+        Index::OccurrenceByReview => Column("by_review"),
+        Index::OccurrenceBySeverity => Column("by_severity"),
+        Index::DeliveryByDestination => Column("by_destination"),
+        Index::DeliveryByRule => Column("by_rule"),
+        Index::DeliveryByGroup => Column("by_group"),
+        Index::DeliveryByDigest => Column("by_digest"),
+        Index::NotificationByTrigger => Column("notified_by_trigger"),
+        Index::NotificationByDestination => Column("notified_by_destination"),
+        Index::ReceiptByTime => Column("by_time"),
+        Index::RevisionByEnd | Index::GroupByEnd => Column("by_end"),
+        Index::GroupByKey => Column("by_key"),
+        Index::OccurrenceByState => Table("occurrence_by_state"),
+        Index::OccurrenceByDue => Table("occurrence_by_due"),
+        Index::OccurrenceBySilence => Table("occurrence_by_silence"),
+        Index::OccurrenceByCause => Table("occurrence_by_cause"),
+        Index::OccurrenceByGroup => Table("occurrence_by_group"),
+        Index::RuleByTrigger => Table("rule_by_trigger"),
+        Index::RuleByDestination => Table("rule_by_destination"),
+        Index::RuleByCalendar => Table("rule_by_calendar"),
+        Index::SilenceByCalendar => Table("silence_by_calendar"),
+        Index::CalendarByException => Table("calendar_by_exception"),
+        Index::ClientByKey => Table("client_by_key"),
+        Index::DeliveryByDue => Table("delivery_by_due"),
+        Index::DeliveryByState => Table("delivery_by_state"),
+        // What reports on a group leads from all its members.
+        Index::DeliveryByEvent => Table("delivery_by_event"),
+        Index::AuditByName => Table("audit_by_name"),
+    }
+}
+
+/// The columns of a kind's table that are indexes, in the order of their numbers.
+pub(super) fn columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
+    let of_kind = Index::ALL.into_iter().filter(move |it| it.kind() == kind);
+    of_kind.filter_map(|index| match place(index) {
+        IndexPlace::Column(name) => Some((index, name)),
+        IndexPlace::Table(_) => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{IndexPlace, place, table};
+    use crate::index::Index;
+
+    #[test]
+    fn every_index_lies_somewhere_of_its_own() {
+        let mut places = std::collections::HashSet::new();
+        for index in Index::ALL {
+            let table = match place(index) {
+                IndexPlace::Column(name) => (table(index.kind()), name),
+                IndexPlace::Table(name) => (name, ""),
+            };
+            assert!(places.insert(table), "{index:?}");
+        }
+    }
+}

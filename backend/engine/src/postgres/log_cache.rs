@@ -1,0 +1,280 @@
+//! What this process knows of the change log: its newest steps, and when each kind was changed last.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, watch},
+    time::timeout,
+};
+
+use crate::{
+    fault::EngineError,
+    kind::Kind,
+    limits::STORE_STEPS_BYTES_MAX,
+    log::{Delta, Logged},
+};
+
+/// One more than the greatest number of a kind.
+const KINDS: usize = Kind::ALL.len() + 1;
+/// What a name takes in memory, beside its key.
+const NAME_BYTES: usize = 48;
+
+/// The newest steps. What is reported to be known is known without a gap.
+#[derive(Debug)]
+pub(super) struct LogCache {
+    steps: Mutex<Steps>,
+    head: watch::Sender<u64>,
+    changed: [AtomicU64; KINDS],
+    /// Wakes readers of the log, as there is a step of another writer.
+    pub(super) wanted: Notify,
+}
+
+#[derive(Debug)]
+struct Steps {
+    known: u64,
+    kept: VecDeque<Logged>,
+    bytes: usize,
+    /// Steps after a gap, each with the kinds it changes.
+    waiting: BTreeMap<u64, (Logged, u32)>,
+}
+
+impl LogCache {
+    /// All up to a position, without the steps.
+    pub(super) fn through(position: u64) -> Self {
+        let steps = Steps {
+            known: position,
+            kept: VecDeque::new(),
+            bytes: 0,
+            waiting: BTreeMap::new(),
+        };
+        Self {
+            steps: Mutex::new(steps),
+            head: watch::Sender::new(position),
+            changed: std::array::from_fn(|_| AtomicU64::new(position)),
+            wanted: Notify::new(),
+        }
+    }
+
+    fn steps(&self) -> MutexGuard<'_, Steps> {
+        // It holds whole steps between any two statements.
+        self.steps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a step that was made here, with a bit for the number of each kind that it changes.
+    pub(super) fn made(&self, step: Logged, kinds: u32) {
+        self.add(step, kinds);
+    }
+
+    /// Takes a step as it was read. Of kinds that are not logged it may have changed any.
+    pub(super) fn read(&self, step: Logged) {
+        let logged = step.changed.iter().map(|(kind, _)| *kind);
+        let others = Delta::UNLOGGED.into_iter().chain([Kind::Attempt]);
+        let kinds = logged
+            .chain(others)
+            .fold(0, |kinds, kind| kinds | bit(kind));
+        self.add(step, kinds);
+    }
+
+    fn add(&self, step: Logged, kinds: u32) {
+        let mut steps = self.steps();
+        if step.sequence > steps.known {
+            steps.waiting.insert(step.sequence, (step, kinds));
+            self.go_on(&mut steps);
+        }
+    }
+
+    fn go_on(&self, steps: &mut Steps) {
+        let before = steps.known;
+        while let Some((step, kinds)) = steps.waiting.remove(&(steps.known + 1)) {
+            self.note(kinds, step.sequence);
+            steps.known = step.sequence;
+            steps.bytes += bytes_of(&step);
+            steps.kept.push_back(step);
+        }
+        while steps.bytes > STORE_STEPS_BYTES_MAX {
+            let Some(oldest) = steps.kept.pop_front() else {
+                break;
+            };
+            steps.bytes -= bytes_of(&oldest);
+        }
+        if steps.known > before {
+            self.head.send_replace(steps.known);
+        }
+    }
+
+    fn note(&self, kinds: u32, position: u64) {
+        for (number, changed) in self.changed.iter().enumerate() {
+            if kinds & (1 << number) != 0 {
+                changed.fetch_max(position, Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// Waits until a position is known. When the steps before it do not come, they are left to be read
+    /// from the store: any kind may have changed in them.
+    pub(super) async fn reach(&self, position: u64, within: Duration) {
+        if self.newest() >= position {
+            return;
+        }
+        self.wanted.notify_one();
+        let mut head = self.head.subscribe();
+        let reached = head.wait_for(|head| *head >= position);
+        if timeout(within, reached).await.is_ok() {
+            return;
+        }
+        let mut steps = self.steps();
+        if steps.known < position {
+            self.note(u32::MAX, position);
+            (steps.known, steps.bytes) = (position, 0);
+            steps.kept.clear();
+            steps.waiting.retain(|waiting, _| *waiting > position);
+            self.head.send_replace(position);
+            self.go_on(&mut steps);
+        }
+    }
+
+    /// The newest position that is known.
+    pub(super) fn newest(&self) -> u64 {
+        *self.head.borrow()
+    }
+
+    pub(super) fn signal(&self) -> watch::Receiver<u64> {
+        self.head.subscribe()
+    }
+
+    /// The newest position at which one of these kinds changed, or a later one.
+    pub(super) fn last_changed(&self, kinds: &[Kind]) -> u64 {
+        let position = |kind: &Kind| self.changed[*kind as usize].load(Ordering::Acquire);
+        kinds.iter().map(position).max().unwrap_or_default()
+    }
+
+    /// The steps after a position, if all of them are kept.
+    pub(super) fn after(&self, position: u64, limit: usize) -> Option<Vec<Logged>> {
+        let steps = self.steps();
+        let before = steps.known - steps.kept.len() as u64;
+        if position > steps.known || position < before {
+            return None;
+        }
+        let skipped = usize::try_from(position - before).ok()?;
+        Some(
+            steps
+                .kept
+                .iter()
+                .skip(skipped)
+                .take(limit)
+                .cloned()
+                .collect(),
+        )
+    }
+}
+
+fn bytes_of(step: &Logged) -> usize {
+    let names = step.changed.iter();
+    NAME_BYTES + names.map(|(_, key)| key.len() + NAME_BYTES).sum::<usize>()
+}
+
+/// The bit for the number of a kind.
+pub(super) fn bit(kind: Kind) -> u32 {
+    1 << (kind as u32)
+}
+
+/// Adds a record to what a step says.
+pub(super) fn name(bytes: &mut Vec<u8>, kind: Kind, key: &[u8]) {
+    let key_bytes = u32::try_from(key.len()).expect("a record's key is far below 4 GiB");
+    bytes.push(kind as u8);
+    bytes.extend_from_slice(&key_bytes.to_be_bytes());
+    bytes.extend_from_slice(key);
+}
+
+/// The step that lies at a position.
+///
+/// # Errors
+/// [`EngineError::Corrupt`].
+pub(super) fn step(position: u64, changed: &[u8]) -> Result<Logged, EngineError> {
+    let names = names(changed).ok_or_else(|| {
+        EngineError::Corrupt(format!("step {position} of the change log cannot be read"))
+    })?;
+    Ok(Logged {
+        sequence: position,
+        changed: names,
+    })
+}
+
+fn names(mut bytes: &[u8]) -> Option<Vec<(Kind, Vec<u8>)>> {
+    let mut names = Vec::new();
+    while let Some((kind, rest)) = bytes.split_first() {
+        let (key_bytes, rest) = rest.split_first_chunk()?;
+        let key_bytes = usize::try_from(u32::from_be_bytes(*key_bytes)).ok()?;
+        let (key, rest) = rest.split_at_checked(key_bytes)?;
+        names.push((Kind::from_number(*kind)?, key.to_vec()));
+        bytes = rest;
+    }
+    Some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{LogCache, bit, name, step};
+    use crate::{kind::Kind, log::Logged};
+
+    fn of(position: u64, kind: Kind) -> Logged {
+        Logged {
+            sequence: position,
+            changed: vec![(kind, vec![1, 2])],
+        }
+    }
+
+    #[test]
+    fn a_step_reads_as_it_was_written() {
+        let mut bytes = Vec::new();
+        name(&mut bytes, Kind::Rule, b"a");
+        name(&mut bytes, Kind::Mapping, b"");
+        let read = step(7, &bytes).unwrap();
+        let names = vec![(Kind::Rule, b"a".to_vec()), (Kind::Mapping, Vec::new())];
+        assert_eq!((read.sequence, read.changed), (7, names));
+        step(7, &bytes[..3]).unwrap_err();
+    }
+
+    #[test]
+    fn a_gap_is_not_known_before_it_is_closed() {
+        let known = LogCache::through(5);
+        known.made(of(7, Kind::Rule), bit(Kind::Rule));
+        assert_eq!((known.newest(), known.last_changed(&[Kind::Rule])), (5, 5));
+        assert_eq!(known.after(7, 9), None);
+        known.read(of(6, Kind::Client));
+        assert_eq!((known.newest(), known.last_changed(&[Kind::Rule])), (7, 7));
+        assert_eq!(known.last_changed(&[Kind::Client]), 6);
+        assert_eq!(known.last_changed(&[Kind::Health]), 6, "nobody says");
+        assert_eq!(known.after(5, 9).unwrap().len(), 2);
+        assert_eq!(known.after(6, 9).unwrap(), [of(7, Kind::Rule)]);
+        assert_eq!(known.after(5, 1).unwrap(), [of(6, Kind::Client)]);
+        assert_eq!(known.after(4, 9), None);
+        known.read(of(6, Kind::Client));
+        assert_eq!(known.after(7, 9), Some(Vec::new()));
+    }
+
+    #[tokio::test]
+    async fn a_gap_that_stays_is_left_to_the_store() {
+        let known = LogCache::through(5);
+        known.made(of(9, Kind::Rule), bit(Kind::Rule));
+        known.made(of(8, Kind::Rule), bit(Kind::Rule));
+        known.reach(8, Duration::ZERO).await;
+        assert_eq!(known.newest(), 9);
+        assert_eq!(
+            known.last_changed(&[Kind::Client]),
+            8,
+            "it may have changed"
+        );
+        assert_eq!(known.after(7, 9), None);
+        assert_eq!(known.after(8, 9).unwrap(), [of(9, Kind::Rule)]);
+    }
+}

@@ -1,0 +1,175 @@
+//! The layout of the tables, created and raised by their owner: forward only, each step adds.
+
+use tokio_postgres::Client;
+
+use super::{
+    address::Address,
+    fault,
+    plan::number,
+    session::{Role, Session},
+};
+use crate::fault::EngineError;
+
+/// The steps, from the first on. What was released stays as it is.
+pub(super) const STEPS: [&str; 4] = [
+    include_str!("layout/1.sql"),
+    include_str!("layout/2.sql"),
+    include_str!("layout/3.sql"),
+    include_str!("layout/4.sql"),
+];
+/// The newest layout of this version.
+pub(super) const NEWEST: i32 = 4;
+/// What a table of layouts looks like before there is one.
+const LAYOUT: &str = "CREATE TABLE IF NOT EXISTS layout \
+    (id int PRIMARY KEY, version int NOT NULL, oldest_reader int NOT NULL)";
+
+/// The layout of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Its number.
+    pub version: i32,
+    /// The newest one that a program must know to use it.
+    pub oldest_reader: i32,
+}
+
+impl Layout {
+    /// The newest one of this version.
+    pub const NEWEST: i32 = NEWEST;
+
+    /// Whether this version can use a store of that layout.
+    ///
+    /// # Errors
+    /// With what to do instead.
+    pub fn check(found: Option<Self>) -> Result<(), String> {
+        match found {
+            None => Err(
+                "there is no store in that schema; create one with `bellwether store init`".into(),
+            ),
+            Some(found) if found.oldest_reader > NEWEST => Err(format!(
+                "its tables have layout {}, which a later version made and which needs one that \
+                 knows layout {}; this version knows layouts up to {NEWEST}",
+                found.version, found.oldest_reader
+            )),
+            Some(found) if found.version < NEWEST => Err(format!(
+                "its tables have layout {}, and this version needs layout {NEWEST}; run \
+                 `bellwether store migrate`",
+                found.version
+            )),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// The statements that make a schema, or raise it from a layout, as one transaction.
+fn script(schema: &str, from: i32) -> String {
+    let done = usize::try_from(from).unwrap_or_default();
+    let steps = STEPS[done.min(STEPS.len())..].concat();
+    format!(
+        "BEGIN;\nCREATE SCHEMA IF NOT EXISTS {schema};\nSET LOCAL search_path TO {schema};\n\
+         {LAYOUT};\n{steps}\
+         INSERT INTO layout (id, version, oldest_reader) VALUES (1, {NEWEST}, {NEWEST})\n  \
+         ON CONFLICT (id) DO UPDATE SET version = excluded.version, \
+         oldest_reader = excluded.oldest_reader;\nCOMMIT;\n"
+    )
+}
+
+impl Address {
+    /// The statements that make the tables, or raise them from a layout, as one transaction.
+    pub fn script(&self, from: i32) -> String {
+        script(&self.schema, from)
+    }
+}
+
+/// Reads the layout of a store; none where there is no store.
+pub(super) async fn read(client: &Client, schema: &str) -> Result<Option<Layout>, EngineError> {
+    let found = async {
+        let known = client
+            .query_one(
+                "SELECT to_regclass($1)::text",
+                &[&format!("{schema}.layout")],
+            )
+            .await?;
+        if known.try_get::<_, Option<String>>(0)?.is_none() {
+            return Ok(None);
+        }
+        let text = format!("SELECT version, oldest_reader FROM {schema}.layout WHERE id = 1");
+        let Some(row) = client.query_opt(&text, &[]).await? else {
+            return Ok(None);
+        };
+        Ok(Some(Layout {
+            version: row.try_get(0)?,
+            oldest_reader: row.try_get(1)?,
+        }))
+    };
+    found.await.map_err(|error| fault::unread(&error))
+}
+
+/// Makes the tables, or raises them to the newest layout. Answers the layout found before.
+///
+/// # Errors
+/// When the database does not answer or does not let us; nothing was changed then.
+pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
+    let session = Session::open(address, Role::Writer).await?;
+    let client = &session.client;
+    let found = read(client, &address.schema).await?;
+    let version = found.map_or(0, |found| found.version);
+    if version < NEWEST {
+        let script = script(&address.schema, version);
+        let made = client.batch_execute(&script);
+        if let Err(error) = made.await {
+            drop(client.batch_execute("ROLLBACK").await);
+            return Err(fault::unread(&error));
+        }
+    }
+    compress(client, &address.schema).await?;
+    Ok(found)
+}
+
+/// Empties the tables of a store, whose change log begins at that position then.
+///
+/// # Errors
+/// When the database does not answer or does not let us; nothing was changed then.
+pub async fn empty(address: &Address, first_position: u64) -> Result<(), EngineError> {
+    let session = Session::open(address, Role::Writer).await?;
+    let (client, schema) = (&session.client, &address.schema);
+    let emptied = async {
+        let text = format!(
+            "SELECT format('%I', relname) FROM pg_class WHERE relkind = 'r' \
+             AND relname <> 'layout' AND relnamespace = to_regnamespace('{schema}')"
+        );
+        let rows = client.query(&text, &[]).await?;
+        let tables = rows.iter().map(|row| row.try_get::<_, String>(0));
+        let tables: Vec<String> = tables.collect::<Result<_, _>>()?;
+        let tables: Vec<String> = tables.iter().map(|it| format!("{schema}.{it}")).collect();
+        let text = format!(
+            "BEGIN; TRUNCATE {}; INSERT INTO {schema}.head (id, definitions) VALUES (1, 0); \
+             INSERT INTO {schema}.log (place, at, writer, batch, version, changed) \
+             VALUES ({}, clock_timestamp(), '', 0, 0, ''); COMMIT",
+            tables.join(", "),
+            number(first_position)
+        );
+        client.batch_execute(&text).await
+    };
+    let emptied: Result<(), tokio_postgres::Error> = emptied.await;
+    emptied.map_err(|error| fault::unread(&error))
+}
+
+/// Has large values compressed with the quickest means that the server was built with.
+async fn compress(client: &Client, schema: &str) -> Result<(), EngineError> {
+    let compressed = async {
+        let text = "SELECT 'lz4' = ANY(enumvals) FROM pg_settings \
+                    WHERE name = 'default_toast_compression'";
+        let row = client.query_opt(text, &[]).await?;
+        if row.and_then(|row| row.get::<_, Option<bool>>(0)) != Some(true) {
+            return Ok(());
+        }
+        for table in ["occurrence", "delivery", "attempt"] {
+            let text = format!("ALTER TABLE {schema}.{table} ALTER value SET COMPRESSION lz4");
+            client.batch_execute(&text).await?;
+        }
+        Ok(())
+    };
+    compressed
+        .await
+        .map_err(|error: tokio_postgres::Error| fault::unread(&error))
+}

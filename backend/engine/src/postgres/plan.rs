@@ -1,0 +1,349 @@
+//! The statements that write a group of sets: arrays sorted by key, so that locks are taken in one
+//! order everywhere.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use tokio_postgres::types::ToSql;
+
+use super::{layout, layout::IndexPlace, log_cache, query::Query, set::Set};
+use crate::{
+    change::{Action, Change, Entry, Expect, add_to},
+    index::Index,
+    kind::Kind,
+};
+
+/// A statement with its parameters.
+pub(super) struct Call<'a> {
+    pub(super) query: Query,
+    pub(super) parameters: Vec<Box<dyn ToSql + Sync + Send + 'a>>,
+}
+
+impl<'a> Call<'a> {
+    fn new(query: Query, parameters: Vec<Box<dyn ToSql + Sync + Send + 'a>>) -> Self {
+        Self { query, parameters }
+    }
+}
+
+/// Who writes: the row that proves it, and the number of this try.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    pub(super) writer: [u8; 16],
+    pub(super) epoch: i64,
+    pub(super) batch: i64,
+}
+
+/// The key of an entry, and that of its record.
+type Entered<'a> = (&'a [u8], &'a [u8]);
+
+/// An array of bytes, or of what may be missing.
+macro_rules! array {
+    ($values:expr) => {
+        Box::new($values.collect::<Vec<_>>()) as Box<dyn ToSql + Sync + Send + '_>
+    };
+}
+
+/// What writes a group, from the first statement after BEGIN to the last before COMMIT. Sets of a
+/// group touch different records and entries, but for those that they only check or add to.
+pub(super) fn plan<'a>(group: &[&'a Set], token: Token) -> Vec<Call<'a>> {
+    let mut calls = vec![Call::new(Query::Version, Vec::new())];
+    let changes: Vec<&Change> = group.iter().flat_map(|set| &set.changes).collect();
+    for kind in Kind::ALL {
+        of_kind(&mut calls, kind, &changes);
+    }
+    entries(&mut calls, &changes, |change| &change.remove, Query::Gone);
+    for kind in Kind::ALL {
+        inserts(&mut calls, kind, &changes);
+    }
+    entries(&mut calls, &changes, |change| &change.add, Query::Come);
+    // What every commit adds to comes late: a writer that waits for its row waits for this commit.
+    sums(&mut calls, &changes);
+    order(&mut calls, group, token);
+    calls
+}
+
+/// Changes that a kind's table gets, of those that hold, by key.
+fn sorted<'a>(
+    kind: Kind,
+    changes: &[&'a Change],
+    holds: impl Fn(&Change) -> bool,
+) -> Vec<&'a Change> {
+    let of_kind = changes.iter().copied();
+    let mut found: Vec<_> = of_kind
+        .filter(|change| change.kind == kind && holds(change))
+        .collect();
+    found.sort_by(|one, other| one.key.cmp(&other.key));
+    found
+}
+
+fn is_insert(change: &Change) -> bool {
+    let makes = matches!(change.action, Action::Put(_) | Action::Add(_));
+    makes && change.expect == Expect::Absent
+}
+
+fn of_kind<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
+    let mut checked = sorted(kind, changes, |it| {
+        it.action == Action::Check && it.expect != Expect::Absent
+    });
+    checked.dedup_by(|one, other| one.key == other.key);
+    if !checked.is_empty() {
+        let parameters = vec![keys(&checked), versions(&checked)];
+        calls.push(Call::new(Query::Check(kind), parameters));
+    }
+    let mut missing = sorted(kind, changes, |it| {
+        it.expect == Expect::Absent && !is_insert(it)
+    });
+    missing.dedup_by(|one, other| one.key == other.key);
+    if !missing.is_empty() {
+        calls.push(Call::new(Query::Missing(kind), vec![keys(&missing)]));
+    }
+    let is = |change: &Change, action: Action| {
+        change.action == action && matches!(change.expect, Expect::Version(_))
+    };
+    let deleted = sorted(kind, changes, |it| is(it, Action::Delete));
+    if !deleted.is_empty() {
+        let mut parameters = vec![keys(&deleted), versions(&deleted)];
+        for (index, _) in layout::columns(kind) {
+            parameters.push(array!(deleted.iter().map(|it| one(&it.remove, index))));
+        }
+        calls.push(Call::new(Query::Delete(kind), parameters));
+    }
+    let put = sorted(kind, changes, |it| {
+        matches!(
+            (&it.action, it.expect),
+            (Action::Put(_), Expect::Version(_))
+        )
+    });
+    updates(calls, kind, &put);
+    let touched = sorted(kind, changes, |it| is(it, Action::Touch));
+    if !touched.is_empty() {
+        let parameters = vec![keys(&touched), versions(&touched)];
+        calls.push(Call::new(Query::Touch(kind), parameters));
+    }
+}
+
+fn updates<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, put: &[&'a Change]) {
+    let columns: Vec<Index> = layout::columns(kind).map(|(index, _)| index).collect();
+    let moves = |change: &Change| {
+        let mut entries = change.remove.iter().chain(&change.add);
+        entries.any(|entry| columns.contains(&entry.index))
+    };
+    let (moved, stay): (Vec<&Change>, Vec<&Change>) = put.iter().copied().partition(|it| moves(it));
+    if !stay.is_empty() {
+        let parameters = vec![keys(&stay), versions(&stay), values(&stay)];
+        calls.push(Call::new(Query::Update(kind), parameters));
+    }
+    if moved.is_empty() {
+        return;
+    }
+    // An entry that one record gives to another must be gone before the other gets it.
+    let added: HashSet<&Entry> = moved.iter().flat_map(|it| &it.add).collect();
+    let given =
+        |change: &Change, entry: &Entry| added.contains(entry) && !change.add.contains(entry);
+    for index in &columns {
+        let gives = |change: &&'a Change| {
+            let change = *change;
+            let entry = change.remove.iter().find(|it| it.index == *index)?;
+            given(change, entry).then_some((&*change.key, &*entry.key))
+        };
+        let vacated: Vec<(&[u8], &[u8])> = moved.iter().filter_map(gives).collect();
+        if !vacated.is_empty() {
+            let parameters = vec![
+                array!(vacated.iter().map(|(key, _)| *key)),
+                array!(vacated.iter().map(|(_, entry)| *entry)),
+            ];
+            calls.push(Call::new(Query::Vacate(*index), parameters));
+        }
+    }
+    let mut parameters = vec![keys(&moved), versions(&moved), values(&moved)];
+    for index in &columns {
+        let old = moved.iter().map(|change| {
+            let entry = change.remove.iter().find(|it| it.index == *index)?;
+            (!given(change, entry)).then_some(&*entry.key)
+        });
+        parameters.push(array!(old));
+        parameters.push(array!(moved.iter().map(|it| one(&it.add, *index))));
+    }
+    calls.push(Call::new(Query::Move(kind), parameters));
+}
+
+fn inserts<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
+    let come = sorted(kind, changes, is_insert);
+    if come.is_empty() {
+        return;
+    }
+    let mut parameters = vec![keys(&come), values(&come)];
+    for (index, _) in layout::columns(kind) {
+        parameters.push(array!(come.iter().map(|it| one(&it.add, index))));
+    }
+    calls.push(Call::new(Query::Insert(kind), parameters));
+}
+
+/// Entries of indexes with a separate table that go or come.
+fn entries<'a>(
+    calls: &mut Vec<Call<'a>>,
+    changes: &[&'a Change],
+    of: impl Fn(&'a Change) -> &'a [Entry],
+    query: impl Fn(Index) -> Query,
+) {
+    let mut lying: BTreeMap<Index, Vec<Entered<'a>>> = BTreeMap::new();
+    for change in changes {
+        for entry in of(change) {
+            if matches!(layout::place(entry.index), IndexPlace::Table(_)) {
+                let lead = (&*entry.key, &*change.key);
+                lying.entry(entry.index).or_default().push(lead);
+            }
+        }
+    }
+    for (index, mut leads) in lying {
+        leads.sort_unstable();
+        let parameters = vec![
+            array!(leads.iter().map(|(entry, _)| *entry)),
+            array!(leads.iter().map(|(_, record)| *record)),
+        ];
+        calls.push(Call::new(query(index), parameters));
+    }
+}
+
+fn sums<'a>(calls: &mut Vec<Call<'a>>, changes: &[&'a Change]) {
+    let mut sums: BTreeMap<&'a [u8], Vec<i64>> = BTreeMap::new();
+    for change in changes {
+        if let (Action::Add(numbers), Expect::Any) = (&change.action, change.expect) {
+            add_to(sums.entry(&change.key).or_default(), numbers);
+        }
+    }
+    if sums.is_empty() {
+        return;
+    }
+    let bytes = |numbers: &Vec<i64>| -> Vec<u8> {
+        let numbers = numbers.iter();
+        numbers.flat_map(|number| number.to_be_bytes()).collect()
+    };
+    let parameters = vec![
+        array!(sums.keys().copied()),
+        array!(sums.values().map(bytes)),
+    ];
+    calls.push(Call::new(Query::Sum, parameters));
+    calls.push(Call::new(Query::Zeros, vec![array!(sums.keys().copied())]));
+}
+
+/// What takes the order of the log, and puts a step there.
+fn order(calls: &mut Vec<Call<'_>>, group: &[&Set], token: Token) {
+    let rests_on = group.iter().filter_map(|set| set.rests_on).min();
+    let rests_on = rests_on.map_or(i64::MAX, number);
+    let writer = token.writer.to_vec();
+    calls.push(Call::new(
+        Query::Lock,
+        vec![
+            Box::new(rests_on),
+            Box::new(writer.clone()),
+            Box::new(token.epoch),
+        ],
+    ));
+    let mut names = Vec::new();
+    for change in group.iter().flat_map(|set| &set.changes) {
+        if is_logged(change) {
+            log_cache::name(&mut names, change.kind, &change.key);
+        }
+    }
+    calls.push(Call::new(
+        Query::Step,
+        vec![Box::new(writer), Box::new(token.batch), Box::new(names)],
+    ));
+    let mut changes = group.iter().flat_map(|set| &set.changes);
+    if changes.any(|it| it.defines && it.action != Action::Check) {
+        calls.push(Call::new(Query::Define, Vec::new()));
+    }
+}
+
+/// Whether the change log names the record of a change.
+pub(super) fn is_logged(change: &Change) -> bool {
+    change.is_logged && change.action != Action::Check
+}
+
+/// A position or a version as the database counts.
+pub(super) fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn keys<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
+    Box::new(changes.iter().map(|it| &*it.key).collect::<Vec<&[u8]>>())
+}
+
+fn versions<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
+    let versions = changes.iter().map(|it| match it.expect {
+        Expect::Version(version) => number(version),
+        // No record has it.
+        Expect::Absent | Expect::Any => -1,
+    });
+    Box::new(versions.collect::<Vec<i64>>())
+}
+
+fn values<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {
+    let values = changes.iter().map(|it| match &it.action {
+        Action::Put(value) => value.clone(),
+        Action::Add(numbers) => numbers.iter().flat_map(|it| it.to_be_bytes()).collect(),
+        Action::Delete | Action::Touch | Action::Check => Vec::new(),
+    });
+    Box::new(values.collect::<Vec<Vec<u8>>>())
+}
+
+/// The one entry of an index among some.
+fn one(entries: &[Entry], index: Index) -> Option<&[u8]> {
+    let entry = entries.iter().find(|it| it.index == index)?;
+    Some(&entry.key)
+}
+
+/// How many sets from the front can be written together, and which: those that touch what none
+/// before them touches.
+pub(super) fn together<'a>(
+    sets: impl Iterator<Item = &'a Set>,
+    sets_max: usize,
+    bytes_max: usize,
+) -> Vec<bool> {
+    let mut records: BTreeMap<(u8, &[u8]), Use> = BTreeMap::new();
+    let mut entries: BTreeSet<&Entry> = BTreeSet::new();
+    let (mut count, mut bytes) = (0, 0);
+    let mut chosen = Vec::new();
+    for set in sets {
+        let is_free = |change: &Change| {
+            let name = (change.kind as u8, &*change.key);
+            let is_shared = records.get(&name).is_none_or(|it| it.goes_with(change));
+            let mut touched = change.remove.iter().chain(&change.add);
+            is_shared && !touched.any(|entry| entries.contains(entry))
+        };
+        let fits = count < sets_max && (count == 0 || bytes + set.bytes <= bytes_max);
+        let is_chosen = fits && set.changes.iter().all(is_free);
+        chosen.push(is_chosen);
+        if !is_chosen {
+            continue;
+        }
+        (count, bytes) = (count + 1, bytes + set.bytes);
+        for change in &set.changes {
+            records.insert((change.kind as u8, &change.key), Use::of(change));
+            entries.extend(change.remove.iter().chain(&change.add));
+        }
+    }
+    chosen
+}
+
+/// What a group does with a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Checks(Expect),
+    Adds,
+    Changes,
+}
+
+impl Use {
+    fn of(change: &Change) -> Self {
+        match change.action {
+            Action::Check => Self::Checks(change.expect),
+            Action::Add(_) if change.expect == Expect::Any => Self::Adds,
+            _ => Self::Changes,
+        }
+    }
+
+    fn goes_with(self, change: &Change) -> bool {
+        self == Self::of(change) && self != Self::Changes
+    }
+}

@@ -1,0 +1,453 @@
+//! The statements, each written once for every kind of record or index, from the layout.
+
+use super::layout::{self, IndexPlace};
+use crate::{index::Index, kind::Kind, read::Direction};
+
+/// A statement. Each is prepared once in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Query {
+    /// Draws the version of a commit.
+    Version,
+    /// Records that must be at a version, and stay so until the commit.
+    Check(Kind),
+    /// Records that must not be there.
+    Missing(Kind),
+    /// Records that go.
+    Delete(Kind),
+    /// Column entries that are taken off records, as another gets them.
+    Vacate(Index),
+    /// Records that get another value.
+    Update(Kind),
+    /// Records that get another value, and other column entries.
+    Move(Kind),
+    /// Records that get another version only.
+    Touch(Kind),
+    /// Entries of an index with a separate table that go.
+    Gone(Index),
+    /// Records that come.
+    Insert(Kind),
+    /// Entries of an index with a separate table that come.
+    Come(Index),
+    /// Numbers that are added to counters.
+    Sum,
+    /// Counters that have no number left.
+    Zeros,
+    /// Takes the order of the log, if definitions and writer are as they should be.
+    Lock,
+    /// Puts a step at the end of the log.
+    Step,
+    /// Says that definitions changed in the newest step.
+    Define,
+    /// Makes the row of a writer.
+    Register,
+    /// Raises the epoch of a writer, so that whatever it left under way cannot be committed.
+    Raise,
+    /// The step of the log that a writer put there with a batch.
+    Written,
+    /// The definitions' place and a writer's epoch.
+    Fences,
+    /// Which record an entry leads to.
+    Lead(Index),
+    /// Records by key.
+    Get(Kind),
+    /// Records by a stretch of keys.
+    Page(Kind, Way),
+    /// Records by several stretches of keys.
+    Under(Kind),
+    /// Entries of several stretches of an index.
+    Entries(Index, Way),
+    /// How many entries several stretches of an index have.
+    Count(Index),
+    /// The last entry of each of several stretches of an index, with its record.
+    Last(Index),
+    /// Steps of the log from a place on.
+    Log,
+    /// The newest place in the log.
+    Head,
+    /// About how many rows there are.
+    Rows,
+    /// Removes old steps of the log.
+    Trim,
+    /// Comes to those that share the store; the database's time.
+    Join,
+    /// Renews that a node lives, and how far it follows the log; the database's time.
+    Renew,
+    /// The nodes that live.
+    Nodes,
+    /// Leaves those that share the store.
+    Leave,
+    /// Forgets the writers of nodes that have not lived for long,
+    ForgetWriters,
+    /// and these nodes.
+    ForgetNodes,
+    /// Makes a node lead, if no one does or who did has not renewed that for a while.
+    Take,
+    /// Renews that a node leads.
+    Leads,
+    /// Lets another node lead.
+    Release,
+    /// Removes the leader's writer, which ends whatever it has under way.
+    Oust,
+    /// Makes the writer of the node that leads.
+    Appoint,
+}
+
+/// The way of a walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Way {
+    Up,
+    Down,
+}
+
+impl From<Direction> for Way {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Ascending => Self::Up,
+            Direction::Descending => Self::Down,
+        }
+    }
+}
+
+impl Way {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Up => "ASC",
+            Self::Down => "DESC",
+        }
+    }
+}
+
+/// What fails unless every row of the first array was met: the transaction with it.
+const EACH: &str = "SELECT 1 / (count(*) = cardinality($1::bytea[]))::int";
+
+impl Query {
+    /// The statement for the tables of a schema, whose name is quoted already.
+    pub(super) fn text(self, schema: &str) -> String {
+        let of = |kind| format!("{schema}.{}", layout::table(kind));
+        let version = format!("currval('{schema}.version')");
+        match self {
+            Self::Version => format!("SELECT nextval('{schema}.version')"),
+            Self::Check(kind) => format!(
+                "WITH met AS (SELECT 1 FROM unnest($1::bytea[], $2::bigint[]) AS x(k, o) \
+                 JOIN {} AS t ON t.key = x.k AND t.version = x.o FOR SHARE OF t) {EACH} FROM met",
+                of(kind)
+            ),
+            Self::Missing(kind) => format!(
+                "SELECT 1 / (count(*) = 0)::int FROM unnest($1::bytea[]) AS x(k) \
+                 JOIN {} AS t ON t.key = x.k",
+                of(kind)
+            ),
+            Self::Delete(kind) => delete(kind, &of(kind)),
+            Self::Vacate(index) => {
+                let (table, entry, _) = lies(index, schema);
+                format!(
+                    "WITH met AS (UPDATE {table} AS t SET {entry} = NULL \
+                     FROM unnest($1::bytea[], $2::bytea[]) AS x(k, o) \
+                     WHERE t.key = x.k AND t.{entry} = x.o RETURNING 1) {EACH} FROM met"
+                )
+            }
+            Self::Update(kind) => format!(
+                "WITH met AS (UPDATE {} AS t SET version = {version}, value = x.v \
+                 FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]) AS x(k, o, v) \
+                 WHERE t.key = x.k AND t.version = x.o RETURNING 1) {EACH} FROM met",
+                of(kind)
+            ),
+            Self::Move(kind) => move_entries(kind, &of(kind), &version),
+            Self::Touch(kind) => format!(
+                "WITH met AS (UPDATE {} AS t SET version = {version} \
+                 FROM unnest($1::bytea[], $2::bigint[]) AS x(k, o) \
+                 WHERE t.key = x.k AND t.version = x.o RETURNING 1) {EACH} FROM met",
+                of(kind)
+            ),
+            Self::Gone(index) => format!(
+                "WITH met AS (DELETE FROM {} AS t USING unnest($1::bytea[], $2::bytea[]) \
+                 AS x(e, r) WHERE t.entry = x.e AND t.record = x.r RETURNING 1) {EACH} FROM met",
+                lies(index, schema).0
+            ),
+            Self::Insert(kind) => insert(kind, &of(kind), &version),
+            Self::Come(index) => format!(
+                "INSERT INTO {} (entry, record) SELECT x.e, x.r \
+                 FROM unnest($1::bytea[], $2::bytea[]) AS x(e, r)",
+                lies(index, schema).0
+            ),
+            Self::Sum => sum(&of(Kind::Counter), &version),
+            Self::Zeros => format!(
+                "DELETE FROM {} AS t USING unnest($1::bytea[]) AS x(k) WHERE t.key = x.k \
+                 AND t.value = decode(repeat('00', length(t.value)), 'hex')",
+                of(Kind::Counter)
+            ),
+            other => other.that_reads(schema, &version),
+        }
+    }
+
+    fn that_reads(self, schema: &str, version: &str) -> String {
+        let of = |kind| format!("{schema}.{}", layout::table(kind));
+        match self {
+            Self::Get(kind) => format!(
+                "SELECT x.n, t.version, t.value FROM unnest($1::bytea[]) WITH ORDINALITY AS x(k, n) \
+                 JOIN {} AS t ON t.key = x.k",
+                of(kind)
+            ),
+            Self::Page(kind, way) => format!(
+                "SELECT key, version, value FROM {} WHERE key >= $1 AND key < $2 \
+                 ORDER BY key {} LIMIT $3",
+                of(kind),
+                way.word()
+            ),
+            Self::Under(kind) => format!(
+                "SELECT x.n, t.key, t.version, t.value \
+                 FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS x(a, b, n) \
+                 JOIN {} AS t ON t.key >= x.a AND t.key < x.b",
+                of(kind)
+            ),
+            Self::Lead(index) => {
+                let (table, entry, record) = lies(index, schema);
+                format!(
+                    "SELECT x.n, t.{record} FROM unnest($1::bytea[]) WITH ORDINALITY AS x(e, n) \
+                     JOIN {table} AS t ON t.{entry} = x.e"
+                )
+            }
+            Self::Entries(index, way) => {
+                let (table, entry, record) = lies(index, schema);
+                let way = way.word();
+                format!(
+                    "SELECT x.n, r.e, r.r \
+                     FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS x(a, b, n) \
+                     CROSS JOIN LATERAL (SELECT t.{entry} AS e, t.{record} AS r FROM {table} AS t \
+                     WHERE t.{entry} >= x.a AND t.{entry} < x.b ORDER BY t.{entry} {way} LIMIT $3) \
+                     AS r"
+                )
+            }
+            Self::Count(index) => {
+                let (table, entry, _) = lies(index, schema);
+                format!(
+                    "SELECT x.n, c.found \
+                     FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS x(a, b, n) \
+                     CROSS JOIN LATERAL (SELECT count(*) AS found FROM (SELECT 1 FROM {table} AS t \
+                     WHERE t.{entry} >= x.a AND t.{entry} < x.b LIMIT $3) AS y) AS c"
+                )
+            }
+            Self::Last(index) => last(index, schema, &of(index.kind())),
+            other => other.about_the_log(schema, version),
+        }
+    }
+
+    fn about_the_log(self, schema: &str, version: &str) -> String {
+        match self {
+            Self::Lock => format!(
+                "WITH h AS (SELECT 1 FROM {schema}.head \
+                 WHERE id = 1 AND definitions <= $1 FOR UPDATE), \
+                 w AS (SELECT 1 FROM {schema}.writer WHERE id = $2 AND epoch = $3 FOR UPDATE) \
+                 SELECT 1 / count(*) FROM h, w"
+            ),
+            // The newest place is read with a snapshot from after the lock was got.
+            Self::Step => format!(
+                "INSERT INTO {schema}.log (place, at, writer, batch, version, changed) \
+                 SELECT max(place) + 1, clock_timestamp(), $1, $2, {version}, $3 \
+                 FROM {schema}.log RETURNING place"
+            ),
+            Self::Define => format!(
+                "UPDATE {schema}.head SET definitions = (SELECT max(place) FROM {schema}.log) \
+                 WHERE id = 1"
+            ),
+            Self::Register => {
+                format!(
+                    "INSERT INTO {schema}.writer (id, epoch, node) VALUES ($1, 1, $2) \
+                     RETURNING epoch"
+                )
+            }
+            Self::Raise => format!(
+                "UPDATE {schema}.writer SET epoch = epoch + 1 WHERE id = $1 RETURNING epoch"
+            ),
+            Self::Written => format!(
+                "SELECT place, version FROM {schema}.log \
+                 WHERE place > $1 AND writer = $2 AND batch = $3"
+            ),
+            Self::Fences => format!(
+                "SELECT definitions, (SELECT epoch FROM {schema}.writer WHERE id = $1) \
+                 FROM {schema}.head WHERE id = 1"
+            ),
+            Self::Log => format!(
+                "SELECT place, changed, extract(epoch FROM clock_timestamp() - at)::float8 \
+                 FROM {schema}.log WHERE place >= $1 ORDER BY place LIMIT $2"
+            ),
+            Self::Head => format!("SELECT max(place) FROM {schema}.log"),
+            Self::Rows => format!(
+                "SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint FROM pg_class \
+                 WHERE relkind = 'r' AND relnamespace = to_regnamespace('{schema}')"
+            ),
+            Self::Trim => format!(
+                "DELETE FROM {schema}.log WHERE place IN (SELECT place FROM {schema}.log \
+                 WHERE place < (SELECT max(place) - $1 FROM {schema}.log) \
+                 AND at < clock_timestamp() - $2 * interval '1 second' ORDER BY place LIMIT $3)"
+            ),
+            other => other.about_nodes(schema),
+        }
+    }
+
+    fn about_nodes(self, schema: &str) -> String {
+        match self {
+            Self::Join => format!(
+                "INSERT INTO {schema}.node (id, name, since, renewed, follows) VALUES ($1, $2, \
+                 clock_timestamp(), clock_timestamp(), (SELECT max(place) FROM {schema}.log)) \
+                 RETURNING {NOW_MS}"
+            ),
+            Self::Renew => format!(
+                "UPDATE {schema}.node SET renewed = clock_timestamp(), follows = $2 \
+                 WHERE id = $1 RETURNING {NOW_MS}"
+            ),
+            Self::Nodes => format!(
+                "SELECT n.name, (extract(epoch FROM n.since) * 1000)::bigint, n.follows, \
+                 EXISTS (SELECT 1 FROM {schema}.holder AS h WHERE h.node = n.id) \
+                 FROM {schema}.node AS n \
+                 WHERE n.renewed > clock_timestamp() - $1 * interval '1 second' \
+                 ORDER BY n.since, n.id"
+            ),
+            Self::ForgetWriters => format!(
+                "DELETE FROM {schema}.writer WHERE node IN ( \
+                 SELECT id FROM {schema}.node \
+                 WHERE renewed < clock_timestamp() - $1 * interval '1 second')"
+            ),
+            Self::ForgetNodes => format!(
+                "DELETE FROM {schema}.node \
+                 WHERE renewed < clock_timestamp() - $1 * interval '1 second'"
+            ),
+            Self::Take => format!(
+                "INSERT INTO {schema}.holder AS h (id, node, name, since, renewed) \
+                 SELECT 1, id, name, clock_timestamp(), clock_timestamp() \
+                 FROM {schema}.node WHERE id = $1 \
+                 ON CONFLICT (id) DO UPDATE SET node = excluded.node, name = excluded.name, \
+                 since = excluded.since, renewed = excluded.renewed \
+                 WHERE h.renewed < clock_timestamp() - $2 * interval '1 second' RETURNING 1"
+            ),
+            Self::Leads => format!(
+                "UPDATE {schema}.holder SET renewed = clock_timestamp() \
+                 WHERE id = 1 AND node = $1"
+            ),
+            Self::Release => format!("DELETE FROM {schema}.holder WHERE id = 1 AND node = $1"),
+            Self::Oust => format!("DELETE FROM {schema}.writer WHERE leads"),
+            Self::Appoint => format!(
+                "INSERT INTO {schema}.writer (id, epoch, node, leads) VALUES ($1, 0, $2, true)"
+            ),
+            _ => format!(
+                "WITH w AS (DELETE FROM {schema}.writer WHERE node = $1) \
+                 DELETE FROM {schema}.node WHERE id = $1"
+            ),
+        }
+    }
+}
+
+/// Milliseconds since 1970, by the database.
+const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// The table of an index, the column of its entries, and that of the records they lead to.
+fn lies(index: Index, schema: &str) -> (String, &'static str, &'static str) {
+    match layout::place(index) {
+        IndexPlace::Column(name) => {
+            let table = layout::table(index.kind());
+            (format!("{schema}.{table}"), name, "key")
+        }
+        IndexPlace::Table(name) => (format!("{schema}.{name}"), "entry", "record"),
+    }
+}
+
+/// Arrays from a number on, and what is built from each column entry of a kind.
+fn arrays(from: usize, count: usize) -> String {
+    (from..from + count).fold(String::new(), |text, number| {
+        text + &format!(", ${number}::bytea[]")
+    })
+}
+
+fn each_column(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
+    let columns = layout::columns(kind).enumerate();
+    columns.fold(String::new(), |text, (number, (_, name))| {
+        text + &write(number, name)
+    })
+}
+
+fn insert(kind: Kind, table: &str, version: &str) -> String {
+    let names = each_column(kind, |_, name| format!(", {name}"));
+    let values = each_column(kind, |number, _| format!(", x.n{number}"));
+    let of = each_column(kind, |number, _| format!(", n{number}"));
+    let arrays = arrays(3, layout::columns(kind).count());
+    format!(
+        "INSERT INTO {table} (key, version, value{names}) SELECT x.k, {version}, x.v{values} \
+         FROM unnest($1::bytea[], $2::bytea[]{arrays}) AS x(k, v{of})"
+    )
+}
+
+fn delete(kind: Kind, table: &str) -> String {
+    let of = each_column(kind, |number, _| format!(", o{number}"));
+    let are = each_column(kind, |number, name| {
+        format!(" AND (x.o{number} IS NULL OR t.{name} = x.o{number})")
+    });
+    let arrays = arrays(3, layout::columns(kind).count());
+    format!(
+        "WITH met AS (DELETE FROM {table} AS t \
+         USING unnest($1::bytea[], $2::bigint[]{arrays}) AS x(k, o{of}) \
+         WHERE t.key = x.k AND t.version = x.o{are} RETURNING 1) {EACH} FROM met"
+    )
+}
+
+/// Of each column entry there is what it was and what it becomes; where both are NULL, it stays.
+fn move_entries(kind: Kind, table: &str, version: &str) -> String {
+    let of = each_column(kind, |number, _| format!(", o{number}, n{number}"));
+    let become_new = each_column(kind, |number, name| {
+        format!(
+            ", {name} = CASE WHEN x.o{number} IS NULL AND x.n{number} IS NULL \
+             THEN t.{name} ELSE x.n{number} END"
+        )
+    });
+    let are = each_column(kind, |number, name| {
+        format!(
+            " AND (x.o{number} IS NULL AND x.n{number} IS NULL \
+             OR t.{name} IS NOT DISTINCT FROM x.o{number})"
+        )
+    });
+    let arrays = arrays(4, 2 * layout::columns(kind).count());
+    format!(
+        "WITH met AS (UPDATE {table} AS t SET version = {version}, value = x.v{become_new} \
+         FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]{arrays}) AS x(k, o, v{of}) \
+         WHERE t.key = x.k AND t.version = x.o{are} RETURNING 1) {EACH} FROM met"
+    )
+}
+
+/// Numbers are eight bytes each. What holds no numbers divides by zero.
+fn sum(table: &str, version: &str) -> String {
+    let number = |of: &str| {
+        format!(
+            "CASE WHEN g * 8 < length({of}) \
+             THEN ('x' || encode(substr({of}, g * 8 + 1, 8), 'hex'))::bit(64)::bigint ELSE 0 END"
+        )
+    };
+    let (old, new) = (number("c.value"), number("excluded.value"));
+    format!(
+        "INSERT INTO {table} AS c (key, version, value) SELECT x.k, {version}, x.v \
+         FROM unnest($1::bytea[], $2::bytea[]) AS x(k, v) \
+         ON CONFLICT (key) DO UPDATE SET version = excluded.version, value = ( \
+         SELECT coalesce(string_agg(int8send(least(greatest({old}::numeric + {new}, \
+         -9223372036854775808), 9223372036854775807)::bigint), ''::bytea ORDER BY g), ''::bytea) \
+         FROM generate_series(0, greatest(length(c.value), length(excluded.value)) / 8 - 1 \
+         / (length(c.value) % 8 = 0)::int) AS g)"
+    )
+}
+
+fn last(index: Index, schema: &str, records: &str) -> String {
+    let (table, entry, record) = lies(index, schema);
+    let stretches = "unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS x(a, b, n)";
+    let newest = format!(
+        "FROM {table} AS t WHERE t.{entry} >= x.a AND t.{entry} < x.b \
+         ORDER BY t.{entry} DESC LIMIT 1"
+    );
+    match layout::place(index) {
+        IndexPlace::Column(_) => format!(
+            "SELECT x.n, r.e, r.r, r.version, r.value FROM {stretches} CROSS JOIN LATERAL \
+             (SELECT t.{entry} AS e, t.{record} AS r, t.version, t.value {newest}) AS r"
+        ),
+        IndexPlace::Table(_) => format!(
+            "SELECT x.n, r.e, r.r, v.version, v.value FROM {stretches} CROSS JOIN LATERAL \
+             (SELECT t.{entry} AS e, t.{record} AS r {newest}) AS r \
+             LEFT JOIN {records} AS v ON v.key = r.r"
+        ),
+    }
+}

@@ -1,0 +1,167 @@
+//! The sessions that read, each used by many calls concurrently.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    runtime::Handle,
+    sync::{Mutex, MutexGuard},
+    time::{Instant, sleep, timeout},
+};
+use tokio_postgres::{Row, types::ToSql};
+
+use super::{
+    address::Address,
+    fault,
+    query::Query,
+    session::{Role, Session},
+};
+use crate::{
+    fault::EngineError,
+    limits::{STORE_READ_TIME_MAX, STORE_REOPEN_TIME_MAX},
+};
+
+/// Before a read is tried again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Sessions that read.
+#[derive(Debug)]
+pub(super) struct Readers {
+    address: Arc<Address>,
+    /// Where sessions live: a read may be made on threads that give way to all others, and a session is
+    /// shared by all reads.
+    runtime: Handle,
+    slots: Vec<Mutex<Option<Arc<Session>>>>,
+    next: AtomicUsize,
+    /// For reads of several statements, one at a time.
+    moment: Mutex<Option<Arc<Session>>>,
+}
+
+impl Readers {
+    pub(super) fn new(address: Arc<Address>) -> Self {
+        let mut slots = Vec::new();
+        slots.resize_with(address.readers(), Mutex::default);
+        Self {
+            address,
+            runtime: Handle::current(),
+            slots,
+            next: AtomicUsize::new(0),
+            moment: Mutex::default(),
+        }
+    }
+
+    /// Reads with one statement, and so at one point in time.
+    pub(super) async fn rows(
+        &self,
+        query: Query,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, EngineError> {
+        let deadline = Instant::now() + STORE_REOPEN_TIME_MAX;
+        loop {
+            let error = match self.session().await {
+                Ok(session) => match within(&session, query, parameters).await {
+                    Ok(rows) => return Ok(rows),
+                    Err(Unread::Lost(error)) => error,
+                    Err(Unread::Refused(error)) => return Err(error),
+                },
+                Err(error) => error,
+            };
+            if Instant::now() > deadline {
+                return Err(error);
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn session(&self) -> Result<Arc<Session>, EngineError> {
+        let next = self.next.fetch_add(1, Ordering::Relaxed) % self.slots.len();
+        self.of(&mut *self.slots[next].lock().await).await
+    }
+
+    async fn of(&self, slot: &mut Option<Arc<Session>>) -> Result<Arc<Session>, EngineError> {
+        if let Some(session) = slot
+            && !session.client.is_closed()
+        {
+            return Ok(Arc::clone(session));
+        }
+        let address = Arc::clone(&self.address);
+        let opening = async move { Session::open(&address, Role::Reader).await };
+        let stopping = |_| EngineError::Unavailable("the service is stopping".into());
+        let session = Arc::new(self.runtime.spawn(opening).await.map_err(stopping)??);
+        *slot = Some(Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// Begins to read at one point in time with several statements.
+    pub(super) async fn moment(&self) -> Result<Moment<'_>, EngineError> {
+        let mut slot = self.moment.lock().await;
+        let session = self.of(&mut slot).await?;
+        // A read that was cut off has left its own.
+        let begin = "ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        let begun = session.client.batch_execute(begin).await;
+        begun.map_err(|error| fault::unread(&error))?;
+        Ok(Moment {
+            session,
+            _slot: slot,
+        })
+    }
+}
+
+/// Why something was not read.
+enum Unread {
+    /// It may be in a new session.
+    Lost(EngineError),
+    Refused(EngineError),
+}
+
+async fn within(
+    session: &Session,
+    query: Query,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<Row>, Unread> {
+    let read = async {
+        let statement = session.statement(query).await?;
+        session.client.query(&statement, parameters).await
+    };
+    let Ok(read) = timeout(2 * STORE_READ_TIME_MAX, read).await else {
+        let late = "the database does not answer a read".into();
+        return Err(Unread::Refused(EngineError::Unavailable(late)));
+    };
+    read.map_err(|error| {
+        let why = fault::unread(&error);
+        if fault::is_lost(&error) {
+            Unread::Lost(why)
+        } else {
+            Unread::Refused(why)
+        }
+    })
+}
+
+/// A point in time that is read with several statements.
+pub(super) struct Moment<'a> {
+    session: Arc<Session>,
+    _slot: MutexGuard<'a, Option<Arc<Session>>>,
+}
+
+impl Moment<'_> {
+    pub(super) async fn rows(
+        &self,
+        query: Query,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, EngineError> {
+        let rows = within(&self.session, query, parameters).await;
+        rows.map_err(|unread| match unread {
+            Unread::Lost(error) | Unread::Refused(error) => error,
+        })
+    }
+
+    pub(super) async fn end(self) -> Result<(), EngineError> {
+        let ended = self.session.client.batch_execute("COMMIT").await;
+        ended.map_err(|error| fault::unread(&error))
+    }
+}

@@ -1,0 +1,147 @@
+//! A session in the database: its settings, its prepared statements, and what the database warns of.
+
+use std::{
+    collections::HashMap,
+    future::poll_fn,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::{task::JoinSet, time::timeout};
+use tokio_postgres::{AsyncMessage, Client, Error, Statement};
+
+use super::{address::Address, counters::StoreCounters, fault, query::Query};
+use crate::{
+    fault::EngineError,
+    limits::{STORE_LOCK_TIME_MAX, STORE_OPEN_TIME_MAX, STORE_READ_TIME_MAX},
+};
+
+/// What a session is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Writing: no statement is ever cut off.
+    Writer,
+    /// Reading.
+    Reader,
+}
+
+impl Role {
+    /// Its word.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Writer => "writer",
+            Self::Reader => "reader",
+        }
+    }
+}
+
+/// A session. It ends when this is dropped.
+pub(super) struct Session {
+    pub(super) client: Client,
+    schema: String,
+    statements: Mutex<HashMap<Query, Statement>>,
+    warnings: Arc<AtomicU64>,
+    _counted: Counted,
+    /// What carries messages to and fro.
+    _carrier: JoinSet<()>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Connects to the server that takes writes.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] mostly.
+    pub(super) async fn open(address: &Address, role: Role) -> Result<Self, EngineError> {
+        let opened = timeout(STORE_OPEN_TIME_MAX, Self::begin(address, role)).await;
+        let late = |_late| EngineError::Unavailable("the database does not answer".into());
+        opened.map_err(late)?.map_err(|error| fault::unread(&error))
+    }
+
+    async fn begin(address: &Address, role: Role) -> Result<Self, Error> {
+        let (client, mut connection) = address.config.connect(address.tls.clone()).await?;
+        let warnings = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&warnings);
+        let mut carrier = JoinSet::new();
+        carrier.spawn(async move {
+            // Its end is reported to those that wait for a response.
+            while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+                if let AsyncMessage::Notice(notice) = message {
+                    counted.fetch_add(1, Ordering::AcqRel);
+                    let (message, code) = (notice.message(), notice.code().code());
+                    tracing::warn!(message, code, "the database warns");
+                }
+            }
+        });
+        client.batch_execute(&settings(role)).await?;
+        Ok(Self {
+            client,
+            schema: address.schema.clone(),
+            statements: Mutex::default(),
+            warnings,
+            _counted: Counted::new(&address.counters, role),
+            _carrier: carrier,
+        })
+    }
+
+    /// A prepared statement.
+    pub(super) async fn statement(&self, query: Query) -> Result<Statement, Error> {
+        let known = || {
+            self.statements
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(statement) = known().get(&query) {
+            return Ok(statement.clone());
+        }
+        let statement = self.client.prepare(&query.text(&self.schema)).await?;
+        known().insert(query, statement.clone());
+        Ok(statement)
+    }
+
+    /// How often the database has warned of something.
+    pub(super) fn warnings(&self) -> u64 {
+        self.warnings.load(Ordering::Acquire)
+    }
+}
+
+/// A connection among those that are counted.
+struct Counted(StoreCounters, &'static str);
+
+impl Counted {
+    fn new(counters: &StoreCounters, role: Role) -> Self {
+        counters.connected(role.word());
+        Self(counters.clone(), role.word())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.disconnected(self.1);
+    }
+}
+
+/// Every statement walks in the order of its array or of an index, which is the order of locks too.
+fn settings(role: Role) -> String {
+    let lock_ms = STORE_LOCK_TIME_MAX.as_millis();
+    let statement_ms = match role {
+        Role::Writer => 0,
+        Role::Reader => STORE_READ_TIME_MAX.as_millis(),
+    };
+    format!(
+        "SET client_min_messages = warning; SET synchronous_commit = on; \
+         SET default_transaction_isolation = 'read committed'; \
+         SET plan_cache_mode = force_generic_plan; SET jit = off; SET enable_hashjoin = off; \
+         SET enable_mergejoin = off; SET enable_seqscan = off; SET enable_bitmapscan = off; \
+         SET enable_sort = off; SET lock_timeout = {lock_ms}; \
+         SET idle_in_transaction_session_timeout = {lock_ms}; \
+         SET statement_timeout = {statement_ms}"
+    )
+}

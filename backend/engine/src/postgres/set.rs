@@ -1,0 +1,98 @@
+//! A set of changes as a writer takes it: sealed, and compared with itself, by the caller.
+
+use std::collections::HashSet;
+
+use super::{cell, layout};
+use crate::{
+    change::{Action, Change, Expect},
+    fault::EngineError,
+    index::Index,
+    kind::Kind,
+};
+
+/// A set of changes whose values are sealed.
+#[derive(Debug)]
+pub(super) struct Set {
+    pub(super) changes: Vec<Change>,
+    /// See [`crate::change::Set::rests_on`].
+    pub(super) rests_on: Option<u64>,
+    /// About how much memory it takes.
+    pub(super) bytes: usize,
+    /// Whether a record would have two entries in a column, which holds one.
+    pub(super) is_crowded: bool,
+}
+
+impl Set {
+    /// Seals a set.
+    ///
+    /// # Errors
+    /// [`EngineError::Conflict`] when it changes a record twice or adds an entry twice;
+    /// [`EngineError::Corrupt`] for what nothing that is stored can come of.
+    pub(super) fn new(set: crate::change::Set) -> Result<Self, EngineError> {
+        let crate::change::Set {
+            mut changes,
+            rests_on,
+        } = set;
+        let (mut records, mut added) = (HashSet::new(), HashSet::new());
+        let mut is_crowded = false;
+        for change in &changes {
+            let is_new = records.insert((change.kind, &change.key));
+            if !is_new || !change.add.iter().all(|entry| added.insert(entry)) {
+                return Err(EngineError::conflict());
+            }
+            is_crowded |= crowds(change);
+            check(change)?;
+        }
+        let bytes = changes.iter().map(bytes_of).sum();
+        for change in &mut changes {
+            if let Action::Put(value) = &mut change.action {
+                *value = cell::seal(change.kind, &change.key, value);
+            }
+        }
+        Ok(Self {
+            changes,
+            rests_on,
+            bytes,
+            is_crowded,
+        })
+    }
+}
+
+/// Whether a change gives a record two entries in a column.
+fn crowds(change: &Change) -> bool {
+    let count = |index: Index| change.add.iter().filter(|it| it.index == index).count();
+    layout::columns(change.kind).any(|(index, _)| count(index) > 1)
+}
+
+/// Additions are of counters, and only they may find whatever is there: nothing above asks for more.
+fn check(change: &Change) -> Result<(), EngineError> {
+    let is_addition = matches!(change.action, Action::Add(_));
+    let of_others = change.add.iter().chain(&change.remove);
+    let fits = if is_addition {
+        change.kind == Kind::Counter && !matches!(change.expect, Expect::Version(_))
+    } else {
+        change.expect != Expect::Any
+    };
+    let is_odd = !fits
+        || of_others
+            .into_iter()
+            .any(|it| it.index.kind() != change.kind);
+    if is_odd {
+        let word = change.kind.word();
+        return Err(EngineError::Corrupt(format!(
+            "a {word} cannot be changed so in this store"
+        )));
+    }
+    Ok(())
+}
+
+fn bytes_of(change: &Change) -> usize {
+    let value_bytes = match &change.action {
+        Action::Put(value) => value.len(),
+        Action::Add(numbers) => size_of_val(&**numbers),
+        Action::Delete | Action::Touch | Action::Check => 0,
+    };
+    let entries = change.add.iter().chain(&change.remove);
+    let entries_bytes: usize = entries.map(|it| it.key.len() + change.key.len()).sum();
+    size_of::<Change>() + change.key.len() + value_bytes + entries_bytes
+}

@@ -1,0 +1,130 @@
+//! What can be said of a store without using it.
+
+use tokio_postgres::Error;
+
+use super::{
+    address::Address,
+    fault,
+    migration::{self, Layout},
+    node,
+    query::Query,
+    session::{Role, Session},
+};
+use crate::{NodeSeen, fault::EngineError, limits::STORE_NODE_TIME_MAX};
+
+/// The oldest server that is known to work.
+const SERVER_MIN: i32 = 150_000;
+
+/// What a store and its server look like.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// The server's version, such as `15.8`.
+    pub server: String,
+    server_number: i32,
+    /// Settings of the server that are off, without which it loses what it has confirmed.
+    pub unsafe_settings: Vec<String>,
+    /// The standbys that each commit waits for, as configured on the server; empty for none.
+    pub standbys: String,
+    /// The layout of the tables; none where there is no store.
+    pub layout: Option<Layout>,
+    /// What there is more, where there is a store of a layout that this version knows.
+    pub store: Option<StoreStatus>,
+}
+
+/// What there is in a store.
+#[derive(Debug, Clone)]
+pub struct StoreStatus {
+    /// The newest position in the change log.
+    pub head: u64,
+    /// About how many rows there are.
+    pub rows: u64,
+    /// How many bytes the tables and indexes have.
+    pub bytes: u64,
+    /// The nodes that live.
+    pub nodes: Vec<NodeSeen>,
+}
+
+impl Status {
+    /// Whether a store can be kept safely on that server, in tables that this version knows.
+    ///
+    /// # Errors
+    /// With what stands against it.
+    pub fn check(&self) -> Result<(), String> {
+        self.check_server()?;
+        Layout::check(self.layout)
+    }
+
+    /// Whether a store can be kept safely on that server.
+    ///
+    /// # Errors
+    /// With what stands against it.
+    pub fn check_server(&self) -> Result<(), String> {
+        if self.server_number < SERVER_MIN {
+            return Err(format!(
+                "it is PostgreSQL {}; 15 or newer is needed",
+                self.server
+            ));
+        }
+        match &*self.unsafe_settings {
+            [] => Ok(()),
+            off => Err(format!(
+                "the server runs with {} = off, and can lose confirmed commits when its machine \
+                 fails; switch it on",
+                off.join(" = off and ")
+            )),
+        }
+    }
+}
+
+/// Looks at a store.
+///
+/// # Errors
+/// When the database does not answer.
+pub async fn status(address: &Address) -> Result<Status, EngineError> {
+    let session = Session::open(address, Role::Reader).await?;
+    let unread = |error: Error| fault::unread(&error);
+    let client = &session.client;
+    let text = "SELECT current_setting('server_version'), \
+                current_setting('server_version_num')::int, \
+                array(SELECT name::text FROM pg_settings WHERE setting = 'off' \
+                AND name IN ('fsync', 'full_page_writes') ORDER BY name), \
+                current_setting('synchronous_standby_names')";
+    let row = client.query_one(text, &[]).await.map_err(unread)?;
+    let layout = migration::read(client, &address.schema).await?;
+    let store = match layout {
+        Some(found) if Layout::check(Some(found)).is_ok() => {
+            Some(in_store(&session, &address.schema).await.map_err(unread)?)
+        }
+        _ => None,
+    };
+    Ok(Status {
+        server: row.try_get(0).map_err(unread)?,
+        server_number: row.try_get(1).map_err(unread)?,
+        unsafe_settings: row.try_get(2).map_err(unread)?,
+        standbys: row.try_get(3).map_err(unread)?,
+        layout,
+        store,
+    })
+}
+
+async fn in_store(session: &Session, schema: &str) -> Result<StoreStatus, Error> {
+    let head = session.statement(Query::Head).await?;
+    let head: Option<i64> = session.client.query_one(&head, &[]).await?.try_get(0)?;
+    let rows = session.statement(Query::Rows).await?;
+    let rows: i64 = session.client.query_one(&rows, &[]).await?.try_get(0)?;
+    let bytes = format!(
+        "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class \
+         WHERE relkind = 'r' AND relnamespace = to_regnamespace('{schema}')"
+    );
+    let bytes: i64 = session.client.query_one(&bytes, &[]).await?.try_get(0)?;
+    let nodes = session.statement(Query::Nodes).await?;
+    let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
+    let nodes = session.client.query(&nodes, &[&seconds]).await?;
+    let nodes = nodes.iter().map(node::seen).collect::<Result<_, _>>()?;
+    Ok(StoreStatus {
+        head: head.unwrap_or_default().unsigned_abs(),
+        rows: rows.unsigned_abs(),
+        bytes: bytes.unsigned_abs(),
+        nodes,
+    })
+}

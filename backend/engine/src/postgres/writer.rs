@@ -1,0 +1,455 @@
+//! The one task of a lane that writes: it takes what waits, commits it as one transaction, and
+//! finds out its outcome when the connection breaks.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep},
+};
+use tokio_postgres::types::ToSql;
+
+use super::{
+    address::Address,
+    burst::{self, Outcome},
+    fault::{self, Meaning},
+    isolate::{Lying, left_by, refuted},
+    log_cache::{self, LogCache},
+    plan::{self, Token, number},
+    query::Query,
+    session::{Role, Session},
+    set::Set,
+};
+use crate::{
+    change::Applied,
+    fault::EngineError,
+    limits::{
+        STORE_BATCH_BYTES_MAX, STORE_BATCH_SETS_MAX, STORE_DOUBT_TIME_MAX, STORE_QUEUE_BYTES_MAX,
+        STORE_QUEUE_SETS_MAX, STORE_STEPS_TIME_MAX,
+    },
+    log::Logged,
+};
+
+/// How often a group is taken apart before its sets go one by one.
+const ROUNDS_TOGETHER: u32 = 3;
+/// How often a set that nothing seems to stand against may fail alone.
+const ROUNDS_ALONE: u32 = 6;
+/// The first pause after a fault that passes; each next one may be twice as long,
+const PAUSE: Duration = Duration::from_millis(10);
+/// up to this.
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// What no writer's row says.
+const NO_EPOCH: i64 = -1;
+
+type Verdict = Result<Applied, EngineError>;
+
+/// What waits for a writer.
+#[derive(Debug)]
+pub(super) struct Queue {
+    sender: mpsc::Sender<Waiting>,
+    bytes: Arc<AtomicUsize>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    set: Set,
+    answer: oneshot::Sender<Verdict>,
+}
+
+impl Queue {
+    /// Has a set applied.
+    pub(super) async fn apply(&self, set: Set) -> Verdict {
+        let full = || EngineError::Unavailable("too many writes are waiting".into());
+        let bytes = set.bytes;
+        let before = self.bytes.fetch_add(bytes, Ordering::AcqRel);
+        if before > 0 && before + bytes > STORE_QUEUE_BYTES_MAX {
+            self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+            return Err(full());
+        }
+        let (answer, answered) = oneshot::channel();
+        if let Err(refused) = self.sender.try_send(Waiting { set, answer }) {
+            self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+            return Err(match refused {
+                mpsc::error::TrySendError::Full(_) => full(),
+                mpsc::error::TrySendError::Closed(_) => {
+                    EngineError::Unavailable("it is being closed".into())
+                }
+            });
+        }
+        let gone = |error| Err(EngineError::Indeterminate(Box::new(error)));
+        answered.await.unwrap_or_else(gone)
+    }
+}
+
+/// The writer of a lane.
+#[derive(Debug)]
+pub(super) struct Writer {
+    address: Arc<Address>,
+    known: Arc<LogCache>,
+    id: [u8; 16],
+    /// The session, and the epoch in which it writes.
+    session: Option<(Session, i64)>,
+    /// The number of the newest try.
+    batch: i64,
+    /// A position before which nothing lies that it does not know the outcome of.
+    settled: u64,
+    /// Whether another client has removed the row that lets it write.
+    is_ousted: bool,
+    queue: mpsc::Receiver<Waiting>,
+    bytes: Arc<AtomicUsize>,
+}
+
+impl Writer {
+    /// Registers a writer, of which nothing lies in the log before a position.
+    pub(super) async fn register(
+        address: Arc<Address>,
+        known: Arc<LogCache>,
+        node: Option<[u8; 16]>,
+    ) -> Result<(Queue, Self), EngineError> {
+        let id: [u8; 16] = rand::random();
+        let session = Session::open(&address, Role::Writer).await?;
+        let registered = async {
+            let statement = session.statement(Query::Register).await?;
+            let node = node.as_ref().map(|it| &it[..]);
+            let parameters: [&(dyn ToSql + Sync); 2] = [&&id[..], &node];
+            let row = session.client.query_one(&statement, &parameters).await?;
+            row.try_get(0)
+        };
+        let epoch: i64 = registered.await.map_err(|error| fault::unread(&error))?;
+        let (queue, mut writer) = Self::appointed(address, known, id);
+        writer.session = Some((session, epoch));
+        Ok((queue, writer))
+    }
+
+    /// A writer whose row is there already.
+    pub(super) fn appointed(
+        address: Arc<Address>,
+        known: Arc<LogCache>,
+        id: [u8; 16],
+    ) -> (Queue, Self) {
+        let (sender, queue) = mpsc::channel(STORE_QUEUE_SETS_MAX);
+        let bytes = Arc::new(AtomicUsize::new(0));
+        let settled = known.newest();
+        let writer = Self {
+            address,
+            known,
+            id,
+            session: None,
+            batch: 0,
+            settled,
+            is_ousted: false,
+            queue,
+            bytes: Arc::clone(&bytes),
+        };
+        (Queue { sender, bytes }, writer)
+    }
+
+    /// Works until the queue is closed and empty.
+    pub(super) async fn run(mut self) {
+        let mut taken = Vec::new();
+        while self.queue.recv_many(&mut taken, STORE_BATCH_SETS_MAX).await > 0 {
+            let bytes = taken.iter().map(|it| it.set.bytes).sum();
+            self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+            self.carry_out(taken.drain(..).collect()).await;
+        }
+    }
+
+    /// Answers everybody in a batch.
+    async fn carry_out(&mut self, mut left: VecDeque<Waiting>) {
+        let deadline = Instant::now() + STORE_DOUBT_TIME_MAX;
+        let (mut round, mut pause) = (0, PAUSE);
+        let mut trouble = None;
+        while !left.is_empty() {
+            if let Some(trouble) = &trouble
+                && Instant::now() > deadline
+            {
+                return give_up(left, trouble);
+            }
+            if let Err(error) = self.ensure_session(deadline).await {
+                return give_up(left, &error);
+            }
+            let (group, rest) = choose(left, round);
+            left = rest;
+            let begun = Instant::now();
+            let outcome = self.commit(&group).await;
+            let counters = &self.address.counters;
+            if !outcome.leaves_session() {
+                self.session = None;
+            }
+            match outcome {
+                Outcome::Committed(applied) => {
+                    counters.committed(group.len(), begun.elapsed());
+                    left = self.committed(group, applied, left).await;
+                    round = if round < ROUNDS_TOGETHER {
+                        0
+                    } else {
+                        ROUNDS_TOGETHER
+                    };
+                }
+                Outcome::Doubt(why) => {
+                    let resolved = self.resolve().await;
+                    self.address.counters.doubted(match resolved {
+                        Some(Some(_)) => "written",
+                        Some(None) => "not written",
+                        None => "unknown",
+                    });
+                    match resolved {
+                        Some(Some(applied)) => left = self.committed(group, applied, left).await,
+                        Some(None) => put_back(&mut left, group),
+                        None => {
+                            tracing::warn!(why, "the outcome of a commit is not known");
+                            give_up(group, &EngineError::Indeterminate(why.clone().into()));
+                        }
+                    }
+                    trouble = Some(EngineError::Unavailable(why));
+                }
+                Outcome::RolledBack(Meaning::Unexpected) => {
+                    put_back(&mut left, group);
+                    left = self.isolate(left, round).await;
+                    round += 1;
+                }
+                Outcome::RolledBack(meaning @ (Meaning::Passing | Meaning::Lost)) => {
+                    counters.retried(match meaning {
+                        Meaning::Passing => "busy",
+                        _ => "connection lost",
+                    });
+                    put_back(&mut left, group);
+                    trouble = Some(Outcome::refusal(meaning));
+                    let jitter = rand::random_range(0.5..1.0);
+                    sleep(pause.mul_f64(jitter)).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+                Outcome::RolledBack(meaning) => give_up(group, &Outcome::refusal(meaning)),
+            }
+        }
+    }
+
+    /// Reconnects when the session is gone. What was left under way is over then.
+    async fn ensure_session(&mut self, deadline: Instant) -> Result<(), EngineError> {
+        let mut pause = PAUSE;
+        if self.is_ousted {
+            return Err(ousted());
+        }
+        while self
+            .session
+            .as_ref()
+            .is_none_or(|(it, _)| it.client.is_closed())
+        {
+            self.session = None;
+            match self.raise().await {
+                Ok(()) => break,
+                Err(error) if self.is_ousted || Instant::now() + pause > deadline => {
+                    return Err(error);
+                }
+                Err(_again) => sleep(pause).await,
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+        Ok(())
+    }
+
+    /// Begins a session of a new epoch. Either what is under way holds the writer's row, then this
+    /// waits for its end; or it has not come to that, then it cannot be committed any more.
+    async fn raise(&mut self) -> Result<(), EngineError> {
+        let session = Session::open(&self.address, Role::Writer).await?;
+        let raised = async {
+            let statement = session.statement(Query::Raise).await?;
+            let id = &self.id[..];
+            let row = session.client.query_opt(&statement, &[&id]).await?;
+            row.map(|row| row.try_get(0)).transpose()
+        };
+        let epoch: Option<i64> = raised.await.map_err(|error| fault::unread(&error))?;
+        self.is_ousted = epoch.is_none();
+        self.session = Some((session, epoch.unwrap_or(NO_EPOCH)));
+        if self.is_ousted {
+            return Err(ousted());
+        }
+        Ok(())
+    }
+
+    async fn commit(&mut self, group: &[Waiting]) -> Outcome {
+        let Some((session, epoch)) = &self.session else {
+            return Outcome::RolledBack(Meaning::Lost);
+        };
+        self.batch += 1;
+        let token = Token {
+            writer: self.id,
+            epoch: *epoch,
+            batch: self.batch,
+        };
+        let sets: Vec<&Set> = group.iter().map(|waiting| &waiting.set).collect();
+        if sets.iter().any(|set| set.is_crowded) {
+            return Outcome::RolledBack(Meaning::Unexpected);
+        }
+        burst::send(session, &plan::plan(&sets, token)).await
+    }
+
+    /// The outcome of the newest try: where it stands, or none when it is not there and never will
+    /// be. Nothing when that is not found out in time.
+    async fn resolve(&mut self) -> Option<Option<Applied>> {
+        let deadline = Instant::now() + STORE_DOUBT_TIME_MAX;
+        let mut pause = PAUSE;
+        loop {
+            // Also who was ousted cannot commit any more, and may have done so before.
+            let is_over = self.raise().await.is_ok() || self.is_ousted;
+            if is_over && let Ok(written) = self.written().await {
+                tracing::info!(
+                    is_written = written.is_some(),
+                    "a commit in doubt is settled"
+                );
+                return Some(written);
+            }
+            self.session = None;
+            if Instant::now() + pause > deadline {
+                return None;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    async fn written(&self) -> Result<Option<Applied>, tokio_postgres::Error> {
+        let Some((session, _)) = &self.session else {
+            return Ok(None);
+        };
+        let statement = session.statement(Query::Written).await?;
+        let (settled, id) = (number(self.settled), &self.id[..]);
+        let parameters: [&(dyn ToSql + Sync); 3] = [&settled, &id, &self.batch];
+        let row = session.client.query_opt(&statement, &parameters).await?;
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        let (position, version): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        Ok(Some(Applied {
+            position: position.unsigned_abs(),
+            version: version.unsigned_abs(),
+        }))
+    }
+
+    /// Lets everybody know of a commit, and answers its sets and those that it shows to be wrong.
+    async fn committed(
+        &mut self,
+        group: Vec<Waiting>,
+        applied: Applied,
+        left: VecDeque<Waiting>,
+    ) -> VecDeque<Waiting> {
+        self.settled = applied.position;
+        let changes = || group.iter().flat_map(|waiting| &waiting.set.changes);
+        let told = changes().filter(|change| plan::is_logged(change));
+        let step = Logged {
+            sequence: applied.position,
+            changed: told.map(|it| (it.kind, it.key.clone())).collect(),
+        };
+        let kinds = changes().fold(0, |kinds, change| kinds | log_cache::bit(change.kind));
+        self.known.made(step, kinds);
+        self.known
+            .reach(applied.position, STORE_STEPS_TIME_MAX)
+            .await;
+        let mut now: HashMap<_, _> = HashMap::new();
+        if !left.is_empty() {
+            let sets = group.iter().map(|waiting| &waiting.set);
+            now.extend(sets.flat_map(|set| left_by(set, applied.version)));
+        }
+        for waiting in group {
+            // The caller that dropped the call does not wait.
+            drop(waiting.answer.send(Ok(applied)));
+        }
+        sift(left, |set| refuted(set, &now))
+    }
+
+    /// Answers the sets that cannot be applied; leaves the others.
+    async fn isolate(&mut self, left: VecDeque<Waiting>, round: u32) -> VecDeque<Waiting> {
+        let Some((session, epoch)) = &self.session else {
+            return left;
+        };
+        let sets = left.iter().map(|waiting| &waiting.set);
+        let lying = match Lying::read(session, &self.id, sets).await {
+            Ok(lying) => lying,
+            Err(error) => {
+                if fault::is_lost(&error) {
+                    self.session = None;
+                    return left;
+                }
+                give_up(left, &fault::unread(&error));
+                return VecDeque::new();
+            }
+        };
+        if lying.epoch != Some(*epoch) {
+            self.session = None;
+            return left;
+        }
+        let counters = self.address.counters.clone();
+        let mut left = sift(left, |set| {
+            let against = lying.against(set);
+            if let Some(EngineError::Conflict(records)) = &against {
+                counters.conflict(records.first().map_or("definitions", |it| it.0.word()));
+            }
+            against
+        });
+        if round >= ROUNDS_TOGETHER + ROUNDS_ALONE
+            && let Some(hopeless) = left.pop_front()
+        {
+            drop(hopeless.answer.send(Err(EngineError::conflict())));
+        }
+        left
+    }
+}
+
+fn ousted() -> EngineError {
+    EngineError::Unavailable("another node leads, or the others have forgotten this one".into())
+}
+
+/// Takes the sets that can be written together; those after some rounds one by one.
+fn choose(left: VecDeque<Waiting>, round: u32) -> (Vec<Waiting>, VecDeque<Waiting>) {
+    let sets_max = if round < ROUNDS_TOGETHER {
+        STORE_BATCH_SETS_MAX
+    } else {
+        1
+    };
+    let sets = left.iter().map(|waiting| &waiting.set);
+    let chosen = plan::together(sets, sets_max, STORE_BATCH_BYTES_MAX);
+    let (mut group, mut rest) = (Vec::new(), VecDeque::new());
+    for (waiting, is_chosen) in left.into_iter().zip(chosen) {
+        if is_chosen {
+            group.push(waiting);
+        } else {
+            rest.push_back(waiting);
+        }
+    }
+    (group, rest)
+}
+
+fn put_back(left: &mut VecDeque<Waiting>, group: Vec<Waiting>) {
+    for waiting in group.into_iter().rev() {
+        left.push_front(waiting);
+    }
+}
+
+/// Answers the sets against which something stands, and leaves the others.
+fn sift(
+    left: VecDeque<Waiting>,
+    against: impl Fn(&Set) -> Option<EngineError>,
+) -> VecDeque<Waiting> {
+    let mut rest = VecDeque::with_capacity(left.len());
+    for waiting in left {
+        match against(&waiting.set) {
+            Some(error) => drop(waiting.answer.send(Err(error))),
+            None => rest.push_back(waiting),
+        }
+    }
+    rest
+}
+
+fn give_up(left: impl IntoIterator<Item = Waiting>, error: &EngineError) {
+    for waiting in left {
+        drop(waiting.answer.send(Err(error.again())));
+    }
+}

@@ -1,0 +1,446 @@
+//! The engine on a disk: a log in front of a tree, one thread that writes each, read by everybody.
+//!
+//! `apply` lays a set of changes out and queues it (`set`, `queue`). The writer takes what waits as
+//! a group, compares what each set expects with what is there (`compare`), and puts the group into
+//! the log with one write and one sync (`wal`, `batch`). Then it publishes the group in memory
+//! (`memtable`, `layers`), and waiting callers are answered: what is seen is on disk. When memory
+//! is full, the log turns to its other file, and the mover puts the rows into the tree of redb in
+//! one large commit (`mover`, `put`), entries by event as a sorted run (`runs`, `union`, `filter`).
+//! A reader has the layers of one moment and no lock: memory, memory being moved, runs, tree
+//! (`view`, `merge`, `tree`). A start moves what a killed life left in the log; a close leaves
+//! nothing there. Below the tree, `blocks` and `journal` tell a byte that was changed on disk.
+
+mod arena;
+mod batch;
+mod blocks;
+mod cell;
+mod closed;
+mod compare;
+mod delta;
+mod fault;
+mod file;
+mod filter;
+mod journal;
+mod layers;
+mod legacy_entries;
+mod log;
+mod medium;
+mod memtable;
+mod merge;
+mod mover;
+mod mover_commands;
+mod ordered;
+mod put;
+mod queue;
+mod rows;
+mod runs;
+mod set;
+#[cfg(any(test, feature = "testing"))]
+mod simulated;
+mod tree;
+mod union;
+mod view;
+mod wal;
+mod writer;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+    time::Instant,
+};
+
+use async_trait::async_trait;
+use tokio::{
+    sync::{oneshot, watch},
+    time::timeout,
+};
+
+pub use self::medium::Medium;
+use self::{
+    fault::Fault,
+    file::{File, NO_LIFE},
+    layers::{Layers, Published},
+    memtable::Memtable,
+    mover::Mover,
+    mover_commands::MoverCommands,
+    queue::{Queue, Waiting},
+    set::Set,
+    view::{Plain, View},
+    wal::Wal,
+    writer::Writer,
+};
+use crate::{
+    Engine, FreeSpace,
+    change::{Applied, Lane},
+    fault::EngineError,
+    index::Index,
+    kind::Kind,
+    limits::{
+        STORE_LOG_BYTES, STORE_MEMORY_BYTES, STORE_QUICK_REPAIR_FROM, STORE_REOPEN_TIME_MAX,
+        STORE_RUNS_UNITED,
+    },
+    log::{Delta, Logged},
+    read::{Direction, Found, Lead, Range, Row},
+};
+
+/// Rows read on the caller's thread; more are read on a thread that may block.
+const INLINE_ROWS_MAX: usize = 32;
+/// Keys looked up on the caller's thread: most of them are in memory, or known to be nowhere.
+const INLINE_KEYS_MAX: usize = 1_000;
+
+/// Entries counted in one transaction.
+const COUNT_STEP: usize = 20_000;
+
+/// How the store is read and written.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Memory for cached pages, in bytes.
+    pub cache_bytes: usize,
+    /// Whether a commit of the tree takes two syncs.
+    pub two_phase_commit: bool,
+    /// The length of the file, in bytes, from which on commits of two phases save what a repair
+    /// would have to find out.
+    pub quick_repair_from: u64,
+    /// The position after which the change log of a new file begins.
+    pub first_position: u64,
+    /// What memory holds before it is moved into the tree, in bytes.
+    pub memory_bytes: usize,
+    /// How long each of the two files of the log may be, in bytes.
+    pub log_bytes: u64,
+    /// How many runs of entries by event become one.
+    pub fan: usize,
+}
+
+impl Settings {
+    /// Those of a store in use, with so much memory for cached pages.
+    pub const fn with_cache(cache_bytes: usize) -> Self {
+        Self {
+            cache_bytes,
+            two_phase_commit: true,
+            quick_repair_from: STORE_QUICK_REPAIR_FROM,
+            first_position: 0,
+            memory_bytes: STORE_MEMORY_BYTES,
+            log_bytes: STORE_LOG_BYTES,
+            fan: STORE_RUNS_UNITED,
+        }
+    }
+}
+
+/// Keeps records in a file of redb, behind a log.
+///
+/// Dropping it carries out what waits, moves what is in memory and closes the file.
+#[derive(Debug)]
+pub struct RedbEngine {
+    medium: Arc<dyn Medium>,
+    shared: Arc<Shared>,
+    /// The writer, then the mover: the order in which they end.
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What the writer, the mover and the readers share.
+#[derive(Debug)]
+struct Shared {
+    layers: Published,
+    /// Counts how often the tree was opened again.
+    openings: watch::Sender<u64>,
+    queue: Queue,
+    commands: MoverCommands,
+    head: watch::Sender<u64>,
+    /// By the number of a kind, the newest position at which one was changed, or a later one.
+    changed: [AtomicU64; KINDS],
+}
+
+/// One more than the greatest number of a kind.
+const KINDS: usize = Kind::ALL.len() + 1;
+
+/// Why something was not read.
+#[derive(Debug)]
+struct Unread {
+    error: EngineError,
+    /// Whether it can be read once the tree is open again.
+    is_passing: bool,
+}
+
+impl RedbEngine {
+    /// Opens the file of a medium, or makes it when it is empty. What an earlier life left in the
+    /// log is in the tree when this returns.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] when the file or the log is damaged or not one of ours, others when
+    /// the medium fails.
+    pub fn open(medium: Arc<dyn Medium>, settings: Settings) -> Result<Self, EngineError> {
+        let file = File::new(Arc::clone(&medium), settings);
+        let opened = file.open()?;
+        let wal = Wal::open(medium.as_ref(), settings.log_bytes).map_err(Fault::from);
+        let mut wal = wal?;
+        let mut memory = Memtable::default();
+        if opened.life != NO_LIFE {
+            for frame in wal.read(opened.life, opened.head.sequence)? {
+                memory.add(frame.rows);
+            }
+        }
+        let life = rand::random_range(NO_LIFE + 1..=u64::MAX);
+        let mut mover = Mover::new(file, opened);
+        let tree = mover.begin(&memory, life)?;
+        wal.begin(life);
+        let head = log::head(&Plain(&tree.rows))?;
+        let shared = Arc::new(Shared {
+            layers: Published::new(Layers {
+                active: Memtable::default(),
+                moving: None,
+                tree: Ok(Arc::new(tree)),
+            }),
+            openings: watch::Sender::new(0),
+            queue: Queue::default(),
+            commands: MoverCommands::default(),
+            head: watch::Sender::new(head.sequence),
+            changed: std::array::from_fn(|_| AtomicU64::new(head.sequence)),
+        });
+        let mut engine = Self {
+            medium: Arc::clone(&medium),
+            shared: Arc::clone(&shared),
+            threads: Vec::new(),
+        };
+        let writer = Writer::new(
+            Arc::clone(&shared),
+            medium,
+            wal,
+            head,
+            settings.memory_bytes,
+        );
+        engine.begin("store-writer", move || writer.run())?;
+        engine.begin("store-mover", move || mover.run(&shared))?;
+        Ok(engine)
+    }
+
+    fn begin(
+        &mut self,
+        name: &str,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), EngineError> {
+        let thread = std::thread::Builder::new().name(name.into()).spawn(work);
+        let thread = thread.map_err(|error| EngineError::Unavailable(error.to_string()))?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Reads, and waits for a file that is just being opened again.
+    async fn read<T: Send + 'static>(
+        &self,
+        is_short: bool,
+        work: impl Fn(&View<'_>) -> Result<T, Fault> + Send + Sync + 'static,
+    ) -> Result<T, EngineError> {
+        let work = Arc::new(work);
+        let mut openings = self.shared.openings.subscribe();
+        let start = Instant::now();
+        loop {
+            openings.mark_unchanged();
+            let result = if is_short {
+                self.shared.read(work.as_ref())
+            } else {
+                let (shared, work) = (Arc::clone(&self.shared), Arc::clone(&work));
+                let read = tokio::task::spawn_blocking(move || shared.read(work.as_ref()));
+                read.await
+                    .map_err(|error| EngineError::Unavailable(error.to_string()))?
+            };
+            let unread = match result {
+                Ok(found) => return Ok(found),
+                Err(unread) => unread,
+            };
+            let left = STORE_REOPEN_TIME_MAX.saturating_sub(start.elapsed());
+            let is_over = !unread.is_passing || left.is_zero();
+            if is_over || timeout(left, openings.changed()).await.is_err() {
+                return Err(unread.error);
+            }
+        }
+    }
+}
+
+impl Drop for RedbEngine {
+    fn drop(&mut self) {
+        self.shared.queue.close();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has nothing left to wait for.
+            drop(thread.join());
+        }
+    }
+}
+
+impl Shared {
+    /// Reads the layers of one moment, which must not take long: pages of the tree that they see
+    /// cannot be used again.
+    fn read<T>(&self, work: impl Fn(&View<'_>) -> Result<T, Fault>) -> Result<T, Unread> {
+        let layers = self.layers.get();
+        work(&View::of(&layers)).map_err(|fault| {
+            let is_of_file = match &fault {
+                Fault::Asked(_) => false,
+                Fault::Closed(closed) => closed.is_passing,
+                Fault::File(_) => {
+                    if layers.is_current(&self.layers.get()) {
+                        self.commands.ask_to_reopen();
+                    }
+                    true
+                }
+            };
+            let error = EngineError::from(fault);
+            Unread {
+                is_passing: is_of_file && !matches!(error, EngineError::Corrupt(_)),
+                error,
+            }
+        })
+    }
+
+    /// Notes a change of kinds, a bit for the number of each.
+    fn note_changed(&self, kinds: u32, position: u64) {
+        for (number, changed) in self.changed.iter().enumerate() {
+            if kinds & (1 << number) != 0 {
+                changed.store(position, Ordering::Release);
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Engine for RedbEngine {
+    async fn apply(&self, lane: Lane, set: crate::change::Set) -> Result<Applied, EngineError> {
+        let (answer, answered) = oneshot::channel();
+        let set = Set::new(lane, &set);
+        self.shared.queue.push(Waiting { lane, set, answer })?;
+        answered
+            .await
+            .unwrap_or_else(|error| Err(EngineError::Indeterminate(Box::new(error))))
+    }
+
+    async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
+        let keys = keys.to_vec();
+        self.read(keys.len() <= INLINE_KEYS_MAX, move |rows| {
+            let records = keys.iter().map(|key| rows::record(rows, kind, key));
+            records.collect()
+        })
+        .await
+    }
+
+    async fn page(
+        &self,
+        kind: Kind,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
+        let work = move |rows: &View<'_>| rows::page(rows, kind, &range, direction, limit);
+        self.read(limit <= INLINE_ROWS_MAX, work).await
+    }
+
+    async fn entries(
+        &self,
+        index: Index,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Lead>, EngineError> {
+        let work = move |rows: &View<'_>| rows::entries(rows, index, &range, direction, limit);
+        self.read(limit <= INLINE_ROWS_MAX, work).await
+    }
+
+    async fn entries_in(
+        &self,
+        index: Index,
+        ranges: &[Range],
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Vec<Lead>>, EngineError> {
+        let ranges = ranges.to_vec();
+        let is_short = ranges.len().saturating_mul(limit) <= INLINE_ROWS_MAX;
+        self.read(is_short, move |rows| {
+            let walk = |range| rows::entries(rows, index, range, direction, limit);
+            ranges.iter().map(walk).collect()
+        })
+        .await
+    }
+
+    async fn last_under(
+        &self,
+        index: Index,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Option<Found>>, EngineError> {
+        let prefixes = prefixes.to_vec();
+        self.read(prefixes.len() <= INLINE_KEYS_MAX, move |rows| {
+            let last = |prefix: &Vec<u8>| rows::last_under(rows, index, prefix);
+            prefixes.iter().map(last).collect()
+        })
+        .await
+    }
+
+    async fn count(&self, index: Index, range: Range, limit: usize) -> Result<usize, EngineError> {
+        let (mut count, mut range) = (0, range);
+        loop {
+            let step = (limit - count).min(COUNT_STEP);
+            let part = range.clone();
+            let work = move |rows: &View<'_>| rows::count(rows, index, &part, step);
+            let (found, rest) = self.read(step <= INLINE_ROWS_MAX, work).await?;
+            count += found;
+            match rest {
+                Some(start) if count < limit => range.start = start,
+                _ => return Ok(count),
+            }
+        }
+    }
+
+    async fn log_after(
+        &self,
+        sequence: u64,
+        limit: usize,
+    ) -> Result<Option<Vec<Logged>>, EngineError> {
+        self.read(limit <= INLINE_ROWS_MAX, move |rows| {
+            log::after(rows, sequence, limit)
+        })
+        .await
+    }
+
+    async fn changed_after(
+        &self,
+        sequence: u64,
+        bytes_max: usize,
+    ) -> Result<Option<Delta>, EngineError> {
+        let work = move |rows: &View<'_>| delta::after(rows, sequence, bytes_max);
+        self.read(false, work).await
+    }
+
+    async fn row_count(&self) -> Result<u64, EngineError> {
+        self.read(true, |view: &View<'_>| view.row_count()).await
+    }
+
+    fn last_changed(&self, kinds: &[Kind]) -> u64 {
+        let position = |kind: &Kind| self.shared.changed[*kind as usize].load(Ordering::Acquire);
+        kinds.iter().map(position).max().unwrap_or_default()
+    }
+
+    async fn log_head(&self) -> Result<u64, EngineError> {
+        Ok(*self.shared.head.borrow())
+    }
+
+    fn log_signal(&self) -> watch::Receiver<u64> {
+        self.shared.head.subscribe()
+    }
+
+    fn free_space(&self) -> Option<FreeSpace> {
+        self.medium
+            .free_space(self.shared.layers.get().bytes() as u64)
+    }
+
+    fn versions_are_places(&self) -> bool {
+        true
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(any(test, feature = "testing"))]
+pub use simulated::SimulatedDisk;

@@ -1,0 +1,213 @@
+//! One row of the file: a key that begins with its space, and a value that carries a checksum.
+//!
+//! All rows but entries by event lie in one table. redb does not verify what it reads; a row whose
+//! bytes changed on disk is reported by its checksum.
+
+use redb::{ReadOnlyTable, TableDefinition};
+
+use crate::{
+    fault::{EngineError, RecordName},
+    index::Index,
+    kind::Kind,
+    read::Range,
+};
+
+/// The one table.
+pub(super) const ROWS: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("rows");
+/// A table of rows that is only read.
+pub(super) type Table = ReadOnlyTable<&'static [u8], &'static [u8]>;
+
+const CHECKSUM_BYTES: usize = 4;
+const VERSION_BYTES: usize = 8;
+/// Kinds lie below it, indexes above it.
+const FIRST_INDEX: u8 = 0x40;
+const LOG: u8 = 0x80;
+
+/// What a row belongs to. The numbers are on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Space {
+    /// The records of a kind.
+    Records(Kind),
+    /// The entries of an index.
+    Entries(Index),
+    /// The change log.
+    Log,
+}
+
+impl Space {
+    fn byte(self) -> u8 {
+        match self {
+            Self::Records(kind) => kind as u8,
+            Self::Entries(index) => FIRST_INDEX + index as u8,
+            Self::Log => LOG,
+        }
+    }
+
+    /// The key of a row.
+    pub(super) fn key(self, key: &[u8]) -> Vec<u8> {
+        [&[self.byte()], key].concat()
+    }
+
+    /// Adds the key of a row to bytes.
+    pub(super) fn append_key(self, key: &[u8], bytes: &mut Vec<u8>) {
+        bytes.push(self.byte());
+        bytes.extend_from_slice(key);
+    }
+
+    /// The first key of its rows at the earliest, and the first beyond them.
+    pub(super) fn bounds(self) -> (Vec<u8>, Vec<u8>) {
+        (vec![self.byte()], vec![self.byte() + 1])
+    }
+
+    /// Whether a row belongs to it.
+    pub(super) fn holds(self, key: &[u8]) -> bool {
+        key.first() == Some(&self.byte())
+    }
+
+    /// The keys of a stretch of rows.
+    pub(super) fn range(self, range: &Range) -> Range {
+        let end = match &range.end {
+            Some(end) => self.key(end),
+            None => vec![self.byte() + 1],
+        };
+        Range {
+            start: self.key(&range.start),
+            end: Some(end),
+        }
+    }
+
+    /// The record of a row; none when it is none.
+    pub(super) fn record(key: &[u8]) -> Option<RecordName> {
+        let kind = Kind::from_number(*key.first()?)?;
+        Some((kind, Self::strip(key).to_vec()))
+    }
+
+    /// The index of a row; none when it is no entry.
+    pub(super) fn index(key: &[u8]) -> Option<Index> {
+        let of = |index: &Index| FIRST_INDEX + *index as u8 == key[0];
+        Index::ALL.into_iter().find(|it| !key.is_empty() && of(it))
+    }
+
+    /// The key within the space.
+    pub(super) fn strip(key: &[u8]) -> &[u8] {
+        key.get(1..).unwrap_or_default()
+    }
+}
+
+/// Puts a checksum over the key and the parts before the parts.
+pub(super) fn seal(key: &[u8], parts: &[&[u8]]) -> Vec<u8> {
+    let part_bytes: usize = parts.iter().map(|part| part.len()).sum();
+    let mut cell = Vec::with_capacity(CHECKSUM_BYTES + part_bytes);
+    cell.extend_from_slice(&[0; CHECKSUM_BYTES]);
+    for part in parts {
+        cell.extend_from_slice(part);
+    }
+    seal_in_place(key, &mut cell);
+    cell
+}
+
+/// Adds a cell to bytes that is still to be sealed.
+pub(super) fn begin(bytes: &mut Vec<u8>, body: &[u8]) {
+    bytes.extend_from_slice(&[0; CHECKSUM_BYTES]);
+    bytes.extend_from_slice(body);
+}
+
+/// Adds the cell of a record to bytes that is still to be sealed with its version.
+pub(super) fn begin_record(bytes: &mut Vec<u8>, value: &[u8]) {
+    bytes.extend_from_slice(&[0; CHECKSUM_BYTES + VERSION_BYTES]);
+    bytes.extend_from_slice(value);
+}
+
+/// Seals what [`begin`] began.
+pub(super) fn seal_in_place(key: &[u8], cell: &mut [u8]) {
+    if let Some((position, body)) = cell.split_first_chunk_mut::<CHECKSUM_BYTES>() {
+        *position = checksum(key, body).to_be_bytes();
+    }
+}
+
+/// Seals what [`begin_record`] began.
+pub(super) fn seal_record_in_place(key: &[u8], version: u64, cell: &mut [u8]) {
+    if let Some(position) = cell.get_mut(CHECKSUM_BYTES..CHECKSUM_BYTES + VERSION_BYTES) {
+        position.copy_from_slice(&version.to_be_bytes());
+    }
+    seal_in_place(key, cell);
+}
+
+/// Takes the checksum off.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] when key and value are not those that were written together.
+pub(super) fn open<'a>(key: &[u8], cell: &'a [u8]) -> Result<&'a [u8], EngineError> {
+    let body = cell.split_first_chunk::<CHECKSUM_BYTES>();
+    let body = body.filter(|(stored, body)| **stored == checksum(key, body).to_be_bytes());
+    body.map(|(_, body)| body)
+        .ok_or_else(|| EngineError::Corrupt(format!("the row {} has another checksum", Named(key))))
+}
+
+/// Parts the version from the value of a record.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] as [`open`].
+pub(super) fn open_record<'a>(key: &[u8], cell: &'a [u8]) -> Result<(u64, &'a [u8]), EngineError> {
+    let body = open(key, cell)?.split_first_chunk::<VERSION_BYTES>();
+    let (version, value) =
+        body.ok_or_else(|| EngineError::Corrupt(format!("the row {} has no version", Named(key))))?;
+    Ok((u64::from_be_bytes(*version), value))
+}
+
+fn checksum(key: &[u8], body: &[u8]) -> u32 {
+    // The length parts key from body, so that no byte can move from one to the other.
+    let checksum = crc32c::crc32c(&(key.len() as u64).to_be_bytes());
+    crc32c::crc32c_append(crc32c::crc32c_append(checksum, key), body)
+}
+
+/// A key as a person can read it out.
+struct Named<'a>(&'a [u8]);
+
+impl std::fmt::Display for Named<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0
+            .iter()
+            .try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Space, open, open_record, seal};
+    use crate::{index::Index, kind::Kind, read::Range};
+
+    #[test]
+    fn a_cell_opens_under_its_own_key_only() {
+        let cell = seal(b"key", &[b"va", b"lue"]);
+        assert_eq!(open(b"key", &cell).unwrap(), b"value");
+        assert!(open(b"kez", &cell).is_err());
+        assert!(open(b"ke", &cell).is_err());
+        for at in 0..cell.len() {
+            let mut changed = cell.clone();
+            changed[at] ^= 4;
+            assert!(open(b"key", &changed).is_err(), "byte {at}");
+            assert!(open(b"key", &cell[..at]).is_err(), "cut at {at}");
+        }
+        assert!(open_record(b"key", &cell).is_err());
+    }
+
+    #[test]
+    fn the_spaces_do_not_touch() {
+        let all = Range {
+            start: Vec::new(),
+            end: None,
+        };
+        let kinds = [Kind::Meta, Kind::Health].map(Space::Records);
+        let indexes = [Index::OccurrenceByEvent, Index::DeliveryByState].map(Space::Entries);
+        let spaces: Vec<_> = kinds
+            .into_iter()
+            .chain(indexes)
+            .chain([Space::Log])
+            .collect();
+        for pair in spaces.windows(2) {
+            let (first, second) = (pair[0].range(&all), pair[1].range(&all));
+            assert!(first.end.unwrap() <= second.start);
+        }
+    }
+}

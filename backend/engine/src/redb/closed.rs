@@ -1,0 +1,55 @@
+//! Why there is no open tree.
+
+use crate::fault::EngineError;
+
+/// Why there is no open tree.
+#[derive(Debug, Clone)]
+pub(super) struct Closed {
+    why: String,
+    is_damaged: bool,
+    /// Whether it is about to be opened again.
+    pub(super) is_passing: bool,
+}
+
+impl Closed {
+    /// It is about to be opened again.
+    pub(super) fn for_now() -> Self {
+        Self {
+            why: "its file is being opened again after an error".into(),
+            is_damaged: false,
+            is_passing: true,
+        }
+    }
+
+    /// It stays closed.
+    pub(super) fn for_good() -> Self {
+        Self {
+            why: "it is closed".into(),
+            is_damaged: false,
+            is_passing: false,
+        }
+    }
+
+    pub(super) fn by(error: EngineError) -> Self {
+        let is_damaged = matches!(error, EngineError::Corrupt(_));
+        let why = match error {
+            EngineError::Corrupt(why) | EngineError::Unavailable(why) => why,
+            other => other.to_string(),
+        };
+        Self {
+            why,
+            is_damaged,
+            is_passing: false,
+        }
+    }
+}
+
+impl From<&Closed> for EngineError {
+    fn from(closed: &Closed) -> Self {
+        if closed.is_damaged {
+            Self::Corrupt(closed.why.clone())
+        } else {
+            Self::Unavailable(closed.why.clone())
+        }
+    }
+}

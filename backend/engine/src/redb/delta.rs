@@ -1,0 +1,56 @@
+//! What changed after a position in the log, read in one short transaction.
+
+use super::{fault::Fault, log, rows, view::Rows};
+use crate::{
+    kind::Kind,
+    log::{Changed, DELTA_STEPS_MAX, Delta},
+    read::{Direction, Range, Row},
+};
+
+/// Reads what changed after a position; none when that position is not in the log.
+pub(super) fn after(
+    rows: &impl Rows,
+    sequence: u64,
+    bytes_max: usize,
+) -> Result<Option<Delta>, Fault> {
+    let head = log::head(rows)?.sequence;
+    let Some(steps) = log::after(rows, sequence, DELTA_STEPS_MAX)? else {
+        return Ok(None);
+    };
+    let (named, through) = Delta::named(steps, bytes_max);
+    let mut delta = Delta {
+        through: through.unwrap_or(sequence),
+        head,
+        ..Delta::default()
+    };
+    for (number, key) in named {
+        let Some(kind) = Kind::from_number(number) else {
+            continue;
+        };
+        let attempts = match kind {
+            Kind::Delivery => all(rows, Kind::Attempt, &key)?,
+            _ => Vec::new(),
+        };
+        delta.changed.push(Changed {
+            kind,
+            row: rows::record(rows, kind, &key)?,
+            attempts: attempts.into_iter().map(|(_, row)| row).collect(),
+            key,
+        });
+    }
+    if delta.through == delta.head {
+        for kind in Delta::UNLOGGED {
+            let found = all(rows, kind, &[])?.into_iter();
+            delta
+                .unlogged
+                .extend(found.map(|(key, row)| (kind, key, row)));
+        }
+    }
+    Ok(Some(delta))
+}
+
+/// The records of a kind whose keys begin so.
+fn all(rows: &impl Rows, kind: Kind, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Row)>, Fault> {
+    let range = Range::under(prefix);
+    rows::page(rows, kind, &range, Direction::Ascending, usize::MAX)
+}

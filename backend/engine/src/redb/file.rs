@@ -1,0 +1,168 @@
+//! Opening the file: only what is known to be whole is opened.
+
+use std::{
+    cell::Cell,
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use redb::{Builder, Database, ReadableDatabase, TableDefinition, TableError, WriteTransaction};
+
+use super::{
+    Settings,
+    blocks::{Blocks, Handle, Known},
+    cell::ROWS,
+    fault::Fault,
+    log::{self, Head, Names},
+    medium::Medium,
+    view::Plain,
+};
+use crate::fault::EngineError;
+
+/// An engine's file.
+#[derive(Debug)]
+pub(super) struct File {
+    medium: Arc<dyn Medium>,
+    settings: Settings,
+    was_open: AtomicBool,
+}
+
+/// A file that was opened.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) database: Database,
+    /// Where its change log ends.
+    pub(super) head: Head,
+    /// The life of the store whose frames in the log count.
+    pub(super) life: u64,
+    pub(super) blocks: Arc<Blocks>,
+}
+
+impl File {
+    pub(super) fn new(medium: Arc<dyn Medium>, settings: Settings) -> Self {
+        Self {
+            medium,
+            settings,
+            was_open: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    pub(super) fn medium(&self) -> &dyn Medium {
+        self.medium.as_ref()
+    }
+
+    /// Opens the file, or makes it when it is empty.
+    pub(super) fn open(&self) -> Result<Opened, Fault> {
+        // A commit of one phase may be there by half, which the journal does not know. And a file
+        // that is opened again after an error is scanned, whatever was noted of it.
+        let is_first = !self.was_open.swap(true, Ordering::Relaxed);
+        if self.settings.two_phase_commit && is_first {
+            let (blocks, known) = self.blocks(true)?;
+            match self.open_blocks(blocks, known) {
+                Err(fault) if known == Known::Noted => {
+                    tracing::warn!(?fault, "the journal of checksums is of no use");
+                }
+                opened => return opened,
+            }
+        }
+        let (blocks, known) = self.blocks(false)?;
+        self.open_blocks(blocks, known)
+    }
+
+    fn blocks(&self, by_journal: bool) -> Result<(Blocks, Known), Fault> {
+        Blocks::open(Arc::clone(&self.medium), by_journal).map_err(from_io)
+    }
+
+    fn open_blocks(&self, blocks: Blocks, known: Known) -> Result<Opened, Fault> {
+        // redb trusts parts of a file that was closed well. Without sums to compare, a changed byte
+        // in them can make it panic; nothing of it is used after that.
+        let open = AssertUnwindSafe(|| self.open_database(Arc::new(blocks), known));
+        catch_unwind(open).unwrap_or_else(|_panic| {
+            let why = "its allocation tables cannot be read".into();
+            Err(EngineError::Corrupt(why).into())
+        })
+    }
+
+    fn open_database(&self, blocks: Arc<Blocks>, known: Known) -> Result<Opened, Fault> {
+        let is_verified = Rc::new(Cell::new(known != Known::Not));
+        let mut builder = Builder::new();
+        builder.set_cache_size(self.settings.cache_bytes);
+        builder.set_repair_callback({
+            // A repair verifies every page.
+            let is_verified = Rc::clone(&is_verified);
+            move |_session| is_verified.set(true)
+        });
+        let mut database = builder.create_with_backend(Handle(Arc::clone(&blocks)))?;
+        if !is_verified.get() && !database.check_integrity()? {
+            tracing::warn!("the store was repaired");
+        }
+        let head = match read_head(&database)? {
+            Some(head) => head,
+            None => make_table(&database, Head::at(self.settings.first_position))?,
+        };
+        if self.settings.two_phase_commit {
+            blocks.begin_journal();
+        }
+        let life = read_life(&database)?;
+        Ok(Opened {
+            database,
+            head,
+            life,
+            blocks,
+        })
+    }
+}
+
+fn read_head(database: &Database) -> Result<Option<Head>, Fault> {
+    match database.begin_read()?.open_table(ROWS) {
+        Ok(rows) => log::head(&Plain(&rows)).map(Some),
+        Err(TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The number of the life of the store in the one row of its table.
+const LIFE: TableDefinition<'static, (), u64> = TableDefinition::new("life");
+/// Says that no frame of the log counts: all that was in it is in the tree.
+pub(super) const NO_LIFE: u64 = 0;
+
+fn read_life(database: &Database) -> Result<u64, Fault> {
+    match database.begin_read()?.open_table(LIFE) {
+        Ok(life) => Ok(life.get(())?.map_or(NO_LIFE, |life| life.value())),
+        Err(TableError::TableDoesNotExist(_)) => Ok(NO_LIFE),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Has the frames of a life count from the commit on.
+pub(super) fn set_life(transaction: &WriteTransaction, life: u64) -> Result<(), Fault> {
+    transaction.open_table(LIFE)?.insert((), life)?;
+    Ok(())
+}
+
+fn make_table(database: &Database, head: Head) -> Result<Head, Fault> {
+    let mut transaction = database.begin_write()?;
+    transaction.set_two_phase_commit(true);
+    {
+        let mut rows = transaction.open_table(ROWS)?;
+        if head != Head::default() {
+            let (key, cell) = log::step(head, &Names::default());
+            rows.insert(key.as_slice(), cell.as_slice())?;
+        }
+    }
+    transaction.commit()?;
+    Ok(head)
+}
+
+fn from_io(error: io::Error) -> Fault {
+    Fault::File(redb::Error::Io(error))
+}

@@ -1,0 +1,154 @@
+//! What a run surely does not have: a blocked Bloom filter over the events that it has entries of.
+
+use super::cell::Space;
+use crate::index::Index;
+
+/// Bits for an event: about one in a hundred that are not there is looked for in vain.
+const BITS_EACH: u64 = 12;
+/// All bits of an event lie in one block, which is a line of the processor's cache.
+const BLOCK_WORDS: u64 = 8;
+const BITS_SET: u32 = 5;
+/// An event's id, with which the keys of its entries begin.
+const EVENT_BYTES: usize = 16;
+
+/// The rows that are kept in runs.
+pub(super) const SPACE: Space = Space::Entries(Index::OccurrenceByEvent);
+
+/// The event that a row of the space is about.
+pub(super) fn event_of(key: &[u8]) -> u128 {
+    let event = Space::strip(key);
+    let mut padded = [0; EVENT_BYTES];
+    let length = event.len().min(EVENT_BYTES);
+    padded[..length].copy_from_slice(&event[..length]);
+    u128::from_be_bytes(padded)
+}
+
+/// The event that all keys of a stretch of the space are about; none when there may be several.
+pub(super) fn one_event(start: &[u8], end: &[u8]) -> Option<u128> {
+    if Space::strip(start).len() < EVENT_BYTES {
+        return None;
+    }
+    let (first, past) = (event_of(start), event_of(end));
+    let is_whole = start.first() == end.first() && Space::strip(end).len() == EVENT_BYTES;
+    let is_one = first == past || (is_whole && first.checked_add(1) == Some(past));
+    is_one.then_some(first)
+}
+
+/// Events that may be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Filter {
+    words: Vec<u64>,
+}
+
+impl Filter {
+    /// An empty one, for so many events.
+    pub(super) fn for_events(count: u64) -> Self {
+        let blocks = (count * BITS_EACH).div_ceil(64 * BLOCK_WORDS).max(1);
+        let words = usize::try_from(blocks * BLOCK_WORDS).unwrap_or(usize::MAX);
+        Self {
+            words: vec![0; words],
+        }
+    }
+
+    pub(super) fn add(&mut self, event: u128) {
+        for (word, bit) in self.bits(event) {
+            self.words[word] |= bit;
+        }
+    }
+
+    /// Whether it may be there; where not, it is not.
+    pub(super) fn may_have(&self, event: u128) -> bool {
+        let mut bits = self.bits(event);
+        bits.all(|(word, bit)| self.words[word] & bit != 0)
+    }
+
+    /// The words and bits of an event.
+    fn bits(&self, event: u128) -> impl Iterator<Item = (usize, u64)> + use<> {
+        let low = u64::try_from(event & u128::from(u64::MAX)).unwrap_or_default();
+        let high = u64::try_from(event >> 64).unwrap_or_default();
+        let (choice, mut positions) = (mixed(high ^ low.rotate_left(32)), mixed(low ^ high));
+        let blocks = self.words.len() as u64 / BLOCK_WORDS;
+        // The upper half of the product is below the number of blocks, evenly.
+        let block = (u128::from(choice) * u128::from(blocks)) >> 64;
+        let first = usize::try_from(block).unwrap_or_default() * 8;
+        (0..BITS_SET).map(move |_| {
+            let position = positions % (64 * BLOCK_WORDS);
+            positions >>= 9;
+            let word = usize::try_from(position / 64).unwrap_or_default();
+            (first + word, 1 << (position % 64))
+        })
+    }
+
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        self.words
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect()
+    }
+
+    /// None when the bytes are no filter.
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (words, rest) = bytes.as_chunks::<8>();
+        let is_whole = rest.is_empty() && !words.is_empty() && words.len() % 8 == 0;
+        is_whole.then(|| Self {
+            words: words.iter().map(|word| u64::from_le_bytes(*word)).collect(),
+        })
+    }
+}
+
+/// Spreads a number over all bits.
+fn mixed(mut number: u64) -> u64 {
+    number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ (number >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Filter, SPACE, event_of, one_event};
+    use crate::read::Range;
+
+    #[test]
+    fn what_was_added_may_be_there_and_little_else() {
+        let mut filter = Filter::for_events(10_000);
+        for event in 0..10_000_u128 {
+            filter.add(event << 3);
+        }
+        let filter = Filter::from_bytes(&filter.to_bytes()).unwrap();
+        assert!((0..10_000_u128).all(|event| filter.may_have(event << 3)));
+        let wrong = (0..10_000_u128).filter(|event| filter.may_have((event << 3) + 1));
+        let wrong = wrong.count();
+        assert!(wrong < 300, "{wrong} of 10,000 may be there");
+        assert_eq!(Filter::from_bytes(b"short"), None);
+        assert_eq!(Filter::from_bytes(b""), None);
+    }
+
+    #[test]
+    fn a_stretch_is_of_one_event_or_of_several() {
+        let event_of_range = |range: &Range| {
+            let range = SPACE.range(range);
+            one_event(&range.start, &range.end.unwrap())
+        };
+        let event = [7; 16];
+        let id = u128::from_be_bytes(event);
+        assert_eq!(event_of(&SPACE.key(&event)), id);
+        assert_eq!(event_of_range(&Range::under(&event)), Some(id));
+        let longer = [&event[..], &[1, 2, 3, 4]].concat();
+        assert_eq!(event_of_range(&Range::under(&longer)), Some(id));
+        let rest = Range {
+            start: longer,
+            ..Range::under(&event)
+        };
+        assert_eq!(event_of_range(&rest), Some(id));
+        let two = Range {
+            start: event.into(),
+            end: Some([8; 16].into()),
+        };
+        for several in [Range::under(&event[..15]), Range::under(b""), two] {
+            assert_eq!(event_of_range(&several), None);
+        }
+        // The last event of all: its end is that of the space.
+        let last = Range::under(&[255; 16]);
+        assert_eq!(event_of_range(&last), None);
+    }
+}

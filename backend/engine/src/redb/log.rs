@@ -1,0 +1,239 @@
+//! The change log as rows: one a commit, the oldest forgotten in small steps.
+
+use super::{
+    cell::{self, Space},
+    fault::Fault,
+    rows,
+    view::{KeyAndCell, Rows},
+};
+use crate::{
+    fault::EngineError,
+    kind::Kind,
+    limits::{STORE_LOG_CHANGES_MAX, STORE_LOG_COMMITS_MAX},
+    log::Logged,
+    read::{Direction, Range},
+};
+
+/// Every so many commits, so many of the oldest may go.
+const STEP: u64 = 64;
+
+/// Where the log ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Head {
+    /// The newest commit.
+    pub(super) sequence: u64,
+    /// Changes logged since the store was made.
+    changes: u64,
+}
+
+impl Head {
+    /// Where a log begins that tells nothing up to a position.
+    pub(super) fn at(sequence: u64) -> Self {
+        Self {
+            sequence,
+            changes: 0,
+        }
+    }
+
+    /// Where the log ends after one more commit.
+    pub(super) fn after(self, names: &Names) -> Self {
+        Self {
+            sequence: self.sequence + 1,
+            changes: self.changes + names.count,
+        }
+    }
+}
+
+/// The records that a commit changes, as the log keeps them.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    bytes: Vec<u8>,
+    count: u64,
+}
+
+impl Names {
+    /// Adds a record.
+    pub(super) fn add(&mut self, kind: Kind, key: &[u8]) {
+        let key_bytes = u32::try_from(key.len()).expect("a record's key is far below 4 GiB");
+        self.bytes.push(kind as u8);
+        self.bytes.extend_from_slice(&key_bytes.to_be_bytes());
+        self.bytes.extend_from_slice(key);
+        self.count += 1;
+    }
+
+    /// Adds those of another set.
+    pub(super) fn append(&mut self, other: &Self) {
+        self.bytes.extend_from_slice(&other.bytes);
+        self.count += other.count;
+    }
+}
+
+/// Reads where the log ends.
+pub(super) fn head(rows: &impl Rows) -> Result<Head, Fault> {
+    let newest = walk(rows, 0, Direction::Descending, 1)?.pop();
+    Ok(newest.map_or_else(Head::default, |(head, _)| head))
+}
+
+/// Reads what comes after a position; none when that position is not in the log.
+pub(super) fn after(
+    rows: &impl Rows,
+    sequence: u64,
+    limit: usize,
+) -> Result<Option<Vec<Logged>>, Fault> {
+    let head = head(rows)?.sequence;
+    if sequence >= head {
+        return Ok((sequence == head).then(Vec::new));
+    }
+    // From the oldest on none is missing.
+    let next = walk(rows, sequence + 1, Direction::Ascending, limit.max(1))?;
+    if next
+        .first()
+        .is_none_or(|(next, _)| next.sequence != sequence + 1)
+    {
+        return Ok(None);
+    }
+    let newer = next.into_iter().take(limit);
+    let logged = newer.map(|(head, changed)| Logged {
+        sequence: head.sequence,
+        changed,
+    });
+    Ok(Some(logged.collect()))
+}
+
+/// The key of a commit.
+pub(super) fn key(sequence: u64) -> Vec<u8> {
+    Space::Log.key(&sequence.to_be_bytes())
+}
+
+/// The row that logs a commit: its key and its cell.
+pub(super) fn step(head: Head, names: &Names) -> KeyAndCell {
+    let key = key(head.sequence);
+    let cell = cell::seal(&key, &[&head.changes.to_be_bytes(), &names.bytes]);
+    (key, cell)
+}
+
+/// Some of the oldest commits when there are too many: looked for now and then only, from a position
+/// on that is not after the oldest.
+pub(super) fn outdated(rows: &impl Rows, head: Head, from: u64) -> Result<Vec<u64>, Fault> {
+    if !head.sequence.is_multiple_of(STEP) {
+        return Ok(Vec::new());
+    }
+    let steps = usize::try_from(2 * STEP).unwrap_or(usize::MAX);
+    let oldest = walk(rows, from, Direction::Ascending, steps)?.into_iter();
+    let is_outdated = |(old, _): &Entry| {
+        let commits = head.sequence - old.sequence;
+        let changes = head.changes - old.changes;
+        commits >= STORE_LOG_COMMITS_MAX || changes >= STORE_LOG_CHANGES_MAX
+    };
+    let outdated = oldest.take_while(is_outdated);
+    Ok(outdated.map(|(old, _)| old.sequence).collect())
+}
+
+type Entry = (Head, Vec<(Kind, Vec<u8>)>);
+
+fn walk(
+    rows: &impl Rows,
+    from: u64,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<Entry>, Fault> {
+    let range = Range {
+        start: from.to_be_bytes().into(),
+        end: None,
+    };
+    rows::walk(rows, Space::Log, &range, direction, limit, |key, cell| {
+        let entry = decode(Space::strip(key), cell::open(key, cell)?);
+        let damaged = || EngineError::Corrupt("an entry of the change log cannot be read".into());
+        Ok(entry.ok_or_else(damaged)?)
+    })
+}
+
+fn decode(key: &[u8], body: &[u8]) -> Option<Entry> {
+    let sequence = u64::from_be_bytes(key.try_into().ok()?);
+    let (total, mut rest) = body.split_first_chunk()?;
+    let mut changed = Vec::new();
+    while let Some((kind, after)) = rest.split_first() {
+        let (key_bytes, after) = after.split_first_chunk()?;
+        let key_bytes = usize::try_from(u32::from_be_bytes(*key_bytes)).ok()?;
+        let (key, after) = after.split_at_checked(key_bytes)?;
+        changed.push((Kind::from_number(*kind)?, key.to_vec()));
+        rest = after;
+    }
+    let head = Head {
+        sequence,
+        changes: u64::from_be_bytes(*total),
+    };
+    Some((head, changed))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Head, Names, after, outdated, step};
+    use crate::{
+        read::Direction,
+        redb::{
+            fault::Fault,
+            view::{Rows, Visit},
+        },
+    };
+
+    /// Rows of a map.
+    struct Map(BTreeMap<Vec<u8>, Vec<u8>>);
+
+    impl Rows for Map {
+        fn get<T>(
+            &self,
+            key: &[u8],
+            take: impl FnOnce(&[u8]) -> Result<T, Fault>,
+        ) -> Result<Option<T>, Fault> {
+            self.0.get(key).map(|cell| take(cell)).transpose()
+        }
+
+        fn walk(
+            &self,
+            start: &[u8],
+            end: &[u8],
+            direction: Direction,
+            visit: &mut Visit<'_>,
+        ) -> Result<(), Fault> {
+            let mut found: Vec<_> = self.0.range(start.to_vec()..end.to_vec()).collect();
+            if direction == Direction::Descending {
+                found.reverse();
+            }
+            for (key, cell) in found {
+                if !visit(key, cell)? {
+                    break;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_oldest_steps_go_when_too_many_changes_came_after_them() {
+        let (mut map, mut head) = (Map(BTreeMap::new()), Head::default());
+        let names = Names {
+            count: 10_000,
+            ..Names::default()
+        };
+        for _ in 0..128 {
+            head = head.after(&names);
+            map.0.extend([step(head, &names)]);
+        }
+        let old: Vec<u64> = (1..=28).collect();
+        assert_eq!(outdated(&map, head, 0).unwrap(), old);
+        assert_eq!(outdated(&map, head, 10).unwrap(), old[9..]);
+        assert!(outdated(&map, head.after(&names), 0).unwrap().is_empty());
+        for position in old {
+            map.0.remove(&super::key(position));
+        }
+        assert!(outdated(&map, head, 0).unwrap().is_empty());
+        assert_eq!(after(&map, 27, 10).unwrap(), None);
+        let found = after(&map, 28, 10).unwrap().unwrap();
+        assert_eq!((found.len(), found[0].sequence), (10, 29));
+        assert_eq!(after(&map, 128, 10).unwrap(), Some(Vec::new()));
+        assert_eq!(after(&map, 129, 10).unwrap(), None);
+    }
+}

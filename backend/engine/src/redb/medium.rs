@@ -1,0 +1,72 @@
+//! What an engine's file lies on, as the engine sees it.
+
+use std::{
+    fmt::Debug,
+    io::{self, Write},
+};
+
+use redb::StorageBackend;
+
+use crate::FreeSpace;
+
+/// What an engine's file lies on.
+pub trait Medium: Debug + Send + Sync + 'static {
+    /// Opens the file. It may be opened again once the last one opened was closed.
+    ///
+    /// # Errors
+    /// Those of the medium.
+    fn open(&self) -> io::Result<Box<dyn StorageBackend>>;
+
+    /// Opens one of the two files of the log in front of the file. They may be empty at first.
+    ///
+    /// # Errors
+    /// Those of the medium.
+    fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>>;
+
+    /// Whether there is too little room to add records, when so many bytes are still on their way
+    /// from the log into the file.
+    fn is_short(&self, _bytes_on_way: u64) -> bool {
+        false
+    }
+
+    /// How much room there is, as [`Medium::is_short`] sees it; none when it is unknown.
+    fn free_space(&self, _bytes_on_way: u64) -> Option<FreeSpace> {
+        None
+    }
+
+    /// Gives up room that was held back for a full medium; whether there was any.
+    fn release_reserve(&self) -> bool {
+        false
+    }
+
+    /// The checksums that were kept when the file was last closed.
+    fn checksums(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Keeps checksums until the file is opened again.
+    ///
+    /// # Errors
+    /// Those of the medium; without checksums the file is scanned when it is next opened.
+    fn keep_checksums(&self, _checksums: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The journal of checksums that was begun last, as far as it is sure to be as it was written:
+    /// none when the machine was off meanwhile.
+    fn journal(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Begins a journal of checksums with these bytes; answers what to add further ones to. None
+    /// when this medium keeps no journal.
+    ///
+    /// # Errors
+    /// Those of the medium; without a journal the file is scanned after a kill.
+    fn begin_journal(&self, _start: &[u8]) -> io::Result<Option<Box<dyn Write + Send + Sync>>> {
+        Ok(None)
+    }
+
+    /// Removes the journal.
+    fn end_journal(&self) {}
+}

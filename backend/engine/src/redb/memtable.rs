@@ -1,0 +1,178 @@
+//! Rows that are in the log and not yet in the tree, in order. A copy costs nothing and stays as it
+//! is, so that readers block no one.
+
+use std::sync::Arc;
+
+use super::{
+    arena::Arena,
+    batch::{self, BatchRow},
+    ordered::{self, Keys, Ordered, Put},
+};
+use crate::read::Direction;
+
+/// What a row takes in memory about, beside its bytes.
+const ROW_BYTES: usize = 48;
+
+/// A row's cell; none where the row was removed.
+pub(super) type Slot<'a> = Option<&'a [u8]>;
+
+/// Where a row lies, the head of its key, and whether nothing below has a row under that.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ArenaSpan {
+    head: [u64; 2],
+    buffer: u32,
+    at: u32,
+    is_new: bool,
+}
+
+impl Keys for Arena {
+    type Item = ArenaSpan;
+
+    fn head(&self, position: ArenaSpan) -> u128 {
+        let [high, low] = position.head;
+        (u128::from(high) << 64) | u128::from(low)
+    }
+
+    fn key(&self, position: ArenaSpan) -> &[u8] {
+        row(self, position).map_or(&[], |row| row.key)
+    }
+}
+
+fn row(arena: &Arena, position: ArenaSpan) -> Option<BatchRow<'_>> {
+    batch::row_at(arena.get(position.buffer), position.at as usize)
+}
+
+/// Rows in order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Memtable {
+    positions: Ordered<ArenaSpan>,
+    arena: Arc<Arena>,
+    bytes: usize,
+    rows: usize,
+}
+
+impl Memtable {
+    /// Takes the rows of a batch in.
+    ///
+    /// A row that was new here and is removed here leaves nothing behind: a queue would else be read
+    /// past all that has left it.
+    pub(super) fn add(&mut self, batch: Vec<u8>) {
+        self.bytes += batch.len();
+        let arena = Arc::clone(&self.arena);
+        let buffer = arena.add(batch);
+        for (at, row) in batch::rows(arena.get(buffer)) {
+            let at = u32::try_from(at).expect("a set of changes is far below 4 GiB");
+            self.bytes += ROW_BYTES;
+            self.rows += 1;
+            let head = ordered::head(row.key).to_be_bytes();
+            let head = head.as_chunks::<8>().0;
+            let head = [head[0], head[1]].map(u64::from_be_bytes);
+            self.positions
+                .put(&*arena, row.key, |found: Option<ArenaSpan>| {
+                    let is_new = found.map_or(row.is_new, |found| found.is_new);
+                    if row.cell.is_none() && found.is_some() && is_new {
+                        return Put::Nothing;
+                    }
+                    Put::Item(ArenaSpan {
+                        head,
+                        buffer,
+                        at,
+                        is_new,
+                    })
+                });
+        }
+    }
+
+    /// About how much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many rows were accepted.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// What it says of a key; none when it says nothing.
+    pub(super) fn get(&self, key: &[u8]) -> Option<Slot<'_>> {
+        let position = self.positions.get(&*self.arena, key)?;
+        row(&self.arena, position).map(|row| row.cell)
+    }
+
+    /// Walks the rows from `start` to `end`, which is not among them.
+    pub(super) fn walk<'a>(
+        &'a self,
+        start: &'a [u8],
+        end: &'a [u8],
+        direction: Direction,
+    ) -> Walk<'a> {
+        let from = match direction {
+            Direction::Ascending => start,
+            Direction::Descending => end,
+        };
+        Walk {
+            positions: self.positions.walk(&*self.arena, from, direction),
+            arena: &self.arena,
+            range: start..end,
+        }
+    }
+}
+
+/// A walk over rows in order.
+#[derive(Debug, Clone)]
+pub(super) struct Walk<'a> {
+    positions: ordered::Walk<'a, ArenaSpan>,
+    arena: &'a Arena,
+    range: std::ops::Range<&'a [u8]>,
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = (&'a [u8], Slot<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let row = row(self.arena, self.positions.next()?)?;
+        self.range.contains(&row.key).then_some((row.key, row.cell))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::batch::Batch, Memtable};
+    use crate::read::Direction;
+
+    fn rows(memory: &Memtable) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        let walked = memory.walk(b"", b"\xFF", Direction::Ascending);
+        walked
+            .map(|(key, slot)| (key.to_vec(), slot.map(<[u8]>::to_vec)))
+            .collect()
+    }
+
+    #[test]
+    fn a_row_that_comes_and_goes_in_memory_leaves_nothing_and_another_one_its_removal() {
+        let mut memory = Memtable::default();
+        let mut batch = Batch::default();
+        batch.sealed(b"new", b"1");
+        batch.removal(b"old");
+        memory.add(batch.into_bytes());
+        let before = memory.clone();
+        let mut batch = Batch::default();
+        batch.removal(b"new");
+        batch.sealed(b"old", b"2");
+        memory.add(batch.into_bytes());
+        assert_eq!(rows(&memory), [(b"old".to_vec(), Some(b"2".to_vec()))]);
+        let mut batch = Batch::default();
+        batch.removal(b"old");
+        memory.add(batch.into_bytes());
+        assert_eq!(rows(&memory), [(b"old".to_vec(), None)]);
+        assert_eq!((memory.get(b"old"), memory.get(b"new")), (Some(None), None));
+        let then = [
+            (b"new".to_vec(), Some(b"1".to_vec())),
+            (b"old".to_vec(), None),
+        ];
+        assert_eq!(rows(&before), then, "a copy stays as it was");
+    }
+}

@@ -1,0 +1,308 @@
+//! The one thread that writes the tree: it moves what memory holds into it, opens it again after an
+//! error, and makes one run of many meanwhile.
+
+use std::sync::Arc;
+
+use redb::{Database, WriteTransaction};
+
+use super::{
+    Shared,
+    blocks::Blocks,
+    cell::ROWS,
+    closed::Closed,
+    fault::Fault,
+    file::{self, File, Opened},
+    filter,
+    layers::{Layers, Moving},
+    legacy_entries::{LegacyEntries, Scan},
+    log,
+    memtable::Memtable,
+    mover_commands::MoverCommand,
+    put::put,
+    runs,
+    tree::Tree,
+    union::Union,
+    view::Plain,
+};
+use crate::read::Direction;
+
+/// Beyond every key.
+const END: &[u8] = &[u8::MAX];
+
+/// The tree from below, where it is written.
+#[derive(Debug)]
+pub(super) struct Mover {
+    file: File,
+    /// None while it cannot be opened.
+    database: Option<Database>,
+    blocks: Arc<Blocks>,
+    old: Arc<LegacyEntries>,
+    scan: Option<Scan>,
+    union: Option<Union>,
+    /// Runs that nothing names any more.
+    garbage: Vec<u64>,
+    /// The number of the next run.
+    next_run: u64,
+}
+
+impl Mover {
+    pub(super) fn new(file: File, opened: Opened) -> Self {
+        Self {
+            file,
+            database: Some(opened.database),
+            blocks: opened.blocks,
+            old: Arc::default(),
+            scan: None,
+            union: None,
+            garbage: Vec::new(),
+            next_run: 0,
+        }
+    }
+
+    /// Begins a life of the store: moves what the log had of the last one, and removes what that
+    /// left unfinished. From then on only frames of the new life count.
+    pub(super) fn begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Fault> {
+        let fault = match self.try_to_begin(memory, life) {
+            Err(fault) if fault.is_full() && self.file.medium().release_reserve() => fault,
+            begun => return begun,
+        };
+        tracing::warn!(?fault, "the disk is full; its reserve is used");
+        self.open_again()?;
+        self.try_to_begin(memory, life)
+    }
+
+    fn try_to_begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Fault> {
+        let before = self.read(None)?;
+        let transaction = self.transaction()?;
+        self.next_run = runs::tidy(&transaction)?;
+        self.put(&transaction, &before, memory)?;
+        file::set_life(&transaction, life)?;
+        transaction.commit()?;
+        self.read(Some(&before))
+    }
+
+    /// Works until it is asked to close.
+    pub(super) fn run(mut self, shared: &Arc<Shared>) {
+        // Also when it panics, no one waits for it.
+        let shared = Farewell(shared);
+        let shared = shared.0;
+        loop {
+            let layers = shared.layers.get();
+            match shared.commands.next(self.has_spare(&layers)) {
+                MoverCommand::Reopen => {
+                    self.reopen(shared);
+                    shared.commands.reopened();
+                }
+                MoverCommand::Move => self.carry_out_move(shared),
+                MoverCommand::Spare => {
+                    if let Err(fault) = self.spare(shared) {
+                        tracing::warn!(?fault, "runs of entries were not united");
+                        shared.commands.rest();
+                        self.reopen(shared);
+                    }
+                }
+                MoverCommand::Close => break,
+            }
+        }
+        self.close(shared);
+    }
+
+    /// Leaves a file that is whole alone, when nothing is left in memory.
+    fn close(&mut self, shared: &Shared) {
+        let layers = shared.layers.get();
+        if layers.moving.is_none() && layers.active.is_empty() && layers.tree.is_ok() {
+            let ended = self.transaction().and_then(|transaction| {
+                file::set_life(&transaction, file::NO_LIFE)?;
+                Ok(transaction.commit()?)
+            });
+            if let Err(fault) = ended {
+                // Then the next start scans the log.
+                tracing::warn!(?fault, "the end of the log was not noted");
+            }
+        }
+        drop(layers);
+        shared.layers.set_tree(Err(Closed::for_good()));
+        self.database = None;
+    }
+
+    fn transaction(&self) -> Result<WriteTransaction, Fault> {
+        let Some(database) = &self.database else {
+            return Err(Closed::for_now().into());
+        };
+        let settings = self.file.settings();
+        let mut transaction = database.begin_write()?;
+        transaction.set_two_phase_commit(settings.two_phase_commit);
+        // Of a small file the allocator's state is found soon, of a large one it is saved.
+        let length = self.blocks.len();
+        let is_large = length.is_ok_and(|length| length >= settings.quick_repair_from);
+        transaction.set_quick_repair(settings.two_phase_commit && is_large);
+        Ok(transaction)
+    }
+
+    fn read(&self, before: Option<&Tree>) -> Result<Tree, Fault> {
+        let Some(database) = &self.database else {
+            return Err(Closed::for_now().into());
+        };
+        let known = before.map(Tree::run_list).unwrap_or_default();
+        Tree::read(database, &known, &self.old)
+    }
+
+    /// Puts rows into the tree: entries by event as a run, all others in their positions.
+    fn put(
+        &mut self,
+        transaction: &WriteTransaction,
+        tree: &Tree,
+        memory: &Memtable,
+    ) -> Result<(), Fault> {
+        let (start, end) = filter::SPACE.bounds();
+        let entries = || memory.walk(&start, &end, Direction::Ascending);
+        let mut rows = transaction.open_table(ROWS)?;
+        put(&mut rows, memory.walk(b"", &start, Direction::Ascending))?;
+        put(&mut rows, memory.walk(&end, END, Direction::Ascending))?;
+        let gone = entries().filter(|(_, slot)| slot.is_none());
+        for (key, _) in gone {
+            if tree.may_have_old(Some(filter::event_of(key))) {
+                rows.remove(key)?;
+            }
+        }
+        drop(rows);
+        let id = self.next_run;
+        self.next_run += 1;
+        runs::write(transaction, id, entries())
+    }
+
+    fn carry_out_move(&mut self, shared: &Shared) {
+        let layers = shared.layers.get();
+        let Some(moving) = &layers.moving else {
+            shared.commands.moved();
+            return;
+        };
+        let Err(fault) = self.move_memory(shared, &layers, moving) else {
+            shared.commands.moved();
+            return;
+        };
+        tracing::error!(?fault, "what is in memory was not moved into the tree");
+        // There is room again, for what does not add to the store.
+        let fits = fault.is_full() && self.file.medium().release_reserve();
+        self.reopen(shared);
+        if shared.layers.get().moving.is_none() {
+            shared.commands.moved();
+        } else if fits {
+            self.carry_out_move(shared);
+        } else {
+            shared.commands.stuck(&fault.into());
+        }
+    }
+
+    fn move_memory(
+        &mut self,
+        shared: &Shared,
+        layers: &Layers,
+        moving: &Moving,
+    ) -> Result<(), Fault> {
+        let tree = layers.tree.as_ref().map_err(Clone::clone)?;
+        let transaction = self.transaction()?;
+        self.put(&transaction, tree, &moving.memory)?;
+        transaction.commit()?;
+        let tree = Arc::new(self.read(Some(tree))?);
+        shared.layers.change(|layers| {
+            layers.tree = Ok(tree);
+            layers.moving = None;
+        });
+        Ok(())
+    }
+
+    fn open_again(&mut self) -> Result<(), Fault> {
+        self.database = None;
+        let opened = self.file.open()?;
+        self.database = Some(opened.database);
+        self.blocks = opened.blocks;
+        Ok(())
+    }
+
+    /// Opens the file again, and finds out whether what was being moved is there.
+    fn reopen(&mut self, shared: &Shared) {
+        shared.layers.set_tree(Err(Closed::for_now()));
+        self.forget_union();
+        let opened = self.open_again().and_then(|()| {
+            let tree = self.read(None)?;
+            let head = log::head(&Plain(&tree.rows))?.sequence;
+            Ok((tree, head))
+        });
+        match opened {
+            Ok((tree, head)) => shared.layers.change(|layers| {
+                layers.tree = Ok(Arc::new(tree));
+                layers.moving.take_if(|moving| moving.through <= head);
+            }),
+            Err(fault) => {
+                tracing::error!(?fault, "the store cannot be opened again");
+                self.database = None;
+                shared.layers.set_tree(Err(Closed::by(fault.into())));
+            }
+        }
+        shared.openings.send_modify(|count| *count += 1);
+    }
+
+    /// Whether there is something to do that is not urgent.
+    fn has_spare(&self, layers: &Layers) -> bool {
+        let Ok(tree) = &layers.tree else { return false };
+        let is_begun = self.union.is_some() || !self.garbage.is_empty();
+        is_begun || tree.unfiltered().is_some() || self.next_union(tree).is_some()
+    }
+
+    fn next_union(&self, tree: &Tree) -> Option<Union> {
+        Union::begin(tree, self.file.settings().fan, self.next_run)
+    }
+
+    /// Does a little of what is not urgent.
+    fn spare(&mut self, shared: &Shared) -> Result<(), Fault> {
+        let layers = shared.layers.get();
+        let tree = layers.tree.as_ref().map_err(Clone::clone)?;
+        if let Some(old) = tree.unfiltered() {
+            let scan = self.scan.take();
+            let mut scan = scan.map_or_else(|| Scan::begin(&tree.rows), Ok)?;
+            if scan.slice(&tree.rows, old)? {
+                self.scan = Some(scan);
+            }
+            return Ok(());
+        }
+        if self.file.medium().is_short(layers.bytes() as u64) {
+            shared.commands.rest();
+            return Ok(());
+        }
+        let transaction = self.transaction()?;
+        if let Some(id) = self.garbage.pop() {
+            // What a commit of unknown outcome left named stays.
+            if tree.runs.iter().all(|(run, _)| run.id != id) {
+                runs::delete(&transaction, id)?;
+            }
+        } else if let Some(union) = self.union.take().or_else(|| self.next_union(tree)) {
+            self.next_run = self.next_run.max(union.id() + 1);
+            let union = self.union.insert(union);
+            if let Some(replaced) = union.slice(&transaction, tree)? {
+                self.union = None;
+                self.garbage.extend(replaced);
+            }
+        }
+        transaction.commit()?;
+        let tree = self.read(Some(tree))?;
+        shared.layers.set_tree(Ok(tree));
+        Ok(())
+    }
+
+    /// Leaves what was built from a union to be deleted.
+    fn forget_union(&mut self) {
+        self.garbage
+            .extend(self.union.take().map(|union| union.id()));
+    }
+}
+
+/// Says that no one moves anything any more.
+struct Farewell<'a>(&'a Arc<Shared>);
+
+impl Drop for Farewell<'_> {
+    fn drop(&mut self) {
+        self.0.commands.abandon();
+        self.0.layers.set_tree(Err(Closed::for_good()));
+    }
+}

@@ -1,0 +1,395 @@
+//! An ordered map that is copied in no time: what a change touches is made again, the rest is
+//! shared with the copies.
+
+use std::{cmp::Ordering, sync::Arc};
+
+use crate::read::Direction;
+
+/// Items of a node.
+const NODE_MAX: usize = 64;
+
+/// How the keys of items are found.
+pub(super) trait Keys {
+    /// What the map holds.
+    type Item: Copy;
+
+    /// The [`head`] of an item's key, which is at hand.
+    fn head(&self, item: Self::Item) -> u128;
+
+    /// The key of an item, which may lie far away.
+    fn key(&self, item: Self::Item) -> &[u8];
+}
+
+/// A key's first bytes as a number: most keys are distinguished by them.
+pub(super) fn head(key: &[u8]) -> u128 {
+    if let Some(first) = key.first_chunk() {
+        return u128::from_be_bytes(*first);
+    }
+    let mut padded = [0; 16];
+    padded[..key.len()].copy_from_slice(key);
+    u128::from_be_bytes(padded)
+}
+
+/// A key that is looked for.
+#[derive(Debug, Clone, Copy)]
+struct Probe<'a, K> {
+    keys: &'a K,
+    head: u128,
+    key: &'a [u8],
+}
+
+impl<'a, K: Keys> Probe<'a, K> {
+    fn new(keys: &'a K, key: &'a [u8]) -> Self {
+        let head = head(key);
+        Self { keys, head, key }
+    }
+
+    /// How an item's key compares with it.
+    fn compare(&self, item: K::Item) -> Ordering {
+        let by_head = self.keys.head(item).cmp(&self.head);
+        by_head.then_with(|| self.keys.key(item).cmp(self.key))
+    }
+
+    /// Where a key belongs among items.
+    fn search(&self, items: &[K::Item]) -> Result<usize, usize> {
+        items.binary_search_by(|item| self.compare(*item))
+    }
+
+    /// The child that a key belongs to.
+    fn child(&self, children: &[Child<K::Item>]) -> usize {
+        let after = children.partition_point(|child| self.compare(child.from).is_le());
+        after.saturating_sub(1)
+    }
+}
+
+/// What is to be done where a key belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Put<T> {
+    /// Have this item there, in place of what is.
+    Item(T),
+    /// Have nothing there.
+    Nothing,
+}
+
+/// Items in the order of their keys.
+#[derive(Debug, Clone)]
+pub(super) struct Ordered<T> {
+    root: Arc<Node<T>>,
+}
+
+#[derive(Debug)]
+enum Node<T> {
+    Leaf(Vec<T>),
+    Branch(Vec<Child<T>>),
+}
+
+#[derive(Debug, Clone)]
+struct Child<T> {
+    /// No key of the child is smaller, unless it is the first one.
+    from: T,
+    node: Arc<Node<T>>,
+}
+
+impl<T> Default for Ordered<T> {
+    fn default() -> Self {
+        let root = Arc::new(Node::Leaf(Vec::new()));
+        Self { root }
+    }
+}
+
+/// With room for one more than may stay, so that what is made again to be changed is not moved.
+fn roomy<T: Clone>(items: &[T]) -> Vec<T> {
+    let mut copy = Vec::with_capacity(NODE_MAX + 1);
+    copy.extend_from_slice(items);
+    copy
+}
+
+impl<T: Copy> Clone for Node<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Leaf(items) => Self::Leaf(roomy(items)),
+            Self::Branch(children) => Self::Branch(roomy(children)),
+        }
+    }
+}
+
+impl<T: Copy> Node<T> {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Leaf(items) => items.is_empty(),
+            Self::Branch(children) => children.is_empty(),
+        }
+    }
+}
+
+impl<T: Copy> Ordered<T> {
+    /// Puts what `choose` answers where a key belongs; it gets what is there.
+    pub(super) fn put(
+        &mut self,
+        keys: &impl Keys<Item = T>,
+        key: &[u8],
+        choose: impl FnOnce(Option<T>) -> Put<T>,
+    ) {
+        let probe = Probe::new(keys, key);
+        if let Some(sibling) = put(&mut self.root, &probe, choose) {
+            let old = Arc::clone(&self.root);
+            let Some(from) = first(&old) else { return };
+            let mut children = Vec::with_capacity(NODE_MAX + 1);
+            children.extend([Child { from, node: old }, sibling]);
+            self.root = Arc::new(Node::Branch(children));
+        } else if self.root.is_empty() {
+            *self = Self::default();
+        }
+    }
+
+    /// The item of a key.
+    pub(super) fn get(&self, keys: &impl Keys<Item = T>, key: &[u8]) -> Option<T> {
+        let (probe, mut node) = (Probe::new(keys, key), &*self.root);
+        loop {
+            match node {
+                Node::Branch(children) => node = &*children[probe.child(children)].node,
+                Node::Leaf(items) => return probe.search(items).ok().map(|at| items[at]),
+            }
+        }
+    }
+
+    /// Walks from a key on: ascending with it, descending from the last one before it.
+    pub(super) fn walk(
+        &self,
+        keys: &impl Keys<Item = T>,
+        key: &[u8],
+        direction: Direction,
+    ) -> Walk<'_, T> {
+        let probe = Probe::new(keys, key);
+        let (mut path, mut node) = (Vec::new(), &*self.root);
+        loop {
+            match node {
+                Node::Branch(children) => {
+                    let at = probe.child(children);
+                    path.push((children.as_slice(), at));
+                    node = &*children[at].node;
+                }
+                Node::Leaf(items) => {
+                    let (Ok(at) | Err(at)) = probe.search(items);
+                    return Walk {
+                        path,
+                        leaf: items,
+                        at,
+                        direction,
+                    };
+                }
+            }
+        }
+    }
+}
+
+fn first<T: Copy>(node: &Node<T>) -> Option<T> {
+    match node {
+        Node::Leaf(items) => items.first().copied(),
+        Node::Branch(children) => children.first().map(|child| child.from),
+    }
+}
+
+/// Answers the second half of a node that became too large.
+fn put<K: Keys>(
+    node: &mut Arc<Node<K::Item>>,
+    probe: &Probe<'_, K>,
+    choose: impl FnOnce(Option<K::Item>) -> Put<K::Item>,
+) -> Option<Child<K::Item>> {
+    match Arc::make_mut(node) {
+        Node::Leaf(items) => {
+            let at = probe.search(items);
+            match (at, choose(at.ok().map(|at| items[at]))) {
+                (Ok(at), Put::Item(item)) => items[at] = item,
+                (Err(at), Put::Item(item)) => {
+                    items.insert(at, item);
+                    let second = split(items, at)?;
+                    return Some(Child {
+                        from: second[0],
+                        node: Arc::new(Node::Leaf(second)),
+                    });
+                }
+                (Ok(at), Put::Nothing) => drop(items.remove(at)),
+                (Err(_), Put::Nothing) => {}
+            }
+            None
+        }
+        Node::Branch(children) => {
+            let at = probe.child(children);
+            let sibling = put(&mut children[at].node, probe, choose);
+            if children[at].node.is_empty() {
+                children.remove(at);
+                return None;
+            }
+            children.insert(at + 1, sibling?);
+            let second = split(children, at + 1)?;
+            Some(Child {
+                from: second[0].from,
+                node: Arc::new(Node::Branch(second)),
+            })
+        }
+    }
+}
+
+/// Parts items that became too many, after something was put at a position: what comes in order leaves
+/// full nodes behind.
+fn split<T: Clone>(items: &mut Vec<T>, put_at: usize) -> Option<Vec<T>> {
+    if items.len() <= NODE_MAX {
+        return None;
+    }
+    let is_last = put_at + 1 == items.len();
+    let at = if is_last { NODE_MAX } else { NODE_MAX / 2 };
+    let second = roomy(&items[at..]);
+    items.truncate(at);
+    Some(second)
+}
+
+/// A walk over items in order.
+#[derive(Debug, Clone)]
+pub(super) struct Walk<'a, T> {
+    path: Vec<(&'a [Child<T>], usize)>,
+    leaf: &'a [T],
+    /// What is in front of it was not walked in a descent, what is behind it in an ascent.
+    at: usize,
+    direction: Direction,
+}
+
+impl<T: Copy> Iterator for Walk<'_, T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        loop {
+            match self.direction {
+                Direction::Ascending => {
+                    if let Some(item) = self.leaf.get(self.at) {
+                        self.at += 1;
+                        return Some(*item);
+                    }
+                }
+                Direction::Descending => {
+                    if let Some(at) = self.at.checked_sub(1) {
+                        self.at = at;
+                        return self.leaf.get(at).copied();
+                    }
+                }
+            }
+            self.next_leaf()?;
+        }
+    }
+}
+
+impl<T: Copy> Walk<'_, T> {
+    fn next_leaf(&mut self) -> Option<()> {
+        loop {
+            let (children, at) = self.path.pop()?;
+            let next = match self.direction {
+                Direction::Ascending => at + 1,
+                Direction::Descending => at.wrapping_sub(1),
+            };
+            let Some(child) = children.get(next) else {
+                continue;
+            };
+            self.path.push((children, next));
+            let mut node = &*child.node;
+            while let Node::Branch(children) = node {
+                let at = match self.direction {
+                    Direction::Ascending => 0,
+                    Direction::Descending => children.len() - 1,
+                };
+                self.path.push((children.as_slice(), at));
+                node = &*children[at].node;
+            }
+            if let Node::Leaf(items) = node {
+                self.leaf = items;
+                self.at = match self.direction {
+                    Direction::Ascending => 0,
+                    Direction::Descending => items.len(),
+                };
+            }
+            return Some(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rand::{Rng, SeedableRng, rngs::StdRng};
+
+    use super::{Keys, Ordered, Put, head};
+    use crate::read::Direction;
+
+    /// Items are positions in it. What tells them apart lies before or behind the heads of the keys.
+    struct Words(Vec<[u8; 20]>);
+
+    impl Keys for Words {
+        type Item = usize;
+
+        fn head(&self, item: usize) -> u128 {
+            head(&self.0[item])
+        }
+
+        fn key(&self, item: usize) -> &[u8] {
+            &self.0[item]
+        }
+    }
+
+    fn walked(map: &Ordered<usize>, words: &Words, from: &[u8], way: Direction) -> Vec<usize> {
+        map.walk(words, from, way).collect()
+    }
+
+    fn agree(
+        map: &Ordered<usize>,
+        model: &BTreeMap<[u8; 20], usize>,
+        words: &Words,
+        from: [u8; 20],
+    ) {
+        let after: Vec<_> = model.range(from..).map(|(_, item)| *item).collect();
+        assert_eq!(walked(map, words, &from, Direction::Ascending), after);
+        let before: Vec<_> = model.range(..from).rev().map(|(_, item)| *item).collect();
+        assert_eq!(walked(map, words, &from, Direction::Descending), before);
+        assert_eq!(map.get(words, &from), model.get(&from).copied());
+    }
+
+    #[test]
+    fn it_holds_what_a_map_holds_and_a_copy_stays_as_it_was() {
+        for seed in 0..6 {
+            let mut random = StdRng::seed_from_u64(seed);
+            let word = |number: u32| {
+                let mut word = [0; 20];
+                word[if seed % 2 == 0 { 0..4 } else { 16..20 }]
+                    .copy_from_slice(&number.to_be_bytes());
+                word
+            };
+            let words = Words((0..20_000).map(word).collect());
+            let (mut map, mut model) = (Ordered::default(), BTreeMap::new());
+            let (mut copy, mut model_then) = (map.clone(), model.clone());
+            let span = [50, 1_000, 20_000][usize::try_from(seed).unwrap() % 3];
+            for step in 0..15_000 {
+                let item = if seed < 3 {
+                    random.random_range(0..span)
+                } else {
+                    step % span
+                };
+                let key = words.0[item];
+                if random.random_bool(0.7) {
+                    map.put(&words, &key, |_| Put::Item(item));
+                    model.insert(key, item);
+                } else {
+                    map.put(&words, &key, |found| {
+                        assert_eq!(found, model.get(&key).copied());
+                        Put::Nothing
+                    });
+                    model.remove(&key);
+                }
+                if step % 1_500 == 0 {
+                    let from = words.0[random.random_range(0..span)];
+                    agree(&map, &model, &words, from);
+                    agree(&copy, &model_then, &words, from);
+                    (copy, model_then) = (map.clone(), model.clone());
+                }
+            }
+        }
+    }
+}

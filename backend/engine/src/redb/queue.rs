@@ -1,0 +1,114 @@
+//! What waits for the writer: two bounded lanes, of which the small one is served first.
+
+use std::{
+    collections::VecDeque,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::oneshot;
+
+use super::set::Set;
+use crate::{
+    change::{Applied, Lane},
+    fault::EngineError,
+    limits::{
+        STORE_BATCH_BYTES_MAX, STORE_BATCH_SETS_MAX, STORE_QUEUE_BYTES_MAX, STORE_QUEUE_SETS_MAX,
+    },
+};
+
+/// A set of changes that waits for its answer.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) lane: Lane,
+    pub(super) set: Set,
+    pub(super) answer: oneshot::Sender<Result<Applied, EngineError>>,
+}
+
+/// The lanes.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    lanes: Mutex<Lanes>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Lanes {
+    admin: VecDeque<Waiting>,
+    bulk: VecDeque<Waiting>,
+    bytes: usize,
+    closed: bool,
+}
+
+impl Queue {
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a set at the end of its lane.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] when the lane is full or the queue is closed.
+    pub(super) fn push(&self, set: Waiting) -> Result<(), EngineError> {
+        let bytes = set.set.bytes;
+        let mut lanes = self.lanes();
+        if lanes.closed {
+            return Err(EngineError::Unavailable("it is being closed".into()));
+        }
+        let is_over = lanes.bytes > 0 && lanes.bytes + bytes > STORE_QUEUE_BYTES_MAX;
+        let lane = match set.lane {
+            Lane::Admin => &mut lanes.admin,
+            Lane::Bulk | Lane::Leader => &mut lanes.bulk,
+        };
+        if lane.len() >= STORE_QUEUE_SETS_MAX || (is_over && set.lane != Lane::Admin) {
+            return Err(EngineError::Unavailable(
+                "too many writes are waiting".into(),
+            ));
+        }
+        lane.push_back(set);
+        lanes.bytes += bytes;
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Waits for a batch of sets, small ones first. None when the queue is closed and empty.
+    pub(super) fn take(&self) -> Option<Vec<Waiting>> {
+        let mut lanes = self.lanes();
+        loop {
+            let mut batch = Vec::new();
+            let mut batch_bytes = 0;
+            while batch.len() < STORE_BATCH_SETS_MAX && batch_bytes < STORE_BATCH_BYTES_MAX {
+                let next = lanes.admin.pop_front();
+                let Some(set) = next.or_else(|| lanes.bulk.pop_front()) else {
+                    break;
+                };
+                batch_bytes += set.set.bytes;
+                batch.push(set);
+            }
+            lanes.bytes -= batch_bytes;
+            if !batch.is_empty() {
+                return Some(batch);
+            }
+            if lanes.closed {
+                return None;
+            }
+            lanes = self
+                .changed
+                .wait(lanes)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Accepts nothing more and drops what waits; its waiters are notified.
+    pub(super) fn abandon(&self) {
+        let mut lanes = self.lanes();
+        lanes.closed = true;
+        lanes.admin.clear();
+        lanes.bulk.clear();
+    }
+
+    /// Takes nothing more; what waits is still carried out.
+    pub(super) fn close(&self) {
+        self.lanes().closed = true;
+        self.changed.notify_one();
+    }
+}

@@ -1,0 +1,127 @@
+//! Reading rows, whatever they lie in.
+
+use super::{
+    cell::{self, Space},
+    fault::Fault,
+    view::Rows,
+};
+use crate::{
+    fault::EngineError,
+    index::Index,
+    kind::Kind,
+    read::{Direction, Found, Lead, Range, Row},
+};
+
+/// Reads one record.
+pub(super) fn record(rows: &impl Rows, kind: Kind, key: &[u8]) -> Result<Option<Row>, Fault> {
+    let key = Space::Records(kind).key(key);
+    rows.get(&key, |cell| row(&key, cell))
+}
+
+/// Walks records.
+pub(super) fn page(
+    rows: &impl Rows,
+    kind: Kind,
+    range: &Range,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<(Vec<u8>, Row)>, Fault> {
+    walk(
+        rows,
+        Space::Records(kind),
+        range,
+        direction,
+        limit,
+        |key, cell| Ok((Space::strip(key).to_vec(), row(key, cell)?)),
+    )
+}
+
+/// Walks entries.
+pub(super) fn entries(
+    rows: &impl Rows,
+    index: Index,
+    range: &Range,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<Lead>, Fault> {
+    walk(
+        rows,
+        Space::Entries(index),
+        range,
+        direction,
+        limit,
+        |key, cell| Ok((Space::strip(key).to_vec(), cell::open(key, cell)?.to_vec())),
+    )
+}
+
+/// The last entry under a prefix, and its record.
+pub(super) fn last_under(
+    rows: &impl Rows,
+    index: Index,
+    prefix: &[u8],
+) -> Result<Option<Found>, Fault> {
+    let Range { start, end } = Space::Entries(index).range(&Range::under(prefix));
+    let end = end.unwrap_or_default();
+    let Some((key, cell)) = rows.last(&start, &end)? else {
+        return Ok(None);
+    };
+    let target = cell::open(&key, &cell)?;
+    let row = record(rows, index.kind(), target)?;
+    Ok(Some(Found {
+        row: row.ok_or_else(|| EngineError::leads_nowhere(index))?,
+        entry: Space::strip(&key).to_vec(),
+        key: target.to_vec(),
+    }))
+}
+
+/// Counts entries, at most `limit`; answers where to continue too, when there may be more.
+pub(super) fn count(
+    rows: &impl Rows,
+    index: Index,
+    range: &Range,
+    limit: usize,
+) -> Result<(usize, Option<Vec<u8>>), Fault> {
+    let Range { start, end } = Space::Entries(index).range(range);
+    let end = end.unwrap_or_default();
+    let (mut count, mut rest) = (0, None);
+    rows.walk(&start, &end, Direction::Ascending, &mut |key, cell| {
+        if count == limit {
+            rest = Some(Space::strip(key).to_vec());
+            return Ok(false);
+        }
+        cell::open(key, cell)?;
+        count += 1;
+        Ok(true)
+    })?;
+    Ok((count, rest))
+}
+
+/// Walks rows of a space and takes each apart by its whole key and its cell.
+pub(super) fn walk<T>(
+    rows: &impl Rows,
+    space: Space,
+    range: &Range,
+    direction: Direction,
+    limit: usize,
+    take: impl Fn(&[u8], &[u8]) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let Range { start, end } = space.range(range);
+    let end = end.unwrap_or_default();
+    let mut taken = Vec::new();
+    if limit == 0 {
+        return Ok(taken);
+    }
+    rows.walk(&start, &end, direction, &mut |key, cell| {
+        taken.push(take(key, cell)?);
+        Ok(taken.len() < limit)
+    })?;
+    Ok(taken)
+}
+
+fn row(key: &[u8], cell: &[u8]) -> Result<Row, Fault> {
+    let (version, value) = cell::open_record(key, cell)?;
+    Ok(Row {
+        version,
+        value: value.to_vec(),
+    })
+}

@@ -1,0 +1,255 @@
+//! A set of changes as the writer takes it: what can be encoded before is, by the caller.
+
+use super::{
+    batch::{Batch, Span},
+    cell::{self, Space},
+    log::Names,
+};
+use crate::{
+    change::{Action, Change, Expect, Lane},
+    fault::RecordName,
+    index::Index,
+};
+
+/// A set of changes, laid out.
+#[derive(Debug)]
+pub(super) struct Set {
+    /// What must be found for the changes of records, but for those that must all be new; by key.
+    pub(super) expected: Vec<Expected>,
+    /// Entries that go, by key.
+    pub(super) removed: Vec<Removed>,
+    /// Rows that must not be there, by key.
+    pub(super) fresh: Vec<Fresh>,
+    /// Whether it changes a record twice, or adds an entry twice.
+    pub(super) is_twofold: bool,
+    rows: Batch,
+    /// Where the records lie among the rows, which are sealed with their version.
+    records: Vec<Span>,
+    /// What the change log says of it.
+    pub(super) names: Names,
+    /// A bit for the number of each kind that it changes.
+    pub(super) kinds: u32,
+    /// See [`crate::change::Set::rests_on`].
+    pub(super) rests_on: Option<u64>,
+    /// Whether what decisions rest on is changed.
+    pub(super) defines: bool,
+    /// Whether it adds to the store: such sets stop first when room runs out. What people change,
+    /// and what moves deliveries on, continues.
+    pub(super) adds: bool,
+    /// About how much memory it takes.
+    pub(super) bytes: usize,
+}
+
+/// What must be found under a key.
+#[derive(Debug)]
+pub(super) struct Expected {
+    pub(super) key: Vec<u8>,
+    pub(super) expect: Expect,
+    /// What happens to the value that is found.
+    pub(super) becomes: Becomes,
+}
+
+/// What a set makes of a value that it does not know.
+#[derive(Debug)]
+pub(super) enum Becomes {
+    /// It is replaced, removed, or only looked at.
+    Known,
+    /// It stays, under a new version.
+    Same,
+    /// It consists of numbers, to which these are added.
+    Sum(Vec<i64>),
+}
+
+/// A record's row and its value, where that follows from what was found; none when it is removed.
+pub(super) type Following = (Vec<u8>, Option<Vec<u8>>);
+
+/// An entry that goes.
+#[derive(Debug)]
+pub(super) struct Removed {
+    pub(super) index: Index,
+    pub(super) key: Vec<u8>,
+    /// The record that it must lead to.
+    pub(super) target: Vec<u8>,
+}
+
+/// A row that must not be there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fresh {
+    row: Span,
+    pub(super) is_record: bool,
+    /// Whether it cannot be there, as it ends with the key of a record that is new.
+    pub(super) is_own: bool,
+}
+
+impl Set {
+    /// Lays changes out.
+    pub(super) fn new(lane: Lane, set: &crate::change::Set) -> Self {
+        let (changes, rests_on) = (&set.changes[..], set.rests_on);
+        let bytes: usize = changes.iter().map(bytes_of).sum();
+        let mut set = Self {
+            expected: Vec::new(),
+            removed: Vec::new(),
+            fresh: Vec::new(),
+            is_twofold: false,
+            rows: Batch::with_capacity(bytes),
+            records: Vec::new(),
+            names: Names::default(),
+            kinds: 0,
+            rests_on,
+            defines: false,
+            adds: false,
+            bytes,
+        };
+        for change in changes {
+            set.change(change);
+        }
+        // What goes comes before what is added, so that an entry may do both.
+        set.removed.sort_by(|one, other| one.key.cmp(&other.key));
+        for removed in &set.removed {
+            set.rows.removal(&removed.key);
+        }
+        for change in changes {
+            for entry in &change.add {
+                let row = set
+                    .rows
+                    .entry(Space::Entries(entry.index), &entry.key, &change.key);
+                let is_own = is_fresh(change)
+                    && entry.index.ends_with_record()
+                    && entry.key.ends_with(&change.key);
+                set.fresh.push(Fresh {
+                    row,
+                    is_record: false,
+                    is_own,
+                });
+            }
+        }
+        set.adds &= lane == Lane::Bulk;
+        set.sort();
+        set
+    }
+
+    fn change(&mut self, change: &Change) {
+        if change.action != Action::Check {
+            self.adds |= change.adds;
+            self.defines |= change.defines;
+            self.kinds |= 1 << (change.kind as u32);
+            if change.is_logged {
+                self.names.add(change.kind, &change.key);
+            }
+        }
+        let space = Space::Records(change.kind);
+        for entry in &change.remove {
+            self.removed.push(Removed {
+                index: entry.index,
+                key: Space::Entries(entry.index).key(&entry.key),
+                target: change.key.clone(),
+            });
+        }
+        let is_new = is_fresh(change);
+        match &change.action {
+            Action::Put(value) => {
+                let row = self.rows.record(space, &change.key, value, is_new);
+                self.records.push(row);
+                if is_new {
+                    self.fresh.push(Fresh {
+                        row,
+                        is_record: true,
+                        is_own: false,
+                    });
+                    return;
+                }
+            }
+            Action::Delete => self.rows.removal(&space.key(&change.key)),
+            Action::Touch | Action::Check | Action::Add(_) => {}
+        }
+        self.expected.push(Expected {
+            key: space.key(&change.key),
+            expect: change.expect,
+            becomes: match &change.action {
+                Action::Touch => Becomes::Same,
+                Action::Add(numbers) => Becomes::Sum(numbers.clone()),
+                Action::Put(_) | Action::Delete | Action::Check => Becomes::Known,
+            },
+        });
+    }
+
+    /// In the order of the rows, so that neighbours meet a page while it is at hand.
+    fn sort(&mut self) {
+        let rows = &self.rows;
+        self.fresh
+            .sort_by(|one, other| rows.key(one.row).cmp(rows.key(other.row)));
+        self.expected.sort_by(|one, other| one.key.cmp(&other.key));
+        let twins = |pair: &[Fresh]| rows.key(pair[0].row) == rows.key(pair[1].row);
+        let is_also_fresh = |expected: &Expected| {
+            let found = self
+                .fresh
+                .binary_search_by(|fresh| rows.key(fresh.row).cmp(&expected.key));
+            found.is_ok()
+        };
+        self.is_twofold = self.fresh.windows(2).any(twins)
+            || self
+                .expected
+                .windows(2)
+                .any(|pair| pair[0].key == pair[1].key)
+            || self.expected.iter().any(is_also_fresh);
+    }
+
+    /// The key of a row.
+    pub(super) fn key(&self, fresh: Fresh) -> &[u8] {
+        self.rows.key(fresh.row)
+    }
+
+    /// The record that a row is, or leads to.
+    pub(super) fn record(&self, fresh: Fresh) -> Option<RecordName> {
+        let (key, cell) = (self.rows.key(fresh.row), self.rows.cell(fresh.row));
+        if fresh.is_record {
+            return Space::record(key);
+        }
+        let target = cell::open(key, cell).ok()?;
+        Some((Space::index(key)?.kind(), target.to_vec()))
+    }
+
+    /// Whether it removes an entry.
+    pub(super) fn removes(&self, key: &[u8]) -> bool {
+        let found = self
+            .removed
+            .binary_search_by(|it| it.key.as_slice().cmp(key));
+        found.is_ok()
+    }
+
+    /// The rows it comes to, with those whose values follow from what was found.
+    pub(super) fn finish(&mut self, version: u64, following: &[Following]) -> Batch {
+        let mut rows = std::mem::take(&mut self.rows);
+        for record in &self.records {
+            rows.seal(*record, version);
+        }
+        for (key, value) in following {
+            match value {
+                Some(value) => rows.touched(key, version, value),
+                None => rows.removal(key),
+            }
+        }
+        rows
+    }
+}
+
+/// Whether a change is of a record that must not be there.
+fn is_fresh(change: &Change) -> bool {
+    matches!(change.action, Action::Put(_)) && change.expect == Expect::Absent
+}
+
+fn bytes_of(change: &Change) -> usize {
+    let value_bytes = match &change.action {
+        Action::Put(value) => value.len(),
+        Action::Add(numbers) => size_of_val(&**numbers),
+        Action::Delete | Action::Touch | Action::Check => 0,
+    };
+    let entries = change.add.iter().chain(&change.remove);
+    let entries_bytes: usize = entries
+        .map(|entry| entry.key.len() + change.key.len() + ROW_BYTES)
+        .sum();
+    size_of::<Change>() + change.key.len() + value_bytes + entries_bytes
+}
+
+/// What a row has beside its key and its value: lengths, checksum, space.
+const ROW_BYTES: usize = 16;

@@ -1,0 +1,430 @@
+//! A disk in memory that can lose power, fail and fill up.
+
+use std::{
+    io::{self, Write},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rand::{Rng, rngs::StdRng, seq::SliceRandom};
+use redb::StorageBackend;
+
+use super::Medium;
+
+const SECTOR_BYTES: usize = 512;
+
+/// A disk in memory. Clones are the same disk.
+#[derive(Debug, Clone, Default)]
+pub struct SimulatedDisk(Arc<Mutex<State>>);
+
+/// The tree, then the files of the log.
+const FILES: usize = 3;
+
+#[derive(Default)]
+struct State {
+    /// What is read.
+    live: [Vec<u8>; FILES],
+    /// What is there after a loss of power at the least.
+    durable: [Vec<u8>; FILES],
+    /// What was written since the last sync of its file, in the order of all files.
+    unsynced: Vec<(usize, Unsynced)>,
+    checksums: Option<Vec<u8>>,
+    journal: Option<Vec<u8>>,
+    /// Bytes that were read of the tree.
+    read_bytes: usize,
+    /// Operations until the power fails.
+    power_left: Option<u64>,
+    /// Operations until some fail.
+    good_left: Option<u64>,
+    /// Operations that then fail.
+    bad_left: u64,
+    /// Bytes that fit.
+    capacity: Option<usize>,
+    /// Bytes held back.
+    reserve: usize,
+    /// Files opened before belong to an earlier life.
+    life: u64,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("State");
+        shown
+            .field("bytes", &self.live.each_ref().map(Vec::len))
+            .finish_non_exhaustive()
+    }
+}
+
+enum Unsynced {
+    Length(usize),
+    Sector(usize, Vec<u8>),
+}
+
+/// An open file of a disk.
+#[derive(Debug)]
+struct OpenFile {
+    disk: SimulatedDisk,
+    number: usize,
+    life: u64,
+}
+
+impl SimulatedDisk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open_file(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
+        let mut state = self.state();
+        let life = state.life;
+        state.operate(life)?;
+        Ok(Box::new(OpenFile {
+            disk: self.clone(),
+            number,
+            life,
+        }))
+    }
+
+    /// Has the power fail after so many more operations.
+    pub fn fail_power_after(&self, operations: u64) {
+        self.state().power_left = Some(operations);
+    }
+
+    /// Puts the power back: of what was not synced, any sectors are there, torn in any order.
+    pub fn restore_power(&self, random: &mut StdRng) {
+        let mut state = self.state();
+        let mut unsynced = std::mem::take(&mut state.unsynced);
+        let mut images = std::mem::take(&mut state.durable);
+        match random.random_range(0..4) {
+            // Everything arrived, or nothing did.
+            0 => {}
+            1 => unsynced.clear(),
+            _ => {
+                let kept = random.random_range(0.0..1.0);
+                unsynced.retain(|_| random.random_bool(kept));
+                if random.random_bool(0.5) {
+                    unsynced.shuffle(random);
+                }
+            }
+        }
+        // A length that is lost takes what lies behind it along.
+        let is_length = |write: &Unsynced| matches!(write, Unsynced::Length(_));
+        for (file, write) in unsynced.iter().filter(|(_, write)| is_length(write)) {
+            write.apply(&mut images[*file]);
+        }
+        for (file, write) in unsynced.iter().filter(|(_, write)| !is_length(write)) {
+            write.apply(&mut images[*file]);
+        }
+        state.live.clone_from(&images);
+        state.durable = images;
+        state.journal = None;
+        state.power_left = None;
+        state.life += 1;
+    }
+
+    /// Ends the process that has it open as `kill -9` would: what was written is there, synced or
+    /// not.
+    pub fn kill(&self) {
+        let mut state = self.state();
+        state.power_left = None;
+        state.life += 1;
+    }
+
+    /// How many bytes of the tree were read since that was last asked.
+    pub fn read_bytes(&self) -> usize {
+        std::mem::take(&mut self.state().read_bytes)
+    }
+
+    /// Has one operation fail after so many that do not.
+    pub fn fail_after(&self, operations: u64) {
+        self.fail_some_after(operations, 1);
+    }
+
+    /// Has some operations in a row fail after so many that do not.
+    pub fn fail_some_after(&self, operations: u64, failures: u64) {
+        let mut state = self.state();
+        (state.good_left, state.bad_left) = (Some(operations), failures);
+    }
+
+    /// Lets so many bytes fit beyond those that are there, with so many held back.
+    pub fn limit_space(&self, free: usize, reserve: usize) {
+        let mut state = self.state();
+        state.capacity = Some(state.used() + free + reserve);
+        state.reserve = reserve;
+    }
+
+    /// Makes room for everything.
+    pub fn free_space(&self) {
+        self.state().capacity = None;
+    }
+
+    /// Has the journal of sums be lost, as when the machine was off.
+    pub fn forget_journal(&self) {
+        self.state().journal = None;
+    }
+
+    /// Has the sums of the blocks be lost.
+    pub fn forget_checksums(&self) {
+        self.state().checksums = None;
+    }
+
+    /// Another disk with the same content, one bit of it flipped: in the tree, in its journal or in
+    /// what was written of the log.
+    #[must_use]
+    pub fn with_flipped_bit(&self, random: &mut StdRng) -> Self {
+        let other = self.copy();
+        {
+            let mut state = other.state();
+            let State { live, journal, .. } = &mut *state;
+            let mut parts: Vec<&mut [u8]> = live.iter_mut().map(|file| written(file)).collect();
+            parts.extend(journal.as_deref_mut());
+            parts.retain(|part| !part.is_empty());
+            let is_of_tree = random.random_bool(0.5);
+            let at = if is_of_tree {
+                0
+            } else {
+                random.random_range(0..parts.len())
+            };
+            let part = &mut parts[at];
+            let bit = random.random_range(0..part.len() * 8);
+            part[bit / 8] ^= 1 << (bit % 8);
+        }
+        other.settle();
+        other
+    }
+
+    /// Another disk with the same content.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        let state = self.state();
+        Self(Arc::new(Mutex::new(State {
+            live: state.live.clone(),
+            durable: state.live.clone(),
+            checksums: state.checksums.clone(),
+            journal: state.journal.clone(),
+            ..State::default()
+        })))
+    }
+
+    /// Another disk, as this one would be if the power failed now and nothing arrived that was not
+    /// synced.
+    #[must_use]
+    pub fn without_unsynced(&self) -> Self {
+        let state = self.state();
+        Self(Arc::new(Mutex::new(State {
+            live: state.durable.clone(),
+            durable: state.durable.clone(),
+            ..State::default()
+        })))
+    }
+
+    /// Changes what a file holds.
+    pub fn edit(&self, file: usize, edit: impl FnOnce(&mut Vec<u8>)) {
+        edit(&mut self.state().live[file]);
+        self.settle();
+    }
+
+    /// Has all that is there be there for good.
+    fn settle(&self) {
+        let mut state = self.state();
+        let live = state.live.clone();
+        state.durable = live;
+        state.unsynced.clear();
+    }
+}
+
+/// A file without the zeros at its end.
+fn written(file: &mut [u8]) -> &mut [u8] {
+    let end = file.iter().rposition(|byte| *byte != 0);
+    &mut file[..end.map_or(0, |end| end + 1)]
+}
+
+impl State {
+    /// Blocks that were ever written take room; what lies between them does not.
+    fn used(&self) -> usize {
+        let blocks = self.live[0].chunks(4096);
+        let written = blocks.filter(|block| block.iter().any(|byte| *byte != 0));
+        // The log takes all of its length, as it is filled with zeros.
+        let log: usize = self.live[1..].iter().map(Vec::len).sum();
+        written.count() * 4096 + log + self.reserve
+    }
+
+    fn operate(&mut self, life: u64) -> io::Result<()> {
+        if self.life != life || self.power_left == Some(0) {
+            return Err(io::Error::other("the power is off"));
+        }
+        if let Some(left) = &mut self.power_left {
+            *left -= 1;
+        }
+        match &mut self.good_left {
+            Some(0) => {
+                self.bad_left = self.bad_left.saturating_sub(1);
+                if self.bad_left == 0 {
+                    self.good_left = None;
+                }
+                return Err(io::Error::other("the operation failed"));
+            }
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+impl Unsynced {
+    fn apply(&self, image: &mut Vec<u8>) {
+        match self {
+            Self::Length(length) => image.resize(*length, 0),
+            Self::Sector(at, data) => {
+                if let Some(position) = image.get_mut(*at..*at + data.len()) {
+                    position.copy_from_slice(data);
+                }
+            }
+        }
+    }
+}
+
+impl Medium for SimulatedDisk {
+    fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
+        self.open_file(0)
+    }
+
+    fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
+        self.open_file(1 + number)
+    }
+
+    fn is_short(&self, _bytes_on_way: u64) -> bool {
+        let state = self.state();
+        state.capacity.is_some() && state.reserve == 0
+    }
+
+    fn release_reserve(&self) -> bool {
+        std::mem::take(&mut self.state().reserve) > 0
+    }
+
+    fn checksums(&self) -> Option<Vec<u8>> {
+        self.state().checksums.clone()
+    }
+
+    fn keep_checksums(&self, checksums: &[u8]) -> io::Result<()> {
+        let mut state = self.state();
+        let life = state.life;
+        state.operate(life)?;
+        state.checksums = Some(checksums.into());
+        Ok(())
+    }
+
+    fn journal(&self) -> Option<Vec<u8>> {
+        self.state().journal.clone()
+    }
+
+    fn begin_journal(&self, start: &[u8]) -> io::Result<Option<Box<dyn Write + Send + Sync>>> {
+        let mut state = self.state();
+        let life = state.life;
+        state.operate(life)?;
+        state.journal = Some(start.into());
+        Ok(Some(Box::new(OpenJournal {
+            disk: self.clone(),
+            life,
+        })))
+    }
+
+    fn end_journal(&self) {
+        self.state().journal = None;
+    }
+}
+
+/// An open journal of a disk.
+#[derive(Debug)]
+struct OpenJournal {
+    disk: SimulatedDisk,
+    life: u64,
+}
+
+impl Write for OpenJournal {
+    fn write(&mut self, note: &[u8]) -> io::Result<usize> {
+        let mut state = self.disk.state();
+        state.operate(self.life)?;
+        // Who is killed meanwhile leaves a part.
+        let part = note.len().div_ceil(2);
+        if let Some(journal) = &mut state.journal {
+            journal.extend_from_slice(&note[..part]);
+        }
+        Ok(part)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl StorageBackend for OpenFile {
+    fn len(&self) -> io::Result<u64> {
+        let mut state = self.disk.state();
+        state.operate(self.life)?;
+        Ok(state.live[self.number].len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let mut state = self.disk.state();
+        state.operate(self.life)?;
+        let offset = usize::try_from(offset).map_err(io::Error::other)?;
+        let found = state.live[self.number].get(offset..offset + out.len());
+        out.copy_from_slice(found.ok_or(io::ErrorKind::UnexpectedEof)?);
+        if self.number == 0 {
+            state.read_bytes += out.len();
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        let mut state = self.disk.state();
+        state.operate(self.life)?;
+        let length = usize::try_from(length).map_err(io::Error::other)?;
+        let growth = length.saturating_sub(state.live[self.number].len());
+        let is_over = |capacity| state.used() + growth > capacity;
+        if self.number > 0 && growth > 0 && state.capacity.is_some_and(is_over) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        state.live[self.number].resize(length, 0);
+        state.unsynced.push((self.number, Unsynced::Length(length)));
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        let mut state = self.disk.state();
+        state.operate(self.life)?;
+        let State {
+            unsynced, durable, ..
+        } = &mut *state;
+        let durable = &mut durable[self.number];
+        unsynced.retain(|(number, write)| {
+            let is_of_file = *number == self.number;
+            if is_of_file {
+                write.apply(durable);
+            }
+            !is_of_file
+        });
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut state = self.disk.state();
+        state.operate(self.life)?;
+        let mut at = usize::try_from(offset).map_err(io::Error::other)?;
+        if let Some(capacity) = state.capacity.filter(|_| self.number == 0) {
+            let position = state.live[self.number]
+                .get(at..at + data.len())
+                .unwrap_or_default();
+            let is_new = position.iter().all(|byte| *byte == 0);
+            if is_new && state.used() + data.len() > capacity {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+        }
+        for sector in data.chunks(SECTOR_BYTES) {
+            let write = Unsynced::Sector(at, sector.into());
+            write.apply(&mut state.live[self.number]);
+            state.unsynced.push((self.number, write));
+            at += sector.len();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! Tests of the engine on a disk, on disks that lose, break and fill up.
+
+mod faults;
+mod flips;
+mod log;
+mod moment;
+mod power;
+
+use std::sync::Arc;
+
+use super::{Medium, RedbEngine, Settings, SimulatedDisk};
+use crate::fault::EngineError;
+
+const SETTINGS: Settings = Settings {
+    quick_repair_from: 0,
+    ..Settings::with_cache(1024 * 1024)
+};
+
+fn open(disk: &SimulatedDisk) -> Result<RedbEngine, EngineError> {
+    open_with(disk, SETTINGS)
+}
+
+fn open_with(disk: &SimulatedDisk, settings: Settings) -> Result<RedbEngine, EngineError> {
+    let medium: Arc<dyn Medium> = Arc::new(disk.clone());
+    RedbEngine::open(medium, settings)
+}
+
+/// A number that long runs set from outside.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "long runs are asked for from outside"
+)]
+fn number_of(variable: &str, default: u64) -> u64 {
+    let asked = std::env::var(variable).ok();
+    asked.map_or(default, |asked| asked.parse().unwrap())
+}
+
+/// With little memory: every few sets are moved into the tree, and runs are united all the time.
+const NARROW: Settings = Settings {
+    memory_bytes: 4 * 1024,
+    log_bytes: 16 * 1024,
+    fan: 2,
+    ..SETTINGS
+};
+
+/// With memory for some thousand rows.
+const MIDDLE: Settings = Settings {
+    memory_bytes: 1024 * 1024,
+    fan: 2,
+    ..SETTINGS
+};
+
+/// Tests that the engine conforms with these settings.
+macro_rules! conforms {
+    ($name:ident, $settings:expr) => {
+        mod $name {
+            use super::*;
+            use crate::conformance;
+
+            conformance!({
+                let disk = SimulatedDisk::default();
+                (open_with(&disk, $settings).unwrap(), disk)
+            });
+        }
+    };
+}
+
+conforms!(conforms_in_memory, SETTINGS);
+conforms!(conforms_with_little_memory, NARROW);
+conforms!(conforms_with_some_memory, MIDDLE);
+conforms!(
+    conforms_with_every_set_moved,
+    Settings {
+        memory_bytes: 0,
+        ..NARROW
+    }
+);
+conforms!(
+    conforms_without_two_phase_commit,
+    Settings {
+        two_phase_commit: false,
+        ..NARROW
+    }
+);

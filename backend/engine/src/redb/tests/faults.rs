@@ -1,0 +1,185 @@
+//! Operations that fail, and a disk that is full.
+
+use std::time::Duration;
+
+use super::{NARROW, SETTINGS, Settings, SimulatedDisk, open, open_with};
+use crate::{
+    Engine,
+    change::{Action, Applied, Change, Expect, Lane},
+    fault::EngineError,
+    kind::Kind,
+    redb::RedbEngine,
+};
+
+/// What the disk says of an operation that fails.
+const OWN_FAULT: &str = "the operation failed";
+/// How long it may take to continue automatically.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn put(kind: Kind, number: u32, expect: Expect) -> Change {
+    Change {
+        adds: kind == Kind::Occurrence,
+        ..Change::new(
+            kind,
+            &number.to_be_bytes(),
+            expect,
+            Action::Put(vec![1; 2_000]),
+        )
+    }
+}
+
+async fn insert(engine: &RedbEngine, number: u32) -> Result<Applied, EngineError> {
+    let change = put(Kind::Occurrence, number, Expect::Absent);
+    engine.apply(Lane::Bulk, vec![change].into()).await
+}
+
+async fn is_there(engine: &RedbEngine, number: u32) -> bool {
+    let keys = [number.to_be_bytes().to_vec()];
+    let rows = engine.get(Kind::Occurrence, &keys).await.unwrap();
+    rows[0].is_some()
+}
+
+/// Writes until an operation of the disk has failed, and looks at what was answered.
+async fn fails_at(settings: Settings, operation: u64, failures: u64) -> u32 {
+    let context = format!("operation {operation}, {failures} times");
+    let disk = SimulatedDisk::default();
+    let engine = open_with(&disk, settings).unwrap();
+    let (mut done, mut not_done) = (Vec::new(), Vec::new());
+    disk.fail_some_after(operation, failures);
+    for number in 0..25 {
+        match insert(&engine, number).await {
+            Ok(_) => done.push(number),
+            Err(EngineError::Indeterminate(_)) => {}
+            Err(EngineError::Unavailable(_)) => not_done.push(number),
+            Err(other) => panic!("{context}: {other:?}"),
+        }
+    }
+    disk.fail_after(u64::MAX);
+    let healed = async {
+        while insert(&engine, 100).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let healed = tokio::time::timeout(PATIENCE, healed).await;
+    healed.unwrap_or_else(|_late| panic!("{context}: it does not go on"));
+    let check = async |engine: &RedbEngine, when: &str| {
+        for number in &done {
+            assert!(
+                is_there(engine, *number).await,
+                "{context}, {when}: {number} is lost"
+            );
+        }
+        for number in &not_done {
+            assert!(
+                !is_there(engine, *number).await,
+                "{context}, {when}: {number} is there"
+            );
+        }
+    };
+    check(&engine, "meanwhile").await;
+    drop(engine);
+    check(&open_with(&disk, settings).unwrap(), "after a start").await;
+    u32::from(done.len() < 25)
+}
+
+#[tokio::test]
+async fn whichever_operation_fails_every_answer_is_true_and_writing_goes_on() {
+    let mut failures = 0;
+    for (settings, operations) in [(NARROW, 90), (SETTINGS, 30)] {
+        for operation in 0..operations {
+            failures += fails_at(settings, operation, 1 + operation % 4).await;
+        }
+    }
+    assert!(failures > 10, "only {failures} operations were noticed");
+}
+
+#[tokio::test]
+async fn reads_wait_while_the_file_is_opened_again() {
+    let disk = SimulatedDisk::default();
+    let engine = open(&disk).unwrap();
+    insert(&engine, 0).await.unwrap();
+    let mut failures = 0;
+    for number in 1..200 {
+        disk.fail_after(u64::from(number) % 11);
+        let write = insert(&engine, number);
+        let keys = [0_u32.to_be_bytes().to_vec()];
+        let read = engine.get(Kind::Occurrence, &keys);
+        let (written, read) = tokio::join!(write, read);
+        failures += u32::from(written.is_err());
+        match read {
+            Ok(rows) => assert!(rows[0].is_some(), "{number}"),
+            // The operation that failed was its own.
+            Err(error) => assert!(error.to_string().contains(OWN_FAULT), "{number}: {error}"),
+        }
+        disk.fail_after(u64::MAX);
+    }
+    assert!(failures > 50, "only {failures} writes failed");
+}
+
+#[tokio::test]
+async fn on_a_full_disk_deletes_go_on_and_room_is_used_again() {
+    // It fills while the log is made longer, and while rows are moved and runs united.
+    for settings in [SETTINGS, NARROW] {
+        fills_and_empties(settings).await;
+    }
+}
+
+async fn fills_and_empties(settings: Settings) {
+    let disk = SimulatedDisk::default();
+    let engine = open_with(&disk, settings).unwrap();
+    for number in 0..100 {
+        insert(&engine, number).await.unwrap();
+    }
+    disk.limit_space(300_000, 400_000);
+    let mut last = 100;
+    let error = loop {
+        match insert(&engine, last).await {
+            Ok(_) => last += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, EngineError::Full(_)), "{error:?}");
+    assert!(last > 110, "only {last} fit");
+    assert!(is_there(&engine, last - 1).await && !is_there(&engine, last).await);
+    for number in 0..50_u32 {
+        let keys = [number.to_be_bytes().to_vec()];
+        let rows = engine.get(Kind::Occurrence, &keys).await.unwrap();
+        let expect = Expect::Version(rows[0].as_ref().unwrap().version);
+        let delete = Change {
+            action: Action::Delete,
+            adds: false,
+            ..put(Kind::Occurrence, number, expect)
+        };
+        engine.apply(Lane::Bulk, vec![delete].into()).await.unwrap();
+    }
+    let admin = put(Kind::Rule, 1, Expect::Absent);
+    engine.apply(Lane::Admin, vec![admin].into()).await.unwrap();
+    assert!(matches!(
+        insert(&engine, last).await,
+        Err(EngineError::Full(_))
+    ));
+    disk.free_space();
+    insert(&engine, last).await.unwrap();
+    for number in 50..last {
+        assert!(is_there(&engine, number).await);
+    }
+}
+
+#[tokio::test]
+async fn what_waits_when_the_engine_is_dropped_is_carried_out() {
+    let disk = SimulatedDisk::default();
+    let engine = open(&disk).unwrap();
+    for number in 0..20 {
+        let change = put(Kind::Rule, number, Expect::Absent);
+        let write = engine.apply(Lane::Bulk, vec![change].into());
+        // The call is dropped at its first wait.
+        drop(tokio::time::timeout(Duration::ZERO, write).await);
+    }
+    drop(engine);
+    let engine = open(&disk).unwrap();
+    let keys: Vec<_> = (0..20_u32)
+        .map(|number| number.to_be_bytes().to_vec())
+        .collect();
+    let rows = engine.get(Kind::Rule, &keys).await.unwrap();
+    assert!(rows.iter().all(Option::is_some));
+}

@@ -1,0 +1,114 @@
+//! One bit changed on disk: an error or the right answer, never a wrong one.
+
+use rand::{SeedableRng, rngs::StdRng};
+
+use super::{NARROW, SimulatedDisk, number_of, open, open_with};
+use crate::{
+    Engine,
+    change::{Action, Change, Entry, Expect, Lane},
+    fault::EngineError,
+    index::Index,
+    kind::Kind,
+    read::{Direction, Range},
+};
+
+const FLIPS_DEFAULT: u64 = 300;
+const RECORDS: u32 = 600;
+
+/// A disk with records, whose service was closed or killed.
+async fn filled(is_killed: bool) -> SimulatedDisk {
+    let disk = SimulatedDisk::default();
+    let engine = open_with(&disk, NARROW).unwrap();
+    for number in 0..RECORDS {
+        let key = number.to_be_bytes().to_vec();
+        let put = Action::Put(key.repeat(40));
+        let change = Change {
+            add: vec![Entry {
+                index: Index::OccurrenceByState,
+                key: key.clone(),
+            }],
+            ..Change::new(Kind::Occurrence, &key, Expect::Absent, put)
+        };
+        engine.apply(Lane::Bulk, vec![change].into()).await.unwrap();
+    }
+    drop(engine);
+    let engine = open(&disk).unwrap();
+    // The very last commit of a killed life cannot be distinguished from one that was torn.
+    let last = Change::new(Kind::Health, b"last", Expect::Absent, Action::Put(vec![1]));
+    engine.apply(Lane::Bulk, vec![last].into()).await.unwrap();
+    // A killed process does nothing more, also not what dropping the engine does.
+    let killed = disk.copy();
+    drop(engine);
+    if is_killed { killed } else { disk }
+}
+
+/// Reads everything; `None` when something says that it is damaged.
+async fn read_through(disk: &SimulatedDisk) -> Option<()> {
+    let refuses = |error: EngineError| match error {
+        EngineError::Corrupt(_) | EngineError::Unavailable(_) => None::<()>,
+        other => panic!("{other:?}"),
+    };
+    let engine = match open(disk) {
+        Ok(engine) => engine,
+        Err(error) => return refuses(error),
+    };
+    for number in 0..RECORDS {
+        let key = number.to_be_bytes().to_vec();
+        match engine
+            .get(Kind::Occurrence, std::slice::from_ref(&key))
+            .await
+        {
+            Ok(rows) => assert_eq!(rows[0].as_ref().unwrap().value, key.repeat(40)),
+            Err(error) => return refuses(error),
+        }
+    }
+    let all = || Range::under(b"");
+    let entries = engine.entries(
+        Index::OccurrenceByState,
+        all(),
+        Direction::Ascending,
+        10_000,
+    );
+    match entries.await {
+        Ok(entries) => assert_eq!(entries.len(), RECORDS as usize),
+        Err(error) => return refuses(error),
+    }
+    match engine.log_after(0, 10_000).await {
+        Ok(log) => assert!(log.unwrap().len() >= RECORDS as usize),
+        Err(error) => return refuses(error),
+    }
+    Some(())
+}
+
+#[tokio::test]
+async fn a_flipped_bit_is_an_error_or_does_not_matter() {
+    let (closed, killed) = (filled(false).await, filled(true).await);
+    let mut noticed = 0;
+    for seed in 0..number_of("BELLWETHER_FLIPS", FLIPS_DEFAULT) {
+        let disk = if seed % 3 == 2 { &killed } else { &closed };
+        let flipped = disk.with_flipped_bit(&mut StdRng::seed_from_u64(seed));
+        if seed % 3 == 1 {
+            flipped.forget_checksums();
+        }
+        noticed += u64::from(read_through(&flipped).await.is_none());
+    }
+    assert!(noticed > 0, "no flip hit anything that is in use");
+}
+
+#[tokio::test]
+async fn a_store_that_was_killed_is_not_read_through() {
+    let disk = filled(true).await;
+    disk.read_bytes();
+    drop(open(&disk).unwrap());
+    let with_journal = disk.read_bytes();
+    let disk = filled(true).await;
+    disk.forget_journal();
+    disk.read_bytes();
+    drop(open(&disk).unwrap());
+    let without = disk.read_bytes();
+    // With assertions the engine walks the store once in either case.
+    assert!(
+        with_journal * 2 < without,
+        "{with_journal} and {without} bytes were read"
+    );
+}

@@ -1,0 +1,176 @@
+//! What a reader sees beside the writer and the mover: one moment, and nothing that could be lost.
+
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use futures_util::future::join_all;
+
+use super::{NARROW, SETTINGS, Settings, SimulatedDisk, open_with};
+use crate::{
+    Engine,
+    change::{Action, Change, Entry, Expect, Lane},
+    index::Index,
+    kind::Kind,
+    read::{Direction, Range},
+    redb::RedbEngine,
+};
+
+const KEYS: u8 = 5;
+const ROUNDS: u32 = 600;
+
+/// Each key at a round: its record, and its entry by event, whose key reports on the round too.
+fn round(number: u32, versions: Option<u64>) -> Vec<Change> {
+    let entry = |key: u8, number: u32| Entry {
+        index: Index::OccurrenceByEvent,
+        key: [&[key; 16][..], &number.to_be_bytes()].concat(),
+    };
+    let change = |key: u8| {
+        let put = Action::Put(number.to_be_bytes().into());
+        let expect = versions.map_or(Expect::Absent, Expect::Version);
+        Change {
+            remove: versions
+                .map(|_| entry(key, number - 1))
+                .into_iter()
+                .collect(),
+            add: vec![entry(key, number)],
+            ..Change::new(Kind::Occurrence, &[key], expect, put)
+        }
+    };
+    (0..KEYS).map(change).collect()
+}
+
+async fn is_of_one_moment(engine: &RedbEngine, direction: Direction) {
+    let all = Range::under(b"");
+    let page = engine.page(Kind::Occurrence, all.clone(), direction, 100);
+    let page = page.await.unwrap();
+    let rounds: BTreeSet<_> = page.iter().map(|(_, row)| row.value.clone()).collect();
+    assert!(rounds.len() <= 1, "a set is seen by half: {page:?}");
+    assert!(
+        page.is_empty() || page.len() == usize::from(KEYS),
+        "{page:?}"
+    );
+    let entries = engine.entries(Index::OccurrenceByEvent, all, direction, 100);
+    let entries = entries.await.unwrap();
+    let rounds: BTreeSet<_> = entries.iter().map(|(key, _)| key[16..].to_vec()).collect();
+    assert!(rounds.len() <= 1, "a set is seen by half: {entries:?}");
+    let is_whole = entries.is_empty() || entries.len() == usize::from(KEYS);
+    assert!(is_whole, "{entries:?}");
+    let prefixes: Vec<_> = (0..KEYS).map(|key| vec![key; 16]).collect();
+    let last = engine.last_under(Index::OccurrenceByEvent, &prefixes).await;
+    let last: BTreeSet<_> = last
+        .unwrap()
+        .into_iter()
+        .map(|found| found.map(|found| found.entry[16..].to_vec()))
+        .collect();
+    assert!(last.len() <= 1, "a set is seen by half: {last:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_walk_beside_moves_and_unions_sees_each_set_whole_or_not_at_all() {
+    let settings = [
+        NARROW,
+        Settings {
+            memory_bytes: 0,
+            ..NARROW
+        },
+        SETTINGS,
+    ];
+    for settings in settings {
+        let disk = SimulatedDisk::default();
+        let engine = open_with(&disk, settings).unwrap();
+        let is_over = AtomicBool::new(false);
+        let write = async {
+            let mut version = None;
+            for number in 0..ROUNDS {
+                let set = round(number, version);
+                let applied = engine.apply(Lane::Bulk, set.into()).await.unwrap();
+                version = Some(applied.version);
+            }
+            is_over.store(true, Ordering::Relaxed);
+        };
+        let read = async {
+            while !is_over.load(Ordering::Relaxed) {
+                is_of_one_moment(&engine, Direction::Ascending).await;
+                is_of_one_moment(&engine, Direction::Descending).await;
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::join!(write, read);
+        is_of_one_moment(&engine, Direction::Ascending).await;
+    }
+}
+
+async fn numbers(engine: &RedbEngine) -> BTreeSet<Vec<u8>> {
+    let all = Range::under(b"");
+    let page = engine.page(Kind::Occurrence, all, Direction::Ascending, 10_000);
+    page.await
+        .unwrap()
+        .into_iter()
+        .map(|(key, _)| key)
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_seen_that_a_loss_of_power_would_take_back() {
+    for settings in [NARROW, SETTINGS] {
+        let disk = SimulatedDisk::default();
+        let engine = open_with(&disk, settings).unwrap();
+        let is_over = AtomicBool::new(false);
+        let write = async {
+            for group in 0..150_u32 {
+                let sets = (0..4).map(|number| {
+                    let key = (group * 4 + number).to_be_bytes();
+                    let put = Action::Put(vec![1; 200]);
+                    let change = Change::new(Kind::Occurrence, &key, Expect::Absent, put);
+                    engine.apply(Lane::Bulk, vec![change].into())
+                });
+                for result in join_all(sets).await {
+                    result.unwrap();
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        };
+        let read = async {
+            let mut looks = 0;
+            while !is_over.load(Ordering::Relaxed) || looks < 5 {
+                let seen = numbers(&engine).await;
+                let left = disk.without_unsynced();
+                let after = open_with(&left, settings).unwrap();
+                let kept = numbers(&after).await;
+                let lost: Vec<_> = seen.difference(&kept).collect();
+                assert!(lost.is_empty(), "seen, and not on disk: {lost:?}");
+                looks += 1;
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::join!(write, read);
+    }
+}
+
+#[tokio::test]
+async fn a_kind_that_is_not_changed_says_so() {
+    let disk = SimulatedDisk::default();
+    let engine = open_with(&disk, NARROW).unwrap();
+    let put = |key: u8| {
+        let put = Action::Put(vec![1; 200]);
+        Change::new(Kind::Occurrence, &[key], Expect::Absent, put)
+    };
+    let rule = Change::new(Kind::Rule, b"r", Expect::Absent, Action::Put(b"1".into()));
+    let changed = engine.apply(Lane::Admin, vec![rule].into()).await.unwrap();
+    for key in 0..100 {
+        engine
+            .apply(Lane::Bulk, vec![put(key)].into())
+            .await
+            .unwrap();
+    }
+    assert_eq!(engine.last_changed(&[Kind::Rule]), changed.position);
+    assert_eq!(engine.last_changed(&[Kind::Client]), 0);
+    let head = engine.log_head().await.unwrap();
+    assert_eq!(engine.last_changed(&[Kind::Rule, Kind::Occurrence]), head);
+    drop(engine);
+    // Of an earlier life it is not known, so that it may be as late as the last of it.
+    let engine = open_with(&disk, NARROW).unwrap();
+    assert_eq!(engine.last_changed(&[Kind::Client]), head);
+}

@@ -1,0 +1,203 @@
+//! Lives that end with the power, or by a kill: nothing acknowledged is lost, nothing is there by half.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use super::{SETTINGS, Settings, SimulatedDisk, number_of, open_with};
+use crate::{
+    Engine,
+    change::{Action, Change, Entry, Expect, Lane},
+    fault::EngineError,
+    index::Index,
+    kind::Kind,
+    read::{Direction, Range},
+    redb::RedbEngine,
+};
+
+const LIVES_DEFAULT: u64 = 2_000;
+const CRASHES_MAX: usize = 3;
+const KEYS: u8 = 24;
+const INDEXES: [Index; 3] = [
+    Index::OccurrenceByEvent,
+    Index::OccurrenceByState,
+    Index::OccurrenceByReview,
+];
+
+/// Values by key; an absent one was deleted or never made.
+type Model = BTreeMap<u8, Vec<u8>>;
+
+/// A set under way.
+struct Step(Vec<Part>);
+
+/// One record of a set; an absent value is an absent record.
+struct Part {
+    key: u8,
+    before: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
+}
+
+#[tokio::test]
+async fn nothing_acknowledged_is_lost_with_the_power() {
+    let lives = number_of("BELLWETHER_POWER_LIVES", LIVES_DEFAULT);
+    for seed in 0..lives {
+        live(seed).await;
+    }
+}
+
+async fn live(seed: u64) {
+    let mut random = StdRng::seed_from_u64(seed);
+    let disk = SimulatedDisk::default();
+    let settings = Settings {
+        two_phase_commit: seed.is_multiple_of(2),
+        quick_repair_from: if seed % 4 < 2 { 0 } else { u64::MAX },
+        // Everything is moved together, or little, or all that fits into the log.
+        memory_bytes: [0, 8 * 1024, 64 * 1024, usize::MAX][random.random_range(0..4)],
+        log_bytes: [8 * 1024, 128 * 1024][random.random_range(0..2)],
+        fan: random.random_range(2..5),
+        ..SETTINGS
+    };
+    let open = || open_with(&disk, settings);
+    let mut model = Model::new();
+    // A crash while the file is made is up to the caller that creates it under another name.
+    drop(open().unwrap());
+    for _ in 0..random.random_range(1..=CRASHES_MAX) {
+        let operations = random.random_range(0..400);
+        if random.random_bool(0.2) {
+            // The power fails already while the file is opened, perhaps in the midst of a repair.
+            disk.fail_power_after(random.random_range(0..60));
+        }
+        let mut under_way = Vec::new();
+        if let Ok(engine) = open() {
+            disk.fail_power_after(operations);
+            under_way = work(&engine, &mut model, &mut random).await;
+        }
+        if random.random_bool(0.3) {
+            disk.kill();
+        } else {
+            disk.restore_power(&mut random);
+        }
+        let engine = open().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        settle(&engine, &mut model, under_way, seed).await;
+        assert_eq!(contents(&engine).await, model, "seed {seed}");
+    }
+}
+
+/// Works until the power fails; answers the sets whose end is not known.
+async fn work(engine: &RedbEngine, model: &mut Model, random: &mut StdRng) -> Vec<Step> {
+    for _ in 0..200 {
+        let mut keys: Vec<u8> = (0..KEYS).collect();
+        let mut steps = Vec::new();
+        let mut sets = Vec::new();
+        for _ in 0..random.random_range(1..=6) {
+            let (mut step, mut set) = (Vec::new(), Vec::new());
+            for _ in 0..random.random_range(1..=3) {
+                let key = keys.swap_remove(random.random_range(0..keys.len()));
+                let before = model.get(&key).cloned();
+                let length = random.random_range(1..3_000);
+                let after = random
+                    .random_bool(0.8)
+                    .then(|| vec![random.random(); length]);
+                if before.is_none() && after.is_none() {
+                    continue;
+                }
+                let Ok(change) = change(engine, key, before.as_ref(), after.as_ref()).await else {
+                    return Vec::new();
+                };
+                set.push(change);
+                step.push(Part { key, before, after });
+            }
+            steps.push(Step(step));
+            sets.push(set);
+        }
+        let applied = sets
+            .into_iter()
+            .map(|set| engine.apply(Lane::Bulk, set.into()));
+        let mut unsure = Vec::new();
+        for (step, result) in steps.into_iter().zip(join_all(applied).await) {
+            match result {
+                Ok(_) => step.carry_out(model),
+                Err(EngineError::Indeterminate(_)) => unsure.push(step),
+                Err(EngineError::Unavailable(_)) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        if !unsure.is_empty() {
+            return unsure;
+        }
+    }
+    Vec::new()
+}
+
+impl Step {
+    fn carry_out(self, model: &mut Model) {
+        for part in self.0 {
+            match part.after {
+                Some(value) => drop(model.insert(part.key, value)),
+                None => drop(model.remove(&part.key)),
+            }
+        }
+    }
+}
+
+/// Takes over the outcome of the sets whose end was not known: all of a set, or none of it.
+async fn settle(engine: &RedbEngine, model: &mut Model, steps: Vec<Step>, seed: u64) {
+    let found = contents(engine).await;
+    for step in steps {
+        let has = |value: fn(&Part) -> &Option<Vec<u8>>| {
+            let mut parts = step.0.iter();
+            parts.all(|part| found.get(&part.key) == value(part).as_ref())
+        };
+        if has(|part| &part.after) {
+            step.carry_out(model);
+        } else {
+            assert!(
+                has(|part| &part.before),
+                "seed {seed}: a set was written by half"
+            );
+        }
+    }
+}
+
+async fn change(
+    engine: &RedbEngine,
+    key: u8,
+    before: Option<&Vec<u8>>,
+    after: Option<&Vec<u8>>,
+) -> Result<Change, EngineError> {
+    let row = engine.get(Kind::Occurrence, &[vec![key]]).await?.remove(0);
+    let action = after.map_or(Action::Delete, |value| Action::Put(value.clone()));
+    let expect = row.map_or(Expect::Absent, |row| Expect::Version(row.version));
+    Ok(Change {
+        remove: before.map_or_else(Vec::new, |value| entries_of(key, value)),
+        add: after.map_or_else(Vec::new, |value| entries_of(key, value)),
+        ..Change::new(Kind::Occurrence, &[key], expect, action)
+    })
+}
+
+fn entries_of(key: u8, value: &[u8]) -> Vec<Entry> {
+    let entry = |index| Entry {
+        index,
+        key: vec![value[0], key],
+    };
+    INDEXES.map(entry).into()
+}
+
+/// All records; each has its entries and each entry its record.
+async fn contents(engine: &RedbEngine) -> Model {
+    let (all, ascending) = (Range::under(b""), Direction::Ascending);
+    let page = engine.page(Kind::Occurrence, all.clone(), ascending, 1_000);
+    let rows = page.await.unwrap().into_iter();
+    let model: Model = rows.map(|(key, row)| (key[0], row.value)).collect();
+    let leads = model
+        .iter()
+        .map(|(key, value)| (vec![value[0], *key], vec![*key]));
+    let mut leads: Vec<_> = leads.collect();
+    leads.sort();
+    for index in INDEXES {
+        let found = engine.entries(index, all.clone(), ascending, 1_000).await;
+        assert_eq!(found.unwrap(), leads);
+    }
+    model
+}

@@ -1,0 +1,208 @@
+//! What a reader sees: rows in memory over runs over the tree, where the newest wins.
+
+use std::{ops::Bound, sync::Arc};
+
+use redb::ReadableTable;
+
+use super::{
+    closed::Closed, fault::Fault, filter, layers::Layers, memtable::Memtable, merge::Merge,
+    tree::Tree,
+};
+use crate::read::Direction;
+
+/// What is reported about each row of a walk, its key and its cell; it answers whether to continue.
+pub(super) type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, Fault> + 'a;
+
+/// A row that is read out: its key and its cell.
+pub(super) type KeyAndCell = (Vec<u8>, Vec<u8>);
+
+/// Rows, whatever they lie in.
+pub(super) trait Rows {
+    /// Reads the cell of a key.
+    fn get<T>(
+        &self,
+        key: &[u8],
+        take: impl FnOnce(&[u8]) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault>;
+
+    /// Walks from `start` to `end`, which is not walked.
+    fn walk(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Fault>;
+
+    /// The last row from `start` to `end`, which is not among them.
+    fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Fault> {
+        let mut found = None;
+        self.walk(start, end, Direction::Descending, &mut |key, cell| {
+            found = Some((key.to_vec(), cell.to_vec()));
+            Ok(false)
+        })?;
+        Ok(found)
+    }
+}
+
+/// A table alone.
+pub(super) struct Plain<'a, T>(pub(super) &'a T);
+
+impl<T: ReadableTable<&'static [u8], &'static [u8]>> Rows for Plain<'_, T> {
+    fn get<U>(
+        &self,
+        key: &[u8],
+        take: impl FnOnce(&[u8]) -> Result<U, Fault>,
+    ) -> Result<Option<U>, Fault> {
+        let cell = self.0.get(key)?;
+        cell.map(|cell| take(cell.value())).transpose()
+    }
+
+    fn walk(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Fault> {
+        if end <= start {
+            return Ok(());
+        }
+        let mut found = self.0.range(start..end)?;
+        loop {
+            let next = match direction {
+                Direction::Ascending => found.next(),
+                Direction::Descending => found.next_back(),
+            };
+            match next.transpose()? {
+                Some((key, cell)) if visit(key.value(), cell.value())? => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn last(&self, start: &[u8], end: &[u8]) -> Result<Option<KeyAndCell>, Fault> {
+        let mut cursor = self.0.upper_bound(Bound::Excluded(end))?;
+        let found = cursor.peek_prev()?;
+        let found = found.map(|(key, cell)| (key.value().to_vec(), cell.value().to_vec()));
+        Ok(found.filter(|(key, _)| key.as_slice() >= start))
+    }
+}
+
+/// All layers of one moment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) active: &'a Memtable,
+    pub(super) moving: Option<&'a Memtable>,
+    pub(super) tree: &'a Result<Arc<Tree>, Closed>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(layers: &'a Layers) -> Self {
+        Self::with(&layers.active, layers)
+    }
+
+    /// With other rows in memory than those that everybody sees.
+    pub(super) fn with(active: &'a Memtable, layers: &'a Layers) -> Self {
+        Self {
+            active,
+            moving: layers.moving.as_ref().map(|moving| &moving.memory),
+            tree: &layers.tree,
+        }
+    }
+
+    fn memories(&self) -> impl Iterator<Item = &'a Memtable> {
+        let memories = [Some(self.active), self.moving];
+        memories.into_iter().flatten().filter(|it| !it.is_empty())
+    }
+
+    /// How many rows there are about.
+    pub(super) fn row_count(&self) -> Result<u64, Fault> {
+        let in_memory: usize = self.memories().map(Memtable::rows).sum();
+        Ok(self.tree()?.row_count()? + in_memory as u64)
+    }
+
+    /// The tree, which is only asked where memory does not know better.
+    pub(super) fn tree(&self) -> Result<&'a Tree, Fault> {
+        self.tree
+            .as_deref()
+            .map_err(|closed| Fault::Closed(closed.clone()))
+    }
+}
+
+fn is_in_runs(key: &[u8]) -> bool {
+    filter::SPACE.holds(key)
+}
+
+impl Rows for View<'_> {
+    fn get<T>(
+        &self,
+        key: &[u8],
+        take: impl FnOnce(&[u8]) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        for memory in self.memories() {
+            if let Some(slot) = memory.get(key) {
+                return slot.map(take).transpose();
+            }
+        }
+        let tree = self.tree()?;
+        if is_in_runs(key) {
+            let event = filter::event_of(key);
+            let runs = tree.runs.iter();
+            for (_, entries) in runs.filter(|(run, _)| run.filter.may_have(event)) {
+                if let Some(cell) = entries.get(key)? {
+                    let cell = Some(cell.value()).filter(|cell| !cell.is_empty());
+                    return cell.map(take).transpose();
+                }
+            }
+            if !tree.may_have_old(Some(event)) {
+                return Ok(None);
+            }
+        } else if tree.lacks(key) {
+            return Ok(None);
+        }
+        Plain(&tree.rows).get(key, take)
+    }
+
+    fn walk(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Fault> {
+        if end <= start {
+            return Ok(());
+        }
+        let mut merge = Merge::new(direction);
+        for memory in self.memories() {
+            merge.memory(memory.walk(start, end, direction));
+        }
+        let tree = self.tree()?;
+        let range = (Bound::Included(start), Bound::Excluded(end));
+        let mut is_in_rows = true;
+        if is_in_runs(start) {
+            let event = filter::one_event(start, end);
+            for (run, entries) in &tree.runs {
+                if event.is_none_or(|event| run.filter.may_have(event)) {
+                    merge.table(entries, range)?;
+                }
+            }
+            is_in_rows = tree.may_have_old(event);
+        }
+        if is_in_rows && merge.is_empty() {
+            return Plain(&tree.rows).walk(start, end, direction, visit);
+        }
+        if is_in_rows {
+            merge.table(&tree.rows, range)?;
+        }
+        while let Some(found) = merge.next()? {
+            if let Some(cell) = found.cell()
+                && !visit(found.key(), cell)?
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,354 @@
+//! The one thread that takes sets of changes: a group is one frame of the log, and forms itself
+//! while the last one syncs. It decides who is answered what.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Shared,
+    batch::Batch,
+    compare::compare,
+    fault::Fault,
+    layers::{Layers, Moving},
+    log::{self, Head, Names},
+    medium::Medium,
+    memtable::Memtable,
+    queue::Waiting,
+    view::View,
+    wal::Wal,
+};
+use crate::{change::Applied, fault::EngineError};
+
+/// The outcome of a set: the position in the log, or why not.
+type Verdict = Result<Applied, EngineError>;
+
+/// While the disk is short of room, what is in memory is moved when there is so much of it.
+const SHORT_MEMORY_BYTES: usize = 1024 * 1024;
+/// From this share of what memory may hold on, groups wait for the mover,
+const SLOW_FROM: f64 = 0.75;
+/// up to so long each.
+const SLOWEST: Duration = Duration::from_millis(5);
+
+/// The writer's own state.
+#[derive(Debug)]
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    medium: Arc<dyn Medium>,
+    wal: Wal,
+    head: Head,
+    /// What memory may hold before it is moved.
+    memory_bytes: usize,
+    /// The oldest step of the change log, or an older position.
+    oldest: u64,
+    /// The newest position at which something changed that decisions rest on, or a later one.
+    definitions: u64,
+    /// The group that may be on disk or not. Nothing is taken before it is.
+    doubt: Option<Group>,
+}
+
+/// Sets that are written together.
+#[derive(Debug)]
+struct Group {
+    /// Where the change log ends with it.
+    head: Head,
+    /// A bit for the number of each kind that it changes.
+    kinds: u32,
+    /// The oldest step of the change log that it leaves, or an older position.
+    oldest: u64,
+    /// The newest position at which something changed that decisions rest on.
+    definitions: u64,
+    /// What is in memory with it.
+    memory: Memtable,
+}
+
+/// Why a group was not written.
+struct WriteFailure {
+    fault: Fault,
+    /// Whether it may have been written anyway.
+    is_open: bool,
+}
+
+impl<T: Into<Fault>> From<T> for WriteFailure {
+    fn from(fault: T) -> Self {
+        Self {
+            fault: fault.into(),
+            is_open: false,
+        }
+    }
+}
+
+impl Drop for Writer {
+    /// Also a writer that panicked leaves no one waiting.
+    fn drop(&mut self) {
+        self.shared.queue.abandon();
+        self.shared.commands.close();
+    }
+}
+
+impl Writer {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        medium: Arc<dyn Medium>,
+        wal: Wal,
+        head: Head,
+        memory_bytes: usize,
+    ) -> Self {
+        Self {
+            shared,
+            medium,
+            wal,
+            head,
+            memory_bytes,
+            oldest: 0,
+            definitions: head.sequence,
+            doubt: None,
+        }
+    }
+
+    /// Works until the queue is closed and empty, then has all that is in memory moved.
+    pub(super) fn run(mut self) {
+        while let Some(batch) = self.shared.queue.take() {
+            self.carry_out(batch);
+        }
+        let emptied = self.settle().and_then(|()| {
+            self.empty_memory()?;
+            Ok(self.shared.commands.wait_until_moved()?)
+        });
+        if let Err(fault) = emptied {
+            tracing::warn!(?fault, "what is in the log is moved by the next start");
+        }
+    }
+
+    /// Writes a batch and answers everybody in it.
+    fn carry_out(&mut self, mut batch: Vec<Waiting>) {
+        let verdicts = self.commit(&mut batch);
+        let verdicts = verdicts.unwrap_or_else(|failure| give_up(&batch, failure));
+        for (set, verdict) in batch.into_iter().zip(verdicts) {
+            // The caller that dropped the call does not wait.
+            drop(set.answer.send(verdict));
+        }
+    }
+
+    fn commit(&mut self, batch: &mut [Waiting]) -> Result<Vec<Verdict>, WriteFailure> {
+        self.settle()?;
+        let mut layers = self.shared.layers.get();
+        if layers.tree.is_err() {
+            self.shared.commands.reopen();
+            layers = self.shared.layers.get();
+        }
+        layers.tree.as_ref().map_err(EngineError::from)?;
+        let is_short = self.medium.is_short(layers.bytes() as u64);
+        let mut group = Group {
+            head: self.head,
+            kinds: 0,
+            oldest: self.oldest,
+            definitions: self.definitions,
+            memory: layers.active.clone(),
+        };
+        let laid = self.lay(batch, &layers, &mut group, is_short);
+        if matches!(laid, Err(Fault::File(_))) {
+            self.shared.commands.reopen();
+        }
+        let verdicts = laid?;
+        if group.head == self.head {
+            return Ok(verdicts);
+        }
+        self.write(group, &layers, is_short)?;
+        Ok(verdicts)
+    }
+
+    /// Lays what can be written of a batch over what is there, in memory and as a frame.
+    fn lay(
+        &mut self,
+        batch: &mut [Waiting],
+        layers: &Layers,
+        group: &mut Group,
+        is_short: bool,
+    ) -> Result<Vec<Verdict>, Fault> {
+        let sequence = self.head.sequence + 1;
+        let mut names = Names::default();
+        let mut verdicts = Vec::with_capacity(batch.len());
+        self.wal.begin_frame(sequence);
+        for Waiting { set, .. } in batch {
+            if is_short && set.adds {
+                verdicts.push(Err(EngineError::Full("too little room is left".into())));
+                continue;
+            }
+            let view = View::with(&group.memory, layers);
+            let following = match compare(set, &view, group.definitions) {
+                Ok(following) => following,
+                Err(Fault::Asked(error)) => {
+                    verdicts.push(Err(error));
+                    continue;
+                }
+                Err(fault) => return Err(fault),
+            };
+            self.add(set.finish(sequence, &following), group);
+            names.append(&set.names);
+            group.kinds |= set.kinds;
+            if set.defines {
+                group.definitions = sequence;
+            }
+            verdicts.push(Ok(Applied {
+                position: sequence,
+                version: sequence,
+            }));
+        }
+        if verdicts.iter().any(Result::is_ok) {
+            group.head = self.head.after(&names);
+            let steps = steps(layers, group, &names)?;
+            self.add(steps, group);
+            self.wal.end_frame();
+        }
+        Ok(verdicts)
+    }
+
+    fn add(&mut self, rows: Batch, group: &mut Group) {
+        self.wal.push(rows.bytes());
+        group.memory.add(rows.into_bytes());
+    }
+
+    /// Writes a group into the log and lets everybody see it.
+    fn write(
+        &mut self,
+        mut group: Group,
+        layers: &Layers,
+        is_short: bool,
+    ) -> Result<(), WriteFailure> {
+        let mut bytes_max = self.memory_bytes;
+        if is_short {
+            bytes_max = bytes_max.min(SHORT_MEMORY_BYTES);
+        }
+        let is_due = group.memory.bytes() > bytes_max || !self.wal.fits();
+        if is_due && !layers.active.is_empty() {
+            match self.turn(&mut group) {
+                // Then memory takes what the log has room for.
+                Err(_) if self.wal.fits() => {}
+                turned => turned?,
+            }
+        } else if layers.moving.is_some() {
+            self.slow_down(&group);
+        }
+        let Err(failure) = self.append() else {
+            self.publish(group);
+            return Ok(());
+        };
+        tracing::error!(fault = ?failure.fault, "a write to the log failed");
+        if failure.fault.is_full() {
+            // There is room again, for what does not add to the store.
+            self.medium.release_reserve();
+        }
+        // The other file has no part of it, so that it is there as it is here, or not at all.
+        let turned = self.turn(&mut group).map_err(WriteFailure::from);
+        let Err(again) = turned.and_then(|()| self.append()) else {
+            self.publish(group);
+            return Ok(());
+        };
+        let is_open = failure.is_open || again.is_open;
+        if is_open {
+            self.doubt = Some(group);
+        }
+        let fault = again.fault;
+        Err(WriteFailure { fault, is_open })
+    }
+
+    fn append(&mut self) -> Result<(), WriteFailure> {
+        self.wal.append().map_err(|unwritten| WriteFailure {
+            fault: Fault::File(redb::Error::Io(unwritten.error)),
+            is_open: unwritten.is_open,
+        })
+    }
+
+    /// Has intake slow down to what the mover does, before memory is full.
+    fn slow_down(&self, group: &Group) {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let memory = group.memory.bytes() as f64 / self.memory_bytes as f64;
+        let over = (memory.max(self.wal.fill()) - SLOW_FROM) / (1.0 - SLOW_FROM);
+        if over > 0.0 {
+            std::thread::sleep(SLOWEST.mul_f64(over.min(1.0)));
+        }
+    }
+
+    /// Continues in the other file of the log with a group that is on its way.
+    fn turn(&mut self, group: &mut Group) -> Result<(), Fault> {
+        self.empty_memory()?;
+        self.wal.turn();
+        group.memory = Memtable::default();
+        group.memory.add(self.wal.rows().to_vec());
+        Ok(())
+    }
+
+    /// Has all that everybody sees in memory moved, once what was moved before is in the tree.
+    fn empty_memory(&self) -> Result<(), Fault> {
+        self.shared.commands.wait_until_moved()?;
+        let through = self.head.sequence;
+        let mut is_moving = false;
+        self.shared.layers.change(|layers| {
+            let memory = std::mem::take(&mut layers.active);
+            is_moving = !memory.is_empty();
+            layers.moving = is_moving.then_some(Moving { memory, through });
+        });
+        if is_moving {
+            self.shared.commands.begin_move();
+        }
+        Ok(())
+    }
+
+    /// Lets everybody see a group that is on disk.
+    fn publish(&mut self, group: Group) {
+        (self.head, self.oldest) = (group.head, group.oldest);
+        self.definitions = group.definitions;
+        self.shared.note_changed(group.kinds, group.head.sequence);
+        self.shared
+            .layers
+            .change(|layers| layers.active = group.memory);
+        self.shared.head.send_replace(group.head.sequence);
+    }
+
+    /// Gets the group of which no one knows whether it is on disk there.
+    fn settle(&mut self) -> Result<(), Fault> {
+        let Some(mut group) = self.doubt.take() else {
+            return Ok(());
+        };
+        let turned = self.turn(&mut group).map_err(WriteFailure::from);
+        if let Err(failure) = turned.and_then(|()| self.append()) {
+            self.doubt = Some(group);
+            return Err(failure.fault);
+        }
+        self.publish(group);
+        Ok(())
+    }
+}
+
+/// What changes in the change log itself: one step more, and now and then some of the oldest less.
+fn steps(layers: &Layers, group: &mut Group, names: &Names) -> Result<Batch, Fault> {
+    let mut steps = Batch::default();
+    let (key, cell) = log::step(group.head, names);
+    steps.sealed(&key, &cell);
+    for position in log::outdated(&View::of(layers), group.head, group.oldest)? {
+        steps.removal(&log::key(position));
+        group.oldest = position + 1;
+    }
+    Ok(steps)
+}
+
+/// Reports the outcome of a batch that was not written.
+fn give_up(batch: &[Waiting], failure: WriteFailure) -> Vec<Verdict> {
+    if failure.is_open {
+        return repeat(batch, || indeterminate(&failure.fault));
+    }
+    let error = EngineError::from(failure.fault);
+    repeat(batch, || match &error {
+        EngineError::Full(_) | EngineError::Corrupt(_) | EngineError::Unavailable(_) => {
+            error.again()
+        }
+        other => EngineError::Unavailable(other.to_string()),
+    })
+}
+
+fn repeat(batch: &[Waiting], error: impl Fn() -> EngineError) -> Vec<Verdict> {
+    batch.iter().map(|_| Err(error())).collect()
+}
+
+fn indeterminate(fault: &Fault) -> EngineError {
+    EngineError::Indeterminate(format!("{fault:?}").into())
+}

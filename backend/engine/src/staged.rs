@@ -1,0 +1,362 @@
+//! An engine over another one: what is written to it is kept back, to be applied to the other as
+//! one set of changes. So operations made for one resource each can be committed together.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use crate::{
+    Engine,
+    change::{Action, Applied, Change, Entry, Expect, Lane, Set, add_to, sum},
+    fault::EngineError,
+    index::Index,
+    kind::Kind,
+    log::{Delta, Logged},
+    read::{Direction, Found, Lead, Range, Row},
+};
+
+/// Keeps changes back over an engine that it only reads. It reads what was kept back as if it were
+/// applied.
+#[derive(Debug)]
+pub struct StagedEngine {
+    base: Arc<dyn Engine>,
+    /// The newest position in the base's log when this was made.
+    from: u64,
+    staged: Mutex<Staged>,
+    head: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Staged {
+    records: BTreeMap<(u8, Vec<u8>), StagedRecord>,
+    /// Entries that differ from the base: those that were removed lead nowhere.
+    entries: HashMap<Index, BTreeMap<Vec<u8>, Option<Vec<u8>>>>,
+    log: Vec<Logged>,
+    /// The version of the newest change; above any of the base.
+    version: u64,
+}
+
+/// One record's changes, taken together.
+#[derive(Debug)]
+struct StagedRecord {
+    /// The first change of it, which shows what the base must hold.
+    first: Change,
+    /// It as it is read; none when it is deleted.
+    row: Option<Row>,
+    /// Whether its value differs from the base's.
+    is_written: bool,
+    /// What is added to it, as long as nothing else is written.
+    added: Vec<i64>,
+    remove: BTreeSet<Entry>,
+    add: BTreeSet<Entry>,
+}
+
+impl StagedEngine {
+    /// Nothing kept back yet.
+    ///
+    /// # Errors
+    /// Those of the base.
+    pub async fn over(base: Arc<dyn Engine>) -> Result<Self, EngineError> {
+        let from = base.log_head().await?;
+        let staged = Staged {
+            version: u64::MAX / 2,
+            ..Staged::default()
+        };
+        Ok(Self {
+            base,
+            from,
+            staged: Mutex::new(staged),
+            head: watch::Sender::new(from),
+        })
+    }
+
+    /// What was kept back, each record once, with what the base must hold for it to be right.
+    pub fn changes(&self) -> Vec<Change> {
+        let mut staged = self.staged();
+        let records = std::mem::take(&mut staged.records);
+        staged.entries.clear();
+        let changes = records.into_values().filter_map(|record| {
+            let action = match (record.row, record.is_written) {
+                _ if !record.added.is_empty() => Action::Add(record.added),
+                (Some(row), true) => Action::Put(row.value),
+                (Some(_), false) => Action::Touch,
+                (None, _) if record.first.expect == Expect::Absent => return None,
+                (None, _) => Action::Delete,
+            };
+            Some(Change {
+                action,
+                remove: record.remove.into_iter().collect(),
+                add: record.add.into_iter().collect(),
+                ..record.first
+            })
+        });
+        changes.collect()
+    }
+
+    fn staged(&self) -> MutexGuard<'_, Staged> {
+        // A set of changes is checked before anything is kept, so a panic leaves no half of it.
+        self.staged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Staged {
+    /// # Errors
+    /// [`EngineError::Corrupt`] when numbers are added to something else.
+    fn keep(&mut self, change: Change, stored: Option<&Row>) -> Result<(), EngineError> {
+        self.version += 1;
+        let version = self.version;
+        let key = change.key.clone();
+        let record = self
+            .records
+            .entry((change.kind as u8, key.clone()))
+            .or_insert_with(|| StagedRecord {
+                first: change.clone(),
+                row: stored.cloned(),
+                is_written: false,
+                added: Vec::new(),
+                remove: BTreeSet::new(),
+                add: BTreeSet::new(),
+            });
+        match change.action {
+            Action::Put(value) => {
+                record.row = Some(Row { version, value });
+                record.is_written = true;
+                record.added.clear();
+            }
+            Action::Delete => {
+                record.row = None;
+                record.added.clear();
+            }
+            Action::Add(numbers) => {
+                let value = record.row.as_ref().map(|row| &*row.value);
+                record.row = sum(value, &numbers)?.map(|value| Row { version, value });
+                if !record.is_written {
+                    add_to(&mut record.added, &numbers);
+                }
+            }
+            Action::Check => {}
+            Action::Touch => {
+                if let Some(row) = &mut record.row {
+                    row.version = version;
+                }
+            }
+        }
+        for entry in change.remove {
+            self.entries
+                .entry(entry.index)
+                .or_default()
+                .insert(entry.key.clone(), None);
+            if !record.add.remove(&entry) {
+                record.remove.insert(entry);
+            }
+        }
+        for entry in change.add {
+            self.entries
+                .entry(entry.index)
+                .or_default()
+                .insert(entry.key.clone(), Some(key.clone()));
+            if !record.remove.remove(&entry) {
+                record.add.insert(entry);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A walk over the base with what differs laid over it. `base` has to hold as many rows more than
+/// `limit` as `differs` has keys, or all there are.
+fn laid_over<V>(
+    base: Vec<(Vec<u8>, V)>,
+    differs: BTreeMap<Vec<u8>, Option<V>>,
+    direction: Direction,
+    limit: usize,
+) -> Vec<(Vec<u8>, V)> {
+    let mut rows: BTreeMap<_, _> = base.into_iter().collect();
+    for (key, value) in differs {
+        match value {
+            Some(value) => rows.insert(key, value),
+            None => rows.remove(&key),
+        };
+    }
+    match direction {
+        Direction::Ascending => rows.into_iter().take(limit).collect(),
+        Direction::Descending => rows.into_iter().rev().take(limit).collect(),
+    }
+}
+
+fn holds(range: &Range, key: &[u8]) -> bool {
+    key >= &*range.start && range.end.as_ref().is_none_or(|end| key < &**end)
+}
+
+#[async_trait]
+impl Engine for StagedEngine {
+    async fn apply(&self, _lane: Lane, set: Set) -> Result<Applied, EngineError> {
+        let changes = set.changes;
+        let mut stored = Vec::with_capacity(changes.len());
+        for change in &changes {
+            let row = self.get(change.kind, std::slice::from_ref(&change.key));
+            let row = row.await?.pop().flatten();
+            let version = row.as_ref().map(|row| row.version);
+            let is_expected = match change.expect {
+                Expect::Absent => version.is_none(),
+                Expect::Version(expected) => version == Some(expected),
+                Expect::Any => true,
+            };
+            if !is_expected {
+                return Err(EngineError::Conflict(vec![(
+                    change.kind,
+                    change.key.clone(),
+                )]));
+            }
+            if let Action::Add(numbers) = &change.action {
+                sum(row.as_ref().map(|row| &*row.value), numbers)?;
+            }
+            stored.push(row);
+        }
+        let mut staged = self.staged();
+        let logged = changes.iter().filter(|change| change.is_logged);
+        let changed = logged.map(|change| (change.kind, change.key.clone()));
+        let sequence = self.from + staged.log.len() as u64 + 1;
+        let logged = Logged {
+            sequence,
+            changed: changed.collect(),
+        };
+        staged.log.push(logged);
+        // An entry that moves from one record to another goes before it comes.
+        let (going, coming): (Vec<_>, Vec<_>) = changes
+            .into_iter()
+            .zip(&stored)
+            .partition(|(change, _)| change.action == Action::Delete);
+        for (change, row) in going.into_iter().chain(coming) {
+            staged.keep(change, row.as_ref())?;
+        }
+        let version = staged.version;
+        drop(staged);
+        self.head.send_replace(sequence);
+        Ok(Applied {
+            position: sequence,
+            version,
+        })
+    }
+
+    async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
+        let mut rows = self.base.get(kind, keys).await?;
+        let staged = self.staged();
+        for (row, key) in rows.iter_mut().zip(keys) {
+            if let Some(record) = staged.records.get(&(kind as u8, key.clone())) {
+                row.clone_from(&record.row);
+            }
+        }
+        Ok(rows)
+    }
+
+    async fn page(
+        &self,
+        kind: Kind,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
+        let differs: BTreeMap<_, _> = {
+            let staged = self.staged();
+            let records = staged.records.iter();
+            let here = records
+                .filter(|((number, key), _)| *number == kind as u8 && holds(&range, key))
+                .map(|((_, key), record)| (key.clone(), record.row.clone()));
+            here.collect()
+        };
+        let base = self
+            .base
+            .page(kind, range, direction, limit + differs.len());
+        Ok(laid_over(base.await?, differs, direction, limit))
+    }
+
+    async fn entries(
+        &self,
+        index: Index,
+        range: Range,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<Lead>, EngineError> {
+        let differs: BTreeMap<_, _> = {
+            let staged = self.staged();
+            let entries = staged.entries.get(&index).into_iter().flatten();
+            let here = entries.filter(|(key, _)| holds(&range, key));
+            here.map(|(key, record)| (key.clone(), record.clone()))
+                .collect()
+        };
+        let base = self
+            .base
+            .entries(index, range, direction, limit + differs.len());
+        Ok(laid_over(base.await?, differs, direction, limit))
+    }
+
+    async fn last_under(
+        &self,
+        index: Index,
+        prefixes: &[Vec<u8>],
+    ) -> Result<Vec<Option<Found>>, EngineError> {
+        let mut found = Vec::with_capacity(prefixes.len());
+        for prefix in prefixes {
+            let range = Range::under(prefix);
+            let mut last = self.entries(index, range, Direction::Descending, 1).await?;
+            let Some((entry, key)) = last.pop() else {
+                found.push(None);
+                continue;
+            };
+            let row = self.get(index.kind(), std::slice::from_ref(&key)).await?;
+            let row = row.into_iter().flatten().next();
+            let row = row.ok_or_else(|| EngineError::leads_nowhere(index))?;
+            found.push(Some(Found { entry, key, row }));
+        }
+        Ok(found)
+    }
+
+    async fn log_after(
+        &self,
+        sequence: u64,
+        limit: usize,
+    ) -> Result<Option<Vec<Logged>>, EngineError> {
+        let Some(known) = sequence.checked_sub(self.from) else {
+            return Ok(None);
+        };
+        let staged = self.staged();
+        let known = usize::try_from(known).unwrap_or(usize::MAX);
+        Ok(staged
+            .log
+            .get(known..)
+            .map(|steps| steps.iter().take(limit).cloned().collect()))
+    }
+
+    /// No one follows what is not applied yet.
+    async fn changed_after(
+        &self,
+        _sequence: u64,
+        _bytes_max: usize,
+    ) -> Result<Option<Delta>, EngineError> {
+        Ok(None)
+    }
+
+    async fn row_count(&self) -> Result<u64, EngineError> {
+        self.base.row_count().await
+    }
+
+    async fn log_head(&self) -> Result<u64, EngineError> {
+        Ok(*self.head.borrow())
+    }
+
+    fn log_signal(&self) -> watch::Receiver<u64> {
+        self.head.subscribe()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.base.is_shared()
+    }
+}
+
+#[cfg(test)]
+mod tests;

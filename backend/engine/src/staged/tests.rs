@@ -1,0 +1,124 @@
+//! What is kept back reads as if it were applied, and is applied as it reads.
+
+use std::sync::Arc;
+
+use rand::{Rng, SeedableRng, rngs::StdRng};
+
+use super::StagedEngine;
+use crate::{
+    Engine,
+    change::{Action, Change, Entry, Expect, Lane},
+    fault::EngineError,
+    index::Index,
+    kind::Kind,
+    memory::MemoryEngine,
+    read::{Direction, Range},
+};
+
+const INDEX: Index = Index::RuleByTrigger;
+
+/// Each record has an entry for its value's first byte, and a separate one.
+fn entries(key: u8, value: u8) -> Vec<Entry> {
+    let of = |key: Vec<u8>| Entry { index: INDEX, key };
+    vec![of(vec![value, key])]
+}
+
+/// A change of a record to another value, or its deletion, from what the engine holds.
+async fn change(engine: &dyn Engine, key: u8, value: Option<u8>, touches: bool) -> Option<Change> {
+    let rows = engine.get(Kind::Rule, &[vec![key]]).await.unwrap();
+    let found = rows.into_iter().next().unwrap();
+    let old = found.as_ref().map(|row| entries(key, row.value[0]));
+    let expect = found.map_or(Expect::Absent, |row| Expect::Version(row.version));
+    let (action, remove, add) = match (value, old) {
+        (_, Some(_)) if touches => (Action::Touch, Vec::new(), Vec::new()),
+        (None, None) => return None,
+        (None, Some(old)) => (Action::Delete, old, Vec::new()),
+        (Some(value), old) => {
+            let new = entries(key, value);
+            let old = old.unwrap_or_default();
+            let gone = old.iter().filter(|it| !new.contains(it)).cloned();
+            let come = new.iter().filter(|it| !old.contains(it)).cloned();
+            (Action::Put(vec![value]), gone.collect(), come.collect())
+        }
+    };
+    Some(Change {
+        remove,
+        add,
+        ..Change::new(Kind::Rule, &[key], expect, action)
+    })
+}
+
+/// Values by key, entries by key, both ways and in short pages.
+async fn all(engine: &dyn Engine) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut seen = Vec::new();
+    for direction in [Direction::Ascending, Direction::Descending] {
+        for limit in [3, 100] {
+            let range = || Range::under(&[]);
+            let rows = engine.page(Kind::Rule, range(), direction, limit).await;
+            seen.extend(rows.unwrap().into_iter().map(|(key, row)| (key, row.value)));
+            let entries = engine.entries(INDEX, range(), direction, limit).await;
+            seen.extend(entries.unwrap());
+        }
+    }
+    seen
+}
+
+#[tokio::test]
+async fn a_stage_reads_as_if_it_were_applied_and_is_applied_as_it_reads() {
+    for seed in 0..40 {
+        let mut random = StdRng::seed_from_u64(seed);
+        let (plain, base) = (MemoryEngine::new(), Arc::new(MemoryEngine::new()));
+        for _ in 0..3 {
+            let stage = StagedEngine::over(base.clone()).await.unwrap();
+            for _ in 0..20 {
+                let (key, value) = (random.random_range(0..8), random.random_range(0..4));
+                let value = random.random_bool(0.7).then_some(value);
+                let touches = random.random_bool(0.2);
+                let (here, there) = (
+                    change(&plain, key, value, touches).await,
+                    change(&stage, key, value, touches).await,
+                );
+                let (Some(here), Some(there)) = (here, there) else {
+                    continue;
+                };
+                plain.apply(Lane::Admin, vec![here].into()).await.unwrap();
+                stage.apply(Lane::Admin, vec![there].into()).await.unwrap();
+                assert_eq!(all(&stage).await, all(&plain).await, "seed {seed}");
+            }
+            base.apply(Lane::Admin, stage.changes().into())
+                .await
+                .unwrap();
+            assert_eq!(all(&*base).await, all(&plain).await, "seed {seed}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stage_is_not_applied_over_what_was_changed_meanwhile() {
+    let base = Arc::new(MemoryEngine::new());
+    let made = change(&*base, 1, Some(1), false).await.unwrap();
+    base.apply(Lane::Admin, vec![made].into()).await.unwrap();
+    for touches in [true, false] {
+        let stage = StagedEngine::over(base.clone()).await.unwrap();
+        let kept = change(&stage, 1, Some(2), touches).await.unwrap();
+        stage.apply(Lane::Admin, vec![kept].into()).await.unwrap();
+        let other = change(&*base, 1, Some(3), false).await.unwrap();
+        base.apply(Lane::Admin, vec![other].into()).await.unwrap();
+        let refused = base.apply(Lane::Admin, stage.changes().into()).await;
+        assert!(
+            matches!(refused, Err(EngineError::Conflict(_))),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_made_and_deleted_in_one_stage_leaves_nothing() {
+    let base = Arc::new(MemoryEngine::new());
+    let stage = StagedEngine::over(base.clone()).await.unwrap();
+    for value in [Some(1), None] {
+        let change = change(&stage, 1, value, false).await.unwrap();
+        stage.apply(Lane::Admin, vec![change].into()).await.unwrap();
+    }
+    assert_eq!(stage.changes(), Vec::new());
+}
