@@ -5,10 +5,11 @@ use crate::domain::{
 };
 
 /// Continues with the kinds of what people define: the number of each in entries of the audit log, its
-/// word, its type, and its tags.
+/// word, its type, and its tags. What stands after the name of a macro is handed to it before them.
 macro_rules! each_resource {
-    ($then:ident) => {
+    ($then:ident $($context:tt)*) => {
         $then! {
+            $($context)*
             1 trigger Trigger(Trigger) |it| &it.tags;
             2 destination Destination(Destination) |it| &it.tags;
             3 rule Rule(Rule) |it| &it.tags;
