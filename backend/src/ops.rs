@@ -54,3 +54,4 @@ pub mod trigger;
 mod users;
 mod validate;
 pub mod watch;
+pub mod wire;

@@ -106,10 +106,6 @@ impl Drafted for Silence {
     type Draft = SilenceDraft;
     type View = SilenceView;
 
-    fn named(draft: &SilenceDraft) -> (&str, &str) {
-        (&draft.name, &draft.etag)
-    }
-
     async fn checked(
         all: &Silences,
         draft: &SilenceDraft,
@@ -177,25 +173,6 @@ impl Drafted for Silence {
         Ok((faults.or(silence)?, changes))
     }
 
-    async fn released(all: &Silences, _silence: &Self, _force: bool) -> Result<Changes, Error> {
-        Ok(all.store.changes())
-    }
-
-    fn bare(self) -> SilenceView {
-        SilenceView {
-            // Its progress is read when there is time.
-            state: self.state(self.update_ms),
-            ends_ms: self.ends_ms(),
-            begins_ms: None,
-            silence: self,
-            covered: 0,
-            pending: 0,
-            skipped: 0,
-            is_counted: true,
-            warnings: Vec::new(),
-        }
-    }
-
     async fn view(all: &Silences, silence: Self) -> Result<(SilenceView, usize), Error> {
         let count = async |standing| counted(&all.store, standing, &silence).await;
         let comments = silence.comments.iter();
@@ -234,13 +211,29 @@ impl Drafted for Silence {
         Ok((view, bytes))
     }
 
-    async fn answer(all: &Silences, silence: Self) -> Result<SilenceView, Error> {
-        let warnings = match &silence.query {
-            Some(query) => all.fields.warnings(query).await?,
-            None => Vec::new(),
-        };
-        let (view, _) = Self::view(all, silence).await?;
-        Ok(SilenceView { warnings, ..view })
+    async fn warnings(&self, all: &Silences) -> Result<Vec<String>, Error> {
+        match &self.query {
+            Some(query) => Ok(all.fields.warnings(query).await?),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+impl From<Silence> for SilenceView {
+    /// What is known about its effect is left out.
+    fn from(silence: Silence) -> Self {
+        Self {
+            // Its progress is read when there is time.
+            state: silence.state(silence.update_ms),
+            ends_ms: silence.ends_ms(),
+            begins_ms: None,
+            silence,
+            covered: 0,
+            pending: 0,
+            skipped: 0,
+            is_counted: true,
+            warnings: Vec::new(),
+        }
     }
 }
 

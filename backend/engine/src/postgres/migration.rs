@@ -8,14 +8,13 @@ use super::{
     plan::number,
     session::{Role, Session},
 };
-use crate::fault::EngineError;
+use crate::{fault::EngineError, kind::Kind};
 
-/// The steps, from the first on. What was released stays as it is.
-pub(super) const STEPS: [&str; 4] = [
+/// The first steps; later ones may add tables of kinds alone. What was released stays as it is.
+pub(super) const STEPS: [&str; 3] = [
     include_str!("layout/1.sql"),
     include_str!("layout/2.sql"),
     include_str!("layout/3.sql"),
-    include_str!("layout/4.sql"),
 ];
 /// The newest layout of this version.
 pub(super) const NEWEST: i32 = 4;
@@ -63,7 +62,16 @@ impl Layout {
 /// The statements that make a schema, or raise it from a layout, as one transaction.
 fn script(schema: &str, from: i32) -> String {
     let done = usize::try_from(from).unwrap_or_default();
-    let steps = STEPS[done.min(STEPS.len())..].concat();
+    let mut steps = STEPS[done.min(STEPS.len())..].concat();
+    for kind in Kind::ALL {
+        if kind.layout().is_some_and(|layout| layout > from) {
+            let table = kind.table();
+            steps += &format!(
+                "CREATE TABLE {table} (\n  key bytea PRIMARY KEY,\n  version bigint NOT NULL,\n  \
+                 value bytea NOT NULL\n);\n"
+            );
+        }
+    }
     format!(
         "BEGIN;\nCREATE SCHEMA IF NOT EXISTS {schema};\nSET LOCAL search_path TO {schema};\n\
          {LAYOUT};\n{steps}\

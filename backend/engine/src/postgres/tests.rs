@@ -418,11 +418,11 @@ mod layout {
             );
         };
         for kind in Kind::ALL {
-            add(layout::table(kind), &["key", "version", "value"]);
+            add(kind.table(), &["key", "version", "value"]);
         }
         for index in Index::ALL {
             match layout::place(index) {
-                IndexPlace::Column(name) => add(layout::table(index.kind()), &[name]),
+                IndexPlace::Column(name) => add(index.kind().table(), &[name]),
                 IndexPlace::Table(name) => add(name, &["entry", "record"]),
             }
         }
