@@ -48,6 +48,7 @@ pub mod set_status;
 pub mod sign_in;
 pub mod silence;
 pub mod statistics;
+pub mod store_loss;
 pub mod test_trigger;
 pub mod trigger;
 mod users;

@@ -1,6 +1,7 @@
 //! A service whose store is in PostgreSQL: made, served and killed.
 
 mod broken;
+mod failover;
 mod secret;
 
 use std::{

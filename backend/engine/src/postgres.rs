@@ -417,6 +417,10 @@ impl Engine for PostgresEngine {
         }
     }
 
+    async fn gone_back(&self) -> String {
+        self.known.lost().await
+    }
+
     fn within_reach(&self) -> Option<watch::Receiver<bool>> {
         self.node.as_ref().map(|node| node.within_reach())
     }

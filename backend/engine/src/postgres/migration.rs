@@ -133,7 +133,8 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
     Ok(found)
 }
 
-/// Empties the tables of a store, whose change log begins at that position then.
+/// Empties the tables of a store, whose change log begins at that position then, with a step that is
+/// in no other: so a node that was there before does not take it for the log it knows.
 ///
 /// # Errors
 /// When the database does not answer or does not let us; nothing was changed then.
@@ -152,7 +153,7 @@ pub async fn empty(address: &Address, first_position: u64) -> Result<(), EngineE
         let text = format!(
             "BEGIN; TRUNCATE {}; INSERT INTO {schema}.head (id, definitions) VALUES (1, 0); \
              INSERT INTO {schema}.log (place, at, writer, batch, version, changed) \
-             VALUES ({}, clock_timestamp(), '', 0, 0, ''); COMMIT",
+             VALUES ({}, clock_timestamp(), uuid_send(gen_random_uuid()), 0, 0, ''); COMMIT",
             tables.join(", "),
             number(first_position)
         );

@@ -62,7 +62,7 @@ pub(super) enum Query {
     Last(Index),
     /// Steps of the log from a place on.
     Log,
-    /// The newest place in the log.
+    /// The newest place in the log, and the oldest.
     Head,
     /// About how many rows there are.
     Rows,
@@ -268,10 +268,10 @@ impl Query {
                  FROM {schema}.head WHERE id = 1"
             ),
             Self::Log => format!(
-                "SELECT place, changed, extract(epoch FROM clock_timestamp() - at)::float8 \
+                "SELECT place, changed, extract(epoch FROM clock_timestamp() - at)::float8, writer, batch \
                  FROM {schema}.log WHERE place >= $1 ORDER BY place LIMIT $2"
             ),
-            Self::Head => format!("SELECT max(place) FROM {schema}.log"),
+            Self::Head => format!("SELECT max(place), min(place) FROM {schema}.log"),
             Self::Rows => format!(
                 "SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint FROM pg_class \
                  WHERE relkind = 'r' AND relnamespace = to_regnamespace('{schema}')"

@@ -25,6 +25,8 @@ pub struct Status {
     pub unsafe_settings: Vec<String>,
     /// The standbys that each commit waits for, as configured on the server; empty for none.
     pub standbys: String,
+    /// How many servers follow this one.
+    pub replicas: i64,
     /// The layout of the tables; none where there is no store.
     pub layout: Option<Layout>,
     /// What there is more, where there is a store of a layout that this version knows.
@@ -88,7 +90,8 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
                 current_setting('server_version_num')::int, \
                 array(SELECT name::text FROM pg_settings WHERE setting = 'off' \
                 AND name IN ('fsync', 'full_page_writes') ORDER BY name), \
-                current_setting('synchronous_standby_names')";
+                current_setting('synchronous_standby_names'), \
+                (SELECT count(*) FROM pg_stat_replication)";
     let row = client.query_one(text, &[]).await.map_err(unread)?;
     let layout = migration::read(client, &address.schema).await?;
     let store = match layout {
@@ -102,6 +105,7 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
         server_number: row.try_get(1).map_err(unread)?,
         unsafe_settings: row.try_get(2).map_err(unread)?,
         standbys: row.try_get(3).map_err(unread)?,
+        replicas: row.try_get(4).map_err(unread)?,
         layout,
         store,
     })

@@ -21,7 +21,7 @@ use super::{
     burst::{self, Outcome},
     fault::{self, Meaning},
     isolate::{Lying, left_by, refuted},
-    log_cache::{self, LogCache},
+    log_cache::{self, LogCache, Origin},
     plan::{self, Token, number},
     query::Query,
     session::{Role, Session},
@@ -238,6 +238,9 @@ impl Writer {
         if self.is_ousted {
             return Err(ousted());
         }
+        if self.known.is_lost() {
+            return Err(lost());
+        }
         while self
             .session
             .as_ref()
@@ -349,7 +352,11 @@ impl Writer {
             changed: told.map(|it| (it.kind, it.key.clone())).collect(),
         };
         let kinds = changes().fold(0, |kinds, change| kinds | log_cache::bit(change.kind));
-        self.known.made(step, kinds);
+        let origin = Origin {
+            writer: self.id.to_vec(),
+            batch: self.batch,
+        };
+        self.known.made(step, kinds, origin);
         self.known
             .reach(applied.position, STORE_STEPS_TIME_MAX)
             .await;
@@ -401,6 +408,10 @@ impl Writer {
         }
         left
     }
+}
+
+fn lost() -> EngineError {
+    EngineError::Unavailable("the database has lost commits; the service starts again".into())
 }
 
 fn ousted() -> EngineError {

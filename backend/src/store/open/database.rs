@@ -122,6 +122,13 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
              store.require_standby demands one",
         ));
     }
+    if found.replicas > 0 && found.standbys.is_empty() {
+        tracing::warn!(
+            replicas = found.replicas,
+            "no standby is synchronous (synchronous_standby_names is empty): a failover can lose \
+             events and edits that were answered with success"
+        );
+    }
     let store = location.open(&database.node_name, sealer).await?;
     match check(&store, &location).await {
         Ok(()) => Ok(store),
