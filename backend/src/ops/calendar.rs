@@ -16,7 +16,7 @@ use crate::{
     limits::{CALENDAR_EXCEPT_MAX, CALENDAR_SPANS_MAX, CALENDAR_WINDOWS_MAX, CALENDARS_MAX},
     ops::{
         etag::etag,
-        resource::{self, Drafted, Origin, Resources},
+        resource::{self, Drafted, Origin, Resources, resource},
         validate::Faults,
         wire::time::timestamp,
     },
@@ -51,6 +51,8 @@ pub struct ExpansionSpan {
 
 /// Manages calendars.
 pub type Calendars = Resources<Calendar>;
+
+resource!(Calendar, v1::Calendar, "calendar", |_| None);
 
 impl Drafted for Calendar {
     type Draft = v1::Calendar;

@@ -22,7 +22,7 @@ use crate::{
     ops::{
         bounds::Bounds,
         etag::etag,
-        resource::{Drafted, Origin, Resources},
+        resource::{Drafted, Origin, Resources, resource},
         users::{Used, bytes_of, release, users_of},
         validate::{Faults, language},
         wire::{count, time::timestamp},
@@ -38,6 +38,8 @@ pub use tester::{About, Test, TestTarget, Tester};
 /// Manages destinations.
 pub type Destinations = Resources<Destination>;
 
+resource!(Destination, v1::Destination, "destination", |_| None);
+
 impl Drafted for Destination {
     type Draft = v1::Destination;
     type View = v1::Destination;
@@ -51,7 +53,7 @@ impl Drafted for Destination {
     ) -> Result<(Self, Changes), Error> {
         let mut faults = Faults::default();
         let kind = faults.of(|it| inward::destination_type(draft.r#type.clone(), it));
-        let delivery = faults.of(|it| inward::delivery_settings(draft.delivery.clone(), it));
+        let delivery = faults.of(|it| inward::delivery_settings(draft.delivery, it));
         let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
         check::settings(delivery, kind.as_ref(), &mut faults);

@@ -16,7 +16,7 @@ use crate::{
     ops::{
         bounds::Bounds,
         etag::etag,
-        resource::{Drafted, Origin, Resources},
+        resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
         wire::{
             query,
@@ -30,6 +30,8 @@ pub use preview::{Pair, Preview, Previews};
 
 /// Manages inhibitions.
 pub type Inhibitions = Resources<Inhibition>;
+
+resource!(Inhibition, v1::Inhibition, "inhibition", |_| None);
 
 impl Drafted for Inhibition {
     type Draft = v1::Inhibition;

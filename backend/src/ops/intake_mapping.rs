@@ -20,7 +20,7 @@ use crate::{
     matching::DocumentQuery,
     message,
     ops::{
-        resource::{Drafted, Origin, Resources},
+        resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
     },
     store::{Changes, Direction, Store, engine::Range},
@@ -33,6 +33,8 @@ pub use signature::verify;
 
 /// Manages mappings.
 pub type Mappings = Resources<IntakeMapping>;
+
+resource!(IntakeMapping, v1::IntakeMapping, "mapping", |_| None);
 
 impl Drafted for IntakeMapping {
     type Draft = v1::IntakeMapping;

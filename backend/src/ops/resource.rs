@@ -5,16 +5,12 @@ mod list;
 
 use std::{marker::PhantomData, sync::Arc};
 
-use bellwether_proto::v1;
 use tokio::sync::Mutex;
 
 use crate::{
     clock::Clock,
     destination::Guard,
-    domain::{
-        Calendar, Destination, Inhibition, IntakeMapping, Name, RecordId, Revised, Rule, SavedView,
-        Silence, Trigger,
-    },
+    domain::{Name, RecordId, Revised},
     error::Error,
     ops::{
         commit::commit,
@@ -23,7 +19,6 @@ use crate::{
         page::{Page, PageRequest},
         recent::Recent,
         revision,
-        silence::SilenceDraft,
     },
     store::{Changes, Lane, Record, Store, Stored},
 };
@@ -65,9 +60,10 @@ pub trait Described: Send + Sync {
     fn etag(&self) -> &str;
 }
 
+/// What names, describes and counts a kind whose fields are called so, and its message.
 macro_rules! resource {
     ($kind:ty, $draft:ty, $word:literal, $was:expr) => {
-        impl Described for $draft {
+        impl $crate::ops::resource::Described for $draft {
             fn name(&self) -> &str {
                 &self.name
             }
@@ -79,12 +75,12 @@ macro_rules! resource {
             }
         }
 
-        impl Resource for $kind {
+        impl $crate::ops::resource::Resource for $kind {
             const WORD: &'static str = $word;
-            fn id(&self) -> RecordId {
+            fn id(&self) -> $crate::domain::RecordId {
                 self.id
             }
-            fn name(&self) -> &Name {
+            fn name(&self) -> &$crate::domain::Name {
                 &self.name
             }
             fn description(&self) -> &str {
@@ -102,26 +98,15 @@ macro_rules! resource {
             fn update_ms(&self) -> i64 {
                 self.update_ms
             }
-            fn was(&self) -> Option<Revised> {
-                let was: fn(Self) -> Option<Revised> = $was;
+            fn was(&self) -> Option<$crate::domain::Revised> {
+                let was: fn(Self) -> Option<$crate::domain::Revised> = $was;
                 was(self.clone())
             }
         }
     };
 }
 
-resource!(Trigger, v1::Trigger, "trigger", |was| Some(
-    Revised::Trigger(was)
-));
-resource!(Destination, v1::Destination, "destination", |_| None);
-resource!(Rule, v1::Rule, "rule", |was| Some(Revised::Rule(was)));
-resource!(Calendar, v1::Calendar, "calendar", |_| None);
-resource!(Inhibition, v1::Inhibition, "inhibition", |_| None);
-resource!(IntakeMapping, v1::IntakeMapping, "mapping", |_| None);
-resource!(SavedView, v1::View, "view", |_| None);
-resource!(Silence, SilenceDraft, "silence", |was| Some(
-    Revised::Silence(was)
-));
+pub(super) use resource;
 
 /// Reads a resource by name.
 ///

@@ -8,7 +8,7 @@ use bellwether_proto::v1;
 
 use crate::{
     domain::{
-        Calendar, Destination, FlappingLimits, Grouping, Name, Rule, Trigger,
+        Calendar, Destination, FlappingLimits, Grouping, Name, Revised, Rule, Trigger,
         rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
     },
     error::Error,
@@ -23,7 +23,7 @@ use crate::{
     ops::{
         bounds::Bounds,
         etag::etag,
-        resource::{Drafted, Origin, Resource, Resources},
+        resource::{Drafted, Origin, Resource, Resources, resource},
         users,
         validate::{Faults, language},
         wire::{
@@ -38,6 +38,8 @@ pub use preview::{Installation, Preview, Previews};
 
 /// Manages rules.
 pub type Rules = Resources<Rule>;
+
+resource!(Rule, v1::Rule, "rule", |was| Some(Revised::Rule(was)));
 
 impl Drafted for Rule {
     type Draft = v1::Rule;

@@ -12,7 +12,7 @@ use crate::{
     matching::{self, field::Field},
     ops::{
         etag::etag,
-        resource::{Drafted, Origin, Resources},
+        resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
         wire::time::timestamp,
     },
@@ -21,6 +21,8 @@ use crate::{
 
 /// Manages views.
 pub type SavedViews = Resources<SavedView>;
+
+resource!(SavedView, v1::View, "view", |_| None);
 
 impl Drafted for SavedView {
     type Draft = v1::View;

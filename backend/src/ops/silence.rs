@@ -14,7 +14,7 @@ use crate::{
     clock::{DAY_MS, MINUTE_MS},
     decide::{Calendars, LoadedSilence},
     domain::{
-        Calendar, EventId, Name, Query, Rule, Silence, SilenceState,
+        Calendar, EventId, Name, Query, Revised, Rule, Silence, SilenceState,
         silence::{NEVER_MS, own_event},
     },
     error::{Error, Reason, Violation},
@@ -24,7 +24,7 @@ use crate::{
     matching,
     ops::{
         bounds::Bounds,
-        resource::{Drafted, Origin, Resources},
+        resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
     },
     store::{
@@ -101,6 +101,10 @@ pub struct SilenceView {
 
 /// Manages silences.
 pub type Silences = Resources<Silence>;
+
+resource!(Silence, SilenceDraft, "silence", |was| Some(
+    Revised::Silence(was)
+));
 
 impl Drafted for Silence {
     type Draft = SilenceDraft;

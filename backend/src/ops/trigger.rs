@@ -7,13 +7,13 @@ use bellwether_proto::{
 
 use crate::{
     clock::DAY_MS,
-    domain::{Name, Query, Trigger},
+    domain::{Name, Query, Revised, Trigger},
     error::{Error, Violation},
     limits::TRIGGER_TEST_OCCURRENCES_MAX,
     matching::{self, CompiledQuery},
     ops::{
         etag::etag,
-        resource::{Drafted, Origin, Resources},
+        resource::{Drafted, Origin, Resources, resource},
         search,
         test_trigger::TestRun,
         users::{Used, bytes_of, release, users_of},
@@ -31,6 +31,10 @@ const FILTER_PATH: &str = "type.event.filter";
 
 /// Manages triggers.
 pub type Triggers = Resources<Trigger>;
+
+resource!(Trigger, v1::Trigger, "trigger", |was| Some(
+    Revised::Trigger(was)
+));
 
 impl Drafted for Trigger {
     type Draft = v1::Trigger;
@@ -80,7 +84,7 @@ impl Drafted for Trigger {
     }
 
     async fn warnings(&self, all: &Triggers) -> Result<Vec<String>, Error> {
-        Ok(all.fields.warnings(&self.query).await?)
+        all.fields.warnings(&self.query).await
     }
 }
 

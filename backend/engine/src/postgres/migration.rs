@@ -63,19 +63,19 @@ impl Layout {
 /// The statements that make a schema, or raise it from a layout, as one transaction.
 fn script(schema: &str, from: i32) -> String {
     let done = usize::try_from(from).unwrap_or_default();
-    let mut steps = STEPS[done.min(STEPS.len())..].concat();
-    for kind in Kind::ALL {
-        if kind.layout().is_some_and(|layout| layout > from) {
-            let table = kind.table();
-            steps += &format!(
-                "CREATE TABLE {table} (\n  key bytea PRIMARY KEY,\n  version bigint NOT NULL,\n  \
-                 value bytea NOT NULL\n);\n"
-            );
-        }
-    }
+    let steps = STEPS[done.min(STEPS.len())..].concat();
+    let added = Kind::ALL.into_iter().filter(|it| it.layout() > Some(from));
+    let tables = added.map(|kind| {
+        let table = kind.table();
+        format!(
+            "CREATE TABLE {table} (\n  key bytea PRIMARY KEY,\n  version bigint NOT NULL,\n  \
+             value bytea NOT NULL\n);\n"
+        )
+    });
+    let tables = tables.collect::<Vec<_>>().concat();
     format!(
         "BEGIN;\nCREATE SCHEMA IF NOT EXISTS {schema};\nSET LOCAL search_path TO {schema};\n\
-         {LAYOUT};\n{steps}\
+         {LAYOUT};\n{steps}{tables}\
          INSERT INTO layout (id, version, oldest_reader) VALUES (1, {NEWEST}, {NEWEST})\n  \
          ON CONFLICT (id) DO UPDATE SET version = excluded.version, \
          oldest_reader = excluded.oldest_reader;\nCOMMIT;\n"

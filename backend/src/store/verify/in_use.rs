@@ -52,7 +52,7 @@ impl Check<'_> {
                             faults.push(fault);
                         }
                     }
-                    faults.extend(references::dangling(&vec![value], self.store).await?);
+                    faults.extend(references::dangling(&[value], self.store).await?);
                 }
                 Ok(_) => faults.push(format!("{} lies under another's key", name(T::KIND, key))),
                 Err(error) => {

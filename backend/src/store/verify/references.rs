@@ -15,17 +15,11 @@ use crate::{
 /// gone: an occurrence keeps the rules that notified, a delivery its destination and its event, also
 /// when these are deleted.
 pub(super) async fn dangling<T: Record>(
-    values: &Vec<T>,
+    values: &[T],
     store: &Store,
 ) -> Result<Vec<String>, EngineError> {
-    let any: &(dyn Any + Send + Sync) = values;
-    if let Some(deliveries) = any.downcast_ref::<Vec<Delivery>>() {
-        return without_attempt(deliveries, store).await;
-    }
-    if let Some(attempts) = any.downcast_ref::<Vec<Attempt>>() {
-        return without_delivery(attempts, store).await;
-    }
-    let mut faults = Vec::new();
+    let mut faults = without_attempt(&of_type(values), store).await?;
+    faults.extend(without_delivery(&of_type(values), store).await?);
     for kind in Kind::ALL {
         let asked = values.iter().flat_map(|value| {
             let others = value.refers().into_iter().filter(|it| it.kind == kind);
@@ -47,15 +41,24 @@ pub(super) async fn dangling<T: Record>(
     Ok(faults)
 }
 
+/// The values that are of a type: all of them, or none.
+fn of_type<T: Any, U: Any>(values: &[T]) -> Vec<&U> {
+    let values = values.iter().map(|it| it as &dyn Any);
+    values.filter_map(|it| it.downcast_ref()).collect()
+}
+
 async fn without_attempt(
-    deliveries: &[Delivery],
+    deliveries: &[&Delivery],
     store: &Store,
 ) -> Result<Vec<String>, EngineError> {
     let leased = deliveries
         .iter()
         .filter(|delivery| matches!(delivery.state, DeliveryState::Leased { .. }));
     let leased: Vec<_> = leased.collect();
-    let key = |delivery: &&Delivery| Key::new().id(delivery.id).number(delivery.attempts).build();
+    if leased.is_empty() {
+        return Ok(Vec::new());
+    }
+    let key = |delivery: &&&Delivery| Key::new().id(delivery.id).number(delivery.attempts).build();
     let keys: Vec<_> = leased.iter().map(key).collect();
     let found = store.engine().get(Kind::Attempt, &keys).await?;
     let missing = leased.iter().zip(found).filter(|(_, row)| row.is_none());
@@ -66,7 +69,13 @@ async fn without_attempt(
     Ok(missing.map(|(delivery, _)| fault(delivery)).collect())
 }
 
-async fn without_delivery(attempts: &[Attempt], store: &Store) -> Result<Vec<String>, EngineError> {
+async fn without_delivery(
+    attempts: &[&Attempt],
+    store: &Store,
+) -> Result<Vec<String>, EngineError> {
+    if attempts.is_empty() {
+        return Ok(Vec::new());
+    }
     let ids: BTreeSet<_> = attempts.iter().map(|attempt| attempt.delivery).collect();
     let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
     let found = store.get_many::<Delivery>(keys).await;
@@ -79,7 +88,7 @@ async fn without_delivery(attempts: &[Attempt], store: &Store) -> Result<Vec<Str
         .zip(found)
         .map(|(id, found)| (id, found.map(|found| found.value.attempts)))
         .collect();
-    let fault = |attempt: &Attempt| {
+    let fault = |attempt: &&Attempt| {
         let (number, delivery) = (attempt.number, attempt.delivery);
         match counts.get(&delivery).copied().flatten() {
             None => Some(format!(
