@@ -32,12 +32,13 @@ use bellwether_backend::{
     ops::{
         deciding::Deciding,
         intake::Intake,
-        rule::{RuleDraft, Rules},
+        rule::Rules,
         ruleset::Ruleset,
-        trigger::{TriggerDraft, Triggers},
+        trigger::{Triggers, event_type},
     },
     store::{self, Lane, Store},
 };
+use bellwether_proto::v1;
 use tokio::{runtime::Runtime, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -206,13 +207,13 @@ async fn tell_of_everything(store: &Store) {
     let query = Query {
         clause: Clause::Contains("summary".into(), "disk".into()),
     };
-    let trigger = TriggerDraft {
+    let trigger = v1::Trigger {
         name: "disk".into(),
-        query: Some(query),
-        ..TriggerDraft::default()
+        r#type: Some(event_type(&query)),
+        ..v1::Trigger::default()
     };
     let triggers = Triggers::new(store.clone(), Arc::clone(&clock));
-    triggers.create(trigger, false).await.unwrap();
+    triggers.create(&trigger, false).await.unwrap();
     let mut changes = store.changes();
     changes.insert(&Destination {
         id: RecordId::from_parts(1, 1),
@@ -230,16 +231,16 @@ async fn tell_of_everything(store: &Store) {
         update_ms: 1,
     });
     store.apply(Lane::Admin, changes).await.unwrap();
-    let rule = RuleDraft {
+    let rule = v1::Rule {
         name: "all".into(),
-        enabled: true,
+        enabled: Some(true),
         trigger_names: vec!["disk".into()],
         destination_names: vec!["events".into()],
-        send_updates: true,
-        ..RuleDraft::default()
+        send_updates: Some(true),
+        ..v1::Rule::default()
     };
     let rules = Rules::new(store.clone(), clock);
-    rules.create(rule, false).await.unwrap();
+    rules.create(&rule, false).await.unwrap();
 }
 
 /// Stores silences and inhibitions for hosts that send nothing.

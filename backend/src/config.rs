@@ -47,6 +47,8 @@ pub struct Config {
     pub store: StoreConfig,
     /// The database that the store is in; none means the data folder.
     pub database: Option<DatabaseConfig>,
+    /// What this process has seen the database lose before it started again.
+    pub losses: Option<StoreLosses>,
     /// How long occurrences live.
     pub lifetime: LifetimeConfig,
     /// How what was held is reported.
@@ -71,6 +73,15 @@ pub struct Config {
     pub oidc: Option<OidcConfig>,
     /// Which log records of OpenTelemetry are accepted, and what they are about.
     pub logs: LogSettings,
+}
+
+/// Commits that a database has lost, as after a failover to a standby that was behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreLosses {
+    /// How often.
+    pub count: u64,
+    /// What showed the last of them.
+    pub why: String,
 }
 
 impl Config {
@@ -111,6 +122,7 @@ impl Config {
             link_lifetime: Duration::ZERO,
             store: StoreConfig::default(),
             database: None,
+            losses: None,
             lifetime: LifetimeConfig::default(),
             release: ReleaseConfig::default(),
             delivery: DeliveryConfig::default(),

@@ -1,5 +1,6 @@
 //! What the service is about, as types that cannot be invalid: no I/O, no clock, no wire, no disk.
 
+pub mod any_resource;
 pub mod audit;
 pub mod calendar;
 pub mod client;
@@ -30,7 +31,8 @@ pub mod trigger;
 pub mod value;
 
 pub use crate::secret::{self, Secret};
-pub use audit::{AuditAction, AuditEntry, AuditState};
+pub use any_resource::AnyResource;
+pub use audit::{AuditAction, AuditEntry};
 pub use calendar::Calendar;
 pub use client::{CertificateName, Client, Dialect, KeyScope, PreviousKey, Rates, Role};
 pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, Transcript};

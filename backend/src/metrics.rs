@@ -61,6 +61,7 @@ struct Families {
     calls: Counters<2>,
     call_seconds: Histograms<1>,
     refusals: Counters<1>,
+    store_losses: Counter,
 }
 
 /// What a commit did to a delivery, to what waits, or to a group.
@@ -160,6 +161,10 @@ impl Default for Families {
                 "refusals",
                 "Calls refused for their key, their role or their rate",
             ),
+            store_losses: to.counter(
+                "store_losses",
+                "Times that the database had lost commits since the process started",
+            ),
             registry: to.done(),
         }
     }
@@ -214,6 +219,11 @@ impl Metrics {
     /// What was counted.
     pub fn registry(&self) -> &Registry {
         &self.0.registry
+    }
+
+    /// The database has lost commits so often before the service started again.
+    pub fn store_lost(&self, times: u64) {
+        self.0.store_losses.inc_by(times);
     }
 
     /// So many events were accepted, of which so many reported an occurrence that was not there

@@ -24,6 +24,7 @@ pub mod overview;
 pub mod pending;
 pub mod rule;
 pub mod saved_view;
+mod serve;
 pub mod sign_in;
 pub mod silence;
 pub mod status;

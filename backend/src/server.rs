@@ -66,11 +66,21 @@ pub enum StartError {
     Prepare(#[from] Error),
 }
 
-/// A part of the service ended while it was needed.
+/// Why the service ended without being asked to.
 #[derive(Debug, thiserror::Error)]
-#[error("the service stopped because its {part} ended")]
-pub struct ServeError {
-    part: &'static str,
+pub enum ServeError {
+    /// A part of it ended while it was needed.
+    #[error("the service stopped because its {part} ended")]
+    Part {
+        /// Which.
+        part: &'static str,
+    },
+    /// The store has gone back to an earlier state: the service must start again from that.
+    #[error("the service stopped because the database has lost commits: {why}")]
+    StoreWentBack {
+        /// What shows it.
+        why: String,
+    },
 }
 
 /// The service: its store is open and its address is taken.
@@ -193,9 +203,15 @@ impl Backend {
             .listener
             .serve(service, limits, self.tls, closing.clone());
         let mut serving = std::pin::pin!(serving);
+        let mut went_back = None;
         let ended = tokio::select! {
             () = serving.as_mut() => Some("listener"),
             part = work.failed() => Some(part),
+            why = self.engine.gone_back() => {
+                tracing::error!(%why, "the database has lost commits");
+                went_back = Some(why);
+                None
+            }
             () = shutdown.cancelled() => None,
         };
         self.streams.cancel();
@@ -206,9 +222,10 @@ impl Backend {
         stopping.cancel();
         work.stop().await;
         self.engine.close().await;
-        match ended {
-            None => Ok(()),
-            Some(part) => Err(ServeError { part }),
+        match (ended, went_back) {
+            (_, Some(why)) => Err(ServeError::StoreWentBack { why }),
+            (Some(part), None) => Err(ServeError::Part { part }),
+            (None, None) => Ok(()),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! A service whose store is in PostgreSQL: made, served and killed.
 
 mod broken;
+mod failover;
+mod requirements;
 mod secret;
+mod still;
 
 use std::{
     collections::BTreeSet,
@@ -536,6 +539,9 @@ pub(crate) fn serve(data_dir: &Path) -> Command {
     let home = data_dir.parent().unwrap();
     let mut command = process::command(home, ["serve", "--config"]);
     command.arg(home.join("bellwether.toml"));
+    for listen in ["--grpc-listen", "--rest-listen"] {
+        command.args([listen, "127.0.0.1:0"]);
+    }
     command
 }
 

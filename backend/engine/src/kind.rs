@@ -1,48 +1,87 @@
 //! The kinds of record.
 
-/// The kinds of record. Numbers are written to disk and never change their meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+/// The one list of kinds: the number on disk, which never changes its meaning, the word, and the table
+/// in PostgreSQL, with the layout since which it is there; the files of the layout made the others.
+macro_rules! kinds {
+    ($(
+        #[doc = $doc:literal]
+        $kind:ident = $number:literal, $word:literal, table $table:literal $(since $layout:literal)?;
+    )+) => {
+        /// The kinds of record. Numbers are written to disk and never change their meaning.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Kind {
+            $(#[doc = $doc] $kind = $number,)+
+        }
+
+        impl Kind {
+            /// All of them, in the order of their numbers.
+            pub const ALL: [Self; [$($number),+].len()] = [$(Self::$kind),+];
+
+            /// The word for such records.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $word,)+
+                }
+            }
+
+            /// The table of such records in PostgreSQL.
+            pub(crate) fn table(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $table,)+
+                }
+            }
+
+            /// The layout in PostgreSQL that added the table; none where a file of the layout makes it.
+            pub(crate) fn layout(self) -> Option<i32> {
+                match self {
+                    $(Self::$kind => None$(.or(Some($layout)))?,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
     /// Facts about the store itself.
-    Meta = 1,
+    Meta = 1, "fact", table "meta";
     /// Triggers, by name.
-    Trigger = 2,
+    Trigger = 2, "trigger", table "trigger";
     /// Destinations, by name.
-    Destination = 3,
+    Destination = 3, "destination", table "destination";
     /// Rules, by name.
-    Rule = 4,
+    Rule = 4, "rule", table "rule";
     /// Clients, by name.
-    Client = 5,
+    Client = 5, "client", table "client";
     /// Occurrences, by record id.
-    Occurrence = 6,
+    Occurrence = 6, "occurrence", table "occurrence";
     /// Deliveries, by record id.
-    Delivery = 7,
+    Delivery = 7, "delivery", table "delivery";
     /// Attempts, by delivery and number.
-    Attempt = 8,
+    Attempt = 8, "attempt", table "attempt";
     /// The health of destinations' deliveries, by destination id.
-    Health = 9,
+    Health = 9, "health", table "health";
     /// Answers to requests with an idempotency key, by client and key.
-    Receipt = 10,
+    Receipt = 10, "receipt", table "receipt";
     /// Triggers and rules before they were edited, by kind, name, id and revision.
-    Revision = 11,
+    Revision = 11, "revision", table "revision";
     /// Silences, by name.
-    Silence = 12,
+    Silence = 12, "silence", table "silence";
     /// What the service counts, by what is counted and when.
-    Counter = 13,
+    Counter = 13, "counter", table "counter";
     /// Calendars, by name.
-    Calendar = 14,
+    Calendar = 14, "calendar", table "calendar";
     /// Inhibitions, by name.
-    Inhibition = 15,
+    Inhibition = 15, "inhibition", table "inhibition";
     /// Entries of the audit log, by number.
-    Audit = 16,
+    Audit = 16, "audit entry", table "audit";
     /// Groups of occurrences that go out in one message, by record id.
-    Group = 17,
+    Group = 17, "group", table "occurrence_group";
     /// Intake mappings, by name.
-    Mapping = 18,
+    Mapping = 18, "mapping", table "mapping";
     /// What happened to the budgets of destinations, by destination id.
-    Budget = 19,
+    Budget = 19, "budget", table "budget";
     /// Views, by name.
-    View = 20,
+    View = 20, "view", table "saved_view" since 4;
 }
 
 impl Kind {
@@ -55,58 +94,8 @@ impl Kind {
         )
     }
 
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 20] = [
-        Self::Meta,
-        Self::Trigger,
-        Self::Destination,
-        Self::Rule,
-        Self::Client,
-        Self::Occurrence,
-        Self::Delivery,
-        Self::Attempt,
-        Self::Health,
-        Self::Receipt,
-        Self::Revision,
-        Self::Silence,
-        Self::Counter,
-        Self::Calendar,
-        Self::Inhibition,
-        Self::Audit,
-        Self::Group,
-        Self::Mapping,
-        Self::Budget,
-        Self::View,
-    ];
-
     /// The kind of a number on disk.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
-    }
-
-    /// The word for such records.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Meta => "fact",
-            Self::Trigger => "trigger",
-            Self::Destination => "destination",
-            Self::Rule => "rule",
-            Self::Client => "client",
-            Self::Occurrence => "occurrence",
-            Self::Delivery => "delivery",
-            Self::Attempt => "attempt",
-            Self::Health => "health",
-            Self::Receipt => "receipt",
-            Self::Revision => "revision",
-            Self::Silence => "silence",
-            Self::Counter => "counter",
-            Self::Calendar => "calendar",
-            Self::Inhibition => "inhibition",
-            Self::Audit => "audit entry",
-            Self::Group => "group",
-            Self::Mapping => "mapping",
-            Self::Budget => "budget",
-            Self::View => "view",
-        }
     }
 }

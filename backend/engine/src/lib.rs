@@ -237,6 +237,16 @@ pub trait Engine: Debug + Send + Sync + 'static {
         std::future::pending::<()>().await;
     }
 
+    /// Returns when the store has gone back to an earlier state, with what shows it: it has lost what
+    /// was answered as written, and what this process keeps in memory may be of that. Of most engines
+    /// never.
+    ///
+    /// # Cancel safety
+    /// A dropped call leaves nothing behind.
+    async fn gone_back(&self) -> String {
+        std::future::pending().await
+    }
+
     /// The processes that share the store and live; none where it is not shared.
     async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {
         Ok(Vec::new())

@@ -25,7 +25,9 @@ mod migration;
 mod node;
 mod plan;
 mod query;
+mod reach;
 mod readers;
+mod requirements;
 mod session;
 mod set;
 mod status;
@@ -415,6 +417,10 @@ impl Engine for PostgresEngine {
             Some(node) => node.forgotten().await,
             None => std::future::pending().await,
         }
+    }
+
+    async fn gone_back(&self) -> String {
+        self.known.lost().await
     }
 
     fn within_reach(&self) -> Option<watch::Receiver<bool>> {

@@ -2,9 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::domain::{
-    Calendar, Client, Destination, Inhibition, IntakeMapping, Rule, SavedView, Silence, Trigger,
-};
+use crate::domain::AnyResource;
 
 /// What one call did to one thing, or to several that are only counted.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,9 +26,9 @@ pub struct AuditEntry {
     /// How many it stands for.
     pub count: u32,
     /// It as it was.
-    pub before: Option<AuditState>,
+    pub before: Option<AnyResource>,
     /// It as it is.
-    pub after: Option<AuditState>,
+    pub after: Option<AnyResource>,
     /// The secrets that were given or changed, as paths.
     pub changed_secrets: Vec<String>,
     /// Why a call was refused.
@@ -56,65 +54,4 @@ pub enum AuditAction {
     Read,
     /// The call was refused.
     Refused,
-}
-
-/// A thing as it was at the time. Once it was stored, its secrets are empty.
-#[derive(Debug, Clone, PartialEq)]
-pub enum AuditState {
-    /// A trigger.
-    Trigger(Trigger),
-    /// A destination.
-    Destination(Destination),
-    /// A rule.
-    Rule(Rule),
-    /// A silence.
-    Silence(Silence),
-    /// A client.
-    Client(Client),
-    /// A calendar.
-    Calendar(Calendar),
-    /// An inhibition.
-    Inhibition(Inhibition),
-    /// An intake mapping.
-    Mapping(IntakeMapping),
-    /// A view.
-    View(SavedView),
-}
-
-impl AuditState {
-    /// The tags that it carries; none for a client, which has none.
-    pub fn tags(&self) -> &[String] {
-        match self {
-            Self::Trigger(it) => &it.tags,
-            Self::Destination(it) => &it.tags,
-            Self::Rule(it) => &it.tags,
-            Self::Silence(it) => &it.tags,
-            Self::Client(_) => &[],
-            Self::Calendar(it) => &it.tags,
-            Self::Inhibition(it) => &it.tags,
-            Self::Mapping(it) => &it.tags,
-            Self::View(it) => &it.tags,
-        }
-    }
-
-    /// The secrets in it that are other ones than before, as paths.
-    pub fn changed_secrets(&self, before: Option<&Self>) -> Vec<String> {
-        match (self, before) {
-            (Self::Destination(after), None) => after.changed_secrets(None),
-            (Self::Destination(after), Some(Self::Destination(before))) => {
-                after.changed_secrets(Some(before))
-            }
-            (Self::Mapping(after), Some(Self::Mapping(before))) => {
-                after.changed_secrets(Some(before))
-            }
-            (Self::Mapping(after), _) => after.changed_secrets(None),
-            (Self::Client(after), Some(Self::Client(before)))
-                if after.key_hash == before.key_hash =>
-            {
-                Vec::new()
-            }
-            (Self::Client(_), _) => vec!["key".into()],
-            _ => Vec::new(),
-        }
-    }
 }

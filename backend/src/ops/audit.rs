@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{Clock, millis},
-    domain::{AuditAction, AuditEntry},
+    domain::{AnyResource, AuditAction, AuditEntry},
     error::Error,
     limits::{AUDIT_REFUSALS_MAX, LIST_PAGE_BYTES, PAGE_TIME_MAX},
     ops::page::{PageRequest, Scope},
@@ -27,19 +27,6 @@ const REFUSALS_WINDOW: Duration = Duration::from_secs(60);
 const FORGET_INTERVAL: Duration = Duration::from_secs(3600);
 /// Entries that one commit forgets, and that one read looks at.
 const STEP: usize = 500;
-/// Kinds of things that entries keep as they were and are; what was done to others is only counted, and
-/// no index leads to it.
-const KEPT: [&str; 9] = [
-    "trigger",
-    "destination",
-    "rule",
-    "silence",
-    "calendar",
-    "inhibition",
-    "mapping",
-    "view",
-    "client",
-];
 /// Stands for all further refused callers.
 const OTHERS: &str = "others";
 
@@ -309,7 +296,8 @@ impl AuditLog {
         before: Option<&[u8]>,
     ) -> Result<Vec<(AuditEntry, usize)>, Error> {
         let prefix = match (&*filter.kinds, &*filter.names) {
-            ([kind], [name]) if KEPT.contains(&kind.as_str()) => {
+            // What was done to others is only counted, and no index leads to it.
+            ([kind], [name]) if AnyResource::WORDS.contains(&kind.as_str()) => {
                 Some(Key::new().name(kind).name(name).build())
             }
             _ => None,

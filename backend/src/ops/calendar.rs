@@ -4,6 +4,8 @@ mod users;
 
 use std::sync::Arc;
 
+use bellwether_proto::v1;
+
 use crate::{
     calendar::{self, CalendarStatus, Prepared, Span},
     domain::{
@@ -13,8 +15,10 @@ use crate::{
     error::{Error, Reason},
     limits::{CALENDAR_EXCEPT_MAX, CALENDAR_SPANS_MAX, CALENDAR_WINDOWS_MAX, CALENDARS_MAX},
     ops::{
-        resource::{self, Drafted, Origin, Resources},
+        etag::etag,
+        resource::{self, Drafted, Origin, Resources, resource},
         validate::Faults,
+        wire::time::timestamp,
     },
     store::{Changes, Direction, Store, engine::Range},
 };
@@ -24,36 +28,6 @@ pub use users::CalendarUsers;
 
 /// How far ahead is answered where no end is asked for.
 const AHEAD_MS: i64 = 31 * 24 * 3_600_000;
-
-/// A calendar as its author describes it, not checked yet.
-#[derive(Debug, Clone, Default)]
-pub struct CalendarDraft {
-    /// Its name.
-    pub name: String,
-    /// For people.
-    pub description: String,
-    /// Labels.
-    pub tags: Vec<String>,
-    /// The zone of its local times.
-    pub time_zone: String,
-    /// Its windows.
-    pub windows: Vec<WindowText>,
-    /// The calendars whose windows are taken out.
-    pub except: Vec<String>,
-    /// For an update: the etag that must be current; empty asks for no check.
-    pub etag: String,
-}
-
-/// A calendar, and what is known about it now.
-#[derive(Debug, Clone)]
-pub struct CalendarView {
-    /// The calendar.
-    pub calendar: Calendar,
-    /// Whether it is in a window; none when this machine does not know its zone.
-    pub standing: Option<CalendarStatus>,
-    /// What uses it.
-    pub users: CalendarUsers,
-}
 
 /// The spans of a calendar.
 #[derive(Debug)]
@@ -78,17 +52,15 @@ pub struct ExpansionSpan {
 /// Manages calendars.
 pub type Calendars = Resources<Calendar>;
 
-impl Drafted for Calendar {
-    type Draft = CalendarDraft;
-    type View = CalendarView;
+resource!(Calendar, v1::Calendar, "calendar", |_| None);
 
-    fn named(draft: &CalendarDraft) -> (&str, &str) {
-        (&draft.name, &draft.etag)
-    }
+impl Drafted for Calendar {
+    type Draft = v1::Calendar;
+    type View = v1::Calendar;
 
     async fn checked(
         all: &Calendars,
-        draft: &CalendarDraft,
+        draft: &v1::Calendar,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
@@ -98,13 +70,14 @@ impl Drafted for Calendar {
         faults.texts(&draft.description, &draft.tags);
         let windows = windows(draft, &mut faults);
         let mut except = Vec::new();
-        if draft.except.len() > CALENDAR_EXCEPT_MAX {
-            let count = draft.except.len();
+        let asked = &draft.except_calendar_names;
+        if asked.len() > CALENDAR_EXCEPT_MAX {
+            let count = asked.len();
             let fault = format!("holds {count} names; at most {CALENDAR_EXCEPT_MAX} are kept");
             faults.add(EXCEPT_PATH, fault);
         } else {
             except = all
-                .referred::<Self>(EXCEPT_PATH, &draft.except, &mut faults)
+                .referred::<Self>(EXCEPT_PATH, asked, &mut faults)
                 .await?;
         }
         for (at, other) in except.iter().enumerate() {
@@ -159,24 +132,41 @@ impl Drafted for Calendar {
         }
     }
 
-    fn bare(self) -> CalendarView {
-        CalendarView {
-            calendar: self,
-            standing: None,
-            users: CalendarUsers::default(),
-        }
-    }
-
-    async fn view(all: &Calendars, calendar: Self) -> Result<(CalendarView, usize), Error> {
+    async fn view(all: &Calendars, calendar: Self) -> Result<(v1::Calendar, usize), Error> {
         let users = calendar_users(&all.store, &calendar.name).await?;
         let prepared = prepared(&all.store, &calendar).await?;
-        let bytes = users.bytes();
-        let view = CalendarView {
-            standing: prepared.map(|it| it.at(all.clock.now_ms())),
-            users,
-            calendar,
+        let standing = prepared.map(|it| it.at(all.clock.now_ms()));
+        let user = |(kind, name): (&str, &Name)| v1::CalendarUser {
+            kind: kind.to_owned(),
+            name: name.to_string(),
         };
-        Ok((view, bytes))
+        let view = v1::Calendar {
+            in_window: standing.map(|it| it.in_window),
+            next_change_time: standing.and_then(|it| it.changes_ms).map(timestamp),
+            used_by: users.all().map(user).collect(),
+            ..calendar.into()
+        };
+        Ok((view, users.bytes()))
+    }
+}
+
+impl From<Calendar> for v1::Calendar {
+    /// What is known about its use is left out.
+    fn from(calendar: Calendar) -> Self {
+        Self {
+            name: calendar.name.to_string(),
+            description: calendar.description,
+            tags: calendar.tags,
+            time_zone: calendar.time_zone,
+            windows: calendar.windows.iter().map(shown).collect(),
+            except_calendar_names: calendar.except.iter().map(ToString::to_string).collect(),
+            in_window: None,
+            next_change_time: None,
+            used_by: Vec::new(),
+            create_time: Some(timestamp(calendar.create_ms)),
+            update_time: Some(timestamp(calendar.update_ms)),
+            etag: etag(calendar.id, calendar.revision),
+        }
     }
 }
 
@@ -205,7 +195,7 @@ impl Calendars {
     /// [`Error::Invalid`] with everything that is wrong.
     pub async fn preview(
         &self,
-        mut draft: CalendarDraft,
+        mut draft: v1::Calendar,
         asked: ExpansionSpan,
     ) -> Result<(Expansion, CalendarStatus), Error> {
         let name = Name::parse(&draft.name).ok();
@@ -260,7 +250,7 @@ async fn prepared(store: &Store, calendar: &Calendar) -> Result<Option<Prepared>
     Ok(Prepared::new(calendar, except).ok())
 }
 
-fn windows(draft: &CalendarDraft, faults: &mut Faults) -> Option<Vec<Window>> {
+fn windows(draft: &v1::Calendar, faults: &mut Faults) -> Option<Vec<Window>> {
     let zone = if draft.time_zone.is_empty() {
         faults.add("timeZone", "is required: an IANA name, as Europe/Berlin");
         None
@@ -276,8 +266,8 @@ fn windows(draft: &CalendarDraft, faults: &mut Faults) -> Option<Vec<Window>> {
         return None;
     }
     let mut windows = Vec::with_capacity(count);
-    for (at, text) in draft.windows.iter().enumerate() {
-        match Window::read(text) {
+    for (at, window) in draft.windows.iter().enumerate() {
+        match Window::read(&text(window)) {
             Ok(window) => {
                 let zone = zone.clone().unwrap_or(jiff::tz::TimeZone::UTC);
                 match calendar::check(&window, &zone) {
@@ -293,6 +283,32 @@ fn windows(draft: &CalendarDraft, faults: &mut Faults) -> Option<Vec<Window>> {
         }
     }
     (windows.len() == count).then_some(windows)
+}
+
+/// A window as its author sends it.
+fn text(wire: &v1::CalendarWindow) -> WindowText {
+    let it = wire.clone();
+    WindowText {
+        dtstart: it.dtstart,
+        duration: it.duration,
+        end_time_of_day: it.end_time_of_day,
+        rrule: it.rrule,
+        exdate: it.exdate,
+        rdate: it.rdate,
+    }
+}
+
+/// A window as readers get it.
+fn shown(window: &Window) -> v1::CalendarWindow {
+    let it = window.text();
+    v1::CalendarWindow {
+        dtstart: it.dtstart,
+        duration: it.duration,
+        end_time_of_day: it.end_time_of_day,
+        rrule: it.rrule,
+        exdate: it.exdate,
+        rdate: it.rdate,
+    }
 }
 
 async fn count(store: &Store) -> Result<usize, Error> {

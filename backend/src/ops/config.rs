@@ -5,6 +5,8 @@ mod impact;
 
 use std::{collections::HashSet, sync::Arc};
 
+use bellwether_proto::v1::config_document::Resource as Definition;
+
 use crate::{
     clock::Clock,
     destination::Guard,
@@ -14,7 +16,7 @@ use crate::{
     ops::{
         commit::commit,
         etag::etag,
-        resource::{Drafted, Put, Resource, Resources},
+        resource::{Described, Drafted, Put, Resource, Resources},
     },
     store::{Direction, Lane, StagedStore, Store, engine::Range},
 };
@@ -30,39 +32,23 @@ const NAMED_MAX: usize = 10;
 /// What is distinguished by kind, from the one list of kinds: what is referred to stands before
 /// what refers to it.
 macro_rules! kinds {
-    ($($kind:ident),+ $(,)?) => {
-        /// A resource as its author describes it.
-        #[derive(Debug)]
-        pub enum Draft {
-            $(#[doc = concat!("Of the kind [`", stringify!($kind), "`].")]
-            $kind(<$kind as Drafted>::Draft),)+
-        }
-
-        /// A resource as readers see it, without what is known about its use.
-        #[derive(Debug)]
-        pub enum Shown {
-            $(#[doc = concat!("Of the kind [`", stringify!($kind), "`].")]
-            $kind(<$kind as Drafted>::View),)+
-        }
-
-        impl Draft {
-            /// The word for its kind, and its name.
-            fn identity(&self) -> (&'static str, &str) {
-                match self {
-                    $(Self::$kind(draft) => ($kind::WORD, $kind::named(draft).0),)+
-                }
-            }
-
-            fn tags(&self) -> &[String] {
-                match self {
-                    $(Self::$kind(draft) => &draft.tags,)+
-                }
+    ($($kind:ident in $field:ident),+ $(,)?) => {
+        /// The word for the kind of a definition, and its name.
+        fn identity(definition: &Definition) -> (&'static str, &str) {
+            match definition {
+                $(Definition::$field(draft) => ($kind::WORD, draft.name()),)+
             }
         }
 
-        $(impl From<$kind> for Shown {
+        fn tags(definition: &Definition) -> &[String] {
+            match definition {
+                $(Definition::$field(draft) => draft.tags(),)+
+            }
+        }
+
+        $(impl From<$kind> for Definition {
             fn from(resource: $kind) -> Self {
-                Self::$kind(resource.bare())
+                Self::$field(resource.into())
             }
         })+
 
@@ -79,7 +65,7 @@ macro_rules! kinds {
                 $(let all = self.all::<$kind>();
                 for at in order {
                     let document = &documents[*at];
-                    let Draft::$kind(draft) = &document.draft else { continue };
+                    let Definition::$field(draft) = &document.definition else { continue };
                     match all.put(draft, document.must_be_new).await {
                         Ok(put) => changes[*at] = Some(changed(put)),
                         Err(error) => failed.add(*at, document, error)?,
@@ -110,20 +96,20 @@ macro_rules! kinds {
 }
 
 kinds!(
-    Calendar,
-    Trigger,
-    Destination,
-    IntakeMapping,
-    Inhibition,
-    SavedView,
-    Rule
+    Calendar in Calendar,
+    Trigger in Trigger,
+    Destination in Destination,
+    IntakeMapping in Mapping,
+    Inhibition in Inhibition,
+    SavedView in View,
+    Rule in Rule,
 );
 
 /// A document.
 #[derive(Debug)]
 pub struct Document {
-    /// What it describes.
-    pub draft: Draft,
+    /// A resource as its author describes it.
+    pub definition: Definition,
     /// Whether nothing may be stored under its name yet.
     pub must_be_new: bool,
 }
@@ -134,18 +120,18 @@ pub enum Action {
     /// It is stored so already.
     Unchanged,
     /// It is new.
-    Created(Box<Shown>),
+    Created(Box<Definition>),
     /// It took the place of another.
     Updated {
         /// What was stored.
-        before: Box<Shown>,
+        before: Box<Definition>,
         /// What is stored.
-        after: Box<Shown>,
+        after: Box<Definition>,
         /// The secrets that differ, as paths.
         changed_secrets: Vec<String>,
     },
     /// It is gone.
-    Deleted(Box<Shown>),
+    Deleted(Box<Definition>),
 }
 
 /// What happened to one resource.
@@ -249,7 +235,10 @@ impl Stage {
         let mut order: Vec<usize> = (0..documents.len()).collect();
         // A calendar that takes out others comes after them; they take out none.
         order.sort_by_key(|at| {
-            matches!(&documents[*at].draft, Draft::Calendar(draft) if !draft.except.is_empty())
+            matches!(
+                &documents[*at].definition,
+                Definition::Calendar(draft) if !draft.except_calendar_names.is_empty()
+            )
         });
         let mut changes: Vec<Option<Change>> = documents.iter().map(|_| None).collect();
         let mut failed = Failed::default();
@@ -261,7 +250,10 @@ impl Stage {
     /// Deletes what carries the owner's tag and no document describes, what refers before what is
     /// referred to.
     async fn prune(&self, documents: &[Document], owner: &str) -> Result<Vec<Change>, Error> {
-        let described = documents.iter().map(|it| it.draft.identity()).collect();
+        let described = documents
+            .iter()
+            .map(|it| identity(&it.definition))
+            .collect();
         let mut left = self.owned(&format!("{OWNER}{owner}"), &described).await?;
         left.reverse();
         let mut deleted = Vec::new();
@@ -292,7 +284,7 @@ impl Stage {
         owned: &mut Vec<Change>,
     ) -> Result<(), Error>
     where
-        Shown: From<T>,
+        Definition: From<T>,
     {
         let mut range = Range::under(&[]);
         loop {
@@ -321,16 +313,16 @@ impl Stage {
     }
 }
 
-fn boxed<T>(resource: T) -> Box<Shown>
+fn boxed<T>(resource: T) -> Box<Definition>
 where
-    Shown: From<T>,
+    Definition: From<T>,
 {
     Box::new(resource.into())
 }
 
 fn changed<T: Drafted>(put: Put<T>) -> Change
 where
-    Shown: From<T>,
+    Definition: From<T>,
 {
     let etag = |stored: &T| etag(stored.id(), stored.revision());
     let (name, etag, action) = match put {
@@ -373,7 +365,7 @@ impl Failed {
     /// # Errors
     /// The error itself when it is not the document's.
     fn add(&mut self, at: usize, document: &Document, error: Error) -> Result<(), Error> {
-        let (kind, name) = document.draft.identity();
+        let (kind, name) = identity(&document.definition);
         self.missing.insert(format!("there is no {kind} `{name}`"));
         match error {
             Error::Invalid(violations) => {

@@ -1,11 +1,16 @@
 //! Destinations: stored, edited with their secrets kept, and deleted when no rule needs them.
 
 mod check;
+mod health;
 mod health_summary;
+mod inward;
+mod outward;
 mod pausing;
 mod secrets;
 mod sink;
 mod tester;
+
+use bellwether_proto::v1;
 
 use crate::{
     destination::{self, Guard},
@@ -13,81 +18,48 @@ use crate::{
         BudgetWindow, DeliverySettings, Destination, DestinationKind, Health, HealthState, Name,
         RecordId, TemplateLanguage,
     },
-    error::{Error, Violation},
+    error::Error,
     ops::{
         bounds::Bounds,
-        resource::{Drafted, Origin, Resources},
+        etag::etag,
+        resource::{Drafted, Origin, Resources, resource},
         users::{Used, bytes_of, release, users_of},
         validate::{Faults, language},
+        wire::{count, time::timestamp},
     },
     store::Changes,
 };
 
 pub use crate::destination::{is_credential, is_plain_header, is_secret_header};
+pub use health::health;
 pub use health_summary::{HealthSummary, Verdict};
 pub use tester::{About, Test, TestTarget, Tester};
-
-/// A destination as its author describes it, not checked yet.
-#[derive(Debug, Clone, Default)]
-pub struct DestinationDraft {
-    /// Its name.
-    pub name: String,
-    /// For people.
-    pub description: String,
-    /// Labels.
-    pub tags: Vec<String>,
-    /// Where messages go; none only together with a fault. A secret that is empty or the mask was
-    /// left out.
-    pub kind: Option<DestinationKind>,
-    /// The number of the language of its templates.
-    pub template_language: i32,
-    /// How messages are delivered.
-    pub delivery: DeliverySettings,
-    /// For an update: the etag that must be current; empty asks for no check.
-    pub etag: String,
-    /// What was wrong with how the draft was written.
-    pub faults: Vec<Violation>,
-}
-
-/// A destination, and what is known about its use.
-#[derive(Debug, Clone)]
-pub struct DestinationView {
-    /// The destination.
-    pub destination: Destination,
-    /// The rules that use it, by name.
-    pub rule_names: Vec<Name>,
-    /// Notifications for it in the last 24 hours.
-    pub recent_notifications: usize,
-    /// The health of its deliveries; none for one that is not stored.
-    pub health_summary: Option<Box<HealthSummary>>,
-}
 
 /// Manages destinations.
 pub type Destinations = Resources<Destination>;
 
-impl Drafted for Destination {
-    type Draft = DestinationDraft;
-    type View = DestinationView;
+resource!(Destination, v1::Destination, "destination", |_| None);
 
-    fn named(draft: &DestinationDraft) -> (&str, &str) {
-        (&draft.name, &draft.etag)
-    }
+impl Drafted for Destination {
+    type Draft = v1::Destination;
+    type View = v1::Destination;
 
     /// Secrets that the draft leaves out are those of the stored one.
     async fn checked(
         all: &Destinations,
-        draft: &DestinationDraft,
+        draft: &v1::Destination,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Faults::new(&draft.faults);
+        let mut faults = Faults::default();
+        let kind = faults.of(|it| inward::destination_type(draft.r#type.clone(), it));
+        let delivery = faults.of(|it| inward::delivery_settings(draft.delivery, it));
         let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
-        check::settings(draft.delivery, draft.kind.as_ref(), &mut faults);
+        check::settings(delivery, kind.as_ref(), &mut faults);
         let kept = stored.map(|stored| (&stored.kind, stored.template_language));
         let language = language(draft.template_language, &mut faults).unwrap_or_default();
-        let drafted = (draft.kind.clone(), language);
-        let kind = checked_kind(drafted, kept, Some(&all.guard), &mut faults);
+        let kind = checked_kind((kind, language), kept, Some(&all.guard), &mut faults);
         let mut changes = all.store.changes();
         if let (Some(stored), Some(kind)) = (stored, &kind)
             && stored.kind != *kind
@@ -101,7 +73,7 @@ impl Drafted for Destination {
             tags: draft.tags.clone(),
             kind,
             template_language: language,
-            delivery: draft.delivery,
+            delivery,
             revision: origin.revision,
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
@@ -130,35 +102,49 @@ impl Drafted for Destination {
         Ok(changes)
     }
 
-    async fn view(
-        all: &Destinations,
-        destination: Self,
-    ) -> Result<(DestinationView, usize), Error> {
-        let health = all.store.get::<Health>(destination.id.to_bytes().into());
-        let health = health.await?.map(|stored| stored.value);
-        let health_summary =
-            HealthSummary::of(&all.store, &all.clock, destination.id, health).await?;
-        let rule_names = users_of(&all.store, Used::Destination(&destination.name)).await?;
-        let bytes = bytes_of(&rule_names);
-        let view = DestinationView {
-            rule_names,
-            recent_notifications: all.recent.of_destination(destination.id).await?,
-            health_summary: Some(Box::new(health_summary)),
-            destination,
-        };
-        Ok((view, bytes))
-    }
-
     fn new_secrets(&self, before: &Self) -> Vec<String> {
         self.changed_secrets(Some(before))
     }
 
-    fn bare(self) -> DestinationView {
-        DestinationView {
-            destination: self,
+    async fn view(
+        all: &Destinations,
+        destination: Self,
+    ) -> Result<(v1::Destination, usize), Error> {
+        let id = destination.id;
+        let stored = all.store.get::<Health>(id.to_bytes().into()).await?;
+        let stored = stored.map(|stored| stored.value);
+        let summary = HealthSummary::of(&all.store, &all.clock, id, stored).await?;
+        let rule_names = users_of(&all.store, Used::Destination(&destination.name)).await?;
+        let bytes = bytes_of(&rule_names);
+        let view = v1::Destination {
+            rule_names: rule_names.iter().map(ToString::to_string).collect(),
+            recent_notification_count: Some(count(all.recent.of_destination(id).await?)),
+            health: Some(health(Some(&summary))),
+            ..destination.into()
+        };
+        Ok((view, bytes))
+    }
+}
+
+impl From<Destination> for v1::Destination {
+    /// What is known about its use is left out.
+    fn from(destination: Destination) -> Self {
+        let is_default = destination.delivery == DeliverySettings::default();
+        Self {
+            name: destination.name.to_string(),
+            description: destination.description,
+            tags: destination.tags,
+            r#type: Some(v1::DestinationType {
+                r#type: Some(outward::shown(destination.kind)),
+            }),
+            template_language: destination.template_language.number(),
+            delivery: (!is_default).then(|| outward::settings(destination.delivery)),
             rule_names: Vec::new(),
-            recent_notifications: 0,
-            health_summary: None,
+            recent_notification_count: Some(0),
+            health: Some(health(None)),
+            create_time: Some(timestamp(destination.create_ms)),
+            update_time: Some(timestamp(destination.update_ms)),
+            etag: etag(destination.id, destination.revision),
         }
     }
 }
@@ -183,7 +169,7 @@ impl Destinations {
     /// change.
     pub async fn try_draft(
         &self,
-        draft: DestinationDraft,
+        draft: v1::Destination,
     ) -> Result<(DestinationKind, TemplateLanguage, DeliverySettings), Error> {
         let stored = match Name::parse(&draft.name) {
             Ok(name) => self.store.get::<Destination>(name.as_str().into()).await?,
@@ -194,15 +180,17 @@ impl Destinations {
         }
         let kept = stored.as_ref().map(|stored| &stored.value);
         let kept = kept.map(|stored| (&stored.kind, stored.template_language));
-        let mut faults = Faults::new(&draft.faults);
+        let mut faults = Faults::default();
+        let kind = faults.of(|it| inward::destination_type(draft.r#type, it));
+        let delivery = faults.of(|it| inward::delivery_settings(draft.delivery, it));
         if !draft.name.is_empty() {
             faults.name(&draft.name, false);
         }
-        check::settings(draft.delivery, draft.kind.as_ref(), &mut faults);
+        check::settings(delivery, kind.as_ref(), &mut faults);
         // Where the guard does not let it go, the test reports it.
         let language = language(draft.template_language, &mut faults).unwrap_or_default();
-        let kind = checked_kind((draft.kind, language), kept, None, &mut faults);
-        Ok((faults.or(kind)?, language, draft.delivery))
+        let kind = checked_kind((kind, language), kept, None, &mut faults);
+        Ok((faults.or(kind)?, language, delivery))
     }
 }
 

@@ -4,81 +4,56 @@ mod preview;
 
 use std::time::Duration;
 
+use bellwether_proto::{filter, v1};
+
 use crate::{
     domain::{Inhibition, Query, inhibition::EqualFields},
-    error::{Error, Violation},
+    error::Error,
     limits::{
         INHIBITION_EQUAL_MAX, INHIBITION_LINGER_DEFAULT, INHIBITION_LINGER_MAX, INHIBITIONS_MAX,
     },
     matching::{self, field::Field},
     ops::{
         bounds::Bounds,
-        resource::{Drafted, Origin, Resources},
+        etag::etag,
+        resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
+        wire::{
+            query,
+            time::{self, timestamp},
+        },
     },
     store::{Changes, Direction, Store, engine::Range},
 };
 
 pub use preview::{Pair, Preview, Previews};
 
-/// An inhibition as its author describes it, not checked yet.
-#[derive(Debug, Clone, Default)]
-pub struct InhibitionDraft {
-    /// Its name.
-    pub name: String,
-    /// For people.
-    pub description: String,
-    /// Labels.
-    pub tags: Vec<String>,
-    /// Whether it holds.
-    pub enabled: bool,
-    /// The causes.
-    pub source: Option<Query>,
-    /// Their effects.
-    pub target: Option<Query>,
-    /// The fields that are equal on both.
-    pub equal: Vec<EqualFields>,
-    /// How long it holds on, in milliseconds.
-    pub linger_ms: Option<i64>,
-    /// For an update: the etag that must be current; empty asks for no check.
-    pub etag: String,
-    /// What was wrong with how the draft was written.
-    pub faults: Vec<Violation>,
-}
-
-/// An inhibition, and whether it holds all that it is to hold.
-#[derive(Debug, Clone)]
-pub struct InhibitionView {
-    /// The inhibition.
-    pub inhibition: Inhibition,
-    /// What its author may not have meant; reported only when it is stored.
-    pub warnings: Vec<String>,
-}
-
 /// Manages inhibitions.
 pub type Inhibitions = Resources<Inhibition>;
 
-impl Drafted for Inhibition {
-    type Draft = InhibitionDraft;
-    type View = InhibitionView;
+resource!(Inhibition, v1::Inhibition, "inhibition", |_| None);
 
-    fn named(draft: &InhibitionDraft) -> (&str, &str) {
-        (&draft.name, &draft.etag)
-    }
+impl Drafted for Inhibition {
+    type Draft = v1::Inhibition;
+    type View = v1::Inhibition;
 
     async fn checked(
         all: &Inhibitions,
-        draft: &InhibitionDraft,
+        draft: &v1::Inhibition,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Faults::new(&draft.faults);
+        let mut faults = Faults::default();
+        let source = (draft.source.clone(), &*draft.source_filter);
+        let source = faults.of(|it| query::either(source, ("source", "sourceFilter"), it));
+        let target = (draft.target.clone(), &*draft.target_filter);
+        let target = faults.of(|it| query::either(target, ("target", "targetFilter"), it));
         let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
-        let source = compiles("source", draft.source.as_ref(), &mut faults);
-        let target = compiles("target", draft.target.as_ref(), &mut faults);
-        check_equal(&draft.equal, &mut faults);
-        let linger_ms = linger(draft.linger_ms, &mut faults);
+        let source = compiles("source", source, &mut faults);
+        let target = compiles("target", target, &mut faults);
+        let equal = equal(&draft.equal, &mut faults);
+        let linger_ms = linger(draft.linger.as_ref().map(time::length_ms), &mut faults);
         if stored.is_none() && count(&all.store).await? >= INHIBITIONS_MAX {
             return Err(Error::Exhausted {
                 message: format!("there are {INHIBITIONS_MAX} inhibitions; delete some first"),
@@ -94,10 +69,10 @@ impl Drafted for Inhibition {
             name,
             description: draft.description.clone(),
             tags: draft.tags.clone(),
-            enabled: draft.enabled,
+            enabled: draft.enabled.unwrap_or_default(),
             source,
             target,
-            equal: draft.equal.clone(),
+            equal,
             linger_ms,
             counted_revision: stored.map_or(0, |it| it.counted_revision),
             revision: origin.revision,
@@ -107,61 +82,83 @@ impl Drafted for Inhibition {
         Ok((faults.or(inhibition)?, all.store.changes()))
     }
 
-    async fn released(all: &Inhibitions, _: &Self, _force: bool) -> Result<Changes, Error> {
-        Ok(all.store.changes())
-    }
-
-    fn bare(self) -> InhibitionView {
-        InhibitionView {
-            inhibition: self,
-            warnings: Vec::new(),
-        }
-    }
-
-    async fn view(_: &Inhibitions, inhibition: Self) -> Result<(InhibitionView, usize), Error> {
-        Ok((inhibition.bare(), 0))
-    }
-
-    async fn answer(all: &Inhibitions, inhibition: Self) -> Result<InhibitionView, Error> {
-        let mut warnings = all.fields.warnings(&inhibition.source).await?;
-        warnings.extend(all.fields.warnings(&inhibition.target).await?);
-        Ok(InhibitionView {
-            inhibition,
-            warnings,
-        })
+    async fn warnings(&self, all: &Inhibitions) -> Result<Vec<String>, Error> {
+        let mut warnings = all.fields.warnings(&self.source).await?;
+        warnings.extend(all.fields.warnings(&self.target).await?);
+        Ok(warnings)
     }
 }
 
-fn compiles(path: &str, query: Option<&Query>, faults: &mut Faults) -> Option<Query> {
+impl From<Inhibition> for v1::Inhibition {
+    /// What is known about its use is left out.
+    fn from(inhibition: Inhibition) -> Self {
+        let state = if !inhibition.enabled {
+            v1::inhibition::State::Disabled
+        } else if inhibition.counted_revision == inhibition.revision {
+            v1::inhibition::State::Active
+        } else {
+            v1::inhibition::State::Preparing
+        };
+        let equal = |it: EqualFields| v1::EqualFields {
+            source: it.source,
+            target: it.target,
+        };
+        Self {
+            name: inhibition.name.to_string(),
+            description: inhibition.description,
+            tags: inhibition.tags,
+            enabled: Some(inhibition.enabled),
+            source: Some(query::to_wire(&inhibition.source)),
+            source_filter: filter::print(&inhibition.source.clause),
+            target: Some(query::to_wire(&inhibition.target)),
+            target_filter: filter::print(&inhibition.target.clause),
+            equal: inhibition.equal.into_iter().map(equal).collect(),
+            linger: Some(time::length(inhibition.linger_ms)),
+            state: state.into(),
+            create_time: Some(timestamp(inhibition.create_ms)),
+            update_time: Some(timestamp(inhibition.update_ms)),
+            etag: etag(inhibition.id, inhibition.revision),
+        }
+    }
+}
+
+fn compiles(path: &str, query: Option<Query>, faults: &mut Faults) -> Option<Query> {
     let Some(query) = query else {
         faults.add_new(path, "is required");
         return None;
     };
-    match matching::compile(query) {
-        Ok(_) => Some(query.clone()),
-        Err(violations) => {
-            faults.add_under(path, violations);
-            None
-        }
+    if let Err(violations) = matching::compile(&query) {
+        faults.add_under(path, violations);
+        return None;
     }
+    Some(query)
 }
 
-fn check_equal(equal: &[EqualFields], faults: &mut Faults) {
-    if !(1..=INHIBITION_EQUAL_MAX).contains(&equal.len()) {
-        let count = equal.len();
+/// The fields that are equal on both; one that names no other for the effects has the same name there.
+fn equal(wire: &[v1::EqualFields], faults: &mut Faults) -> Vec<EqualFields> {
+    if !(1..=INHIBITION_EQUAL_MAX).contains(&wire.len()) {
+        let count = wire.len();
         let fault = format!(
             "has {count} fields; give 1 to {INHIBITION_EQUAL_MAX} that relate causes to effects"
         );
         faults.add("equal", fault);
-        return;
+        return Vec::new();
     }
-    for (at, fields) in equal.iter().enumerate() {
-        for (side, name) in [("source", &fields.source), ("target", &fields.target)] {
+    let mut equal = Vec::with_capacity(wire.len());
+    for (at, fields) in wire.iter().enumerate() {
+        let source = fields.source.clone();
+        let target = match &*fields.target {
+            "" => source.clone(),
+            target => target.to_owned(),
+        };
+        for (side, name) in [("source", &source), ("target", &target)] {
             if let Err(fault) = Field::parse(name) {
                 faults.add(format!("equal[{at}].{side}"), fault);
             }
         }
+        equal.push(EqualFields { source, target });
     }
+    equal
 }
 
 fn linger(asked_ms: Option<i64>, faults: &mut Faults) -> i64 {

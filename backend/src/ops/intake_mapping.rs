@@ -1,15 +1,18 @@
 //! Intake mappings: stored, edited, deleted, and what they make of a document.
 
 mod evaluate;
+mod parts;
 mod signature;
 #[cfg(test)]
 mod tests;
+
+use bellwether_proto::v1;
 
 use crate::{
     domain::{
         Clause, IntakeMapping, MappedEvent, TemplateLanguage, WebhookSignature, secret::MASK,
     },
-    error::{Error, Violation},
+    error::Error,
     limits::{
         EVENT_DIMENSIONS_MAX, MAPPING_PATH_BYTES_MAX, MAPPINGS_MAX, SETTING_BYTES_MAX,
         VALUE_MAP_MAX,
@@ -17,58 +20,36 @@ use crate::{
     matching::DocumentQuery,
     message,
     ops::{
-        resource::{Drafted, Origin, Resources},
+        resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
     },
     store::{Changes, Direction, Store, engine::Range},
 };
 
+use parts::Parts;
+
 pub use evaluate::{Evaluator, Incoming, Mapped, evaluate};
 pub use signature::verify;
-
-/// A mapping as its author describes it, not checked yet.
-#[derive(Debug, Clone, Default)]
-pub struct MappingDraft {
-    /// Its name.
-    pub name: String,
-    /// For people.
-    pub description: String,
-    /// Labels.
-    pub tags: Vec<String>,
-    /// The path of a list.
-    pub each: String,
-    /// What is passed over.
-    pub drop: Option<Clause>,
-    /// What happens to the others.
-    pub event: Option<MappedEvent>,
-    /// What has to prove who sent a request.
-    pub signature: Option<WebhookSignature>,
-    /// For an update: the etag that must be current; empty asks for no check.
-    pub etag: String,
-    /// What was wrong with how the draft was written.
-    pub faults: Vec<Violation>,
-}
 
 /// Manages mappings.
 pub type Mappings = Resources<IntakeMapping>;
 
-impl Drafted for IntakeMapping {
-    type Draft = MappingDraft;
-    type View = IntakeMapping;
+resource!(IntakeMapping, v1::IntakeMapping, "mapping", |_| None);
 
-    fn named(draft: &MappingDraft) -> (&str, &str) {
-        (&draft.name, &draft.etag)
-    }
+impl Drafted for IntakeMapping {
+    type Draft = v1::IntakeMapping;
+    type View = v1::IntakeMapping;
 
     async fn checked(
         all: &Mappings,
-        draft: &MappingDraft,
+        draft: &v1::IntakeMapping,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Faults::new(&draft.faults);
+        let mut faults = Faults::default();
+        let parts = faults.of(|it| Parts::read(draft, it));
         let name = faults.name(&draft.name, stored.is_none());
-        let mapping = made(draft, stored, &mut faults);
+        let mapping = made(draft, parts, stored, &mut faults);
         if stored.is_none() && count(&all.store).await? >= MAPPINGS_MAX {
             return Err(Error::Exhausted {
                 message: format!("there are {MAPPINGS_MAX} mappings; delete some first"),
@@ -86,20 +67,8 @@ impl Drafted for IntakeMapping {
         Ok((faults.or(mapping)?, all.store.changes()))
     }
 
-    async fn released(all: &Mappings, _: &Self, _force: bool) -> Result<Changes, Error> {
-        Ok(all.store.changes())
-    }
-
     fn new_secrets(&self, before: &Self) -> Vec<String> {
         self.changed_secrets(Some(before))
-    }
-
-    fn bare(self) -> Self {
-        self
-    }
-
-    async fn view(_: &Mappings, mapping: Self) -> Result<(Self, usize), Error> {
-        Ok((mapping, 0))
     }
 }
 
@@ -107,31 +76,32 @@ impl Drafted for IntakeMapping {
 ///
 /// # Errors
 /// [`Error::Invalid`] with everything that is wrong.
-pub fn try_draft(mut draft: MappingDraft) -> Result<IntakeMapping, Error> {
+pub fn try_draft(draft: &v1::IntakeMapping) -> Result<IntakeMapping, Error> {
+    let mut faults = Faults::default();
+    let mut parts = faults.of(|it| Parts::read(draft, it));
     // No signature is asked for in a test.
-    draft.signature = None;
-    let mut faults = Faults::new(&draft.faults);
-    let mapping = made(&draft, None, &mut faults);
+    parts.signature = None;
+    let mapping = made(draft, parts, None, &mut faults);
     faults.or(mapping)
 }
 
 /// What a draft describes, under a name that says nothing.
 fn made(
-    draft: &MappingDraft,
+    draft: &v1::IntakeMapping,
+    parts: Parts,
     stored: Option<&IntakeMapping>,
     faults: &mut Faults,
 ) -> Option<IntakeMapping> {
     faults.texts(&draft.description, &draft.tags);
     path("each", &draft.each, faults);
-    clause("drop", draft.drop.as_ref(), faults);
-    let signature = draft.signature.clone();
+    clause("drop", parts.drop.as_ref(), faults);
     let kept = stored.and_then(|it| it.signature.as_ref());
-    let signature = signature.map(|it| signed(it, kept, faults));
-    let Some(event) = &draft.event else {
+    let signature = parts.signature.map(|it| signed(it, kept, faults));
+    let Some(event) = parts.event else {
         faults.add_new("event", "is required");
         return None;
     };
-    check_event(event, faults);
+    check_event(&event, faults);
     let origin = Origin::new(0);
     Some(IntakeMapping {
         id: origin.id,
@@ -139,8 +109,8 @@ fn made(
         description: draft.description.clone(),
         tags: draft.tags.clone(),
         each: draft.each.clone(),
-        drop: draft.drop.clone(),
-        event: event.clone(),
+        drop: parts.drop,
+        event,
         signature,
         revision: origin.revision,
         create_ms: origin.create_ms,

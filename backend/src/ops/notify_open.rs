@@ -42,17 +42,26 @@ impl NotifyOpen {
         Self { deciding, intake }
     }
 
-    /// Does what a request asks for: notifies, or with `validate_only` counts; answers how many
-    /// notifications that are.
+    /// Does what a request asks for, if it does: notifies, or with `validate_only` counts; answers how
+    /// many notifications that are.
     ///
     /// # Errors
     /// Those of [`Self::count`] and [`Self::notify`].
-    pub async fn answer(&self, stores: Stores, validate_only: bool) -> Result<usize, Error> {
-        if validate_only {
-            self.count(stores).await
-        } else {
-            self.notify(&stores).await
+    pub async fn answer(
+        &self,
+        is_asked: bool,
+        validate_only: bool,
+        stores: Stores,
+    ) -> Result<Option<usize>, Error> {
+        if !is_asked {
+            return Ok(None);
         }
+        let count = if validate_only {
+            self.count(stores).await?
+        } else {
+            self.notify(&stores).await?
+        };
+        Ok(Some(count))
     }
 
     /// How many notifications there would be if the definition were stored; nothing is changed.

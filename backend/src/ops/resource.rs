@@ -10,10 +10,7 @@ use tokio::sync::Mutex;
 use crate::{
     clock::Clock,
     destination::Guard,
-    domain::{
-        Calendar, Destination, Inhibition, IntakeMapping, Name, RecordId, Revised, Rule, SavedView,
-        Silence, Trigger,
-    },
+    domain::{Name, RecordId, Revised},
     error::Error,
     ops::{
         commit::commit,
@@ -53,14 +50,37 @@ pub trait Resource: Record {
     fn was(&self) -> Option<Revised>;
 }
 
+/// What describes a resource, as its author sends it: not checked yet.
+pub trait Described: Send + Sync {
+    /// Its name.
+    fn name(&self) -> &str;
+    /// Its labels.
+    fn tags(&self) -> &[String];
+    /// The etag that must be current; empty asks for no check.
+    fn etag(&self) -> &str;
+}
+
+/// What names, describes and counts a kind whose fields are called so, and its message.
 macro_rules! resource {
-    ($kind:ty, $word:literal, $was:expr) => {
-        impl Resource for $kind {
+    ($kind:ty, $draft:ty, $word:literal, $was:expr) => {
+        impl $crate::ops::resource::Described for $draft {
+            fn name(&self) -> &str {
+                &self.name
+            }
+            fn tags(&self) -> &[String] {
+                &self.tags
+            }
+            fn etag(&self) -> &str {
+                &self.etag
+            }
+        }
+
+        impl $crate::ops::resource::Resource for $kind {
             const WORD: &'static str = $word;
-            fn id(&self) -> RecordId {
+            fn id(&self) -> $crate::domain::RecordId {
                 self.id
             }
-            fn name(&self) -> &Name {
+            fn name(&self) -> &$crate::domain::Name {
                 &self.name
             }
             fn description(&self) -> &str {
@@ -78,22 +98,15 @@ macro_rules! resource {
             fn update_ms(&self) -> i64 {
                 self.update_ms
             }
-            fn was(&self) -> Option<Revised> {
-                let was: fn(Self) -> Option<Revised> = $was;
+            fn was(&self) -> Option<$crate::domain::Revised> {
+                let was: fn(Self) -> Option<$crate::domain::Revised> = $was;
                 was(self.clone())
             }
         }
     };
 }
 
-resource!(Trigger, "trigger", |was| Some(Revised::Trigger(was)));
-resource!(Destination, "destination", |_| None);
-resource!(Rule, "rule", |was| Some(Revised::Rule(was)));
-resource!(Calendar, "calendar", |_| None);
-resource!(Inhibition, "inhibition", |_| None);
-resource!(IntakeMapping, "mapping", |_| None);
-resource!(SavedView, "view", |_| None);
-resource!(Silence, "silence", |was| Some(Revised::Silence(was)));
+pub(super) use resource;
 
 /// Reads a resource by name.
 ///
@@ -179,13 +192,10 @@ impl Origin {
 
 /// A resource as its authors define it: what a draft must hold, and what is known about its use.
 pub trait Drafted: Resource + PartialEq {
-    /// It as its author describes it, not checked yet.
-    type Draft: Send + Sync;
-    /// It, and what is known about its use.
-    type View: Send;
-
-    /// The name of a draft, and the etag that must be current; empty asks for no check.
-    fn named(draft: &Self::Draft) -> (&str, &str);
+    /// It as its author describes it.
+    type Draft: Described;
+    /// It as readers are shown it, with nothing that is known about its use where it is made of it alone.
+    type View: From<Self> + Send;
 
     /// The resource that a draft describes, and what else changes with it; `stored` is what it
     /// takes the place of. What it refers to is touched in the changes, so that it cannot be
@@ -206,38 +216,49 @@ pub trait Drafted: Resource + PartialEq {
     /// [`Error::FailedPrecondition`] when it is in use, without `force`.
     fn released(
         all: &Resources<Self>,
-        resource: &Self,
-        force: bool,
-    ) -> impl Future<Output = Result<Changes, Error>> + Send;
+        _resource: &Self,
+        _force: bool,
+    ) -> impl Future<Output = Result<Changes, Error>> + Send {
+        async move { Ok(all.store.changes()) }
+    }
 
     /// What readers are shown, and how many bytes that adds to the resource itself.
     ///
     /// # Errors
     /// Those of the store.
     fn view(
-        all: &Resources<Self>,
+        _all: &Resources<Self>,
         resource: Self,
-    ) -> impl Future<Output = Result<(Self::View, usize), Error>> + Send;
+    ) -> impl Future<Output = Result<(Self::View, usize), Error>> + Send {
+        async move { Ok((resource.into(), 0)) }
+    }
 
-    /// It with nothing that is known about its use.
-    fn bare(self) -> Self::View;
+    /// What its author may not have meant.
+    ///
+    /// # Errors
+    /// Those of the store.
+    fn warnings(
+        &self,
+        _all: &Resources<Self>,
+    ) -> impl Future<Output = Result<Vec<String>, Error>> + Send {
+        async { Ok(Vec::new()) }
+    }
 
     /// The secrets that differ from those it had, as paths; none for a kind without secrets.
     fn new_secrets(&self, _before: &Self) -> Vec<String> {
         Vec::new()
     }
+}
 
-    /// What its author is answered when it is stored: more than others are shown, for a kind that
-    /// has more to say.
-    ///
-    /// # Errors
-    /// Those of the store.
-    fn answer(
-        all: &Resources<Self>,
-        resource: Self,
-    ) -> impl Future<Output = Result<Self::View, Error>> + Send {
-        async { Ok(Self::view(all, resource).await?.0) }
-    }
+/// A resource that is stored, or that could be.
+#[derive(Debug)]
+pub struct Saved<T: Drafted> {
+    /// The resource.
+    pub resource: T,
+    /// It as readers are shown it.
+    pub view: T::View,
+    /// What its author may not have meant.
+    pub warnings: Vec<String>,
 }
 
 /// What happened to a resource that was put.
@@ -296,15 +317,23 @@ impl<T: Drafted> Resources<T> {
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong, and [`Error::AlreadyExists`] when the name
     /// is taken, or when a name is that cannot be distinguished from it.
-    pub async fn create(&self, draft: T::Draft, validate_only: bool) -> Result<T::View, Error> {
-        let new = self.store_new(&draft, validate_only).await?;
-        T::answer(self, new).await
+    pub async fn create(&self, draft: &T::Draft, validate_only: bool) -> Result<Saved<T>, Error> {
+        let new = self.store_new(draft, validate_only).await?;
+        self.saved(new).await
+    }
+
+    async fn saved(&self, resource: T) -> Result<Saved<T>, Error> {
+        Ok(Saved {
+            warnings: resource.warnings(self).await?,
+            view: T::view(self, resource.clone()).await?.0,
+            resource,
+        })
     }
 
     async fn store_new(&self, draft: &T::Draft, validate_only: bool) -> Result<T, Error> {
         let origin = Origin::new(self.clock.now_ms());
         let mut looks = self.looks.lock().await;
-        let text = T::named(draft).0;
+        let text = draft.name();
         let alike = match Name::parse(text) {
             Ok(name) => looks.alike::<T>(&self.store, &name).await?,
             Err(_fault) => None,
@@ -328,9 +357,16 @@ impl<T: Drafted> Resources<T> {
     ///
     /// # Errors
     /// [`Error::NotFound`].
+    pub async fn find(&self, name: &str) -> Result<T, Error> {
+        Ok(find::<T>(&self.store, name).await?.value)
+    }
+
+    /// The resource of a name, as readers are shown it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
     pub async fn get(&self, name: &str) -> Result<T::View, Error> {
-        let stored = find::<T>(&self.store, name).await?;
-        Ok(T::view(self, stored.value).await?.0)
+        Ok(T::view(self, self.find(name).await?).await?.0)
     }
 
     /// Lists resources by name.
@@ -363,13 +399,13 @@ impl<T: Drafted> Resources<T> {
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong, [`Error::NotFound`], and
     /// [`Error::Aborted`] when the draft's etag is not current.
-    pub async fn update(&self, draft: T::Draft, validate_only: bool) -> Result<T::View, Error> {
-        let new = self.store_edited(&draft, validate_only).await?;
-        T::answer(self, new).await
+    pub async fn update(&self, draft: &T::Draft, validate_only: bool) -> Result<Saved<T>, Error> {
+        let new = self.store_edited(draft, validate_only).await?;
+        self.saved(new).await
     }
 
     async fn store_edited(&self, draft: &T::Draft, validate_only: bool) -> Result<T, Error> {
-        let (name, etag) = T::named(draft);
+        let (name, etag) = (draft.name(), draft.etag());
         let decide = async || {
             let stored = find::<T>(&self.store, name).await?;
             check_etag(etag, &stored.value)?;
@@ -391,7 +427,7 @@ impl<T: Drafted> Resources<T> {
     /// [`Error::Invalid`] with everything that is wrong, and [`Error::Aborted`] when it is not stored
     /// as the draft's etag or `must_be_new` expects.
     pub async fn put(&self, draft: &T::Draft, must_be_new: bool) -> Result<Put<T>, Error> {
-        let (text, etag) = T::named(draft);
+        let (text, etag) = (draft.name(), draft.etag());
         let stored = match Name::parse(text) {
             Ok(name) => self.store.get::<T>(name.as_str().into()).await?,
             Err(_fault) => None,

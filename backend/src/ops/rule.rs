@@ -4,9 +4,11 @@ mod preview;
 
 use std::{collections::HashSet, time::Duration};
 
+use bellwether_proto::v1;
+
 use crate::{
     domain::{
-        Calendar, Destination, FlappingLimits, Grouping, Name, Rule, Trigger,
+        Calendar, Destination, FlappingLimits, Grouping, Name, Revised, Rule, Trigger,
         rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
     },
     error::Error,
@@ -20,109 +22,32 @@ use crate::{
     message,
     ops::{
         bounds::Bounds,
-        resource::{Drafted, Origin, Resource, Resources},
+        etag::etag,
+        resource::{Drafted, Origin, Resource, Resources, resource},
         users,
         validate::{Faults, language},
+        wire::{
+            count,
+            time::{self, timestamp},
+        },
     },
     store::{Changes, Stored},
 };
 
 pub use preview::{Installation, Preview, Previews};
 
-/// A rule as its author describes it, not checked yet.
-#[derive(Debug, Clone, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "they are independent of each other"
-)]
-pub struct RuleDraft {
-    /// Its name.
-    pub name: String,
-    /// For people.
-    pub description: String,
-    /// Labels.
-    pub tags: Vec<String>,
-    /// Whether it notifies.
-    pub enabled: bool,
-    /// The triggers.
-    pub trigger_names: Vec<String>,
-    /// The destinations.
-    pub destination_names: Vec<String>,
-    /// The message's template.
-    pub message: String,
-    /// The number of its language.
-    pub template_language: i32,
-    /// Whether later matches notify again.
-    pub repeat: bool,
-    /// Seconds between repeats; none means the default.
-    pub repeat_interval: Option<i64>,
-    /// Whether changes notify again.
-    pub send_updates: bool,
-    /// How long it waits from the first match before it notifies, in milliseconds.
-    pub delay_ms: Option<i64>,
-    /// How long it waits for what mostly closes automatically, in milliseconds.
-    pub auto_pause_ms: Option<i64>,
-    /// How it gathers occurrences into one message.
-    pub group: Option<GroupingDraft>,
-    /// When it takes an event for flapping.
-    pub flapping: Option<FlappingDraft>,
-    /// Whether it only records what it would send.
-    pub shadow: bool,
-    /// The calendar inside whose windows it notifies; empty for none.
-    pub active_calendar: String,
-    /// For an update: the etag that must be current; empty asks for no check.
-    pub etag: String,
-}
-
-/// How a rule is to gather occurrences; what is left out has its default.
-#[derive(Debug, Clone, Default)]
-pub struct GroupingDraft {
-    /// The fields whose values the members of a group share.
-    pub by: Vec<String>,
-    /// How long the first message waits, in milliseconds.
-    pub wait_ms: Option<i64>,
-    /// How long after a message the next one goes out, in milliseconds.
-    pub interval_ms: Option<i64>,
-}
-
-/// When a rule is to take an event for flapping.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct FlappingDraft {
-    /// With how many openings it begins.
-    pub open_count: i32,
-    /// Within what time these are, in milliseconds.
-    pub window_ms: Option<i64>,
-    /// For how long nothing opens or closes when it ends, in milliseconds.
-    pub settle_ms: Option<i64>,
-}
-
-/// A rule, and what is known about its use.
-#[derive(Debug, Clone)]
-pub struct RuleView {
-    /// The rule.
-    pub rule: Rule,
-    /// Its notifications in the last 24 hours.
-    pub recent_notifications: usize,
-    /// What it only recorded in the last 24 hours.
-    pub recent_shadows: usize,
-    /// When it notified last, in milliseconds since 1970.
-    pub last_notification_ms: Option<i64>,
-}
-
 /// Manages rules.
 pub type Rules = Resources<Rule>;
 
-impl Drafted for Rule {
-    type Draft = RuleDraft;
-    type View = RuleView;
+resource!(Rule, v1::Rule, "rule", |was| Some(Revised::Rule(was)));
 
-    fn named(draft: &RuleDraft) -> (&str, &str) {
-        (&draft.name, &draft.etag)
-    }
+impl Drafted for Rule {
+    type Draft = v1::Rule;
+    type View = v1::Rule;
 
     async fn checked(
         all: &Rules,
-        draft: &RuleDraft,
+        draft: &v1::Rule,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
@@ -132,11 +57,12 @@ impl Drafted for Rule {
         faults.texts(&draft.description, &draft.tags);
         let language = language(draft.template_language, &mut faults).unwrap_or_default();
         faults.extend(message::check_message(language, &draft.message));
-        let repeat_interval_seconds = repeat_interval(draft, &mut faults);
+        let repeat_interval_seconds = repeat_interval(draft.repeat_interval, &mut faults);
         let delay_ms = delay(draft, &mut faults);
         let auto_pause_ms = auto_pause(draft, &mut faults);
         let group = draft.group.as_ref().map(|it| grouping(it, &mut faults));
-        let flapping = draft.flapping.map(|it| flapping(it, &mut faults));
+        let flapping = draft.flapping.as_ref();
+        let flapping = flapping.map(|it| limits(it, &mut faults));
         let triggers = all
             .referred::<Trigger>("triggerNames", &draft.trigger_names, &mut faults)
             .await?;
@@ -144,7 +70,11 @@ impl Drafted for Rule {
             .referred::<Destination>("destinationNames", &draft.destination_names, &mut faults)
             .await?;
         let active_calendar = all
-            .referred_if_any::<Calendar>("activeCalendarName", &draft.active_calendar, &mut faults)
+            .referred_if_any::<Calendar>(
+                "activeCalendarName",
+                &draft.active_calendar_name,
+                &mut faults,
+            )
             .await?;
         if let Some(calendar) = &active_calendar {
             changes.touch(calendar);
@@ -166,20 +96,20 @@ impl Drafted for Rule {
             name,
             description: draft.description.clone(),
             tags: draft.tags.clone(),
-            enabled: draft.enabled,
+            enabled: draft.enabled.unwrap_or_default(),
             trigger_names: names(&triggers),
             destination_names: names(&destinations),
             message: draft.message.clone(),
             template_language: language,
-            repeat: draft.repeat,
+            repeat: draft.repeat.unwrap_or_default(),
             repeat_interval_seconds,
-            send_updates: draft.send_updates,
+            send_updates: draft.send_updates.unwrap_or_default(),
             delay_ms,
             auto_pause_ms,
             active_calendar: active_calendar.map(|it| it.value.name),
             group,
             flapping,
-            shadow: draft.shadow,
+            shadow: draft.shadow.unwrap_or_default(),
             revision: origin.revision,
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
@@ -194,22 +124,59 @@ impl Drafted for Rule {
         Ok(changes)
     }
 
-    async fn view(all: &Rules, rule: Self) -> Result<(RuleView, usize), Error> {
-        let view = RuleView {
-            recent_notifications: all.recent.of_rule(rule.id).await?,
-            recent_shadows: all.recent.shadows_of_rule(rule.id).await?,
-            last_notification_ms: all.recent.last_of_rule(rule.id).await?,
-            rule,
+    async fn view(all: &Rules, rule: Self) -> Result<(v1::Rule, usize), Error> {
+        let recent = all.recent.of_rule(rule.id).await?;
+        let shadows = all.recent.shadows_of_rule(rule.id).await?;
+        let last_ms = all.recent.last_of_rule(rule.id).await?;
+        let view = v1::Rule {
+            recent_notification_count: Some(count(recent)),
+            recent_shadow_count: Some(count(shadows)),
+            last_notification_time: last_ms.map(timestamp),
+            ..rule.into()
         };
         Ok((view, 0))
     }
+}
 
-    fn bare(self) -> RuleView {
-        RuleView {
-            rule: self,
-            recent_notifications: 0,
-            recent_shadows: 0,
-            last_notification_ms: None,
+impl From<Rule> for v1::Rule {
+    /// What is known about its use is left out.
+    fn from(rule: Rule) -> Self {
+        let texts = |names: &[Name]| names.iter().map(ToString::to_string).collect();
+        Self {
+            name: rule.name.to_string(),
+            description: rule.description,
+            tags: rule.tags,
+            enabled: Some(rule.enabled),
+            trigger_names: texts(&rule.trigger_names),
+            destination_names: texts(&rule.destination_names),
+            message: rule.message,
+            template_language: rule.template_language.number(),
+            repeat: Some(rule.repeat),
+            repeat_interval: Some(rule.repeat_interval_seconds.into()),
+            send_updates: Some(rule.send_updates),
+            delay: (rule.delay_ms > 0).then(|| time::length(rule.delay_ms)),
+            auto_pause: (rule.auto_pause_ms > 0).then(|| time::length(rule.auto_pause_ms)),
+            active_calendar_name: rule
+                .active_calendar
+                .map(|it| it.to_string())
+                .unwrap_or_default(),
+            group: rule.group.map(|it| v1::Grouping {
+                by: it.by,
+                wait: Some(time::length(it.wait_ms)),
+                interval: Some(time::length(it.interval_ms)),
+            }),
+            flapping: rule.flapping.map(|it| v1::Flapping {
+                open_count: it.open_count.try_into().unwrap_or(i32::MAX),
+                window: Some(time::length(it.window_ms)),
+                settle: Some(time::length(it.settle_ms)),
+            }),
+            shadow: Some(rule.shadow),
+            recent_shadow_count: Some(0),
+            recent_notification_count: Some(0),
+            last_notification_time: None,
+            create_time: Some(timestamp(rule.create_ms)),
+            update_time: Some(timestamp(rule.update_ms)),
+            etag: etag(rule.id, rule.revision),
         }
     }
 }
@@ -278,8 +245,8 @@ fn names<T: Resource>(resources: &[Stored<T>]) -> Vec<Name> {
     resources.iter().map(name).collect()
 }
 
-fn repeat_interval(draft: &RuleDraft, faults: &mut Faults) -> u32 {
-    let Some(seconds) = draft.repeat_interval else {
+fn repeat_interval(asked: Option<i64>, faults: &mut Faults) -> u32 {
+    let Some(seconds) = asked else {
         return REPEAT_INTERVAL_SECONDS_DEFAULT;
     };
     let taken = u32::try_from(seconds).ok();
@@ -294,7 +261,7 @@ fn repeat_interval(draft: &RuleDraft, faults: &mut Faults) -> u32 {
         })
 }
 
-pub(super) fn grouping(draft: &GroupingDraft, faults: &mut Faults) -> Grouping {
+pub(super) fn grouping(draft: &v1::Grouping, faults: &mut Faults) -> Grouping {
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     if draft.by.len() > GROUP_BY_MAX {
         let count = draft.by.len();
@@ -315,7 +282,8 @@ pub(super) fn grouping(draft: &GroupingDraft, faults: &mut Faults) -> Grouping {
             Ok(_) => {}
         }
     }
-    let mut length = |field: &str, given: Option<i64>, (default, least, most): (_, _, _)| {
+    let mut length = |field: &str, given: &Option<_>, (default, least, most): (_, _, _)| {
+        let given = given.as_ref().map(time::length_ms);
         let length_ms = given.unwrap_or_else(|| millis(default));
         if !(millis(least)..=millis(most)).contains(&length_ms) {
             let (least, most) = (least.as_secs(), most.as_secs());
@@ -326,7 +294,7 @@ pub(super) fn grouping(draft: &GroupingDraft, faults: &mut Faults) -> Grouping {
         length_ms
     };
     let waits = (GROUP_WAIT_DEFAULT, Duration::ZERO, GROUP_WAIT_MAX);
-    let wait_ms = length("wait", draft.wait_ms, waits);
+    let wait_ms = length("wait", &draft.wait, waits);
     let intervals = (
         GROUP_INTERVAL_DEFAULT,
         GROUP_INTERVAL_MIN,
@@ -335,11 +303,11 @@ pub(super) fn grouping(draft: &GroupingDraft, faults: &mut Faults) -> Grouping {
     Grouping {
         by: draft.by.clone(),
         wait_ms,
-        interval_ms: length("interval", draft.interval_ms, intervals),
+        interval_ms: length("interval", &draft.interval, intervals),
     }
 }
 
-fn flapping(draft: FlappingDraft, faults: &mut Faults) -> FlappingLimits {
+fn limits(draft: &v1::Flapping, faults: &mut Faults) -> FlappingLimits {
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     let openings = FLAPPING_OPENINGS_MIN..=FLAPPING_OPENINGS_MAX;
     let open_count = u32::try_from(draft.open_count).unwrap_or_default();
@@ -348,7 +316,8 @@ fn flapping(draft: FlappingDraft, faults: &mut Faults) -> FlappingLimits {
         let fault = format!("is {found}; give {least} to {most} openings");
         faults.add("flapping.openCount", fault);
     }
-    let mut length = |field: &str, given: Option<i64>| {
+    let mut length = |field: &str, given: &Option<_>| {
+        let given = given.as_ref().map(time::length_ms);
         let (least, most) = (FLAPPING_TIME_MIN, FLAPPING_TIME_MAX);
         let is_taken = |it: &i64| (millis(least)..=millis(most)).contains(it);
         if !given.is_some_and(|it| is_taken(&it)) {
@@ -364,13 +333,13 @@ fn flapping(draft: FlappingDraft, faults: &mut Faults) -> FlappingLimits {
     };
     FlappingLimits {
         open_count,
-        window_ms: length("window", draft.window_ms),
-        settle_ms: length("settle", draft.settle_ms),
+        window_ms: length("window", &draft.window),
+        settle_ms: length("settle", &draft.settle),
     }
 }
 
-fn auto_pause(draft: &RuleDraft, faults: &mut Faults) -> i64 {
-    let pause_ms = draft.auto_pause_ms.unwrap_or_default();
+fn auto_pause(draft: &v1::Rule, faults: &mut Faults) -> i64 {
+    let pause_ms = draft.auto_pause.as_ref().map_or(0, time::length_ms);
     let millis = |length: Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     let (least, most) = (RULE_AUTO_PAUSE_MIN, RULE_AUTO_PAUSE_MAX);
     if pause_ms != 0 && !(millis(least)..=millis(most)).contains(&pause_ms) {
@@ -384,9 +353,9 @@ fn auto_pause(draft: &RuleDraft, faults: &mut Faults) -> i64 {
     pause_ms
 }
 
-fn delay(draft: &RuleDraft, faults: &mut Faults) -> i64 {
+fn delay(draft: &v1::Rule, faults: &mut Faults) -> i64 {
     let delay_max_ms = i64::try_from(RULE_DELAY_MAX.as_millis()).unwrap_or(i64::MAX);
-    let delay_ms = draft.delay_ms.unwrap_or_default();
+    let delay_ms = draft.delay.as_ref().map_or(0, time::length_ms);
     if !(0..=delay_max_ms).contains(&delay_ms) {
         let hours = RULE_DELAY_MAX.as_secs() / 3_600;
         let found = delay_ms / 1_000;

@@ -1,6 +1,9 @@
 //! Views: stored, edited and deleted. Nothing here looks by them.
 
-use bellwether_proto::filter::{self, Now};
+use bellwether_proto::{
+    filter::{self, Now},
+    v1,
+};
 
 use crate::{
     domain::{Query, SavedView, SortField},
@@ -8,51 +11,26 @@ use crate::{
     limits::{VIEW_COLUMN_CHARACTERS_MAX, VIEW_COLUMNS_MAX, VIEWS_MAX},
     matching::{self, field::Field},
     ops::{
-        resource::{Drafted, Origin, Resources},
+        etag::etag,
+        resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
+        wire::time::timestamp,
     },
     store::{Changes, Direction, Store, engine::Range},
 };
 
-/// A view as its author describes it, not checked yet.
-#[derive(Debug, Clone, Default)]
-pub struct ViewDraft {
-    /// Its name.
-    pub name: String,
-    /// For people.
-    pub description: String,
-    /// Labels.
-    pub tags: Vec<String>,
-    /// Which events, as text.
-    pub filter: String,
-    /// What they are sorted by, by its name.
-    pub sort: String,
-    /// Whether the smallest or oldest comes first.
-    pub ascending: bool,
-    /// Whether closed ones are shown as well.
-    pub includes_closed: bool,
-    /// The field that they are counted by; empty for the events themselves.
-    pub group_by: String,
-    /// The columns that are shown.
-    pub columns: Vec<String>,
-    /// For an update: the etag that must be current; empty asks for no check.
-    pub etag: String,
-}
-
 /// Manages views.
 pub type SavedViews = Resources<SavedView>;
 
-impl Drafted for SavedView {
-    type Draft = ViewDraft;
-    type View = SavedView;
+resource!(SavedView, v1::View, "view", |_| None);
 
-    fn named(draft: &ViewDraft) -> (&str, &str) {
-        (&draft.name, &draft.etag)
-    }
+impl Drafted for SavedView {
+    type Draft = v1::View;
+    type View = v1::View;
 
     async fn checked(
         all: &SavedViews,
-        draft: &ViewDraft,
+        draft: &v1::View,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
@@ -89,21 +67,29 @@ impl Drafted for SavedView {
         });
         Ok((faults.or(view)?, all.store.changes()))
     }
+}
 
-    async fn released(all: &SavedViews, _: &Self, _force: bool) -> Result<Changes, Error> {
-        Ok(all.store.changes())
-    }
-
-    fn bare(self) -> Self {
-        self
-    }
-
-    async fn view(_: &SavedViews, view: Self) -> Result<(Self, usize), Error> {
-        Ok((view, 0))
+impl From<SavedView> for v1::View {
+    /// What is known about its use is left out.
+    fn from(view: SavedView) -> Self {
+        Self {
+            name: view.name.to_string(),
+            description: view.description,
+            tags: view.tags,
+            filter: view.filter,
+            sort: view.sort.word().to_owned(),
+            ascending: view.ascending,
+            includes_closed: view.includes_closed,
+            group_by: view.group_by.unwrap_or_default(),
+            columns: view.columns,
+            create_time: Some(timestamp(view.create_ms)),
+            update_time: Some(timestamp(view.update_ms)),
+            etag: etag(view.id, view.revision),
+        }
     }
 }
 
-fn group_by(draft: &ViewDraft) -> Option<&str> {
+fn group_by(draft: &v1::View) -> Option<&str> {
     Some(draft.group_by.trim()).filter(|it| !it.is_empty())
 }
 
@@ -163,21 +149,21 @@ mod tests {
     #[tokio::test]
     async fn a_view_is_kept_as_it_was_written_and_found_wrong_by_field() {
         let views = views();
-        let draft = ViewDraft {
+        let draft = v1::View {
             name: "databases".into(),
             filter: " host=db-* since=2h ".into(),
             sort: "severity".into(),
             group_by: "host".into(),
             columns: vec!["Seen".into()],
-            ..ViewDraft::default()
+            ..v1::View::default()
         };
-        let made = views.create(draft.clone(), false).await.unwrap();
-        assert_eq!(made.filter, "host=db-* since=2h");
-        assert_eq!(made.sort, SortField::Severity);
-        assert_eq!(made.group_by.as_deref(), Some("host"));
-        assert_eq!(views.get("databases").await.unwrap(), made);
+        let made = views.create(&draft, false).await.unwrap();
+        assert_eq!(made.resource.filter, "host=db-* since=2h");
+        assert_eq!(made.resource.sort, SortField::Severity);
+        assert_eq!(made.resource.group_by.as_deref(), Some("host"));
+        assert_eq!(views.get("databases").await.unwrap(), made.view);
 
-        let wrong = ViewDraft {
+        let wrong = v1::View {
             name: "wrong".into(),
             filter: "host=a severity>=loud".into(),
             sort: "count".into(),
@@ -185,18 +171,18 @@ mod tests {
             columns: vec![String::new()],
             ..draft
         };
-        let Err(Error::Invalid(violations)) = views.create(wrong, false).await else {
+        let Err(Error::Invalid(violations)) = views.create(&wrong, false).await else {
             panic!("it was taken");
         };
         let told: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
         assert_eq!(told, ["filter", "sort", "groupBy", "columns[0]"]);
         let place = &violations[0].description;
         assert!(place.starts_with("at character 8: "), "{place}");
-        let unread = ViewDraft {
+        let unread = v1::View {
             name: "unread".into(),
             filter: "(host=a".into(),
-            ..ViewDraft::default()
+            ..v1::View::default()
         };
-        assert!(views.create(unread, false).await.is_err());
+        assert!(views.create(&unread, false).await.is_err());
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     clock::{DAY_MS, MINUTE_MS},
     decide::{Calendars, LoadedSilence},
     domain::{
-        Calendar, EventId, Name, Query, Rule, Silence, SilenceState,
+        Calendar, EventId, Name, Query, Revised, Rule, Silence, SilenceState,
         silence::{NEVER_MS, own_event},
     },
     error::{Error, Reason, Violation},
@@ -24,7 +24,7 @@ use crate::{
     matching,
     ops::{
         bounds::Bounds,
-        resource::{Drafted, Origin, Resources},
+        resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
     },
     store::{
@@ -102,13 +102,13 @@ pub struct SilenceView {
 /// Manages silences.
 pub type Silences = Resources<Silence>;
 
+resource!(Silence, SilenceDraft, "silence", |was| Some(
+    Revised::Silence(was)
+));
+
 impl Drafted for Silence {
     type Draft = SilenceDraft;
     type View = SilenceView;
-
-    fn named(draft: &SilenceDraft) -> (&str, &str) {
-        (&draft.name, &draft.etag)
-    }
 
     async fn checked(
         all: &Silences,
@@ -177,25 +177,6 @@ impl Drafted for Silence {
         Ok((faults.or(silence)?, changes))
     }
 
-    async fn released(all: &Silences, _silence: &Self, _force: bool) -> Result<Changes, Error> {
-        Ok(all.store.changes())
-    }
-
-    fn bare(self) -> SilenceView {
-        SilenceView {
-            // Its progress is read when there is time.
-            state: self.state(self.update_ms),
-            ends_ms: self.ends_ms(),
-            begins_ms: None,
-            silence: self,
-            covered: 0,
-            pending: 0,
-            skipped: 0,
-            is_counted: true,
-            warnings: Vec::new(),
-        }
-    }
-
     async fn view(all: &Silences, silence: Self) -> Result<(SilenceView, usize), Error> {
         let count = async |standing| counted(&all.store, standing, &silence).await;
         let comments = silence.comments.iter();
@@ -234,13 +215,29 @@ impl Drafted for Silence {
         Ok((view, bytes))
     }
 
-    async fn answer(all: &Silences, silence: Self) -> Result<SilenceView, Error> {
-        let warnings = match &silence.query {
-            Some(query) => all.fields.warnings(query).await?,
-            None => Vec::new(),
-        };
-        let (view, _) = Self::view(all, silence).await?;
-        Ok(SilenceView { warnings, ..view })
+    async fn warnings(&self, all: &Silences) -> Result<Vec<String>, Error> {
+        match &self.query {
+            Some(query) => Ok(all.fields.warnings(query).await?),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+impl From<Silence> for SilenceView {
+    /// What is known about its effect is left out.
+    fn from(silence: Silence) -> Self {
+        Self {
+            // Its progress is read when there is time.
+            state: silence.state(silence.update_ms),
+            ends_ms: silence.ends_ms(),
+            begins_ms: None,
+            silence,
+            covered: 0,
+            pending: 0,
+            skipped: 0,
+            is_counted: true,
+            warnings: Vec::new(),
+        }
     }
 }
 

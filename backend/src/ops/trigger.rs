@@ -1,76 +1,57 @@
 //! Triggers: stored, edited, and deleted when no rule needs them.
 
+use bellwether_proto::{
+    filter,
+    v1::{self, trigger_type::Type},
+};
+
 use crate::{
     clock::DAY_MS,
-    domain::{Name, Query, Trigger},
+    domain::{Name, Query, Revised, Trigger},
     error::{Error, Violation},
     limits::TRIGGER_TEST_OCCURRENCES_MAX,
     matching::{self, CompiledQuery},
     ops::{
-        resource::{Drafted, Origin, Resources},
+        etag::etag,
+        resource::{Drafted, Origin, Resources, resource},
         search,
         test_trigger::TestRun,
         users::{Used, bytes_of, release, users_of},
         validate::Faults,
+        wire::{count, query, time::timestamp},
     },
     store::Changes,
 };
 
 /// Where the query is in a request.
-pub const QUERY_PATH: &str = "type.event.query";
+const QUERY_PATH: &str = "type.event.query";
 
-/// A trigger as its author describes it, not checked yet.
-#[derive(Debug, Clone, Default)]
-pub struct TriggerDraft {
-    /// Its name.
-    pub name: String,
-    /// For people.
-    pub description: String,
-    /// Labels.
-    pub tags: Vec<String>,
-    /// The condition; none only together with a fault.
-    pub query: Option<Query>,
-    /// For an update: the etag that must be current; empty asks for no check.
-    pub etag: String,
-    /// What was wrong with how the draft was written.
-    pub faults: Vec<Violation>,
-}
-
-/// A trigger, and what is known about its use.
-#[derive(Debug, Clone)]
-pub struct TriggerView {
-    /// The trigger.
-    pub trigger: Trigger,
-    /// The rules that use it, by name.
-    pub rule_names: Vec<Name>,
-    /// Notifications it caused in the last 24 hours.
-    pub recent_notifications: usize,
-    /// What its author may not have meant; reported only when it is stored.
-    pub warnings: Vec<String>,
-}
+/// Where the text of a condition is in a request.
+const FILTER_PATH: &str = "type.event.filter";
 
 /// Manages triggers.
 pub type Triggers = Resources<Trigger>;
 
-impl Drafted for Trigger {
-    type Draft = TriggerDraft;
-    type View = TriggerView;
+resource!(Trigger, v1::Trigger, "trigger", |was| Some(
+    Revised::Trigger(was)
+));
 
-    fn named(draft: &TriggerDraft) -> (&str, &str) {
-        (&draft.name, &draft.etag)
-    }
+impl Drafted for Trigger {
+    type Draft = v1::Trigger;
+    type View = v1::Trigger;
 
     async fn checked(
         all: &Triggers,
-        draft: &TriggerDraft,
+        draft: &v1::Trigger,
         stored: Option<&Self>,
         origin: Origin,
     ) -> Result<(Self, Changes), Error> {
-        let mut faults = Faults::new(&draft.faults);
+        let mut faults = Faults::default();
+        let query = faults.of(|it| condition(draft.r#type.clone(), it));
         let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
-        compiled(draft.query.as_ref(), &mut faults);
-        let trigger = name.zip(draft.query.clone()).map(|(name, query)| Self {
+        compiled(query.as_ref(), &mut faults);
+        let trigger = name.zip(query).map(|(name, query)| Self {
             id: origin.id,
             name,
             description: draft.description.clone(),
@@ -90,31 +71,38 @@ impl Drafted for Trigger {
         Ok(changes)
     }
 
-    async fn view(all: &Triggers, trigger: Self) -> Result<(TriggerView, usize), Error> {
+    async fn view(all: &Triggers, trigger: Self) -> Result<(v1::Trigger, usize), Error> {
         let rule_names = users_of(&all.store, Used::Trigger(&trigger.name)).await?;
         let bytes = bytes_of(&rule_names);
-        let view = TriggerView {
-            rule_names,
-            recent_notifications: all.recent.of_trigger(trigger.id).await?,
-            warnings: Vec::new(),
-            trigger,
+        let recent = all.recent.of_trigger(trigger.id).await?;
+        let view = v1::Trigger {
+            rule_names: rule_names.iter().map(ToString::to_string).collect(),
+            recent_notification_count: Some(count(recent)),
+            ..trigger.into()
         };
         Ok((view, bytes))
     }
 
-    fn bare(self) -> TriggerView {
-        TriggerView {
-            trigger: self,
-            rule_names: Vec::new(),
-            recent_notifications: 0,
-            warnings: Vec::new(),
-        }
+    async fn warnings(&self, all: &Triggers) -> Result<Vec<String>, Error> {
+        all.fields.warnings(&self.query).await
     }
+}
 
-    async fn answer(all: &Triggers, trigger: Self) -> Result<TriggerView, Error> {
-        let warnings = all.fields.warnings(&trigger.query).await?;
-        let (view, _) = Self::view(all, trigger).await?;
-        Ok(TriggerView { warnings, ..view })
+impl From<Trigger> for v1::Trigger {
+    /// What is known about its use is left out.
+    fn from(trigger: Trigger) -> Self {
+        Self {
+            name: trigger.name.to_string(),
+            description: trigger.description,
+            tags: trigger.tags,
+            r#type: Some(event_type(&trigger.query)),
+            rule_names: Vec::new(),
+            recent_notification_count: Some(0),
+            create_time: Some(timestamp(trigger.create_ms)),
+            update_time: Some(timestamp(trigger.update_ms)),
+            etag: etag(trigger.id, trigger.revision),
+            filter: filter::print(&trigger.query.clause),
+        }
     }
 }
 
@@ -125,7 +113,7 @@ impl Triggers {
     /// Those of [`Triggers::begin_test`] and of the store.
     pub async fn test(
         &self,
-        draft: TriggerDraft,
+        draft: &v1::Trigger,
         span: (Option<i64>, Option<i64>),
     ) -> Result<TestRun, Error> {
         let mut run = self.begin_test(draft, span).await?;
@@ -141,16 +129,17 @@ impl Triggers {
     /// [`Error::Invalid`] with everything that is wrong.
     pub async fn begin_test(
         &self,
-        draft: TriggerDraft,
+        draft: &v1::Trigger,
         (start_ms, end_ms): (Option<i64>, Option<i64>),
     ) -> Result<TestRun, Error> {
-        let mut faults = Faults::new(&draft.faults);
-        let query = compiled(draft.query.as_ref(), &mut faults);
+        let mut faults = Faults::default();
+        let drafted = faults.of(|it| condition(draft.r#type.clone(), it));
+        let query = compiled(drafted.as_ref(), &mut faults);
         if start_ms.zip(end_ms).is_some_and(|(start, end)| start > end) {
             faults.add("timeRange", "ends before it starts");
         }
         let query = faults.or(query)?;
-        let warnings = match &draft.query {
+        let warnings = match &drafted {
             Some(draft) => self.fields.warnings(draft).await?,
             None => Vec::new(),
         };
@@ -167,6 +156,47 @@ impl Triggers {
             ..search::Filter::default()
         };
         Ok(TestRun::new(self.store.clone(), query, saved, span).warning(warnings))
+    }
+}
+
+/// Takes what a trigger looks at; none together with a fault.
+fn condition(wire: Option<v1::TriggerType>, faults: &mut Vec<Violation>) -> Option<Query> {
+    let refused =
+        |kind| format!("this service ingests events; trigger type `{kind}` is not supported");
+    let (field, fault) = match wire.and_then(|wire| wire.r#type) {
+        Some(Type::Event(event)) => return event_condition(event, faults),
+        Some(Type::MetricThreshold(_)) => ("type.metricThreshold", refused("metricThreshold")),
+        Some(Type::Anomaly(_)) => ("type.anomaly", refused("anomaly")),
+        None => {
+            let fault = "is required: exactly one type, which is `event`";
+            ("type", fault.to_owned())
+        }
+    };
+    faults.push(Violation::new(field, fault));
+    None
+}
+
+fn event_condition(event: v1::EventTrigger, faults: &mut Vec<Violation>) -> Option<Query> {
+    if event.filter.is_empty() {
+        return query::query(event.query, QUERY_PATH, faults);
+    }
+    if event.query.is_some() {
+        let fault = "conflicts with `query`; send one of the two";
+        faults.push(Violation::new(FILTER_PATH, fault));
+    }
+    let (parsed, _) = query::text(&event.filter, None, FILTER_PATH, faults)?;
+    let clause = parsed.clause;
+    Some(Query { clause })
+}
+
+/// The type of a trigger that looks at events.
+pub fn event_type(query: &Query) -> v1::TriggerType {
+    let event = v1::EventTrigger {
+        query: Some(query::to_wire(query)),
+        filter: String::new(),
+    };
+    v1::TriggerType {
+        r#type: Some(Type::Event(event)),
     }
 }
 

@@ -16,6 +16,11 @@ impl Faults {
         Self(found.to_vec())
     }
 
+    /// What `read` makes of a part of a draft, with what it finds wrong.
+    pub(super) fn of<T>(&mut self, read: impl FnOnce(&mut Vec<Violation>) -> T) -> T {
+        read(&mut self.0)
+    }
+
     /// Adds a wrong field.
     pub(super) fn add(&mut self, field: impl Into<String>, description: impl Into<String>) {
         self.0.push(Violation::new(field, description));

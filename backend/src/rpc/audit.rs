@@ -1,4 +1,4 @@
-//! Who changed what: one log line for each call whose row in the table of methods asks for one.
+//! Who changed what: one log line for each call whose method asks for one.
 
 use std::fmt::Display;
 
@@ -37,10 +37,10 @@ fn with<T>(subject: Subject, answer: T) -> Response<T> {
     response
 }
 
-/// Writes down what a call did, by its row and by what its answer carries. A row without a word
+/// Writes down what a call did, by its method and by what its answer carries. A method without a word
 /// from the handler is written down anyway.
 pub(super) fn note(
-    audit: Audit,
+    audit: &Audit,
     author: &Name,
     request_id: Option<&HeaderValue>,
     answer: &Extensions,
@@ -50,7 +50,7 @@ pub(super) fn note(
         Some(Subject::Named(name)) => name,
         None => "",
     };
-    let (author, change, what) = (author.as_str(), audit.action, audit.what);
+    let (author, change, what) = (author.as_str(), &*audit.action, &*audit.what);
     let request_id = request_id.and_then(|it| it.to_str().ok());
     tracing::info!(target: "bellwether::audit", author, change, what, name, request_id, "changed");
 }

@@ -4,14 +4,10 @@ use bellwether_proto::v1::{self, calendar_service_server::CalendarService};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
-    audit,
-    convert::{
-        calendar as convert,
-        list::{count, page_and_filter},
-        time::timestamp,
-    },
+    convert::{calendar as convert, time::timestamp},
+    serve::serve,
 };
-use crate::ops::calendar::{CalendarDraft, Calendars};
+use crate::ops::calendar::Calendars;
 
 /// Serves calendars.
 #[derive(Debug)]
@@ -28,66 +24,13 @@ impl CalendarApi {
 
 #[async_trait]
 impl CalendarService for CalendarApi {
-    async fn create_calendar(
-        &self,
-        request: Request<v1::CreateCalendarRequest>,
-    ) -> Result<Response<v1::CreateCalendarResponse>, Status> {
-        let request = request.into_inner();
-        let draft = CalendarDraft::from(request.calendar.unwrap_or_default());
-        let view = self.calendars.create(draft, request.validate_only).await?;
-        let name = view.calendar.name.clone();
-        let calendar = Some(view.into());
-        let answer = v1::CreateCalendarResponse { calendar };
-        Ok(audit::unless(request.validate_only, name, answer))
-    }
-
-    async fn list_calendars(
-        &self,
-        request: Request<v1::ListCalendarsRequest>,
-    ) -> Result<Response<v1::ListCalendarsResponse>, Status> {
-        let wire = request.into_inner();
-        let page = (wire.page_size, wire.page_token);
-        let (page, filter) = page_and_filter(page, wire.names, wire.tags, wire.q);
-        let page = self.calendars.list(&filter, &page).await?;
-        Ok(Response::new(v1::ListCalendarsResponse {
-            calendars: page.items.into_iter().map(Into::into).collect(),
-            next_page_token: page.next_page_token,
-            total_size: Some(count(page.total)),
-        }))
-    }
-
-    async fn get_calendar(
-        &self,
-        request: Request<v1::GetCalendarRequest>,
-    ) -> Result<Response<v1::GetCalendarResponse>, Status> {
-        let view = self.calendars.get(&request.into_inner().name).await?;
-        Ok(Response::new(v1::GetCalendarResponse {
-            calendar: Some(view.into()),
-        }))
-    }
-
-    async fn update_calendar(
-        &self,
-        request: Request<v1::UpdateCalendarRequest>,
-    ) -> Result<Response<v1::UpdateCalendarResponse>, Status> {
-        let request = request.into_inner();
-        let draft = CalendarDraft::from(request.calendar.unwrap_or_default());
-        let view = self.calendars.update(draft, request.validate_only).await?;
-        let name = view.calendar.name.clone();
-        let calendar = Some(view.into());
-        let answer = v1::UpdateCalendarResponse { calendar };
-        Ok(audit::unless(request.validate_only, name, answer))
-    }
-
-    async fn delete_calendar(
-        &self,
-        request: Request<v1::DeleteCalendarRequest>,
-    ) -> Result<Response<v1::DeleteCalendarResponse>, Status> {
-        let request = request.into_inner();
-        self.calendars
-            .delete(&request.name, &request.etag, request.force)
-            .await?;
-        Ok(audit::of(request.name, v1::DeleteCalendarResponse {}))
+    serve! {
+        calendars of calendar: Calendar;
+        create_calendar(CreateCalendarRequest) -> CreateCalendarResponse;
+        list_calendars(ListCalendarsRequest) -> ListCalendarsResponse { calendars };
+        get_calendar(GetCalendarRequest) -> GetCalendarResponse;
+        update_calendar(UpdateCalendarRequest) -> UpdateCalendarResponse;
+        delete_calendar(DeleteCalendarRequest) -> DeleteCalendarResponse, |it| it.force;
     }
 
     async fn preview_calendar(
@@ -95,7 +38,7 @@ impl CalendarService for CalendarApi {
         request: Request<v1::PreviewCalendarRequest>,
     ) -> Result<Response<v1::PreviewCalendarResponse>, Status> {
         let request = request.into_inner();
-        let draft = CalendarDraft::from(request.calendar.unwrap_or_default());
+        let draft = request.calendar.unwrap_or_default();
         let asked = convert::asked(request.start.as_ref(), request.end.as_ref());
         let (expansion, standing) = self.calendars.preview(draft, asked).await?;
         Ok(Response::new(v1::PreviewCalendarResponse {

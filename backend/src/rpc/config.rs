@@ -11,9 +11,7 @@ use super::{
 };
 use crate::{
     error::{Error, Violation},
-    ops::config::{
-        Action, Change, Configuration, Counted, Document, Draft, Impact, Impacts, Shown,
-    },
+    ops::config::{Action, Change, Configuration, Counted, Document, Impact, Impacts},
 };
 
 /// Serves the configuration.
@@ -100,25 +98,16 @@ fn read(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, Error> {
     let mut violations = Vec::new();
     let mut read = Vec::with_capacity(documents.len());
     for (at, document) in documents.into_iter().enumerate() {
-        let draft = match document.resource {
-            Some(Resource::Trigger(trigger)) => Draft::Trigger(trigger.into()),
-            Some(Resource::Destination(destination)) => Draft::Destination(destination.into()),
-            Some(Resource::Rule(rule)) => Draft::Rule(rule.into()),
-            Some(Resource::Calendar(calendar)) => Draft::Calendar(calendar.into()),
-            Some(Resource::Inhibition(inhibition)) => Draft::Inhibition(inhibition.into()),
-            Some(Resource::Mapping(mapping)) => Draft::IntakeMapping(mapping.into()),
-            Some(Resource::View(view)) => Draft::SavedView(view.into()),
-            None => {
-                violations.push(Violation::new(
-                    format!("documents[{at}]"),
-                    "describes nothing; give `trigger`, `destination`, `rule`, `calendar`, \
-                     `inhibition`, `mapping` or `view`",
-                ));
-                continue;
-            }
+        let Some(definition) = document.resource else {
+            violations.push(Violation::new(
+                format!("documents[{at}]"),
+                "describes nothing; give `trigger`, `destination`, `rule`, `calendar`, \
+                 `inhibition`, `mapping` or `view`",
+            ));
+            continue;
         };
         read.push(Document {
-            draft,
+            definition,
             must_be_new: document.must_be_new,
         });
     }
@@ -145,7 +134,13 @@ fn wire(change: Change, shown: bool) -> v1::ConfigChange {
         ),
         Action::Deleted(old) => (ConfigAction::Deleted, Some(old), None, Vec::new()),
     };
-    let document = |view: Option<Box<Shown>>| view.filter(|_| shown).map(|it| (*it).into());
+    let document = |definition: Option<Box<Resource>>| {
+        let definition = definition.filter(|_| shown)?;
+        Some(v1::ConfigDocument {
+            resource: Some(*definition),
+            must_be_new: false,
+        })
+    };
     v1::ConfigChange {
         kind: change.kind.to_owned(),
         name: change.name,
@@ -154,23 +149,5 @@ fn wire(change: Change, shown: bool) -> v1::ConfigChange {
         after: document(after),
         changed_secrets,
         etag: change.etag,
-    }
-}
-
-impl From<Shown> for v1::ConfigDocument {
-    fn from(view: Shown) -> Self {
-        let resource = match view {
-            Shown::Trigger(view) => Resource::Trigger(view.into()),
-            Shown::Destination(view) => Resource::Destination(view.into()),
-            Shown::Rule(view) => Resource::Rule(view.into()),
-            Shown::Calendar(view) => Resource::Calendar(view.into()),
-            Shown::Inhibition(view) => Resource::Inhibition(view.into()),
-            Shown::IntakeMapping(view) => Resource::Mapping(view.into()),
-            Shown::SavedView(view) => Resource::View(view.into()),
-        };
-        Self {
-            resource: Some(resource),
-            must_be_new: false,
-        }
     }
 }

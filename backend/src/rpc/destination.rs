@@ -3,18 +3,12 @@
 use bellwether_proto::v1::{self, destination_service_server::DestinationService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{
-    access, audit,
-    convert::{
-        delivery as convert,
-        list::{count, page_and_filter},
-    },
-};
+use super::{access, audit, convert::delivery as convert, serve::serve};
 use crate::{
     domain::TemplateLanguage,
     error::Error,
     message::check_message,
-    ops::destination::{DestinationDraft, Destinations, Test, TestTarget, Tester},
+    ops::destination::{Destinations, Test, TestTarget, Tester},
 };
 
 /// Serves destinations.
@@ -42,13 +36,13 @@ impl DestinationApi {
             }
             return Ok(TestTarget::Stored(request.name));
         }
-        let draft = DestinationDraft::from(v1::Destination {
+        let draft = v1::Destination {
             name: request.name,
             r#type: request.r#type,
             delivery: request.delivery,
             template_language: request.template_language,
             ..v1::Destination::default()
-        });
+        };
         let name = draft.name.clone();
         let (kind, language, settings) = self.destinations.try_draft(draft).await?;
         Ok(TestTarget::Draft {
@@ -62,74 +56,13 @@ impl DestinationApi {
 
 #[async_trait]
 impl DestinationService for DestinationApi {
-    async fn create_destination(
-        &self,
-        request: Request<v1::CreateDestinationRequest>,
-    ) -> Result<Response<v1::CreateDestinationResponse>, Status> {
-        let request = request.into_inner();
-        let draft = DestinationDraft::from(request.destination.unwrap_or_default());
-        let view = self
-            .destinations
-            .create(draft, request.validate_only)
-            .await?;
-        let name = view.destination.name.clone();
-        let answer = v1::CreateDestinationResponse {
-            destination: Some(view.into()),
-        };
-        Ok(audit::unless(request.validate_only, name, answer))
-    }
-
-    async fn list_destinations(
-        &self,
-        request: Request<v1::ListDestinationsRequest>,
-    ) -> Result<Response<v1::ListDestinationsResponse>, Status> {
-        let wire = request.into_inner();
-        let page = (wire.page_size, wire.page_token);
-        let (page, filter) = page_and_filter(page, wire.names, wire.tags, wire.q);
-        let page = self.destinations.list(&filter, &page).await?;
-        Ok(Response::new(v1::ListDestinationsResponse {
-            destinations: page.items.into_iter().map(Into::into).collect(),
-            next_page_token: page.next_page_token,
-            total_size: Some(count(page.total)),
-        }))
-    }
-
-    async fn get_destination(
-        &self,
-        request: Request<v1::GetDestinationRequest>,
-    ) -> Result<Response<v1::GetDestinationResponse>, Status> {
-        let view = self.destinations.get(&request.into_inner().name).await?;
-        Ok(Response::new(v1::GetDestinationResponse {
-            destination: Some(view.into()),
-        }))
-    }
-
-    async fn update_destination(
-        &self,
-        request: Request<v1::UpdateDestinationRequest>,
-    ) -> Result<Response<v1::UpdateDestinationResponse>, Status> {
-        let request = request.into_inner();
-        let draft = DestinationDraft::from(request.destination.unwrap_or_default());
-        let view = self
-            .destinations
-            .update(draft, request.validate_only)
-            .await?;
-        let name = view.destination.name.clone();
-        let answer = v1::UpdateDestinationResponse {
-            destination: Some(view.into()),
-        };
-        Ok(audit::unless(request.validate_only, name, answer))
-    }
-
-    async fn delete_destination(
-        &self,
-        request: Request<v1::DeleteDestinationRequest>,
-    ) -> Result<Response<v1::DeleteDestinationResponse>, Status> {
-        let request = request.into_inner();
-        self.destinations
-            .delete(&request.name, &request.etag, request.force)
-            .await?;
-        Ok(audit::of(request.name, v1::DeleteDestinationResponse {}))
+    serve! {
+        destinations of destination: Destination;
+        create_destination(CreateDestinationRequest) -> CreateDestinationResponse;
+        list_destinations(ListDestinationsRequest) -> ListDestinationsResponse { destinations };
+        get_destination(GetDestinationRequest) -> GetDestinationResponse;
+        update_destination(UpdateDestinationRequest) -> UpdateDestinationResponse;
+        delete_destination(DeleteDestinationRequest) -> DeleteDestinationResponse, |it| it.force;
     }
 
     async fn pause_destination(
@@ -140,7 +73,7 @@ impl DestinationService for DestinationApi {
         let name = request.into_inner().name;
         let view = self.destinations.pause(&name, &author).await?;
         let answer = v1::PauseDestinationResponse {
-            destination: Some(view.into()),
+            destination: Some(view),
         };
         Ok(audit::of(name, answer))
     }
@@ -152,7 +85,7 @@ impl DestinationService for DestinationApi {
         let name = request.into_inner().name;
         let view = self.destinations.resume(&name).await?;
         let answer = v1::ResumeDestinationResponse {
-            destination: Some(view.into()),
+            destination: Some(view),
         };
         Ok(audit::of(name, answer))
     }

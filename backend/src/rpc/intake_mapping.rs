@@ -9,18 +9,19 @@ use bellwether_proto::{
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
-    access, audit,
+    access,
     convert::{
         incoming::{fitted, sentence},
-        list::{count, page_and_filter},
+        list::count,
     },
     data_receiver::DataReceiver,
+    serve::serve,
 };
 use crate::{
     clock::Clock,
     error::Error,
     limits::{MAPPING_HEADERS_MAX, MAPPING_TEST_BYTES_MAX},
-    ops::intake_mapping::{Evaluator, MappingDraft, Mappings, try_draft, verify},
+    ops::intake_mapping::{Evaluator, Mappings, try_draft, verify},
 };
 
 /// Entries of a webhook that are wrong, of which the answer shows what.
@@ -54,66 +55,13 @@ impl IntakeMappingApi {
 
 #[async_trait]
 impl IntakeMappingService for IntakeMappingApi {
-    async fn create_intake_mapping(
-        &self,
-        request: Request<v1::CreateIntakeMappingRequest>,
-    ) -> Result<Response<v1::CreateIntakeMappingResponse>, Status> {
-        let request = request.into_inner();
-        let draft = MappingDraft::from(request.mapping.unwrap_or_default());
-        let made = self.mappings.create(draft, request.validate_only).await?;
-        let name = made.name.clone();
-        let mapping = Some(made.into());
-        let answer = v1::CreateIntakeMappingResponse { mapping };
-        Ok(audit::unless(request.validate_only, name, answer))
-    }
-
-    async fn list_intake_mappings(
-        &self,
-        request: Request<v1::ListIntakeMappingsRequest>,
-    ) -> Result<Response<v1::ListIntakeMappingsResponse>, Status> {
-        let wire = request.into_inner();
-        let page = (wire.page_size, wire.page_token);
-        let (page, filter) = page_and_filter(page, wire.names, wire.tags, wire.q);
-        let page = self.mappings.list(&filter, &page).await?;
-        Ok(Response::new(v1::ListIntakeMappingsResponse {
-            mappings: page.items.into_iter().map(Into::into).collect(),
-            next_page_token: page.next_page_token,
-            total_size: Some(count(page.total)),
-        }))
-    }
-
-    async fn get_intake_mapping(
-        &self,
-        request: Request<v1::GetIntakeMappingRequest>,
-    ) -> Result<Response<v1::GetIntakeMappingResponse>, Status> {
-        let mapping = self.mappings.get(&request.into_inner().name).await?;
-        Ok(Response::new(v1::GetIntakeMappingResponse {
-            mapping: Some(mapping.into()),
-        }))
-    }
-
-    async fn update_intake_mapping(
-        &self,
-        request: Request<v1::UpdateIntakeMappingRequest>,
-    ) -> Result<Response<v1::UpdateIntakeMappingResponse>, Status> {
-        let request = request.into_inner();
-        let draft = MappingDraft::from(request.mapping.unwrap_or_default());
-        let made = self.mappings.update(draft, request.validate_only).await?;
-        let name = made.name.clone();
-        let mapping = Some(made.into());
-        let answer = v1::UpdateIntakeMappingResponse { mapping };
-        Ok(audit::unless(request.validate_only, name, answer))
-    }
-
-    async fn delete_intake_mapping(
-        &self,
-        request: Request<v1::DeleteIntakeMappingRequest>,
-    ) -> Result<Response<v1::DeleteIntakeMappingResponse>, Status> {
-        let request = request.into_inner();
-        self.mappings
-            .delete(&request.name, &request.etag, request.force)
-            .await?;
-        Ok(audit::of(request.name, v1::DeleteIntakeMappingResponse {}))
+    serve! {
+        mappings of mapping: IntakeMapping;
+        create_intake_mapping(CreateIntakeMappingRequest) -> CreateIntakeMappingResponse;
+        list_intake_mappings(ListIntakeMappingsRequest) -> ListIntakeMappingsResponse { mappings };
+        get_intake_mapping(GetIntakeMappingRequest) -> GetIntakeMappingResponse;
+        update_intake_mapping(UpdateIntakeMappingRequest) -> UpdateIntakeMappingResponse;
+        delete_intake_mapping(DeleteIntakeMappingRequest) -> DeleteIntakeMappingResponse, |it| it.force;
     }
 
     async fn test_intake_mapping(
@@ -140,9 +88,9 @@ impl IntakeMappingService for IntakeMappingApi {
                     ),
                     other => other,
                 };
-                try_draft(draft.into()).map_err(under)?
+                try_draft(&draft).map_err(under)?
             }
-            None => self.mappings.get(&request.name).await?,
+            None => self.mappings.find(&request.name).await?,
         };
         let headers = headers(request.headers)?;
         let mapped = self.evaluator.run(mapping, request.body, headers).await?;
@@ -166,7 +114,7 @@ impl IntakeMappingService for IntakeMappingApi {
         let (metadata, _, request) = request.into_parts();
         // Whether it may send at all is asked first: who may not learns nothing of mappings.
         DataReceiver::admit(&caller, &metadata)?;
-        let mapping = self.mappings.get(&request.mapping).await?;
+        let mapping = self.mappings.find(&request.mapping).await?;
         let headers = headers(request.headers)?;
         if let Some(signature) = &mapping.signature {
             verify(signature, &request.body, &headers, self.clock.now_ms())?;

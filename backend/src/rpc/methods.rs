@@ -1,5 +1,13 @@
-//! Every method that is served: one row shows who may call it, what it takes, and what is written
-//! down of it.
+//! Every method that is served: who may call it, what it takes, and what is recorded of it, as its
+//! `.proto` file states.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use bellwether_proto::{
+    FILE_DESCRIPTOR_SET,
+    json::descriptor::{self, MethodOptions},
+    options,
+};
 
 use crate::domain::Role;
 
@@ -27,14 +35,23 @@ pub enum Need {
     Admin,
 }
 
-impl Audit {
-    /// Whether it is about what is read and not changed.
-    pub fn reads(self) -> bool {
-        self.action == "read"
-    }
-}
-
 impl Need {
+    /// The need that an option of a method states.
+    fn of(word: &str) -> Option<Self> {
+        let all = [
+            Self::Ingest,
+            Self::Viewer,
+            Self::Operator,
+            Self::Editor,
+            Self::Admin,
+        ];
+        match word {
+            "none" => Some(Self::Nothing),
+            "any" => Some(Self::Key),
+            word => all.into_iter().find(|need| need.word() == word),
+        }
+    }
+
     /// Whether a role is enough.
     pub fn allows(self, role: Role) -> bool {
         match self {
@@ -83,6 +100,20 @@ pub enum Class {
 }
 
 impl Class {
+    /// The class that an option of a method states.
+    fn of(class: options::call::Class) -> Option<Self> {
+        use options::call::Class;
+        Some(match class {
+            Class::Unspecified => return None,
+            Class::Intake => Self::Intake,
+            Class::Read => Self::Read,
+            Class::Page => Self::Page,
+            Class::Change => Self::Change,
+            Class::Watch => Self::Watch,
+            Class::Stream => Self::Stream,
+        })
+    }
+
     /// Whether a call continues for as long as the caller wants: no time limit ends it.
     pub fn is_streaming(self) -> bool {
         matches!(self, Self::Watch | Self::Stream | Self::HealthWatch)
@@ -91,19 +122,26 @@ impl Class {
 
 /// What is written down of a call that was carried out: a line in the log of the process, and entries of
 /// the audit log in the commits that it makes. One that only reads everything has its entry before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {
     /// What was done.
-    pub action: &'static str,
+    pub action: Box<str>,
     /// To what kind of thing.
-    pub what: &'static str,
+    pub what: Box<str>,
+}
+
+impl Audit {
+    /// Whether it is about what is read and not changed.
+    pub fn reads(&self) -> bool {
+        &*self.action == "read"
+    }
 }
 
 /// A method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Method {
     /// `/package.Service/Method`.
-    pub path: &'static str,
+    pub path: Box<str>,
     /// What its caller needs.
     pub need: Need,
     /// What a call takes.
@@ -117,255 +155,165 @@ pub struct Method {
 
 /// The method of a path; none when there is no such method.
 pub fn method(path: &str) -> Option<&'static Method> {
-    let at = METHODS.binary_search_by_key(&path, |method| method.path);
-    Some(&METHODS[at.ok()?])
+    METHODS.get(path)
 }
 
 /// The names of all services, in order.
 pub fn services() -> impl Iterator<Item = &'static str> {
     let mut last = "";
-    METHODS.iter().filter_map(move |method| {
-        let (service, _) = method.path.strip_prefix('/')?.split_once('/')?;
+    METHODS.keys().filter_map(move |path| {
+        let (service, _) = path.strip_prefix('/')?.split_once('/')?;
         (service != std::mem::replace(&mut last, service)).then_some(service)
     })
 }
 
-macro_rules! methods {
-    ($($service:literal {
-        $($name:ident: $need:ident $class:ident $($scan:ident)? $(, $action:ident $what:ident)?;)*
-    })*) => {
-        &[$($(Method {
-            path: concat!("/", $service, "/", stringify!($name)),
-            need: Need::$need,
-            class: Class::$class,
-            scans: scans!($($scan)?),
-            audit: audit!($($action $what)?),
-        },)*)*]
-    };
-}
-
-macro_rules! scans {
-    () => {
-        false
-    };
-    (scan) => {
-        true
-    };
-}
-
-macro_rules! audit {
-    () => {
-        None
-    };
-    ($action:ident $what:ident) => {
-        Some(Audit {
-            action: stringify!($action),
-            what: stringify!($what),
-        })
-    };
-}
+/// The methods of services of others, whose files carry no options.
+const FOREIGN: [(&str, Need, Class); 5] = [
+    (EXPORT_LOGS, Need::Ingest, Class::Intake),
+    ("/grpc.health.v1.Health/Check", Need::Nothing, Class::Probe),
+    (
+        "/grpc.health.v1.Health/Watch",
+        Need::Nothing,
+        Class::HealthWatch,
+    ),
+    // What a service offers is reported to those who may use it.
+    (
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+        Need::Key,
+        Class::Stream,
+    ),
+    (
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+        Need::Key,
+        Class::Stream,
+    ),
+];
 
 /// Every method, by path.
-pub static METHODS: &[Method] = methods! {
-    "bellwether.v1.AuditService" {
-        ListAuditEntries: Operator Page scan;
+static METHODS: LazyLock<BTreeMap<Box<str>, Method>> = LazyLock::new(|| {
+    let files = descriptor::files(&[FILE_DESCRIPTOR_SET]).expect("the build encoded the set");
+    let mut methods = BTreeMap::new();
+    for file in &files {
+        for service in &file.service {
+            for method in &service.method {
+                let path = format!("/{}.{}/{}", file.package, service.name, method.name);
+                let read = Method::read(&path, method.options.as_ref());
+                let read = read.expect("every method has its options, which a test reads");
+                methods.insert(read.path.clone(), read);
+            }
+        }
     }
-    "bellwether.v1.BackupService" {
-        ReadBackup: Admin Stream, read backup;
+    methods.extend(FOREIGN.map(|(path, need, class)| {
+        let method = Method {
+            path: path.into(),
+            need,
+            class,
+            scans: false,
+            audit: None,
+        };
+        (path.into(), method)
+    }));
+    methods
+});
+
+impl Method {
+    /// Reads the options of a method; none when they lack something.
+    fn read(path: &str, options: Option<&MethodOptions>) -> Option<Self> {
+        let options = options?;
+        let call = options.call.as_ref()?;
+        let audit = call.audit.split_once(' ').map(|(action, what)| Audit {
+            action: action.into(),
+            what: what.into(),
+        });
+        Some(Self {
+            path: path.into(),
+            need: Need::of(&options.role)?,
+            class: Class::of(call.class())?,
+            scans: call.scans,
+            audit,
+        })
     }
-    "bellwether.v1.CalendarService" {
-        CreateCalendar: Editor Change, create calendar;
-        DeleteCalendar: Editor Change, delete calendar;
-        ExpandCalendar: Viewer Page scan;
-        GetCalendar: Viewer Read;
-        ListCalendars: Viewer Page;
-        PreviewCalendar: Viewer Page scan;
-        UpdateCalendar: Editor Change, update calendar;
-    }
-    "bellwether.v1.CheckService" {
-        CheckStore: Admin Stream, read check;
-    }
-    "bellwether.v1.ClientService" {
-        CreateClient: Admin Change, create client;
-        GetCaller: Key Read;
-        ListClients: Admin Read;
-        RevokeClient: Admin Change, revoke client;
-        RotateClientKey: Admin Change, rotate client;
-        UpdateClient: Admin Change, update client;
-    }
-    "bellwether.v1.ConfigService" {
-        ApplyConfig: Editor Change scan, apply config;
-        PreviewImpact: Viewer Page scan;
-    }
-    "bellwether.v1.DeliveryService" {
-        CancelDeliveries: Operator Change scan, cancel deliveries;
-        CancelDelivery: Operator Change, cancel delivery;
-        GetDelivery: Viewer Read;
-        ListDeliveries: Viewer Page scan;
-        ListObligations: Viewer Read scan;
-        RetryDeliveries: Operator Change scan, retry deliveries;
-        RetryDelivery: Operator Change, retry delivery;
-    }
-    "bellwether.v1.DestinationService" {
-        CreateDestination: Editor Change, create destination;
-        DeleteDestination: Editor Change, delete destination;
-        GetDestination: Viewer Read;
-        ListDestinations: Viewer Page;
-        PauseDestination: Operator Change, pause destination;
-        ResumeDestination: Operator Change, resume destination;
-        TestDestination: Operator Change, test destination;
-        UpdateDestination: Editor Change, update destination;
-    }
-    "bellwether.v1.EventManagementService" {
-        Annotate: Operator Change, annotate occurrence;
-        SetStatus: Operator Change, set status;
-    }
-    "bellwether.v1.EventQueryService" {
-        CountEvents: Viewer Read scan;
-        EventFrequency: Viewer Read scan;
-        ExplainEvent: Viewer Page scan;
-        GetEvent: Viewer Read;
-        GroupEvents: Viewer Read scan;
-        RouteEvents: Viewer Page scan;
-        SearchEvents: Viewer Page scan;
-        WatchEvents: Viewer Watch scan;
-    }
-    "bellwether.v1.GroupService" {
-        GetGroup: Viewer Page scan;
-        ListGroups: Viewer Page scan;
-        SetGroupStatus: Operator Change, set group;
-    }
-    "bellwether.v1.InhibitionService" {
-        CreateInhibition: Editor Change scan, create inhibition;
-        DeleteInhibition: Editor Change, delete inhibition;
-        GetInhibition: Viewer Read;
-        ListInhibitions: Viewer Page;
-        PreviewInhibition: Viewer Page scan;
-        UpdateInhibition: Editor Change scan, update inhibition;
-    }
-    "bellwether.v1.IntakeMappingService" {
-        CreateIntakeMapping: Editor Change, create mapping;
-        DeleteIntakeMapping: Editor Change, delete mapping;
-        GetIntakeMapping: Viewer Read;
-        ListIntakeMappings: Viewer Page;
-        ReceiveWebhook: Ingest Intake;
-        TestIntakeMapping: Operator Page scan;
-        UpdateIntakeMapping: Editor Change, update mapping;
-    }
-    "bellwether.v1.LinkService" {
-        OpenLink: Nothing Page scan;
-    }
-    "bellwether.v1.OverviewService" {
-        GetOverview: Viewer Read;
-        GetStatistics: Viewer Page scan;
-    }
-    "bellwether.v1.PendingService" {
-        ListPending: Viewer Page scan;
-        ReleasePending: Operator Change scan, release pending;
-    }
-    "bellwether.v1.RuleService" {
-        CreateRule: Editor Change scan, create rule;
-        DeleteRule: Editor Change, delete rule;
-        GetRule: Viewer Read;
-        ListRules: Viewer Page;
-        PreviewRule: Viewer Page scan;
-        UpdateRule: Editor Change scan, update rule;
-    }
-    "bellwether.v1.SignInService" {
-        FinishSignIn: Nothing Read;
-        GetSignIn: Nothing Read;
-        StartSignIn: Nothing Read;
-    }
-    "bellwether.v1.SilenceService" {
-        CommentSilence: Operator Change scan, comment silence;
-        CreateSilence: Operator Change scan, create silence;
-        DeleteSilence: Operator Change, delete silence;
-        ExpireSilence: Operator Change scan, expire silence;
-        ExtendSilence: Operator Change scan, extend silence;
-        GetSilence: Viewer Read scan;
-        ListSilences: Viewer Page scan;
-        PreviewSilence: Viewer Page scan;
-        UpdateSilence: Operator Change scan, update silence;
-    }
-    "bellwether.v1.TriggerService" {
-        CreateTrigger: Editor Change scan, create trigger;
-        DeleteTrigger: Editor Change, delete trigger;
-        GetTrigger: Viewer Read;
-        ListTriggers: Viewer Page;
-        TestTrigger: Operator Change scan;
-        TestTriggerWithProgress: Operator Stream scan;
-        UpdateTrigger: Editor Change scan, update trigger;
-    }
-    "bellwether.v1.ViewService" {
-        CreateView: Operator Change, create view;
-        DeleteView: Operator Change, delete view;
-        GetView: Viewer Read;
-        ListViews: Viewer Page;
-        UpdateView: Operator Change, update view;
-    }
-    "grpc.health.v1.Health" {
-        Check: Nothing Probe;
-        Watch: Nothing HealthWatch;
-    }
-    // What a service offers is reported to those who may use it.
-    "grpc.reflection.v1.ServerReflection" {
-        ServerReflectionInfo: Key Stream;
-    }
-    "grpc.reflection.v1alpha.ServerReflection" {
-        ServerReflectionInfo: Key Stream;
-    }
-    "opentelemetry.proto.collector.logs.v1.LogsService" {
-        Export: Ingest Intake;
-    }
-    "zenoss.cloud.DataReceiverService" {
-        PutEvent: Ingest Stream;
-        PutEvents: Ingest Intake;
-    }
-};
+}
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use prost::Message;
     use prost_types::FileDescriptorSet;
 
     use super::*;
 
     #[test]
-    fn every_method_of_the_interface_has_a_row_that_knows_whether_it_streams_and_no_other_has() {
-        let set = FileDescriptorSet::decode(bellwether_proto::FILE_DESCRIPTOR_SET).unwrap();
-        let mut described = BTreeMap::new();
+    fn the_class_of_every_method_knows_whether_it_streams() {
+        let set = FileDescriptorSet::decode(FILE_DESCRIPTOR_SET).unwrap();
+        let mut count = 0;
         for file in &set.file {
             for service in &file.service {
-                for method in &service.method {
+                for described in &service.method {
                     let (package, service) = (file.package(), service.name());
-                    let path = format!("/{package}.{service}/{}", method.name());
-                    let streams = method.client_streaming() || method.server_streaming();
-                    described.insert(path, streams);
+                    let path = format!("/{package}.{service}/{}", described.name());
+                    let streams = described.client_streaming() || described.server_streaming();
+                    let row = method(&path).unwrap();
+                    assert_eq!(row.class.is_streaming(), streams, "{path}");
+                    count += 1;
                 }
             }
         }
-        let served = METHODS
-            .iter()
-            .filter(|method| !method.path.starts_with("/grpc."))
-            .filter(|method| method.path != EXPORT_LOGS)
-            .map(|method| (method.path.to_owned(), method.class.is_streaming()));
-        assert_eq!(served.collect::<BTreeMap<_, _>>(), described);
+        assert_eq!(METHODS.len(), count + FOREIGN.len());
+        assert_eq!(method("/bellwether.v1.ClientService/DropAll"), None);
+    }
+
+    /// The methods with what their callers need, where that is one of some.
+    fn needing(needs: &[Need]) -> Vec<&'static str> {
+        let needing = METHODS.values().filter(|it| needs.contains(&it.need));
+        needing.map(|it| &*it.path).collect()
     }
 
     #[test]
-    fn the_table_is_sorted_so_that_every_method_is_found() {
-        assert!(METHODS.is_sorted_by_key(|method| method.path));
-        for row in METHODS {
-            assert_eq!(method(row.path), Some(row));
+    fn few_methods_need_no_role_and_few_need_the_highest() {
+        let open = needing(&[Need::Nothing, Need::Key]);
+        let expected = [
+            "/bellwether.v1.ClientService/GetCaller",
+            "/bellwether.v1.LinkService/OpenLink",
+            "/bellwether.v1.SignInService/FinishSignIn",
+            "/bellwether.v1.SignInService/GetSignIn",
+            "/bellwether.v1.SignInService/StartSignIn",
+            "/grpc.health.v1.Health/Check",
+            "/grpc.health.v1.Health/Watch",
+            "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+        ];
+        assert_eq!(open, expected);
+        let expected = [
+            "/bellwether.v1.IntakeMappingService/ReceiveWebhook",
+            EXPORT_LOGS,
+            "/zenoss.cloud.DataReceiverService/PutEvent",
+            PUT_EVENTS,
+        ];
+        assert_eq!(needing(&[Need::Ingest]), expected);
+        let expected = [
+            "/bellwether.v1.BackupService/ReadBackup",
+            "/bellwether.v1.CheckService/CheckStore",
+            "/bellwether.v1.ClientService/CreateClient",
+            "/bellwether.v1.ClientService/ListClients",
+            "/bellwether.v1.ClientService/RevokeClient",
+            "/bellwether.v1.ClientService/RotateClientKey",
+            "/bellwether.v1.ClientService/UpdateClient",
+        ];
+        assert_eq!(needing(&[Need::Admin]), expected);
+    }
+
+    #[test]
+    fn who_only_reads_changes_nothing() {
+        let weak = [Need::Nothing, Need::Key, Need::Ingest, Need::Viewer];
+        for method in METHODS.values().filter(|it| weak.contains(&it.need)) {
+            let changes = method.class == Class::Change || method.audit.is_some();
+            assert!(!changes, "{}", method.path);
         }
-        assert_eq!(method("/bellwether.v1.ClientService/DropAll"), None);
     }
 
     #[test]
     fn what_needs_the_role_of_an_editor_or_more_is_written_down() {
-        for method in METHODS.iter().filter(|method| method.class != Class::Read) {
+        for method in METHODS.values().filter(|it| it.class != Class::Read) {
             let is_weighty = matches!(method.need, Need::Editor | Need::Admin);
             assert!(!is_weighty || method.audit.is_some(), "{}", method.path);
         }

@@ -8,18 +8,15 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
-    audit,
-    convert::{
-        list::{count, page_and_filter},
-        trigger_test,
-    },
+    convert::{list::count, trigger_test},
+    serve::serve,
 };
 use crate::{
     error::Error,
     ops::{
         notify_open::{NotifyOpen, Stores},
         test_trigger::TestRun,
-        trigger::{TriggerDraft, Triggers},
+        trigger::Triggers,
     },
 };
 
@@ -63,84 +60,21 @@ async fn tell(
 
 #[async_trait]
 impl TriggerService for TriggerApi {
-    async fn create_trigger(
-        &self,
-        request: Request<v1::CreateTriggerRequest>,
-    ) -> Result<Response<v1::CreateTriggerResponse>, Status> {
-        let request = request.into_inner();
-        let draft = TriggerDraft::from(request.trigger.unwrap_or_default());
-        let view = self.triggers.create(draft, request.validate_only).await?;
-        let name = view.trigger.name.clone();
-        let mut notify_count = None;
-        if request.notify_open {
-            let stores = Stores::Trigger(view.trigger.clone());
-            let notified = self.opens.answer(stores, request.validate_only);
-            notify_count = Some(count(notified.await?));
+    serve! {
+        triggers of trigger: Trigger;
+        create_trigger(CreateTriggerRequest) -> CreateTriggerResponse;
+        list_triggers(ListTriggersRequest) -> ListTriggersResponse { triggers };
+        get_trigger(GetTriggerRequest) -> GetTriggerResponse;
+        update_trigger(UpdateTriggerRequest) -> UpdateTriggerResponse;
+        delete_trigger(DeleteTriggerRequest) -> DeleteTriggerResponse, |it| it.force;
+        stored |api, request, stored| {
+            warnings: stored.warnings.clone(),
+            notify_count: {
+                let stores = Stores::Trigger(stored.resource.clone());
+                let answer = api.opens.answer(request.notify_open, request.validate_only, stores);
+                answer.await?.map(count)
+            },
         }
-        let answer = v1::CreateTriggerResponse {
-            warnings: view.warnings.clone(),
-            trigger: Some(view.into()),
-            notify_count,
-        };
-        Ok(audit::unless(request.validate_only, name, answer))
-    }
-
-    async fn list_triggers(
-        &self,
-        request: Request<v1::ListTriggersRequest>,
-    ) -> Result<Response<v1::ListTriggersResponse>, Status> {
-        let wire = request.into_inner();
-        let page = (wire.page_size, wire.page_token);
-        let (page, filter) = page_and_filter(page, wire.names, wire.tags, wire.q);
-        let page = self.triggers.list(&filter, &page).await?;
-        Ok(Response::new(v1::ListTriggersResponse {
-            triggers: page.items.into_iter().map(Into::into).collect(),
-            next_page_token: page.next_page_token,
-            total_size: Some(count(page.total)),
-        }))
-    }
-
-    async fn get_trigger(
-        &self,
-        request: Request<v1::GetTriggerRequest>,
-    ) -> Result<Response<v1::GetTriggerResponse>, Status> {
-        let view = self.triggers.get(&request.into_inner().name).await?;
-        Ok(Response::new(v1::GetTriggerResponse {
-            trigger: Some(view.into()),
-        }))
-    }
-
-    async fn update_trigger(
-        &self,
-        request: Request<v1::UpdateTriggerRequest>,
-    ) -> Result<Response<v1::UpdateTriggerResponse>, Status> {
-        let request = request.into_inner();
-        let draft = TriggerDraft::from(request.trigger.unwrap_or_default());
-        let view = self.triggers.update(draft, request.validate_only).await?;
-        let name = view.trigger.name.clone();
-        let mut notify_count = None;
-        if request.notify_open {
-            let stores = Stores::Trigger(view.trigger.clone());
-            let notified = self.opens.answer(stores, request.validate_only);
-            notify_count = Some(count(notified.await?));
-        }
-        let answer = v1::UpdateTriggerResponse {
-            warnings: view.warnings.clone(),
-            trigger: Some(view.into()),
-            notify_count,
-        };
-        Ok(audit::unless(request.validate_only, name, answer))
-    }
-
-    async fn delete_trigger(
-        &self,
-        request: Request<v1::DeleteTriggerRequest>,
-    ) -> Result<Response<v1::DeleteTriggerResponse>, Status> {
-        let request = request.into_inner();
-        self.triggers
-            .delete(&request.name, &request.etag, request.force)
-            .await?;
-        Ok(audit::of(request.name, v1::DeleteTriggerResponse {}))
     }
 
     async fn test_trigger(
@@ -148,7 +82,7 @@ impl TriggerService for TriggerApi {
         request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<v1::TestTriggerResponse>, Status> {
         let (draft, span) = trigger_test::draft(request.into_inner());
-        let run = self.triggers.test(draft, span).await?;
+        let run = self.triggers.test(&draft, span).await?;
         Ok(Response::new(trigger_test::result(&run)))
     }
 
@@ -159,7 +93,7 @@ impl TriggerService for TriggerApi {
         request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<TestProgress>, Status> {
         let (draft, span) = trigger_test::draft(request.into_inner());
-        let run = self.triggers.begin_test(draft, span).await?;
+        let run = self.triggers.begin_test(&draft, span).await?;
         let shutdown = self.shutdown.clone();
         let told = stream::unfold(Some((run, false)), move |state| {
             let shutdown = shutdown.clone();

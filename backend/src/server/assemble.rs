@@ -75,6 +75,7 @@ use crate::{
         sign_in::SignInStates,
         silence::Silencing,
         statistics::CounterAging,
+        store_loss,
         trigger::Triggers,
     },
     rpc::{
@@ -168,6 +169,11 @@ async fn assemble_over(
 ) -> Result<Assembled, StartError> {
     let engine = Arc::clone(store.engine());
     let (modules, workers) = Modules::open(store, config, clock, own).await?;
+    if let Some(losses) = &config.losses {
+        modules.store.metrics().store_lost(losses.count);
+        let event = store_loss::event(losses, modules.clock.now_ms());
+        modules.intake.report(event, Vec::new());
+    }
     let scans = Scans::start().map_err(StartError::Threads)?;
     let guard = modules.guard(scans).believing(config.proxies.clone());
     let mut work = modules.work(config, workers);
@@ -182,7 +188,10 @@ async fn assemble_over(
     let counted = CountedLayer(modules.store.metrics().clone());
     let (services, health) = modules.services(config, streams).await?;
     if let Some(is_within_reach) = engine.within_reach() {
-        work.add("health", |stop| follow_reach(health, is_within_reach, stop));
+        let engine = Arc::clone(&engine);
+        work.add("health", |stop| {
+            follow_reach(health, engine, is_within_reach, stop)
+        });
     }
     let routes = checked(services, &guard, &counted);
     let intake = DataReceiverServiceServer::from_arc(Arc::clone(&receiver))
@@ -454,9 +463,10 @@ async fn tell_health(reporter: &HealthReporter, serves: bool) {
     }
 }
 
-/// Tells that nothing is served while the store is out of reach.
+/// Tells that nothing is served while the store is out of reach, and once it has gone back.
 async fn follow_reach(
     reporter: HealthReporter,
+    engine: Arc<dyn Engine>,
     mut is_within_reach: watch::Receiver<bool>,
     stop: CancellationToken,
 ) {
@@ -471,7 +481,15 @@ async fn follow_reach(
         // Its engine says nothing more: it is being closed.
         std::future::pending::<()>().await;
     };
-    stop.run_until_cancelled(follow).await;
+    let went_back = async {
+        engine.gone_back().await;
+        tell_health(&reporter, false).await;
+    };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = follow => {}
+        () = went_back => stop.cancelled().await,
+    }
 }
 
 /// Puts what every call passes before all services: from the outside in, the count, panics, messages

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use super::{EngineError, Kind};
-use crate::domain::{AuditAction, AuditEntry, AuditState, KeyScope};
+use crate::domain::{AnyResource, AuditAction, AuditEntry, KeyScope};
 
 /// Names that an entry holds of several things.
 const NAMES_MAX: usize = 10;
@@ -86,7 +86,7 @@ pub struct Seen {
     /// What it is called.
     pub name: String,
     /// It itself; none for a record that is only counted.
-    pub state: Option<AuditState>,
+    pub state: Option<AnyResource>,
 }
 
 /// What befell a record.

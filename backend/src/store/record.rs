@@ -17,7 +17,7 @@ pub(super) use self::kinds::{Proven, proven_since, with_record};
 pub(crate) use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts};
 use crate::{
-    domain::counter::Counted,
+    domain::{Name, counter::Counted},
     metrics::{CommitStep, Metrics},
     store::{
         audit::{self, Audited, AuditedChange, Seen},
@@ -57,6 +57,10 @@ pub trait Record: Clone + Send + Sync + Sized + 'static {
     fn key(&self) -> Vec<u8>;
     /// The index entries that lead to the record, each once.
     fn entries(&self) -> Vec<Entry>;
+    /// What it refers to by name.
+    fn refers(&self) -> Vec<Reference<'_>> {
+        Vec::new()
+    }
     /// What counts the record.
     fn counted(&self) -> Vec<Counted> {
         Vec::new()
@@ -75,6 +79,17 @@ pub trait Record: Clone + Send + Sync + Sized + 'static {
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError>;
     /// Adds what is counted when it is stored where that was; nothing for most kinds.
     fn steps(&self, _before: Option<&Self>, _to: &mut Vec<CommitStep>) {}
+}
+
+/// What a record refers to by name, and what must be there.
+#[derive(Debug, Clone, Copy)]
+pub struct Reference<'a> {
+    /// The kind of the other.
+    pub kind: Kind,
+    /// The name of the other.
+    pub name: &'a Name,
+    /// Where entries lead from the other to the record.
+    pub back: Index,
 }
 
 /// A record as it was read: the value, and the version to name when changing it.

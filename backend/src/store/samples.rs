@@ -11,7 +11,7 @@ use std::{
 
 use super::{audit::By, record::chained};
 use crate::domain::{
-    Annotation, Attempt, AuditAction, AuditEntry, AuditState, Budget, BudgetWindow, Calendar,
+    Annotation, AnyResource, Attempt, AuditAction, AuditEntry, Budget, BudgetWindow, Calendar,
     CauseMark, CertificateName, Clause, Client, Close, CloseReason, Comment, Content, Delivery,
     DeliverySettings, DeliveryState, Destination, DestinationKind, Dialect, DigestContent,
     DigestItem, DigestRow, Earlier, EqualFields, Evaluation, EventId, Field, Flapping,
@@ -788,8 +788,8 @@ pub(crate) fn audit_entry() -> AuditEntry {
     let entry = AuditEntry {
         kind: "trigger".into(),
         names: vec!["disk".into()],
-        before: Some(AuditState::Trigger(trigger("disk"))),
-        after: Some(AuditState::Trigger(after)),
+        before: Some(AnyResource::Trigger(trigger("disk"))),
+        after: Some(AnyResource::Trigger(after)),
         changed_secrets: vec!["webhook.signingSecret".into()],
         reason: "because".into(),
         ..by.entry(AuditAction::Updated)

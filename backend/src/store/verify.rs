@@ -200,7 +200,7 @@ impl Check<'_> {
 
     /// Reads the records of a kind; each must decode, lie under its own key, have its entries and
     /// refer to what is there.
-    async fn records<T: Record + references::Referring>(&mut self) -> Result<(), EngineError> {
+    async fn records<T: Record>(&mut self) -> Result<(), EngineError> {
         let mut range = Range::under(b"");
         loop {
             let begun = Instant::now();
@@ -220,7 +220,7 @@ impl Check<'_> {
                 mut faults,
             } = self.read::<T>(page, head);
             self.count(&values);
-            let dangling = T::dangling(&values, self.store).await?;
+            let dangling = references::dangling(&values, self.store).await?;
             if self.is_in_use {
                 faults.extend(self.entries_of(T::KIND, entries).await?);
                 let mut suspects: BTreeSet<_> = faults.into_iter().map(|(key, _)| key).collect();

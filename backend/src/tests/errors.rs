@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use bellwether_proto::v1::{self, destination_type::Type};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use super::{ground::Ground, invariants, number_of, service::Service};
@@ -10,13 +11,9 @@ use crate::{
     clock::ManualClock,
     config::Config,
     destination::receiver::{Receiver, Reply},
-    domain::{
-        Delivery, DeliveryState, DestinationKind, Occurrence, Secret,
-        destination::{Webhook, WebhookMethod},
-    },
+    domain::{Delivery, DeliveryState, Occurrence},
     error::Error,
     ops::{
-        destination::DestinationDraft,
         edit::OccurrenceTarget,
         occurrence::StateChange,
         samples::{self, START_MS, all},
@@ -49,24 +46,18 @@ async fn start(receiver: &Receiver) -> Service {
     config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
     let clock = Arc::new(ManualClock::at(START_MS));
     let service = Service::start(Ground::disk(), config, clock).await;
-    let draft = DestinationDraft {
-        name: "hook".into(),
-        kind: Some(DestinationKind::Webhook(Webhook {
-            secret_url: Secret::default(),
-            auth: None,
-            on_clear: None,
-            values: std::collections::BTreeMap::default(),
-            expect: None,
-            compress: false,
-            url: receiver.url("/"),
-            method: WebhookMethod::Post,
-            headers: Vec::new(),
-            payload: String::new(),
-            signing_secret: Secret::default(),
-        })),
-        ..DestinationDraft::default()
+    let webhook = v1::Webhook {
+        url: receiver.url("/"),
+        ..v1::Webhook::default()
     };
-    service.destinations().create(draft, false).await.unwrap();
+    let draft = v1::Destination {
+        name: "hook".into(),
+        r#type: Some(v1::DestinationType {
+            r#type: Some(Type::Webhook(webhook)),
+        }),
+        ..v1::Destination::default()
+    };
+    service.destinations().create(&draft, false).await.unwrap();
     let rule = samples::rule("tell", &[samples::DISK_TRIGGER], &["hook"]);
     samples::save_rule(service.store(), &rule).await;
     service

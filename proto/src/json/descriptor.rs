@@ -10,13 +10,15 @@ use std::collections::{HashMap, HashSet};
 
 use prost::{DecodeError, Message};
 
-use crate::bellwether::options::FieldLimits;
+use crate::bellwether::options::{Call, FieldLimits};
 
 /// Field 72295728 of `MethodOptions` is `google.api.http`.
 #[derive(Clone, PartialEq, Message)]
 pub struct MethodOptions {
     #[prost(string, tag = "50001")]
     pub role: String,
+    #[prost(message, optional, tag = "50002")]
+    pub call: Option<Call>,
     #[prost(message, optional, tag = "72295728")]
     pub http: Option<HttpRule>,
 }

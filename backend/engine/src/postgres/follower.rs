@@ -8,7 +8,8 @@ use super::{
     address::Address,
     counters::StoreCounters,
     fault,
-    log_cache::{self, LogCache},
+    log_cache::{self, LogCache, Origin},
+    plan::number,
     query::Query,
     session::{Role, Session},
 };
@@ -63,26 +64,74 @@ async fn catch_up(
     counters: &StoreCounters,
 ) -> Result<(), EngineError> {
     loop {
+        // From the newest step that is known on: that it is still there shows that the database is
+        // the one that it was.
+        let (before, origin) = known.newest_step();
         let read = async {
             let statement = session.statement(Query::Log).await?;
-            let next = i64::try_from(known.newest() + 1).unwrap_or(i64::MAX);
-            session.client.query(&statement, &[&next, &STEPS]).await
+            session
+                .client
+                .query(&statement, &[&number(before), &STEPS])
+                .await
         };
         let rows = read.await.map_err(|error| fault::unread(&error))?;
+        let unread = |error| fault::unread(&error);
         let is_all = rows.len() < usize::try_from(STEPS).unwrap_or(usize::MAX);
-        let before = known.newest();
+        let mut is_there = false;
         for row in rows {
-            let unread = |error| fault::unread(&error);
             let position: i64 = row.try_get(0).map_err(unread)?;
+            let position = position.unsigned_abs();
+            let found = Origin {
+                writer: row.try_get(3).map_err(unread)?,
+                batch: row.try_get(4).map_err(unread)?,
+            };
+            if position == before {
+                is_there = true;
+                if origin.as_ref().is_some_and(|origin| *origin != found) {
+                    known.lose(format!(
+                        "step {before} of the change log is another one now"
+                    ));
+                    return Ok(());
+                }
+                known.learn(before, found);
+                continue;
+            }
+            if !is_there {
+                break;
+            }
             let changed: &[u8] = row.try_get(1).map_err(unread)?;
-            known.read(log_cache::step(position.unsigned_abs(), changed)?);
+            known.read(log_cache::step(position, changed)?, found);
             let late: f64 = row.try_get(2).map_err(unread)?;
             counters.followed(Duration::try_from_secs_f64(late).unwrap_or_default());
+        }
+        if !is_there {
+            return missing(session, known, before).await;
         }
         if is_all || known.newest() == before {
             return Ok(());
         }
     }
+}
+
+/// Finds out why a step that is known is not in the log: it was trimmed, since this process did not
+/// look for long, or the database has lost it.
+async fn missing(session: &Session, known: &LogCache, position: u64) -> Result<(), EngineError> {
+    let read = async {
+        let statement = session.statement(Query::Head).await?;
+        let row = session.client.query_one(&statement, &[]).await?;
+        Ok((row.try_get(0)?, row.try_get(1)?))
+    };
+    let read: Result<(Option<i64>, Option<i64>), tokio_postgres::Error> = read.await;
+    let (newest, oldest) = read.map_err(|error| fault::unread(&error))?;
+    let (newest, oldest) = (newest.unwrap_or_default(), oldest.unwrap_or_default());
+    if oldest > number(position) {
+        known.skip_to(newest.unsigned_abs());
+    } else {
+        known.lose(format!(
+            "step {position} of the change log is not there any more; the newest is {newest}"
+        ));
+    }
+    Ok(())
 }
 
 /// Removes some old steps; answers whether none is left to remove.

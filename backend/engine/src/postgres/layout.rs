@@ -1,4 +1,4 @@
-//! Where each kind of record and each index lies: the one list, from which all statements follow.
+//! Where each index lies: the one list, from which all statements follow.
 //!
 //! An index of which a record has one entry at the most, and that stands still while the record
 //! changes, is a column of the record's table. One that moves with most changes, or of which a
@@ -14,34 +14,6 @@ pub(super) enum IndexPlace {
     Column(&'static str),
     /// In a separate table.
     Table(&'static str),
-}
-
-/// The table of a kind of record.
-pub(super) fn table(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Meta => "meta",
-        Kind::Trigger => "trigger",
-        Kind::Destination => "destination",
-        Kind::Rule => "rule",
-        Kind::Client => "client",
-        Kind::Occurrence => "occurrence",
-        Kind::Delivery => "delivery",
-        Kind::Attempt => "attempt",
-        Kind::Health => "health",
-        Kind::Receipt => "receipt",
-        Kind::Revision => "revision",
-        Kind::Silence => "silence",
-        Kind::Counter => "counter",
-        Kind::Calendar => "calendar",
-        Kind::Inhibition => "inhibition",
-        Kind::Audit => "audit",
-        // GROUP is a word of SQL.
-        Kind::Group => "occurrence_group",
-        Kind::Mapping => "mapping",
-        Kind::Budget => "budget",
-        // VIEW is one as well.
-        Kind::View => "saved_view",
-    }
 }
 
 /// Where an index lies.
@@ -91,15 +63,25 @@ pub(super) fn columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)>
 
 #[cfg(test)]
 mod tests {
-    use super::{IndexPlace, place, table};
-    use crate::index::Index;
+    use super::{IndexPlace, place};
+    use crate::{index::Index, kind::Kind, postgres::migration::NEWEST};
+
+    #[test]
+    fn every_kind_has_its_table_in_the_newest_layout() {
+        for kind in Kind::ALL {
+            assert!(
+                kind.layout().is_none_or(|layout| layout <= NEWEST),
+                "{kind:?}"
+            );
+        }
+    }
 
     #[test]
     fn every_index_lies_somewhere_of_its_own() {
         let mut places = std::collections::HashSet::new();
         for index in Index::ALL {
             let table = match place(index) {
-                IndexPlace::Column(name) => (table(index.kind()), name),
+                IndexPlace::Column(name) => (index.kind().table(), name),
                 IndexPlace::Table(name) => (name, ""),
             };
             assert!(places.insert(table), "{index:?}");

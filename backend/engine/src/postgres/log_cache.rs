@@ -26,12 +26,21 @@ const KINDS: usize = Kind::ALL.len() + 1;
 /// What a name takes in memory, beside its key.
 const NAME_BYTES: usize = 48;
 
+/// Who made a step, and as which of its own: no two steps of one history have the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) writer: Vec<u8>,
+    pub(super) batch: i64,
+}
+
 /// The newest steps. What is reported to be known is known without a gap.
 #[derive(Debug)]
 pub(super) struct LogCache {
     steps: Mutex<Steps>,
     head: watch::Sender<u64>,
     changed: [AtomicU64; KINDS],
+    /// What shows that the database has lost what it had committed.
+    lost: watch::Sender<Option<String>>,
     /// Wakes readers of the log, as there is a step of another writer.
     pub(super) wanted: Notify,
 }
@@ -39,10 +48,21 @@ pub(super) struct LogCache {
 #[derive(Debug)]
 struct Steps {
     known: u64,
+    /// Of the step that is known last; none where it was not read.
+    origin: Option<Origin>,
     kept: VecDeque<Logged>,
     bytes: usize,
-    /// Steps after a gap, each with the kinds it changes.
-    waiting: BTreeMap<u64, (Logged, u32)>,
+    /// Steps after a gap.
+    waiting: BTreeMap<u64, Waiting>,
+}
+
+/// A step before which others are not known yet.
+#[derive(Debug)]
+struct Waiting {
+    step: Logged,
+    /// A bit for the number of each kind that it changes.
+    kinds: u32,
+    origin: Origin,
 }
 
 impl LogCache {
@@ -50,6 +70,7 @@ impl LogCache {
     pub(super) fn through(position: u64) -> Self {
         let steps = Steps {
             known: position,
+            origin: None,
             kept: VecDeque::new(),
             bytes: 0,
             waiting: BTreeMap::new(),
@@ -58,6 +79,7 @@ impl LogCache {
             steps: Mutex::new(steps),
             head: watch::Sender::new(position),
             changed: std::array::from_fn(|_| AtomicU64::new(position)),
+            lost: watch::Sender::new(None),
             wanted: Notify::new(),
         }
     }
@@ -68,33 +90,38 @@ impl LogCache {
     }
 
     /// Takes a step that was made here, with a bit for the number of each kind that it changes.
-    pub(super) fn made(&self, step: Logged, kinds: u32) {
-        self.add(step, kinds);
+    pub(super) fn made(&self, step: Logged, kinds: u32, origin: Origin) {
+        self.add(Waiting {
+            step,
+            kinds,
+            origin,
+        });
     }
 
     /// Takes a step as it was read. Of kinds that are not logged it may have changed any.
-    pub(super) fn read(&self, step: Logged) {
+    pub(super) fn read(&self, step: Logged, origin: Origin) {
         let logged = step.changed.iter().map(|(kind, _)| *kind);
         let others = Delta::UNLOGGED.into_iter().chain([Kind::Attempt]);
         let kinds = logged
             .chain(others)
             .fold(0, |kinds, kind| kinds | bit(kind));
-        self.add(step, kinds);
+        self.made(step, kinds, origin);
     }
 
-    fn add(&self, step: Logged, kinds: u32) {
+    fn add(&self, waiting: Waiting) {
         let mut steps = self.steps();
-        if step.sequence > steps.known {
-            steps.waiting.insert(step.sequence, (step, kinds));
+        if waiting.step.sequence > steps.known {
+            steps.waiting.insert(waiting.step.sequence, waiting);
             self.go_on(&mut steps);
         }
     }
 
     fn go_on(&self, steps: &mut Steps) {
         let before = steps.known;
-        while let Some((step, kinds)) = steps.waiting.remove(&(steps.known + 1)) {
-            self.note(kinds, step.sequence);
-            steps.known = step.sequence;
+        while let Some(next) = steps.waiting.remove(&(steps.known + 1)) {
+            let step = next.step;
+            self.note(next.kinds, step.sequence);
+            (steps.known, steps.origin) = (step.sequence, Some(next.origin));
             steps.bytes += bytes_of(&step);
             steps.kept.push_back(step);
         }
@@ -129,15 +156,59 @@ impl LogCache {
         if timeout(within, reached).await.is_ok() {
             return;
         }
+        self.skip_to(position);
+    }
+
+    /// Takes all up to a position for known: any kind may have changed, and the steps are read from
+    /// the store.
+    pub(super) fn skip_to(&self, position: u64) {
         let mut steps = self.steps();
         if steps.known < position {
             self.note(u32::MAX, position);
             (steps.known, steps.bytes) = (position, 0);
             steps.kept.clear();
+            steps.origin = steps.waiting.remove(&position).map(|it| it.origin);
             steps.waiting.retain(|waiting, _| *waiting > position);
             self.head.send_replace(position);
             self.go_on(&mut steps);
         }
+    }
+
+    /// The newest position that is known, and of whom its step is.
+    pub(super) fn newest_step(&self) -> (u64, Option<Origin>) {
+        let steps = self.steps();
+        (steps.known, steps.origin.clone())
+    }
+
+    /// Remembers of whom the step at a position is, unless others are known since.
+    pub(super) fn learn(&self, position: u64, origin: Origin) {
+        let mut steps = self.steps();
+        if steps.known == position {
+            steps.origin = Some(origin);
+        }
+    }
+
+    /// Takes down that the database has lost what it had committed. Nothing that is kept in memory
+    /// can be trusted then.
+    pub(super) fn lose(&self, why: String) {
+        self.lost.send_if_modified(|lost| {
+            let is_first = lost.is_none();
+            lost.get_or_insert(why);
+            is_first
+        });
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.borrow().is_some()
+    }
+
+    /// Returns once that is so, with what shows it.
+    pub(super) async fn lost(&self) -> String {
+        let mut lost = self.lost.subscribe();
+        let Ok(why) = lost.wait_for(Option::is_some).await else {
+            return std::future::pending().await;
+        };
+        why.clone().unwrap_or_default()
     }
 
     /// The newest position that is known.
@@ -223,8 +294,14 @@ fn names(mut bytes: &[u8]) -> Option<Vec<(Kind, Vec<u8>)>> {
 mod tests {
     use std::time::Duration;
 
-    use super::{LogCache, bit, name, step};
+    use super::{LogCache, Origin, bit, name, step};
     use crate::{kind::Kind, log::Logged};
+
+    /// Of that many of one writer.
+    fn by(batch: i64) -> Origin {
+        let writer = vec![1; 16];
+        Origin { writer, batch }
+    }
 
     fn of(position: u64, kind: Kind) -> Logged {
         Logged {
@@ -247,10 +324,10 @@ mod tests {
     #[test]
     fn a_gap_is_not_known_before_it_is_closed() {
         let known = LogCache::through(5);
-        known.made(of(7, Kind::Rule), bit(Kind::Rule));
+        known.made(of(7, Kind::Rule), bit(Kind::Rule), by(7));
         assert_eq!((known.newest(), known.last_changed(&[Kind::Rule])), (5, 5));
         assert_eq!(known.after(7, 9), None);
-        known.read(of(6, Kind::Client));
+        known.read(of(6, Kind::Client), by(6));
         assert_eq!((known.newest(), known.last_changed(&[Kind::Rule])), (7, 7));
         assert_eq!(known.last_changed(&[Kind::Client]), 6);
         assert_eq!(known.last_changed(&[Kind::Health]), 6, "nobody says");
@@ -258,15 +335,15 @@ mod tests {
         assert_eq!(known.after(6, 9).unwrap(), [of(7, Kind::Rule)]);
         assert_eq!(known.after(5, 1).unwrap(), [of(6, Kind::Client)]);
         assert_eq!(known.after(4, 9), None);
-        known.read(of(6, Kind::Client));
+        known.read(of(6, Kind::Client), by(6));
         assert_eq!(known.after(7, 9), Some(Vec::new()));
     }
 
     #[tokio::test]
     async fn a_gap_that_stays_is_left_to_the_store() {
         let known = LogCache::through(5);
-        known.made(of(9, Kind::Rule), bit(Kind::Rule));
-        known.made(of(8, Kind::Rule), bit(Kind::Rule));
+        known.made(of(9, Kind::Rule), bit(Kind::Rule), by(9));
+        known.made(of(8, Kind::Rule), bit(Kind::Rule), by(8));
         known.reach(8, Duration::ZERO).await;
         assert_eq!(known.newest(), 9);
         assert_eq!(
@@ -276,5 +353,14 @@ mod tests {
         );
         assert_eq!(known.after(7, 9), None);
         assert_eq!(known.after(8, 9).unwrap(), [of(9, Kind::Rule)]);
+        assert_eq!(known.newest_step(), (9, Some(by(9))));
+        known.made(of(12, Kind::Rule), bit(Kind::Rule), by(12));
+        known.skip_to(12);
+        assert_eq!(known.newest_step(), (12, Some(by(12))));
+        known.skip_to(14);
+        assert_eq!(known.newest_step(), (14, None), "it was not read");
+        known.learn(14, by(14));
+        known.learn(13, by(13));
+        assert_eq!(known.newest_step(), (14, Some(by(14))));
     }
 }

@@ -6,16 +6,16 @@ use super::{
     address::Address,
     fault,
     plan::number,
+    requirements,
     session::{Role, Session},
 };
-use crate::fault::EngineError;
+use crate::{fault::EngineError, kind::Kind};
 
-/// The steps, from the first on. What was released stays as it is.
-pub(super) const STEPS: [&str; 4] = [
+/// The first steps; later ones may add tables of kinds alone. What was released stays as it is.
+pub(super) const STEPS: [&str; 3] = [
     include_str!("layout/1.sql"),
     include_str!("layout/2.sql"),
     include_str!("layout/3.sql"),
-    include_str!("layout/4.sql"),
 ];
 /// The newest layout of this version.
 pub(super) const NEWEST: i32 = 4;
@@ -64,9 +64,18 @@ impl Layout {
 fn script(schema: &str, from: i32) -> String {
     let done = usize::try_from(from).unwrap_or_default();
     let steps = STEPS[done.min(STEPS.len())..].concat();
+    let added = Kind::ALL.into_iter().filter(|it| it.layout() > Some(from));
+    let tables = added.map(|kind| {
+        let table = kind.table();
+        format!(
+            "CREATE TABLE {table} (\n  key bytea PRIMARY KEY,\n  version bigint NOT NULL,\n  \
+             value bytea NOT NULL\n);\n"
+        )
+    });
+    let tables = tables.collect::<Vec<_>>().concat();
     format!(
         "BEGIN;\nCREATE SCHEMA IF NOT EXISTS {schema};\nSET LOCAL search_path TO {schema};\n\
-         {LAYOUT};\n{steps}\
+         {LAYOUT};\n{steps}{tables}\
          INSERT INTO layout (id, version, oldest_reader) VALUES (1, {NEWEST}, {NEWEST})\n  \
          ON CONFLICT (id) DO UPDATE SET version = excluded.version, \
          oldest_reader = excluded.oldest_reader;\nCOMMIT;\n"
@@ -122,10 +131,19 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
         }
     }
     compress(client, &address.schema).await?;
+    // Tables that are new may be closed to the role of the nodes.
+    let roles = requirements::other_writers(&session, &address.schema).await;
+    for role in roles.map_err(|error| fault::unread(&error))? {
+        let rights = requirements::check_rights(&session, &address.schema, Some(&role)).await;
+        if let Err(missing) = rights {
+            tracing::warn!("nodes cannot use the tables yet: {missing}");
+        }
+    }
     Ok(found)
 }
 
-/// Empties the tables of a store, whose change log begins at that position then.
+/// Empties the tables of a store, whose change log begins at that position then, with a step that is
+/// in no other: so a node that was there before does not take it for the log it knows.
 ///
 /// # Errors
 /// When the database does not answer or does not let us; nothing was changed then.
@@ -144,7 +162,7 @@ pub async fn empty(address: &Address, first_position: u64) -> Result<(), EngineE
         let text = format!(
             "BEGIN; TRUNCATE {}; INSERT INTO {schema}.head (id, definitions) VALUES (1, 0); \
              INSERT INTO {schema}.log (place, at, writer, batch, version, changed) \
-             VALUES ({}, clock_timestamp(), '', 0, 0, ''); COMMIT",
+             VALUES ({}, clock_timestamp(), uuid_send(gen_random_uuid()), 0, 0, ''); COMMIT",
             tables.join(", "),
             number(first_position)
         );

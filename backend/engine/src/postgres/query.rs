@@ -62,7 +62,7 @@ pub(super) enum Query {
     Last(Index),
     /// Steps of the log from a place on.
     Log,
-    /// The newest place in the log.
+    /// The newest place in the log, and the oldest.
     Head,
     /// About how many rows there are.
     Rows,
@@ -123,7 +123,7 @@ const EACH: &str = "SELECT 1 / (count(*) = cardinality($1::bytea[]))::int";
 impl Query {
     /// The statement for the tables of a schema, whose name is quoted already.
     pub(super) fn text(self, schema: &str) -> String {
-        let of = |kind| format!("{schema}.{}", layout::table(kind));
+        let of = |kind: Kind| format!("{schema}.{}", kind.table());
         let version = format!("currval('{schema}.version')");
         match self {
             Self::Version => format!("SELECT nextval('{schema}.version')"),
@@ -181,7 +181,7 @@ impl Query {
     }
 
     fn that_reads(self, schema: &str, version: &str) -> String {
-        let of = |kind| format!("{schema}.{}", layout::table(kind));
+        let of = |kind: Kind| format!("{schema}.{}", kind.table());
         match self {
             Self::Get(kind) => format!(
                 "SELECT x.n, t.version, t.value FROM unnest($1::bytea[]) WITH ORDINALITY AS x(k, n) \
@@ -268,10 +268,10 @@ impl Query {
                  FROM {schema}.head WHERE id = 1"
             ),
             Self::Log => format!(
-                "SELECT place, changed, extract(epoch FROM clock_timestamp() - at)::float8 \
+                "SELECT place, changed, extract(epoch FROM clock_timestamp() - at)::float8, writer, batch \
                  FROM {schema}.log WHERE place >= $1 ORDER BY place LIMIT $2"
             ),
-            Self::Head => format!("SELECT max(place) FROM {schema}.log"),
+            Self::Head => format!("SELECT max(place), min(place) FROM {schema}.log"),
             Self::Rows => format!(
                 "SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint FROM pg_class \
                  WHERE relkind = 'r' AND relnamespace = to_regnamespace('{schema}')"
@@ -344,7 +344,7 @@ const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 fn lies(index: Index, schema: &str) -> (String, &'static str, &'static str) {
     match layout::place(index) {
         IndexPlace::Column(name) => {
-            let table = layout::table(index.kind());
+            let table = index.kind().table();
             (format!("{schema}.{table}"), name, "key")
         }
         IndexPlace::Table(name) => (format!("{schema}.{name}"), "entry", "record"),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use super::{Document, OWNER};
+use super::{Document, OWNER, tags};
 use crate::{
     error::{Error, Violation},
     limits::{CONFIG_DOCUMENTS_MAX, TAG_CHARACTERS_MAX},
@@ -34,7 +34,7 @@ pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(),
     let mut seen = HashMap::new();
     let tag = format!("{OWNER}{prune_owner}");
     for (at, document) in documents.iter().enumerate().take(CONFIG_DOCUMENTS_MAX) {
-        let identity = document.draft.identity();
+        let identity = super::identity(&document.definition);
         let kind = identity.0;
         match seen.entry(identity) {
             Entry::Occupied(first) => add(
@@ -45,7 +45,7 @@ pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(),
                 free.insert(at);
             }
         }
-        if !prune_owner.is_empty() && !document.draft.tags().contains(&tag) {
+        if !prune_owner.is_empty() && !tags(&document.definition).contains(&tag) {
             add(
                 format!("documents[{at}].{kind}.tags"),
                 format!("lacks `{tag}`, without which it would not be pruned later"),

@@ -1,20 +1,14 @@
 //! Documents are stored together or not at all.
 
+use bellwether_proto::v1::{self, destination_type::Type, webhook_signature::Scheme};
+
 use super::*;
 use crate::{
     clock::ManualClock,
-    domain::{
-        DestinationKind, Secret, SignatureScheme, WebhookSignature, calendar::WindowText,
-        destination::Slack, inhibition::EqualFields,
-    },
     ops::{
-        calendar::CalendarDraft,
-        destination::DestinationDraft,
-        inhibition::InhibitionDraft,
-        intake_mapping::MappingDraft,
-        rule::RuleDraft,
         samples::{self, START_MS},
-        trigger::TriggerDraft,
+        trigger::event_type,
+        wire::query,
     },
     store::verify,
 };
@@ -34,50 +28,53 @@ fn world() -> World {
 }
 
 fn trigger(name: &str) -> Document {
-    put(Draft::Trigger(TriggerDraft {
+    put(Definition::Trigger(v1::Trigger {
         name: name.into(),
-        query: Some(samples::trigger("everything").query),
-        ..TriggerDraft::default()
+        r#type: Some(event_type(&samples::trigger("everything").query)),
+        ..v1::Trigger::default()
     }))
 }
 
 fn slack(name: &str, token: &str) -> Document {
-    put(Draft::Destination(DestinationDraft {
+    let slack = v1::Slack {
+        channel: "#ops".into(),
+        token: token.into(),
+        ..v1::Slack::default()
+    };
+    put(Definition::Destination(v1::Destination {
         name: name.into(),
-        kind: Some(DestinationKind::Slack(Slack {
-            channel: "#ops".into(),
-            token: Secret::new(token),
-            ..Slack::default()
-        })),
-        ..DestinationDraft::default()
+        r#type: Some(v1::DestinationType {
+            r#type: Some(Type::Slack(slack)),
+        }),
+        ..v1::Destination::default()
     }))
 }
 
 fn rule(name: &str, trigger: &str, destination: &str) -> Document {
-    put(Draft::Rule(RuleDraft {
+    put(Definition::Rule(v1::Rule {
         name: name.into(),
         trigger_names: vec![trigger.into()],
         destination_names: vec![destination.into()],
-        ..RuleDraft::default()
+        ..v1::Rule::default()
     }))
 }
 
-fn put(draft: Draft) -> Document {
+fn put(definition: Definition) -> Document {
     Document {
-        draft,
+        definition,
         must_be_new: false,
     }
 }
 
 fn owned(mut document: Document) -> Document {
-    let tags = match &mut document.draft {
-        Draft::Trigger(draft) => &mut draft.tags,
-        Draft::Destination(draft) => &mut draft.tags,
-        Draft::Rule(draft) => &mut draft.tags,
-        Draft::Calendar(draft) => &mut draft.tags,
-        Draft::Inhibition(draft) => &mut draft.tags,
-        Draft::IntakeMapping(draft) => &mut draft.tags,
-        Draft::SavedView(draft) => &mut draft.tags,
+    let tags = match &mut document.definition {
+        Definition::Trigger(draft) => &mut draft.tags,
+        Definition::Destination(draft) => &mut draft.tags,
+        Definition::Rule(draft) => &mut draft.tags,
+        Definition::Calendar(draft) => &mut draft.tags,
+        Definition::Inhibition(draft) => &mut draft.tags,
+        Definition::Mapping(draft) => &mut draft.tags,
+        Definition::View(draft) => &mut draft.tags,
     };
     tags.push("owner:a".into());
     document
@@ -140,7 +137,7 @@ async fn one_wrong_document_leaves_everything_as_it_was_and_nobody_else_is_blame
     let world = world();
     world.apply(&team(), "").await.unwrap();
     let mut wrong = trigger("memory");
-    if let Draft::Trigger(draft) = &mut wrong.draft {
+    if let Definition::Trigger(draft) = &mut wrong.definition {
         draft.description = "x".repeat(2_000);
     }
     let documents = [
@@ -208,12 +205,12 @@ async fn what_changed_since_it_was_looked_at_is_refused_by_name() {
     world.apply(&team(), "").await.unwrap();
     let seen = world.configuration.apply(&team(), "", true).await.unwrap();
     let mut edited = rule("page", "disk", "ops");
-    if let Draft::Rule(draft) = &mut edited.draft {
-        draft.enabled = true;
+    if let Definition::Rule(draft) = &mut edited.definition {
+        draft.enabled = Some(true);
     }
     world.apply(&[edited], "").await.unwrap();
     let mut planned = team();
-    if let Draft::Rule(draft) = &mut planned[0].draft {
+    if let Definition::Rule(draft) = &mut planned[0].definition {
         draft.etag.clone_from(&seen[0].etag);
     }
     planned[1].must_be_new = true;
@@ -247,44 +244,44 @@ async fn documents_are_counted_and_each_describes_another_resource() {
 }
 
 fn calendar(name: &str, except: &[&str]) -> Document {
-    put(Draft::Calendar(CalendarDraft {
+    put(Definition::Calendar(v1::Calendar {
         name: name.into(),
         time_zone: "Europe/Berlin".into(),
-        windows: vec![WindowText {
+        windows: vec![v1::CalendarWindow {
             dtstart: "2026-01-05T08:00:00".into(),
             duration: "PT8H".into(),
-            ..WindowText::default()
+            ..v1::CalendarWindow::default()
         }],
-        except: except.iter().map(|it| (*it).to_owned()).collect(),
-        ..CalendarDraft::default()
+        except_calendar_names: except.iter().map(|it| (*it).to_owned()).collect(),
+        ..v1::Calendar::default()
     }))
 }
 
 fn inhibition(name: &str) -> Document {
-    let query = |name: &str| Some(samples::trigger(name).query);
-    put(Draft::Inhibition(InhibitionDraft {
+    let query = |name: &str| Some(query::to_wire(&samples::trigger(name).query));
+    put(Definition::Inhibition(v1::Inhibition {
         name: name.into(),
-        enabled: true,
+        enabled: Some(true),
         source: query("source"),
         target: query("target"),
-        equal: vec![EqualFields {
+        equal: vec![v1::EqualFields {
             source: "host".into(),
             target: "host".into(),
         }],
-        ..InhibitionDraft::default()
+        ..v1::Inhibition::default()
     }))
 }
 
 fn mapping(name: &str, secret: &str) -> Document {
     let sample = crate::store::samples::mapping(name);
-    put(Draft::IntakeMapping(MappingDraft {
+    put(Definition::Mapping(v1::IntakeMapping {
         name: name.into(),
-        event: Some(sample.event),
-        signature: Some(WebhookSignature {
-            secret: Secret::new(secret),
-            scheme: SignatureScheme::HubSha256,
+        signature: Some(v1::WebhookSignature {
+            secret: secret.into(),
+            scheme: Scheme::HubSha256.into(),
         }),
-        ..MappingDraft::default()
+        etag: String::new(),
+        ..sample.into()
     }))
 }
 
@@ -292,8 +289,8 @@ fn mapping(name: &str, secret: &str) -> Document {
 async fn what_holds_and_what_takes_in_is_configuration_too_whatever_order_it_comes_in() {
     let world = world();
     let mut ruled = rule("page", "disk", "ops");
-    if let Draft::Rule(draft) = &mut ruled.draft {
-        draft.active_calendar = "a-work".into();
+    if let Definition::Rule(draft) = &mut ruled.definition {
+        draft.active_calendar_name = "a-work".into();
     }
     let all = || {
         [

@@ -1,6 +1,8 @@
 //! Destinations paused and resumed by hand.
 
-use super::{DestinationView, Destinations};
+use bellwether_proto::v1;
+
+use super::Destinations;
 use crate::{
     domain::{Delivery, Destination, Health, HealthState, Name, RecordId},
     error::Error,
@@ -19,7 +21,7 @@ impl Destinations {
     ///
     /// # Errors
     /// [`Error::NotFound`]; those of the store.
-    pub async fn pause(&self, name: &str, author: &Name) -> Result<DestinationView, Error> {
+    pub async fn pause(&self, name: &str, author: &Name) -> Result<v1::Destination, Error> {
         let decide = || async {
             let mut changes = self.store.changes();
             let (destination, health) = self.found(name).await?;
@@ -51,7 +53,7 @@ impl Destinations {
     ///
     /// # Errors
     /// [`Error::NotFound`]; those of the store.
-    pub async fn resume(&self, name: &str) -> Result<DestinationView, Error> {
+    pub async fn resume(&self, name: &str) -> Result<v1::Destination, Error> {
         let decide = || async {
             let mut changes = self.store.changes();
             let (destination, health) = self.found(name).await?;

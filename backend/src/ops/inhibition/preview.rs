@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{InhibitionDraft, Inhibitions};
+use bellwether_proto::v1;
+
+use super::Inhibitions;
 use crate::{
     decide::{Causes, LoadedInhibition},
     domain::{
@@ -72,13 +74,12 @@ impl Previews {
     ///
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong.
-    pub async fn preview(&self, mut draft: InhibitionDraft) -> Result<Preview, Error> {
+    pub async fn preview(&self, mut draft: v1::Inhibition) -> Result<Preview, Error> {
         "preview".clone_into(&mut draft.name);
         let now_ms = self.deciding.clock.now_ms();
         let (inhibition, _) =
             Inhibition::checked(&self.all, &draft, None, Origin::new(now_ms)).await?;
-        let mut warnings = self.all.fields.warnings(&inhibition.source).await?;
-        warnings.extend(self.all.fields.warnings(&inhibition.target).await?);
+        let mut warnings = inhibition.warnings(&self.all).await?;
         let loaded = LoadedInhibition::new(inhibition);
         let loaded = loaded.ok_or_else(|| Error::invalid("source", "cannot be asked"))?;
         let mut preview = self.open(&loaded).await?;

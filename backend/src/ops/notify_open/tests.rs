@@ -56,8 +56,9 @@ async fn a_trigger_notifies_by_the_rules_that_use_it() {
         revision: 2,
         ..samples::trigger("nothing")
     };
-    let counted = opens.answer(Stores::Trigger(matching.clone()), true);
-    assert_eq!(counted.await.unwrap(), 2, "not by the other rule");
+    let counted = opens.answer(true, true, Stores::Trigger(matching.clone()));
+    assert_eq!(counted.await.unwrap(), Some(2), "not by the other rule");
     let unchanged = Stores::Trigger(samples::trigger("nothing"));
-    assert_eq!(opens.answer(unchanged, false).await.unwrap(), 0);
+    let notified = opens.answer(true, false, unchanged).await.unwrap();
+    assert_eq!(notified, Some(0));
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bellwether_proto::v1;
+
 use super::*;
 use crate::{
     clock::ManualClock,
@@ -9,9 +11,9 @@ use crate::{
     ops::{
         intake::Intake,
         review::Reviewer,
-        rule::{RuleDraft, Rules},
+        rule::Rules,
         samples::{self, DISK_TRIGGER},
-        trigger::{TriggerDraft, Triggers},
+        trigger::{Triggers, event_type},
     },
     store::verify,
 };
@@ -62,26 +64,26 @@ impl Service {
     }
 
     async fn edit_trigger(&self, description: &str) {
-        let draft = TriggerDraft {
+        let draft = v1::Trigger {
             name: DISK_TRIGGER.into(),
             description: description.into(),
-            query: Some(samples::trigger("everything").query),
-            ..TriggerDraft::default()
+            r#type: Some(event_type(&samples::trigger("everything").query)),
+            ..v1::Trigger::default()
         };
-        self.triggers.update(draft, false).await.unwrap();
+        self.triggers.update(&draft, false).await.unwrap();
     }
 
     async fn edit_rule(&self, message: &str) {
-        let draft = RuleDraft {
+        let draft = v1::Rule {
             name: "page".into(),
-            enabled: true,
+            enabled: Some(true),
             trigger_names: vec![DISK_TRIGGER.into()],
             destination_names: vec!["hook".into()],
             message: message.into(),
-            send_updates: true,
-            ..RuleDraft::default()
+            send_updates: Some(true),
+            ..v1::Rule::default()
         };
-        self.rules.update(draft, false).await.unwrap();
+        self.rules.update(&draft, false).await.unwrap();
     }
 
     async fn kept(&self) -> usize {

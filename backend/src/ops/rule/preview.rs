@@ -1,8 +1,9 @@
 //! What a draft of a rule would send, destination by destination.
 
+use bellwether_proto::v1;
 use serde_json::Value;
 
-use super::{RuleDraft, Rules, grouping, repeat_interval};
+use super::{Rules, grouping, repeat_interval};
 use crate::{
     destination::{self, Rendered, Renderers},
     domain::{
@@ -58,7 +59,7 @@ pub struct Installation {
 
 impl Rules {
     /// Renders what a draft would send about the newest occurrence of an event, or about a sample
-    /// event when `event_id` is empty. Nothing is stored or sent; the draft needs no name.
+    /// event when no event is named. Nothing is stored or sent; the draft needs no name.
     ///
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong, [`Error::NotFound`] for the event.
@@ -68,21 +69,20 @@ impl Rules {
     )]
     pub async fn preview(
         &self,
-        draft: RuleDraft,
-        event_id: &str,
+        draft: v1::PreviewRuleRequest,
         installation: &Installation,
     ) -> Result<Previews, Error> {
         let mut faults = Faults::default();
         if !draft.name.is_empty() {
             faults.name(&draft.name, false);
         }
-        faults.texts(&draft.description, &draft.tags);
+        faults.texts(&draft.description, &[]);
         let language = language(draft.template_language, &mut faults);
         faults.extend(message::check_message(
             language.unwrap_or_default(),
             &draft.message,
         ));
-        let interval_seconds = repeat_interval(&draft, &mut faults);
+        let interval_seconds = repeat_interval(draft.repeat_interval, &mut faults);
         let group = draft.group.as_ref().map(|it| grouping(it, &mut faults));
         let triggers = self
             .referred::<Trigger>("triggerNames", &draft.trigger_names, &mut faults)
@@ -90,7 +90,7 @@ impl Rules {
         let destinations = self
             .referred::<Destination>("destinationNames", &draft.destination_names, &mut faults)
             .await?;
-        let event = (!event_id.is_empty()).then(|| EventId::parse(event_id));
+        let event = (!draft.event_id.is_empty()).then(|| EventId::parse(&draft.event_id));
         if event == Some(None) {
             faults.add("eventId", NO_EVENT_ID);
         }
@@ -108,7 +108,7 @@ impl Rules {
             description: draft.description,
             message: draft.message,
             template_language: language.unwrap_or_default(),
-            enabled: draft.enabled,
+            enabled: draft.enabled.unwrap_or_default(),
             repeat_interval_seconds: interval_seconds,
             trigger_names: triggers.iter().map(|t| t.value.name.clone()).collect(),
             destination_names: destinations.iter().map(|d| d.value.name.clone()).collect(),

@@ -24,7 +24,7 @@ use crate::{
         find,
         intake::Intake,
         page::{Page, PageRequest},
-        resource::{self, Drafted as _, Filter},
+        resource::{self, Drafted as _, Filter, Saved},
         revision,
         silence::lifecycle,
         validate::Faults,
@@ -98,13 +98,12 @@ impl Silencing {
                 retry_after: None,
             });
         }
-        let checked = self.all.create(draft.clone(), true).await?;
-        self.check_breadth(&checked.silence, allow_broad).await?;
+        let checked = self.all.create(&draft, true).await?;
+        self.check_breadth(&checked.resource, allow_broad).await?;
         if validate_only {
-            return self.counted_now(checked).await;
+            return self.saved(checked).await;
         }
-        let created = self.all.create(draft, false).await?;
-        self.counted_now(created).await
+        self.saved(self.all.create(&draft, false).await?).await
     }
 
     /// Replaces a silence; with `validate_only`, only checks that it could.
@@ -118,13 +117,17 @@ impl Silencing {
         validate_only: bool,
         allow_broad: bool,
     ) -> Result<SilenceView, Error> {
-        let checked = self.all.update(draft.clone(), true).await?;
-        self.check_breadth(&checked.silence, allow_broad).await?;
+        let checked = self.all.update(&draft, true).await?;
+        self.check_breadth(&checked.resource, allow_broad).await?;
         if validate_only {
-            return self.counted_now(checked).await;
+            return self.saved(checked).await;
         }
-        let updated = self.all.update(draft, false).await?;
-        self.counted_now(updated).await
+        self.saved(self.all.update(&draft, false).await?).await
+    }
+
+    async fn saved(&self, saved: Saved<Silence>) -> Result<SilenceView, Error> {
+        let Saved { view, warnings, .. } = saved;
+        self.counted_now(SilenceView { warnings, ..view }).await
     }
 
     /// Reads a silence.
@@ -181,10 +184,10 @@ impl Silencing {
     /// # Errors
     /// [`Error::NotFound`], and [`Error::Aborted`] when the etag is not current.
     pub async fn delete(&self, name: &str, etag: &str) -> Result<(), Error> {
-        let view = self.all.get(name).await?;
+        let silence = self.all.find(name).await?;
         self.all.delete(name, etag, false).await?;
         let deciding = (&self.deciding, &self.intake);
-        lifecycle::say_over(deciding, &view.silence, "it was deleted").await
+        lifecycle::say_over(deciding, &silence, "it was deleted").await
     }
 
     /// What a draft would cover now and would have held back lately; nothing is stored.
@@ -194,10 +197,7 @@ impl Silencing {
     pub async fn preview(&self, mut draft: SilenceDraft) -> Result<Preview, Error> {
         self.fill_in(&mut draft).await?;
         let silence = Self::sketch(&draft)?;
-        let warnings = match &silence.query {
-            Some(query) => self.all.fields.warnings(query).await?,
-            None => Vec::new(),
-        };
+        let warnings = silence.warnings(&self.all).await?;
         let mut preview = self.counted(&silence).await?;
         let loaded = loaded(&silence)?;
         let (store, clock) = (&self.deciding.store, &*self.deciding.clock);

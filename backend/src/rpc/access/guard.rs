@@ -302,11 +302,11 @@ impl Guard {
     }
 
     /// The client for which a call is carried out.
-    fn by(&self, caller: &Caller, method: &Method, address: Option<IpAddr>) -> By {
+    fn by(&self, caller: &Caller, method: &'static Method, address: Option<IpAddr>) -> By {
         By {
             client: caller.name.to_string(),
             address,
-            method: method.path,
+            method: &method.path,
             time_ms: self.keys.now_ms(),
             scope: Arc::clone(&caller.scope),
         }
@@ -321,12 +321,12 @@ impl Guard {
         admitted: &Admitted,
         address: Option<IpAddr>,
     ) -> Result<Option<By>, Status> {
-        let (Some(audit), Some(caller)) = (admitted.method.audit, &admitted.caller) else {
+        let (Some(audit), Some(caller)) = (&admitted.method.audit, &admitted.caller) else {
             return Ok(None);
         };
         let by = self.by(caller, admitted.method, address);
         if audit.reads() {
-            self.audit.reads(&by, audit.what).await?;
+            self.audit.reads(&by, &audit.what).await?;
         }
         Ok(Some(by))
     }
@@ -362,7 +362,7 @@ pub fn intake_bytes_max(headers: &HeaderMap) -> usize {
 
 /// Bytes of a message of a call.
 fn bytes_max(method: &Method, headers: &HeaderMap) -> usize {
-    match method.path {
+    match &*method.path {
         EXPORT_LOGS => DIALECT_BYTES_MAX,
         PUT_EVENTS => intake_bytes_max(headers),
         _ => REQUEST_BYTES_MAX,
@@ -537,7 +537,7 @@ impl Admitted {
             },
         };
         inflate::offer(response.headers_mut());
-        if let (Some(audit), Some(caller)) = (method.audit, &caller)
+        if let (Some(audit), Some(caller)) = (&method.audit, &caller)
             && !response.headers().contains_key(Status::GRPC_STATUS)
         {
             audit_line::note(

@@ -18,7 +18,7 @@ const SLOW: Duration = Duration::from_secs(1);
 macro_rules! log_call {
     ($line:ident, $level:ident, $code:expr, $what:literal) => {
         tracing::$level!(
-            method = $line.method.map(|it| it.path),
+            method = $line.method.map(|it| &*it.path),
             code = ?$code,
             ms = u64::try_from($line.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
             client = $line.client.as_ref().map(Name::as_str),

@@ -4,10 +4,10 @@ use bellwether_proto::v1::{self, audit_entry::Action, audit_state::Resource};
 
 use super::time;
 use crate::{
-    domain::{AuditAction, AuditEntry, AuditState},
+    domain::{AnyResource, AuditAction, AuditEntry, any_resource::each_resource},
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
-    ops::{audit::AuditFilter, page::PageRequest, resource::Drafted as _},
+    ops::{audit::AuditFilter, page::PageRequest},
 };
 
 /// The filters and the page of a list.
@@ -93,20 +93,17 @@ impl From<AuditEntry> for v1::AuditEntry {
     }
 }
 
-impl From<AuditState> for v1::AuditState {
-    fn from(state: AuditState) -> Self {
-        let resource = match state {
-            AuditState::Trigger(trigger) => Resource::Trigger(trigger.bare().into()),
-            AuditState::Destination(it) => Resource::Destination(it.bare().into()),
-            AuditState::Rule(rule) => Resource::Rule(rule.bare().into()),
-            AuditState::Silence(silence) => Resource::Silence(silence.bare().into()),
-            AuditState::Calendar(calendar) => Resource::Calendar(calendar.bare().into()),
-            AuditState::Inhibition(it) => Resource::Inhibition(it.bare().into()),
-            AuditState::Mapping(mapping) => Resource::Mapping(mapping.into()),
-            AuditState::View(view) => Resource::View(view.into()),
-            AuditState::Client(client) => Resource::Client(client.into()),
-        };
-        let resource = Some(resource);
-        Self { resource }
-    }
+macro_rules! on_the_wire {
+    ($($number:literal $word:ident $kind:ident($type:ident) $tags:expr;)+) => {
+        impl From<AnyResource> for v1::AuditState {
+            fn from(state: AnyResource) -> Self {
+                let resource = match state {
+                    $(AnyResource::$kind(it) => Resource::$kind(it.into()),)+
+                };
+                let resource = Some(resource);
+                Self { resource }
+            }
+        }
+    };
 }
+each_resource!(on_the_wire);

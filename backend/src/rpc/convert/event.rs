@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::v1;
 
-use super::{health::health, hold, list::number};
+use super::{hold, list::number};
 use crate::{
     domain::{
         Annotation, CloseReason, HistoryEntry, Name, Occurrence, Severity, Value, value::Fields,
     },
     ops::{
+        destination::health,
         footprint::Footprint,
         overview::{DestinationOverview, Overview},
         route::Route,

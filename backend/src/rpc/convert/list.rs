@@ -2,10 +2,7 @@
 
 use crate::ops::{page::PageRequest, resource::Filter};
 
-/// A count as the wire carries it; more than fits is the most that fits.
-pub fn count(count: usize) -> i32 {
-    i32::try_from(count).unwrap_or(i32::MAX)
-}
+pub use crate::ops::wire::{count, number};
 
 /// Which page, and which resources, a list asks for.
 pub fn page_and_filter(
@@ -23,9 +20,4 @@ pub fn page_and_filter(
             others: Vec::new(),
         },
     )
-}
-
-/// A number as the wire carries it.
-pub(super) fn number(number: i64) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
 }

@@ -10,7 +10,7 @@ use super::{
     time::{self, timestamp},
 };
 use crate::{
-    domain::{Comment, EventId, Name, SilenceState},
+    domain::{Comment, EventId, Name, Silence, SilenceState},
     error::{Error, Violation},
     ops::{
         etag::etag,
@@ -142,6 +142,12 @@ pub fn extension(wire: &v1::ExtendSilenceRequest) -> Result<Extension, Error> {
             "endTime",
             "conflicts with `duration`; send one of the two",
         )),
+    }
+}
+
+impl From<Silence> for v1::Silence {
+    fn from(silence: Silence) -> Self {
+        SilenceView::from(silence).into()
     }
 }
 

@@ -3,16 +3,16 @@
 use bellwether_proto::v1;
 
 use super::{event, list::count};
-use crate::ops::{test_trigger::TestRun, trigger::TriggerDraft};
+use crate::ops::test_trigger::TestRun;
 
 /// What is to be tried, and on which span of time.
-pub fn draft(wire: v1::TestTriggerRequest) -> (TriggerDraft, (Option<i64>, Option<i64>)) {
+pub fn draft(wire: v1::TestTriggerRequest) -> (v1::Trigger, (Option<i64>, Option<i64>)) {
     let span = wire.time_range.unwrap_or_default();
-    let draft = TriggerDraft::from(v1::Trigger {
+    let draft = v1::Trigger {
         name: wire.name,
         r#type: wire.r#type,
         ..v1::Trigger::default()
-    });
+    };
     (draft, (span.start, span.end))
 }
 

@@ -10,7 +10,7 @@ use super::{
     table::{Reader, Secrets, Table, Unreadable, Writer, record},
 };
 use crate::{
-    domain::{AuditState, Name, RecordId},
+    domain::{AnyResource, Name, RecordId, any_resource::each_resource},
     store::{
         audit::Seen,
         engine::{EngineError, Entry, Index, Kind},
@@ -22,25 +22,25 @@ use crate::{
 /// all of them. Facts and counters have no type.
 macro_rules! with_record {
     ($kind:expr, $record:ident => $then:expr, else $otherwise:expr) => {
+        $crate::domain::any_resource::each_resource! {
+            with_record @each $kind, $record => $then, else $otherwise;
+        }
+    };
+    (
+        @each $kind:expr, $record:ident => $then:expr, else $otherwise:expr;
+        $($number:literal $word:ident $resource:ident($type:ident) $tags:expr;)+
+    ) => {
         match $kind {
-            $crate::store::Kind::Trigger => with_record!(@ Trigger, $record => $then),
-            $crate::store::Kind::Destination => with_record!(@ Destination, $record => $then),
-            $crate::store::Kind::Rule => with_record!(@ Rule, $record => $then),
-            $crate::store::Kind::Client => with_record!(@ Client, $record => $then),
+            $($crate::store::Kind::$resource => with_record!(@ $type, $record => $then),)+
             $crate::store::Kind::Occurrence => with_record!(@ Occurrence, $record => $then),
             $crate::store::Kind::Delivery => with_record!(@ Delivery, $record => $then),
             $crate::store::Kind::Attempt => with_record!(@ Attempt, $record => $then),
             $crate::store::Kind::Health => with_record!(@ Health, $record => $then),
             $crate::store::Kind::Receipt => with_record!(@ Receipt, $record => $then),
             $crate::store::Kind::Revision => with_record!(@ Revision, $record => $then),
-            $crate::store::Kind::Silence => with_record!(@ Silence, $record => $then),
-            $crate::store::Kind::Calendar => with_record!(@ Calendar, $record => $then),
-            $crate::store::Kind::Inhibition => with_record!(@ Inhibition, $record => $then),
             $crate::store::Kind::Group => with_record!(@ Group, $record => $then),
             $crate::store::Kind::Audit => with_record!(@ AuditEntry, $record => $then),
-            $crate::store::Kind::Mapping => with_record!(@ IntakeMapping, $record => $then),
             $crate::store::Kind::Budget => with_record!(@ BudgetWindow, $record => $then),
-            $crate::store::Kind::View => with_record!(@ SavedView, $record => $then),
             $crate::store::Kind::Meta | $crate::store::Kind::Counter => $otherwise,
         }
     };
@@ -110,29 +110,21 @@ pub(in crate::store) enum Proven {
     Definitions,
 }
 
+macro_rules! is_resource {
+    ($kind:ident; $($number:literal $word:ident $resource:ident($type:ident) $tags:expr;)+) => {
+        matches!($kind, $(Kind::$resource)|+)
+    };
+}
+
 impl Proven {
     /// The first level at which records of a kind are proven; none for those that never are.
     pub(in crate::store) const fn first_of(kind: Kind) -> Option<Self> {
-        match kind {
-            Kind::Client | Kind::Destination => Some(Self::Access),
-            Kind::Trigger
-            | Kind::Rule
-            | Kind::Revision
-            | Kind::Silence
-            | Kind::Calendar
-            | Kind::Inhibition
-            | Kind::Mapping
-            | Kind::View => Some(Self::Definitions),
-            Kind::Meta
-            | Kind::Occurrence
-            | Kind::Delivery
-            | Kind::Attempt
-            | Kind::Health
-            | Kind::Receipt
-            | Kind::Counter
-            | Kind::Audit
-            | Kind::Group
-            | Kind::Budget => None,
+        if matches!(kind, Kind::Client | Kind::Destination) {
+            Some(Self::Access)
+        } else if matches!(kind, Kind::Revision) || each_resource!(is_resource kind;) {
+            Some(Self::Definitions)
+        } else {
+            None
         }
     }
 }
@@ -190,7 +182,7 @@ fn decoded_proven<T: Table>(bytes: &[u8], kind: Kind, sealer: &Sealer) -> Result
 }
 
 /// What people define, as the audit log keeps it.
-fn defined(name: &Name, state: AuditState) -> Seen {
+fn defined(name: &Name, state: AnyResource) -> Seen {
     Seen {
         name: name.to_string(),
         state: Some(state),

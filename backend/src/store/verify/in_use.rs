@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Check, PAGE, after, name, references::Referring};
+use super::{Check, PAGE, after, name, references};
 use crate::store::{Direction, EngineError, Index, Kind, Range, Record, record::with_record};
 
 /// How often a record that changes while it is looked at is looked at again. One that changes every
@@ -25,10 +25,7 @@ pub(super) async fn pause(read: Duration) {
 
 impl Check<'_> {
     /// Looks again at a record in which something is wrong; answers what is wrong with it anyway.
-    pub(super) async fn again<T: Record + Referring>(
-        &self,
-        key: &[u8],
-    ) -> Result<Vec<String>, EngineError> {
+    pub(super) async fn again<T: Record>(&self, key: &[u8]) -> Result<Vec<String>, EngineError> {
         for _ in 0..LOOKS {
             let before = self.version(T::KIND, key).await?;
             let Some((version, value)) = before else {
@@ -55,7 +52,7 @@ impl Check<'_> {
                             faults.push(fault);
                         }
                     }
-                    faults.extend(T::dangling(&[value], self.store).await?);
+                    faults.extend(references::dangling(&[value], self.store).await?);
                 }
                 Ok(_) => faults.push(format!("{} lies under another's key", name(T::KIND, key))),
                 Err(error) => {

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use bellwether_proto::v1::{self, destination_type::Type};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
 use super::{
@@ -17,23 +18,21 @@ use crate::{
     clock::{Clock, ManualClock},
     config::Config,
     domain::{
-        Budget, Clause, Delivery, DeliverySettings, DestinationKind, EqualFields, IncomingEvent,
-        Inhibition, Literal, Query, Secret, Severity, SilenceState, Status,
-        destination::{Webhook, WebhookMethod},
+        Budget, Clause, Delivery, EqualFields, IncomingEvent, Inhibition, Literal, Query, Severity,
+        SilenceState, Status,
     },
     ops::{
-        destination::DestinationDraft,
         edit::OccurrenceTarget,
         notify_open::Stores,
         occurrence::StateChange,
         page::PageRequest,
         pending::look::PendingReview,
         resource::Filter,
-        rule::{GroupingDraft, RuleDraft},
         samples::{self, START_MS},
         set_status::{StatusItem, set_status},
         silence::{SilenceDraft, SilenceFilter, Silencing},
-        trigger::TriggerDraft,
+        trigger::event_type,
+        wire::time,
     },
     store::{self, Lane},
     tests::{ground::Ground, service::Service},
@@ -126,7 +125,7 @@ impl Scenario {
         for number in 0..self.moods.len() {
             let draft = self.destination_draft(number);
             let destinations = self.service.destinations();
-            destinations.create(draft, false).await.unwrap();
+            destinations.create(&draft, false).await.unwrap();
         }
         for number in 0..GOOD_RULES + BAD.len() {
             let bad = number.checked_sub(GOOD_RULES);
@@ -145,7 +144,7 @@ impl Scenario {
             self.model.triggers.push(trigger);
             let draft = trigger_draft(number, trigger);
             let triggers = self.service.triggers();
-            triggers.create(draft, false).await.unwrap();
+            triggers.create(&draft, false).await.unwrap();
             let rule = match bad {
                 Some(bad) => model::Rule {
                     enabled: true,
@@ -157,7 +156,7 @@ impl Scenario {
                 None => self.some_rule(number),
             };
             let draft = self.rule_draft(number, &rule);
-            self.service.rules().create(draft, false).await.unwrap();
+            self.service.rules().create(&draft, false).await.unwrap();
             self.model.rules.insert(number, rule);
         }
     }
@@ -184,52 +183,50 @@ impl Scenario {
         }
     }
 
-    fn destination_draft(&self, number: usize) -> DestinationDraft {
+    fn destination_draft(&self, number: usize) -> v1::Destination {
         let is_hanging = self.moods[number] == Mood::Hangs;
-        DestinationDraft {
+        let webhook = v1::Webhook {
+            url: self.outside.receiver.url(&format!("/{number}")),
+            ..v1::Webhook::default()
+        };
+        v1::Destination {
             name: format!("d{number}"),
-            kind: Some(DestinationKind::Webhook(Webhook {
-                secret_url: Secret::default(),
-                auth: None,
-                on_clear: None,
-                values: BTreeMap::new(),
-                expect: None,
-                compress: false,
-                url: self.outside.receiver.url(&format!("/{number}")),
-                method: WebhookMethod::Post,
-                headers: Vec::new(),
-                payload: String::new(),
-                signing_secret: Secret::default(),
-            })),
-            delivery: DeliverySettings {
-                max_attempts: is_hanging.then_some(2),
-                budget: (number < BUDGETED).then_some(BUDGET),
-                ..DeliverySettings::default()
-            },
-            ..DestinationDraft::default()
+            r#type: Some(v1::DestinationType {
+                r#type: Some(Type::Webhook(webhook)),
+            }),
+            delivery: Some(v1::DeliverySettings {
+                max_attempts: if is_hanging { 2 } else { 0 },
+                budget: (number < BUDGETED).then(|| v1::MessageBudget {
+                    messages: BUDGET.messages.try_into().unwrap(),
+                    per: Some(time::duration(BUDGET.per)),
+                    critical_share: Some(BUDGET.critical_share.try_into().unwrap()),
+                }),
+                ..v1::DeliverySettings::default()
+            }),
+            ..v1::Destination::default()
         }
     }
 
-    fn rule_draft(&self, number: usize, rule: &model::Rule) -> RuleDraft {
+    fn rule_draft(&self, number: usize, rule: &model::Rule) -> v1::Rule {
         let named = |letter: char, number: &usize| format!("{letter}{number}");
         let triggers = rule.triggers.iter().map(|it| named('t', it));
         let destinations = rule.destinations.iter().map(|it| named('d', it));
-        RuleDraft {
+        v1::Rule {
             name: format!("r{number}"),
-            enabled: rule.enabled,
+            enabled: Some(rule.enabled),
             trigger_names: triggers.collect(),
             destination_names: destinations.collect(),
             message: "{{event.summary}} is {{event.severity}}".into(),
-            repeat: rule.repeat_ms.is_some(),
+            repeat: Some(rule.repeat_ms.is_some()),
             repeat_interval: rule.repeat_ms.map(|it| it / 1000),
-            send_updates: rule.updates,
-            shadow: is_shadow(number),
-            group: (self.gathers && groups(number)).then(|| GroupingDraft {
+            send_updates: Some(rule.updates),
+            shadow: Some(is_shadow(number)),
+            group: (self.gathers && groups(number)).then(|| v1::Grouping {
                 by: vec!["severity".into()],
-                interval_ms: Some(MINUTE_MS),
-                ..GroupingDraft::default()
+                interval: Some(time::length(MINUTE_MS)),
+                ..v1::Grouping::default()
             }),
-            ..RuleDraft::default()
+            ..v1::Rule::default()
         }
     }
 
@@ -477,7 +474,7 @@ impl Scenario {
                 self.model.triggers[number].level = level;
                 let draft = trigger_draft(number, self.model.triggers[number]);
                 let triggers = self.service.triggers();
-                drop(triggers.update(draft, false).await.unwrap());
+                drop(triggers.update(&draft, false).await.unwrap());
                 return;
             }
             3..=5 => rule.enabled = !rule.enabled,
@@ -486,10 +483,10 @@ impl Scenario {
             _ => rule.destinations = BTreeSet::from([self.random.random_range(0..GOOD)]),
         }
         let draft = self.rule_draft(number, &rule);
-        let updated = self.service.rules().update(draft, false).await.unwrap();
+        let updated = self.service.rules().update(&draft, false).await.unwrap();
         self.model.rules.insert(number, rule);
         if self.random.random_bool(0.3) {
-            let stores = Stores::Rule(updated.rule);
+            let stores = Stores::Rule(updated.resource);
             let opens = self.service.opens();
             let counted = opens.count(stores.clone()).await.unwrap();
             assert_eq!(opens.notify(&stores).await.unwrap(), counted);
@@ -516,7 +513,7 @@ impl Scenario {
         self.outside.mended.store(true, Ordering::Relaxed);
         let draft = self.destination_draft(GONE);
         let destinations = self.service.destinations();
-        destinations.update(draft, false).await.unwrap();
+        destinations.update(&draft, false).await.unwrap();
     }
 
     /// The destination that refuses everything is deleted, and taken out of its rules.
@@ -594,7 +591,7 @@ fn incoming(event: &model::Event) -> IncomingEvent {
     }
 }
 
-fn trigger_draft(number: usize, trigger: Trigger) -> TriggerDraft {
+fn trigger_draft(number: usize, trigger: Trigger) -> v1::Trigger {
     let text = |text: &str| Literal::Text(text.into());
     let site = text(&format!("s{}", trigger.site));
     let level = text(trigger.level.word());
@@ -605,12 +602,13 @@ fn trigger_draft(number: usize, trigger: Trigger) -> TriggerDraft {
     if trigger.closed {
         clauses.push(Clause::Equals("status".into(), text("closed")));
     }
-    TriggerDraft {
+    let query = Query {
+        clause: Clause::And(clauses),
+    };
+    v1::Trigger {
         name: format!("t{number}"),
-        query: Some(Query {
-            clause: Clause::And(clauses),
-        }),
-        ..TriggerDraft::default()
+        r#type: Some(event_type(&query)),
+        ..v1::Trigger::default()
     }
 }
 

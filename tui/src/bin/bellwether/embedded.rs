@@ -1,9 +1,10 @@
 //! The one place where backend and gateway are put together in one process.
 
-use std::{pin::Pin, sync::Arc};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bellwether_backend::{
-    Backend,
+    Backend, Config, ServeError,
+    config::StoreLosses,
     server::{self, StartError},
     store::open::OpenError,
     trace::{self, Exporting},
@@ -11,7 +12,10 @@ use bellwether_backend::{
 use bellwether_gateway::{Answered, Direct, Gateway, Upstream};
 use bellwether_proto::metrics::{Page, Process, Server as MetricsServer, Source};
 use prost::bytes::Bytes;
-use tokio::sync::Notify;
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, metadata::MetadataMap};
 
@@ -22,6 +26,11 @@ use crate::{
     tls::{self, ServerTls},
     version,
 };
+
+/// How long the service tries to start again after the database has lost commits,
+const AGAIN_TIME_MAX: Duration = Duration::from_secs(120);
+/// and the pause between two tries.
+const AGAIN_PAUSE: Duration = Duration::from_millis(500);
 
 /// Which parts run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,18 +85,30 @@ impl Service {
     /// # Errors
     /// When the data folder or an address cannot be used; the sentence shows which and why.
     pub(crate) async fn bind(settings: &Settings, parts: Parts) -> Result<Self, Failure> {
-        let tls = ServerTls::load(settings)?;
         let traces = settings.traces().filter(|_| parts != Parts::Gateway);
         let traces = traces.map(|config| trace::export(&config, version::long()));
         let traces = traces.transpose();
         let traces = traces.map_err(|error| Failure::usage(error.to_string()))?;
+        let service = Self::assemble(settings, parts, None).await?;
+        Ok(Self { traces, ..service })
+    }
+
+    async fn assemble(
+        settings: &Settings,
+        parts: Parts,
+        losses: Option<StoreLosses>,
+    ) -> Result<Self, Failure> {
+        let tls = ServerTls::load(settings)?;
         let backend = match parts {
             Parts::Gateway => None,
-            Parts::Both | Parts::Backend => Some(
-                Backend::bind(settings.backend_config()?)
-                    .await
-                    .map_err(|error| not_started(&error, settings))?,
-            ),
+            Parts::Both | Parts::Backend => {
+                let config = Config {
+                    losses,
+                    ..settings.backend_config()?
+                };
+                let bound = Backend::bind(config).await;
+                Some(bound.map_err(|error| not_started(&error, settings))?)
+            }
         };
         if parts == Parts::Gateway
             && let Ok(address) = settings.backend.parse()
@@ -126,7 +147,7 @@ impl Service {
             metrics,
             tls,
             renewal: Arc::default(),
-            traces,
+            traces: None,
         };
         if service.backend.is_some() {
             service.ready().write_note(&settings.data_dir);
@@ -148,11 +169,57 @@ impl Service {
         Arc::clone(&self.renewal)
     }
 
-    /// Serves until `shutdown`, and returns when both parts have drained.
+    /// Serves until `shutdown`, and returns when both parts have drained. When the database has lost
+    /// commits, the parts start again at the same addresses from what it holds then.
     ///
     /// # Errors
     /// When a part ends automatically; the other one is drained then.
-    pub(crate) async fn serve(self, shutdown: CancellationToken) -> Result<(), Failure> {
+    pub(crate) async fn serve(
+        mut self,
+        settings: &Settings,
+        parts: Parts,
+        shutdown: CancellationToken,
+    ) -> Result<(), Failure> {
+        let traces = self.traces.take();
+        let renewal = self.renewal();
+        let mut settings = settings.clone();
+        self.fix_addresses(&mut settings);
+        let mut count = 0;
+        let ended = loop {
+            match self.serve_once(shutdown.child_token()).await {
+                Err(ServeError::StoreWentBack { why }) if !shutdown.is_cancelled() => {
+                    count += 1;
+                    let losses = StoreLosses { count, why };
+                    match again(&settings, parts, &losses, &shutdown).await {
+                        Some(Ok(service)) => self = service,
+                        Some(Err(failure)) => break Err(failure),
+                        None => break Ok(()),
+                    }
+                    self.renewal = Arc::clone(&renewal);
+                }
+                ended => break ended.map_err(|error| Failure::new(sentence(&error))),
+            }
+        };
+        if let Some(traces) = traces {
+            traces.end().await;
+        }
+        ended
+    }
+
+    /// Has the parts found where they are now when they start again.
+    fn fix_addresses(&self, settings: &mut Settings) {
+        if let Some(gateway) = &self.gateway {
+            settings.rest_listen = Some(gateway.addr());
+        }
+        if let Some(backend) = &self.backend {
+            settings.grpc_listen = Some(backend.grpc_addr());
+        }
+        if let Some(metrics) = &self.metrics {
+            settings.service.metrics.listen = Some(metrics.addr());
+        }
+    }
+
+    async fn serve_once(self, shutdown: CancellationToken) -> Result<(), ServeError> {
         // The gateway drains first: what it still answers, the backend has to answer.
         let drained = CancellationToken::new();
         let gateway = async {
@@ -184,10 +251,30 @@ impl Service {
             }
         };
         let ((), ended, (), ()) = tokio::join!(gateway, backend, metrics, certificate);
-        if let Some(traces) = self.traces {
-            traces.end().await;
+        ended
+    }
+}
+
+/// Starts the parts again after the database has lost commits. A failover may still be under way, so
+/// it is tried for a while; none when the service was asked to stop meanwhile.
+async fn again(
+    settings: &Settings,
+    parts: Parts,
+    losses: &StoreLosses,
+    shutdown: &CancellationToken,
+) -> Option<Result<Service, Failure>> {
+    let deadline = Instant::now() + AGAIN_TIME_MAX;
+    loop {
+        let service = Box::pin(Service::assemble(settings, parts, Some(losses.clone())));
+        match shutdown.run_until_cancelled(service).await? {
+            Ok(service) => {
+                tracing::warn!("started again from what the database holds now");
+                return Some(Ok(service));
+            }
+            Err(failure) if Instant::now() > deadline => return Some(Err(failure)),
+            Err(failure) => tracing::warn!("not started again yet: {failure}"),
         }
-        ended.map_err(|error| Failure::new(sentence(&error)))
+        shutdown.run_until_cancelled(sleep(AGAIN_PAUSE)).await?;
     }
 }
 

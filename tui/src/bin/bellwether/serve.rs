@@ -26,7 +26,7 @@ pub(crate) async fn run(settings: &Settings, parts: Parts) -> Result<(), Failure
     let manager = Manager::of_this_process();
     let service = Service::bind(settings, parts).await?;
     let (ready, renewal) = (service.ready(), service.renewal());
-    let mut serving = Box::pin(service.serve(shutdown.clone()));
+    let mut serving = Box::pin(service.serve(settings, parts, shutdown.clone()));
     tracing::info!(
         version = version::long(),
         data_dir = %settings.data_dir.display(),

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
+use bellwether_proto::v1::{self, config_document::Resource as Definition};
+
 use super::*;
 use crate::{
     clock::Clock as _,
     domain::{Clause, Delivery, DeliveryState, IncomingEvent, Literal, Query, Severity, Status},
     ops::{
-        config::Draft,
         edit::OccurrenceTarget,
         occurrence::StateChange,
-        rule::RuleDraft,
         samples::{self, DISK_TRIGGER, HurriedClock, name, rule, world::World},
         set_status::{StatusItem, set_status},
-        trigger::TriggerDraft,
+        trigger::event_type,
+        wire::time,
     },
 };
 
@@ -30,37 +31,38 @@ fn impacts(world: &World) -> Impacts {
     Impacts::new(configuration, deciding)
 }
 
-async fn impact(world: &World, drafts: Vec<Draft>) -> Impact {
-    let document = |draft| Document {
-        draft,
+async fn impact(world: &World, definitions: Vec<Definition>) -> Impact {
+    let document = |definition| Document {
+        definition,
         must_be_new: false,
     };
-    let documents: Vec<_> = drafts.into_iter().map(document).collect();
+    let documents: Vec<_> = definitions.into_iter().map(document).collect();
     impacts(world).preview((&documents, ""), 0).await.unwrap()
 }
 
 /// The rule `page` as its author wrote it.
-fn page(change: impl FnOnce(&mut RuleDraft)) -> Draft {
-    let mut draft = RuleDraft {
+fn page(change: impl FnOnce(&mut v1::Rule)) -> Definition {
+    let mut draft = v1::Rule {
         name: "page".into(),
-        enabled: true,
+        enabled: Some(true),
         trigger_names: vec![DISK_TRIGGER.into()],
         destination_names: vec!["hook".into()],
-        ..RuleDraft::default()
+        ..v1::Rule::default()
     };
     change(&mut draft);
-    Draft::Rule(draft)
+    Definition::Rule(draft)
 }
 
 /// The trigger that asks for one severity and what is worse.
-fn trigger(word: &str) -> Draft {
+fn trigger(word: &str) -> Definition {
     let severity = Literal::Text(word.into());
-    Draft::Trigger(TriggerDraft {
+    let query = Query {
+        clause: Clause::GreaterAndEquals("severity".into(), severity),
+    };
+    Definition::Trigger(v1::Trigger {
         name: DISK_TRIGGER.into(),
-        query: Some(Query {
-            clause: Clause::GreaterAndEquals("severity".into(), severity),
-        }),
-        ..TriggerDraft::default()
+        r#type: Some(event_type(&query)),
+        ..v1::Trigger::default()
     })
 }
 
@@ -149,7 +151,7 @@ async fn documents_are_told_by_rule_and_destination_and_who_would_hear_nothing()
 
     let narrow = impact(&world, vec![trigger("critical")]).await;
     let wide = impact(&world, vec![trigger("info")]).await;
-    let none = impact(&world, vec![page(|it| it.enabled = false)]).await;
+    let none = impact(&world, vec![page(|it| it.enabled = Some(false))]).await;
 
     // `a` was opened as an error, and became critical; it was opened again as an error.
     assert_eq!(narrow.no_longer_notified_count, 1);
@@ -194,8 +196,12 @@ async fn a_delay_spares_what_closed_by_itself_and_repeats_are_evenly_spread() {
         world.event("long", |_| {}).await;
     }
 
-    let delayed = impact(&world, vec![page(|it| it.delay_ms = Some(300_000))]).await;
-    let repeating = page(|it| (it.repeat, it.repeat_interval) = (true, Some(4 * 3_600)));
+    let delayed = impact(
+        &world,
+        vec![page(|it| it.delay = Some(time::length(300_000)))],
+    )
+    .await;
+    let repeating = page(|it| (it.repeat, it.repeat_interval) = (Some(true), Some(4 * 3_600)));
     let repeated = impact(&world, vec![repeating]).await;
 
     assert_eq!((delayed.messages_before, delayed.messages), (2, 1));
@@ -216,7 +222,7 @@ async fn what_was_before_the_days_is_no_part_of_the_counts() {
     }
     world.event("new", |_| {}).await;
 
-    let none = impact(&world, vec![page(|it| it.enabled = false)]).await;
+    let none = impact(&world, vec![page(|it| it.enabled = Some(false))]).await;
 
     assert_eq!((none.messages_before, none.messages), (1, 0));
     assert_eq!(none.occurrence_count, 2);
@@ -230,7 +236,7 @@ async fn what_is_too_much_is_refused_or_said() {
         world.event(&host.to_string(), |_| {}).await;
     }
     let documents = [Document {
-        draft: trigger("critical"),
+        definition: trigger("critical"),
         must_be_new: false,
     }];
 

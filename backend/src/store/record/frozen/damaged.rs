@@ -83,7 +83,7 @@ fn outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u8> {
 }
 
 /// An entry of the audit log about a state.
-fn audited(state: crate::domain::AuditState) -> AuditEntry {
+fn audited(state: crate::domain::AnyResource) -> AuditEntry {
     let entry = AuditEntry {
         number: 0,
         time_ms: 1,

@@ -1,10 +1,10 @@
 //! What people define, as records.
 
 use super::{decoded_proven, defined, entry, proven};
-use crate::store::record::{Record, bytes::Key};
+use crate::store::record::{Record, Reference, bytes::Key};
 use crate::{
     domain::{
-        AuditState, Calendar, Client, Destination, Inhibition, IntakeMapping, Name, Rule,
+        AnyResource, Calendar, Client, Destination, Inhibition, IntakeMapping, Name, Rule,
         SavedView, Silence, Trigger,
     },
     store::{
@@ -14,238 +14,75 @@ use crate::{
     },
 };
 
-impl Record for Trigger {
-    const KIND: Kind = Kind::Trigger;
+/// What people define: kept by its name, proven, and in the audit log as it is. What refers to others
+/// by name has entries that lead back from them.
+macro_rules! defined {
+    ($($kind:ident($record:ident) refers $refers:expr $(, entries $entries:expr)?;)*) => {$(
+        impl Record for $record {
+            const KIND: Kind = Kind::$kind;
 
-    fn seen(&self) -> Option<Seen> {
-        Some(defined(&self.name, AuditState::Trigger(self.clone())))
-    }
+            fn seen(&self) -> Option<Seen> {
+                Some(defined(&self.name, AnyResource::$kind(self.clone())))
+            }
 
-    fn key(&self) -> Vec<u8> {
-        self.name.as_str().into()
-    }
+            fn key(&self) -> Vec<u8> {
+                self.name.as_str().into()
+            }
 
-    fn entries(&self) -> Vec<Entry> {
-        Vec::new()
-    }
+            fn refers(&self) -> Vec<Reference<'_>> {
+                let refers: fn(&Self) -> Vec<Reference<'_>> = $refers;
+                refers(self)
+            }
 
-    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(self, self.id, Self::KIND, sealer)
-    }
+            fn entries(&self) -> Vec<Entry> {
+                let name = self.name.as_str().as_bytes();
+                let key = |other: &Name| Key::new().name(other.as_str()).rest(name);
+                let back = self.refers().into_iter().map(|it| entry(it.back, key(it.name)));
+                back$(.chain($entries(self)))?.collect()
+            }
 
-    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer)
-    }
+            fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+                proven(self, self.id, Self::KIND, sealer)
+            }
+
+            fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+                decoded_proven(bytes, Self::KIND, sealer)
+            }
+        }
+    )*};
 }
 
-impl Record for Destination {
-    const KIND: Kind = Kind::Destination;
-
-    fn seen(&self) -> Option<Seen> {
-        Some(defined(&self.name, AuditState::Destination(self.clone())))
-    }
-
-    fn key(&self) -> Vec<u8> {
-        self.name.as_str().into()
-    }
-
-    fn entries(&self) -> Vec<Entry> {
-        Vec::new()
-    }
-
-    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(self, self.id, Self::KIND, sealer)
-    }
-
-    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer)
-    }
+defined! {
+    Trigger(Trigger) refers |_| Vec::new();
+    Destination(Destination) refers |_| Vec::new();
+    Rule(Rule) refers of_rule;
+    Silence(Silence) refers |it| by_name(Kind::Calendar, Index::SilenceByCalendar, &it.calendar);
+    Calendar(Calendar) refers |it| by_name(Kind::Calendar, Index::CalendarByException, &it.except);
+    Inhibition(Inhibition) refers |_| Vec::new();
+    Mapping(IntakeMapping) refers |_| Vec::new();
+    View(SavedView) refers |_| Vec::new();
+    Client(Client) refers |_| Vec::new(), entries by_key;
 }
 
-impl Record for Rule {
-    const KIND: Kind = Kind::Rule;
-
-    fn seen(&self) -> Option<Seen> {
-        Some(defined(&self.name, AuditState::Rule(self.clone())))
-    }
-
-    fn key(&self) -> Vec<u8> {
-        self.name.as_str().into()
-    }
-
-    fn entries(&self) -> Vec<Entry> {
-        let name = self.name.as_str().as_bytes();
-        let of = |index, other: &str| entry(index, Key::new().name(other).rest(name));
-        let triggers = self.trigger_names.iter();
-        let destinations = self.destination_names.iter();
-        let calendar = self.active_calendar.iter();
-        triggers
-            .map(|trigger| of(Index::RuleByTrigger, trigger.as_str()))
-            .chain(destinations.map(|other| of(Index::RuleByDestination, other.as_str())))
-            .chain(calendar.map(|other| of(Index::RuleByCalendar, other.as_str())))
-            .collect()
-    }
-
-    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(self, self.id, Self::KIND, sealer)
-    }
-
-    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer)
-    }
+fn by_name<'a>(
+    kind: Kind,
+    back: Index,
+    names: impl IntoIterator<Item = &'a Name>,
+) -> Vec<Reference<'a>> {
+    let names = names.into_iter();
+    names.map(|name| Reference { kind, name, back }).collect()
 }
 
-impl Record for Silence {
-    const KIND: Kind = Kind::Silence;
-
-    fn seen(&self) -> Option<Seen> {
-        Some(defined(&self.name, AuditState::Silence(self.clone())))
-    }
-
-    fn key(&self) -> Vec<u8> {
-        self.name.as_str().into()
-    }
-
-    fn entries(&self) -> Vec<Entry> {
-        let name = self.name.as_str().as_bytes();
-        let calendar = self.calendar.iter();
-        let key = |other: &Name| Key::new().name(other.as_str()).rest(name);
-        calendar
-            .map(|other| entry(Index::SilenceByCalendar, key(other)))
-            .collect()
-    }
-
-    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(self, self.id, Self::KIND, sealer)
-    }
-
-    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer)
-    }
+fn of_rule(rule: &Rule) -> Vec<Reference<'_>> {
+    let triggers = by_name(Kind::Trigger, Index::RuleByTrigger, &rule.trigger_names);
+    let destinations = &rule.destination_names;
+    let destinations = by_name(Kind::Destination, Index::RuleByDestination, destinations);
+    let calendar = by_name(Kind::Calendar, Index::RuleByCalendar, &rule.active_calendar);
+    [triggers, destinations, calendar].concat()
 }
 
-impl Record for Calendar {
-    const KIND: Kind = Kind::Calendar;
-
-    fn seen(&self) -> Option<Seen> {
-        Some(defined(&self.name, AuditState::Calendar(self.clone())))
-    }
-
-    fn key(&self) -> Vec<u8> {
-        self.name.as_str().into()
-    }
-
-    fn entries(&self) -> Vec<Entry> {
-        let name = self.name.as_str().as_bytes();
-        let out = |other: &Name| Key::new().name(other.as_str()).rest(name);
-        let out = self.except.iter().map(out);
-        out.map(|key| entry(Index::CalendarByException, key))
-            .collect()
-    }
-
-    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(self, self.id, Self::KIND, sealer)
-    }
-
-    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer)
-    }
-}
-
-impl Record for IntakeMapping {
-    const KIND: Kind = Kind::Mapping;
-
-    fn seen(&self) -> Option<Seen> {
-        Some(defined(&self.name, AuditState::Mapping(self.clone())))
-    }
-
-    fn key(&self) -> Vec<u8> {
-        self.name.as_str().into()
-    }
-
-    fn entries(&self) -> Vec<Entry> {
-        Vec::new()
-    }
-
-    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(self, self.id, Self::KIND, sealer)
-    }
-
-    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer)
-    }
-}
-
-impl Record for SavedView {
-    const KIND: Kind = Kind::View;
-
-    fn seen(&self) -> Option<Seen> {
-        Some(defined(&self.name, AuditState::View(self.clone())))
-    }
-
-    fn key(&self) -> Vec<u8> {
-        self.name.as_str().into()
-    }
-
-    fn entries(&self) -> Vec<Entry> {
-        Vec::new()
-    }
-
-    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(self, self.id, Self::KIND, sealer)
-    }
-
-    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer)
-    }
-}
-
-impl Record for Inhibition {
-    const KIND: Kind = Kind::Inhibition;
-
-    fn seen(&self) -> Option<Seen> {
-        Some(defined(&self.name, AuditState::Inhibition(self.clone())))
-    }
-
-    fn key(&self) -> Vec<u8> {
-        self.name.as_str().into()
-    }
-
-    fn entries(&self) -> Vec<Entry> {
-        Vec::new()
-    }
-
-    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(self, self.id, Self::KIND, sealer)
-    }
-
-    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer)
-    }
-}
-
-impl Record for Client {
-    const KIND: Kind = Kind::Client;
-
-    fn seen(&self) -> Option<Seen> {
-        Some(defined(&self.name, AuditState::Client(self.clone())))
-    }
-
-    fn key(&self) -> Vec<u8> {
-        self.name.as_str().into()
-    }
-
-    fn entries(&self) -> Vec<Entry> {
-        let keys = self.keys().map(|(hash, _)| hash);
-        keys.map(|hash| entry(Index::ClientByKey, Key::new().rest(&hash)))
-            .collect()
-    }
-
-    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
-        proven(self, self.id, Self::KIND, sealer)
-    }
-
-    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
-        decoded_proven(bytes, Self::KIND, sealer)
-    }
+fn by_key(client: &Client) -> Vec<Entry> {
+    let keys = client.keys().map(|(hash, _)| hash);
+    keys.map(|hash| entry(Index::ClientByKey, Key::new().rest(&hash)))
+        .collect()
 }

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::client::address_of;
 use crate::{
-    domain::{AuditAction, AuditEntry, AuditState},
+    domain::{AnyResource, AuditAction, AuditEntry, any_resource::each_resource},
     store::{
         record::table::{Reader, Secrets, Table, Unreadable, Writer, numbers, one_of, record},
         seal::Sealer,
@@ -29,10 +29,12 @@ record! {
     } with { address: address_of(address_text), hash: [0; 32], is_proven: false }
 }
 
-one_of! { AuditState {
-    1 trigger Trigger, 2 destination Destination, 3 rule Rule, 4 silence Silence, 5 client Client,
-    6 calendar Calendar, 7 inhibition Inhibition, 8 mapping Mapping, 9 view View,
-} }
+macro_rules! by_number {
+    ($($number:literal $word:ident $kind:ident($type:ident) $tags:expr;)+) => {
+        one_of! { AnyResource { $($number $word $kind,)+ } }
+    };
+}
+each_resource!(by_number);
 
 numbers! { AuditAction { 1 Created, 2 Updated, 3 Deleted, 4 Read, 5 Refused } }
 

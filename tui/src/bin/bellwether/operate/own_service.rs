@@ -42,7 +42,8 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
         .expect("the backend is one of the parts");
     let shutdown = CancellationToken::new();
     let mut serving = JoinSet::new();
-    serving.spawn(service.serve(shutdown.clone()));
+    let (own, stop) = (settings.clone(), shutdown.clone());
+    serving.spawn(async move { Box::pin(service.serve(&own, Parts::Both, stop)).await });
 
     let left = super::open(settings, &address, false, None).await;
 

@@ -2,13 +2,13 @@
 
 use bellwether_proto::v1::{DestinationHealth, RefusedRecipient, destination_health::State};
 
-use super::{
-    list::{count, number},
-    time::{duration, timestamp},
-};
+use super::{HealthSummary, Verdict};
 use crate::{
     domain::destination as domain,
-    ops::destination::{HealthSummary, Verdict},
+    ops::wire::{
+        count, number,
+        time::{duration, timestamp},
+    },
 };
 
 /// The health of a destination; of one that is not stored, that nothing was sent yet.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bellwether_proto::v1::{self, destination_type::Type, webhook_auth::Auth as WireAuth};
 
-use super::super::query;
+use super::{is_credential, is_plain_header, is_secret_header};
 use crate::{
     domain::{
         Budget, DeliverySettings, DestinationKind, Secret, Severity,
@@ -15,29 +15,11 @@ use crate::{
     },
     error::Violation,
     limits::BUDGET_CRITICAL_SHARE_DEFAULT,
-    ops::destination::{DestinationDraft, is_credential, is_plain_header, is_secret_header},
+    ops::wire::query,
 };
 
-impl From<v1::Destination> for DestinationDraft {
-    fn from(wire: v1::Destination) -> Self {
-        let mut faults = Vec::new();
-        let kind = destination_type(wire.r#type, &mut faults);
-        let delivery = delivery_settings(wire.delivery, &mut faults);
-        Self {
-            name: wire.name,
-            description: wire.description,
-            tags: wire.tags,
-            kind,
-            template_language: wire.template_language,
-            delivery,
-            etag: wire.etag,
-            faults,
-        }
-    }
-}
-
 /// Takes where messages go; none together with a fault. Use it only when no fault was added.
-pub fn destination_type(
+pub(super) fn destination_type(
     wire: Option<v1::DestinationType>,
     faults: &mut Vec<Violation>,
 ) -> Option<DestinationKind> {
@@ -250,7 +232,7 @@ fn event(wire: v1::EventDestination, faults: &mut Vec<Violation>) -> EventTempla
 }
 
 /// Takes how messages are delivered.
-pub fn delivery_settings(
+pub(super) fn delivery_settings(
     wire: Option<v1::DeliverySettings>,
     faults: &mut Vec<Violation>,
 ) -> DeliverySettings {

@@ -2,44 +2,16 @@
 
 use bellwether_proto::v1::{self, destination_type::Type, webhook_auth::Auth as WireAuth};
 
-use super::super::{
-    health::health,
-    list::count,
-    time::{duration, timestamp},
-};
 use crate::{
     domain::{
         DeliverySettings, DestinationKind,
         destination::{Auth, Header, HeaderValue, MailPriority, ValueMap, WebhookMethod},
     },
-    ops::{destination::DestinationView, etag::etag},
+    ops::wire::time::duration,
 };
 
-impl From<DestinationView> for v1::Destination {
-    fn from(view: DestinationView) -> Self {
-        let destination = view.destination;
-        let is_default = destination.delivery == DeliverySettings::default();
-        Self {
-            etag: etag(destination.id, destination.revision),
-            name: destination.name.to_string(),
-            description: destination.description,
-            tags: destination.tags,
-            r#type: Some(v1::DestinationType {
-                r#type: Some(shown(destination.kind)),
-            }),
-            template_language: destination.template_language.number(),
-            delivery: (!is_default).then(|| settings(destination.delivery)),
-            rule_names: view.rule_names.iter().map(ToString::to_string).collect(),
-            recent_notification_count: Some(count(view.recent_notifications)),
-            health: Some(health(view.health_summary.as_deref())),
-            create_time: Some(timestamp(destination.create_ms)),
-            update_time: Some(timestamp(destination.update_ms)),
-        }
-    }
-}
-
 /// What a destination is set to. As text, a secret is its mask.
-fn shown(kind: DestinationKind) -> Type {
+pub(super) fn shown(kind: DestinationKind) -> Type {
     match kind {
         DestinationKind::Webhook(webhook) => Type::Webhook(v1::Webhook {
             url: webhook.url,
@@ -176,7 +148,7 @@ fn header(header: Header) -> (String, String) {
     (header.name, value)
 }
 
-fn settings(settings: DeliverySettings) -> v1::DeliverySettings {
+pub(super) fn settings(settings: DeliverySettings) -> v1::DeliverySettings {
     let number =
         |count: Option<u32>| count.map_or(0, |count| i32::try_from(count).unwrap_or(i32::MAX));
     v1::DeliverySettings {

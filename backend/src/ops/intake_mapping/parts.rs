@@ -1,36 +1,42 @@
-//! Intake mappings between the wire and the domain.
+//! The parts of a mapping between the wire and the domain.
 
 use bellwether_proto::{
     cloud,
     v1::{self, webhook_signature::Scheme},
 };
 
-use super::{query::clause, time::timestamp};
 use crate::{
     domain::{
-        IntakeMapping, MappedEvent, MappedSeverity, Secret, Severity, SignatureScheme,
+        Clause, IntakeMapping, MappedEvent, MappedSeverity, Secret, Severity, SignatureScheme,
         WebhookSignature,
     },
     error::Violation,
-    ops::{etag::etag, intake_mapping::MappingDraft},
+    ops::{etag::etag, wire::query::clause, wire::time::timestamp},
 };
 
-impl From<v1::IntakeMapping> for MappingDraft {
-    fn from(wire: v1::IntakeMapping) -> Self {
-        let mut faults = Vec::new();
-        let drop = wire.drop.map(|it| clause(it, "drop", &mut faults));
-        let event = wire.event.map(|it| event(it, &mut faults));
-        let signature = wire.signature.and_then(|it| signature(it, &mut faults));
-        Self {
-            name: wire.name,
-            description: wire.description,
-            tags: wire.tags,
-            each: wire.each,
+/// What a draft is read into, before it is checked.
+pub(super) struct Parts {
+    /// What is passed over.
+    pub(super) drop: Option<Clause>,
+    /// What happens to the others.
+    pub(super) event: Option<MappedEvent>,
+    /// What has to prove who sent a request.
+    pub(super) signature: Option<WebhookSignature>,
+}
+
+impl Parts {
+    /// Reads a draft; what is wrong with how it is written is added to the faults.
+    pub(super) fn read(draft: &v1::IntakeMapping, faults: &mut Vec<Violation>) -> Self {
+        let v1::IntakeMapping {
             drop,
-            event,
-            signature,
-            etag: wire.etag,
-            faults,
+            event: mapped,
+            signature: signed,
+            ..
+        } = draft.clone();
+        Self {
+            drop: drop.map(|it| clause(it, "drop", faults)),
+            event: mapped.map(|it| event(it, faults)),
+            signature: signed.and_then(|it| signature(it, faults)),
         }
     }
 }

@@ -1,0 +1,14 @@
+//! Parts that messages of several kinds have in common, between the wire and the domain.
+
+pub mod query;
+pub mod time;
+
+/// A count as the wire carries it; more than fits is the most that fits.
+pub fn count(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// A number as the wire carries it.
+pub fn number(number: i64) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,87 @@
+//! The five methods that each kind of named resource has: create, list, get, update and delete.
+
+use std::pin::Pin;
+
+use tonic::{Response, Status};
+
+/// What a method answers, as `async_trait` writes it: it does not look into macros.
+pub(super) type Answer<'a, T> =
+    Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send + 'a>>;
+
+/// The five methods of a kind, inside the `impl` of its service. `stored` adds what only those who
+/// store a resource are answered.
+macro_rules! serve {
+    (
+        $all:ident of $one:ident: $Message:ident;
+        $create:ident($Create:ident) -> $Created:ident;
+        $list:ident($List:ident) -> $Listed:ident { $many:ident };
+        $get:ident($Get:ident) -> $Got:ident;
+        $update:ident($Update:ident) -> $Updated:ident;
+        $delete:ident($Delete:ident) -> $Deleted:ident, $forced:expr;
+        $(stored |$api:ident, $request:ident, $stored:ident| $more:tt)?
+    ) => {
+        serve! { @method $create(self, request: $Create) -> $Created {
+            serve!(@store self.$all.create(request), $one: $Message, $Created
+                $(, self |$api, $request, $stored| $more)?)
+        } }
+
+        serve! { @method $list(self, request: $List) -> $Listed {
+            let page = (request.page_size, request.page_token);
+            let (page, filter) = $crate::rpc::convert::list::page_and_filter(
+                page, request.names, request.tags, request.q,
+            );
+            let page = self.$all.list(&filter, &page).await?;
+            Ok(tonic::Response::new(v1::$Listed {
+                $many: page.items.into_iter().map(Into::into).collect(),
+                next_page_token: page.next_page_token,
+                total_size: Some($crate::rpc::convert::list::count(page.total)),
+            }))
+        } }
+
+        serve! { @method $get(self, request: $Get) -> $Got {
+            let $one = Some(self.$all.get(&request.name).await?.into());
+            Ok(tonic::Response::new(v1::$Got { $one }))
+        } }
+
+        serve! { @method $update(self, request: $Update) -> $Updated {
+            serve!(@store self.$all.update(request), $one: $Message, $Updated
+                $(, self |$api, $request, $stored| $more)?)
+        } }
+
+        serve! { @method $delete(self, request: $Delete) -> $Deleted {
+            let forced: fn(&v1::$Delete) -> bool = $forced;
+            let force = forced(&request);
+            self.$all.delete(&request.name, &request.etag, force).await?;
+            Ok($crate::rpc::audit::of(request.name, v1::$Deleted {}))
+        } }
+    };
+    (@method $name:ident($self:ident, $request:ident: $Request:ident) -> $Answer:ident $body:tt) => {
+        fn $name<'life, 'async_trait>(
+            &'life $self,
+            request: tonic::Request<v1::$Request>,
+        ) -> $crate::rpc::serve::Answer<'async_trait, v1::$Answer>
+        where
+            'life: 'async_trait,
+            Self: 'async_trait,
+        {
+            let $request = request.into_inner();
+            Box::pin(async move $body)
+        }
+    };
+    (
+        @store $self:ident.$all:ident.$store:ident($request:ident), $one:ident: $Message:ident, $Answer:ident
+        $(, $this:ident |$api:ident, $asked:ident, $stored:ident| { $($field:ident: $value:expr),* $(,)? })?
+    ) => {{
+        let mut request = $request;
+        let draft = request.$one.take().unwrap_or_default();
+        let stored = $self.$all.$store(&draft.into(), request.validate_only).await?;
+        $(let ($api, $asked, $stored) = ($this, &request, &stored);)?
+        let answer = v1::$Answer {
+            $($($field: $value,)*)?
+            $one: Some(stored.view.into()),
+        };
+        let name = answer.$one.as_ref().map(|it| it.name.clone()).unwrap_or_default();
+        Ok($crate::rpc::audit::unless(request.validate_only, name, answer))
+    }};
+}
+pub(super) use serve;
