@@ -2,10 +2,8 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use bellwether_backend::{
-    Backend, Config,
-    clock::{Clock, SystemClock},
-};
+pub(crate) use bellwether_backend::clock::{Clock, ManualClock};
+use bellwether_backend::{Backend, Config, clock::SystemClock};
 use bellwether_proto::{
     cloud::{self, data_receiver_service_client::DataReceiverServiceClient},
     v1::{self, event_query_service_client::EventQueryServiceClient},

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bellwether_backend::clock::{Clock as _, MINUTE_MS, ManualClock};
 use bellwether_tui::{Now, api::Api};
 use serde_json::{Value, json};
 use tokio::{
@@ -14,7 +13,7 @@ use tokio::{
 
 use super::*;
 use crate::{
-    backend::Real,
+    backend::{Clock as _, ManualClock, Real},
     proxy::{Fault, Proxy},
 };
 
@@ -80,7 +79,7 @@ impl World {
     pub(super) fn options(&self) -> Options {
         let mut options = self.real.options(self.proxy.address);
         // What is minutes old is no other age a moment later.
-        let now_ms = self.clock.now_ms() + 10 * MINUTE_MS;
+        let now_ms = self.clock.now_ms() + 10 * 60_000;
         let start = Instant::now();
         options.now = Now::new(move || {
             let passed = start.elapsed().as_millis();
