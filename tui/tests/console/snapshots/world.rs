@@ -220,6 +220,7 @@ impl World {
             "triggerNames": ["disk-full"],
             "destinationNames": ["pager", "audit"],
             "repeatInterval": 3600,
+            "sendUpdates": true,
         });
         let per_host = json!({
             "name": "per-host",
