@@ -2,7 +2,9 @@
 
 mod broken;
 mod failover;
+mod requirements;
 mod secret;
+mod still;
 
 use std::{
     collections::BTreeSet,
@@ -537,6 +539,9 @@ pub(crate) fn serve(data_dir: &Path) -> Command {
     let home = data_dir.parent().unwrap();
     let mut command = process::command(home, ["serve", "--config"]);
     command.arg(home.join("bellwether.toml"));
+    for listen in ["--grpc-listen", "--rest-listen"] {
+        command.args([listen, "127.0.0.1:0"]);
+    }
     command
 }
 

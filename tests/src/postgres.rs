@@ -24,6 +24,9 @@ const READY_TIME_MAX: Duration = Duration::from_secs(120);
 /// Where the distribution puts its servers, one folder for each version.
 const FOLDERS: &str = "/usr/lib/postgresql";
 
+/// Where the distribution puts `PgBouncer`.
+const POOLER: &str = "/usr/sbin/pgbouncer";
+
 /// Runs the server until a line shows how it is to be ended. Its parent may be killed: then nothing
 /// is left of it.
 const RUN: &str = r#"
@@ -43,6 +46,8 @@ pub struct Postgres {
     folder: PathBuf,
     port: u16,
     running: Option<(Child, ChildStdin)>,
+    /// The process of the server itself, while it runs.
+    process: String,
 }
 
 impl Postgres {
@@ -75,6 +80,7 @@ impl Postgres {
             folder,
             port: free_port(),
             running: None,
+            process: String::new(),
         };
         server.run();
         Some(server)
@@ -107,6 +113,7 @@ impl Postgres {
             folder,
             port: free_port(),
             running: None,
+            process: String::new(),
         };
         standby.run();
         standby
@@ -155,6 +162,7 @@ impl Postgres {
         let stdout = child.stdout.take().unwrap();
         BufReader::new(stdout).read_line(&mut line).unwrap();
         self.running = Some((child, stdin));
+        line.trim().clone_into(&mut self.process);
         let begin = Instant::now();
         while !self.is_ready() {
             let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
@@ -173,6 +181,19 @@ impl Postgres {
     /// Ends it immediately, as a failure of its machine would: what was not on disk is lost.
     pub fn kill(&mut self) {
         self.end("QUIT");
+    }
+
+    /// Has all its processes stand still, as under a storage that hangs, or go on.
+    ///
+    /// # Panics
+    /// When they cannot be signalled.
+    pub fn stand_still(&self, is_still: bool) {
+        let signal = if is_still { "STOP" } else { "CONT" };
+        let all = r#"kill -"$1" "$2" && pkill -"$1" -P "$2""#;
+        let signalled = Command::new("sh")
+            .args(["-c", all, "sh", signal, &self.process])
+            .status();
+        assert!(signalled.unwrap().success());
     }
 
     /// Runs statements in it, and answers what they find.
@@ -196,6 +217,72 @@ impl Postgres {
             writeln!(stdin, "{how}").unwrap();
             child.wait().unwrap();
         }
+    }
+}
+
+/// A pooler in front of a server.
+#[derive(Debug)]
+pub struct Pooler {
+    process: Child,
+    folder: PathBuf,
+    /// Where it answers.
+    pub port: u16,
+}
+
+impl Pooler {
+    /// `PgBouncer` with that `pool_mode`; none where it is not installed.
+    ///
+    /// # Panics
+    /// When it is installed and does not start.
+    pub fn start(server: &Postgres, pool_mode: &str) -> Option<Self> {
+        if !Path::new(POOLER).exists() {
+            drop(io::stderr().write_all(b"skipped: no PgBouncer; `.ci/run` installs it\n"));
+            return None;
+        }
+        let output = unprivileged("mktemp")
+            .args(["-d", "-t", "bellwether-pooler-XXXXXX"])
+            .output();
+        let folder = PathBuf::from(String::from_utf8(output.unwrap().stdout).unwrap().trim());
+        let port = free_port();
+        let settings = format!(
+            "[databases]\npostgres = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n\
+             listen_port = {port}\nunix_socket_dir =\nauth_type = trust\nauth_file = {}\n\
+             pool_mode = {pool_mode}\n",
+            server.port,
+            folder.join("users").display()
+        );
+        let users = format!("\"{USER}\" \"{PASSWORD}\"\n");
+        for (name, text) in [("settings", settings), ("users", users)] {
+            fs::write(folder.join(name), text).unwrap();
+        }
+        let process = unprivileged(POOLER)
+            .arg("-q")
+            .arg(folder.join("settings"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let pooler = Self {
+            process: process.unwrap(),
+            folder,
+            port,
+        };
+        let begin = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(
+                begin.elapsed() < READY_TIME_MAX,
+                "the pooler does not answer"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Some(pooler)
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+        drop(fs::remove_dir_all(&self.folder));
     }
 }
 

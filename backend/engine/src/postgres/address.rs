@@ -12,6 +12,7 @@ use tokio_postgres::config::{ChannelBinding, Config, Host, SslMode, TargetSessio
 
 use super::{
     counters::StoreCounters,
+    reach::Reach,
     tls::{Tls, Verify},
 };
 use crate::limits::{
@@ -35,6 +36,8 @@ pub struct Address {
     pub(super) schema: String,
     /// What is counted of all that connects there by this.
     pub(super) counters: StoreCounters,
+    /// Whether it answers.
+    pub(super) reach: Reach,
     /// Whether a commit has to be in another server as well.
     pub(super) requires_standby: bool,
     connections: usize,
@@ -100,6 +103,7 @@ impl Address {
         Ok(Self {
             schema: quoted(schema)?,
             counters: StoreCounters::default(),
+            reach: Reach::default(),
             requires_standby: false,
             connections: STORE_CONNECTIONS,
             shown: base.into(),

@@ -6,6 +6,7 @@ use super::{
     address::Address,
     fault,
     plan::number,
+    requirements,
     session::{Role, Session},
 };
 use crate::{fault::EngineError, kind::Kind};
@@ -130,6 +131,14 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
         }
     }
     compress(client, &address.schema).await?;
+    // Tables that are new may be closed to the role of the nodes.
+    let roles = requirements::other_writers(&session, &address.schema).await;
+    for role in roles.map_err(|error| fault::unread(&error))? {
+        let rights = requirements::check_rights(&session, &address.schema, Some(&role)).await;
+        if let Err(missing) = rights {
+            tracing::warn!("nodes cannot use the tables yet: {missing}");
+        }
+    }
     Ok(found)
 }
 

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::{Mutex, Notify, watch},
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use tokio_postgres::Error;
 
@@ -26,8 +26,8 @@ use crate::{
     fault::EngineError,
     kind::Kind,
     limits::{
-        STORE_NODE_FORGOTTEN_AFTER, STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX,
-        STORE_OPEN_TIME_MAX,
+        STORE_AWAY_AFTER, STORE_NODE_FORGOTTEN_AFTER, STORE_NODE_RENEWED_EVERY,
+        STORE_NODE_TIME_MAX, STORE_OPEN_TIME_MAX,
     },
 };
 
@@ -47,8 +47,6 @@ pub struct Node {
     leads: watch::Sender<Option<[u8; 16]>>,
     /// Whether the others have forgotten it.
     is_gone: watch::Sender<bool>,
-    /// Whether the database has answered lately.
-    is_within_reach: watch::Sender<bool>,
     /// Has it say immediately what it has to say.
     hurry: Notify,
 }
@@ -73,7 +71,6 @@ impl Node {
             stands: watch::Sender::new(false),
             leads: watch::Sender::new(None),
             is_gone: watch::Sender::new(false),
-            is_within_reach: watch::Sender::new(true),
             hurry: Notify::new(),
         })
     }
@@ -108,17 +105,28 @@ impl Node {
                 () = is_news => {}
             }
             told = known.last_changed(&[Kind::Client]);
-            match self.renew(known.newest()).await {
-                Ok(()) => answered = Instant::now(),
+            let mut renewing = std::pin::pin!(self.renew(known.newest()));
+            let late = answered + STORE_AWAY_AFTER;
+            let renewed = match timeout_at(late, renewing.as_mut()).await {
+                Ok(renewed) => renewed,
+                Err(_late) => {
+                    self.address.reach.set(false);
+                    renewing.await
+                }
+            };
+            match renewed {
+                Ok(()) => {
+                    answered = Instant::now();
+                    self.address.reach.set(true);
+                }
                 Err(error) => {
                     tracing::debug!(%error, "the lease of this node cannot be renewed now");
+                    if Instant::now() >= late {
+                        self.address.reach.set(false);
+                    }
                     sleep(STORE_NODE_RENEWED_EVERY).await;
                 }
             }
-            let is_within_reach = answered.elapsed() <= STORE_NODE_TIME_MAX;
-            self.is_within_reach.send_if_modified(|before| {
-                std::mem::replace(before, is_within_reach) != is_within_reach
-            });
         }
     }
 
@@ -228,7 +236,7 @@ impl Node {
     }
 
     pub(super) fn within_reach(&self) -> watch::Receiver<bool> {
-        self.is_within_reach.subscribe()
+        self.address.reach.subscribe()
     }
 
     /// Leaves the others, so that no one has to wait.

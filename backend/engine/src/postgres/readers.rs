@@ -19,6 +19,7 @@ use super::{
     address::Address,
     fault,
     query::Query,
+    reach::{self, Reach},
     session::{Role, Session},
 };
 use crate::{
@@ -61,6 +62,15 @@ impl Readers {
         query: Query,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, EngineError> {
+        let read = self.address.reach.or_away(self.read(query, parameters));
+        read.await.unwrap_or_else(|| Err(reach::away()))
+    }
+
+    async fn read(
+        &self,
+        query: Query,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, EngineError> {
         let deadline = Instant::now() + STORE_REOPEN_TIME_MAX;
         loop {
             let error = match self.session().await {
@@ -99,6 +109,11 @@ impl Readers {
 
     /// Begins to read at one point in time with several statements.
     pub(super) async fn moment(&self) -> Result<Moment<'_>, EngineError> {
+        let begun = self.address.reach.or_away(self.begin()).await;
+        begun.unwrap_or_else(|| Err(reach::away()))
+    }
+
+    async fn begin(&self) -> Result<Moment<'_>, EngineError> {
         let mut slot = self.moment.lock().await;
         let session = self.of(&mut slot).await?;
         // A read that was cut off has left its own.
@@ -106,6 +121,7 @@ impl Readers {
         let begun = session.client.batch_execute(begin).await;
         begun.map_err(|error| fault::unread(&error))?;
         Ok(Moment {
+            reach: self.address.reach.clone(),
             session,
             _slot: slot,
         })
@@ -144,6 +160,7 @@ async fn within(
 
 /// A point in time that is read with several statements.
 pub(super) struct Moment<'a> {
+    reach: Reach,
     session: Arc<Session>,
     _slot: MutexGuard<'a, Option<Arc<Session>>>,
 }
@@ -154,7 +171,10 @@ impl Moment<'_> {
         query: Query,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, EngineError> {
-        let rows = within(&self.session, query, parameters).await;
+        let rows = within(&self.session, query, parameters);
+        let Some(rows) = self.reach.or_away(rows).await else {
+            return Err(reach::away());
+        };
         rows.map_err(|unread| match unread {
             Unread::Lost(error) | Unread::Refused(error) => error,
         })

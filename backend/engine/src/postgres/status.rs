@@ -8,6 +8,7 @@ use super::{
     migration::{self, Layout},
     node,
     query::Query,
+    requirements,
     session::{Role, Session},
 };
 use crate::{NodeSeen, fault::EngineError, limits::STORE_NODE_TIME_MAX};
@@ -27,6 +28,7 @@ pub struct Status {
     pub standbys: String,
     /// How many servers follow this one.
     pub replicas: i64,
+    encoding: String,
     /// The layout of the tables; none where there is no store.
     pub layout: Option<Layout>,
     /// What there is more, where there is a store of a layout that this version knows.
@@ -54,6 +56,21 @@ impl Status {
     pub fn check(&self) -> Result<(), String> {
         self.check_server()?;
         Layout::check(self.layout)
+    }
+
+    /// Whether a store can be made in that database.
+    ///
+    /// # Errors
+    /// With what stands against it.
+    pub fn check_database(&self) -> Result<(), String> {
+        self.check_server()?;
+        match &*self.encoding {
+            "UTF8" => Ok(()),
+            other => Err(format!(
+                "the database has the encoding {other}, and UTF8 is needed; create one with \
+                 ENCODING 'UTF8' TEMPLATE template0"
+            )),
+        }
     }
 
     /// Whether a store can be kept safely on that server.
@@ -84,6 +101,8 @@ impl Status {
 /// When the database does not answer.
 pub async fn status(address: &Address) -> Result<Status, EngineError> {
     let session = Session::open(address, Role::Reader).await?;
+    requirements::check_sessions(address, &session).await?;
+    requirements::check_rights(&session, &address.schema, None).await?;
     let unread = |error: Error| fault::unread(&error);
     let client = &session.client;
     let text = "SELECT current_setting('server_version'), \
@@ -91,7 +110,8 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
                 array(SELECT name::text FROM pg_settings WHERE setting = 'off' \
                 AND name IN ('fsync', 'full_page_writes') ORDER BY name), \
                 current_setting('synchronous_standby_names'), \
-                (SELECT count(*) FROM pg_stat_replication)";
+                (SELECT count(*) FROM pg_stat_replication), \
+                current_setting('server_encoding')";
     let row = client.query_one(text, &[]).await.map_err(unread)?;
     let layout = migration::read(client, &address.schema).await?;
     let store = match layout {
@@ -106,6 +126,7 @@ pub async fn status(address: &Address) -> Result<Status, EngineError> {
         unsafe_settings: row.try_get(2).map_err(unread)?,
         standbys: row.try_get(3).map_err(unread)?,
         replicas: row.try_get(4).map_err(unread)?,
+        encoding: row.try_get(5).map_err(unread)?,
         layout,
         store,
     })

@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, VecDeque},
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -24,6 +24,7 @@ use super::{
     log_cache::{self, LogCache, Origin},
     plan::{self, Token, number},
     query::Query,
+    reach::{self, Reach},
     session::{Role, Session},
     set::Set,
 };
@@ -56,17 +57,33 @@ type Verdict = Result<Applied, EngineError>;
 pub(super) struct Queue {
     sender: mpsc::Sender<Waiting>,
     bytes: Arc<AtomicUsize>,
+    reach: Reach,
 }
 
 #[derive(Debug)]
 struct Waiting {
     set: Set,
+    /// Whether it was sent to the database, or its caller was told before that it is not.
+    begun: Arc<AtomicBool>,
+    is_sent: bool,
     answer: oneshot::Sender<Verdict>,
+}
+
+impl Waiting {
+    /// Takes it for sent; none when its caller was told that it is not.
+    fn begin(mut self) -> Option<Self> {
+        let is_given_up = !self.is_sent && self.begun.swap(true, Ordering::AcqRel);
+        self.is_sent = true;
+        (!is_given_up).then_some(self)
+    }
 }
 
 impl Queue {
     /// Has a set applied.
     pub(super) async fn apply(&self, set: Set) -> Verdict {
+        if !self.reach.is_within() {
+            return Err(reach::away());
+        }
         let full = || EngineError::Unavailable("too many writes are waiting".into());
         let bytes = set.bytes;
         let before = self.bytes.fetch_add(bytes, Ordering::AcqRel);
@@ -75,7 +92,14 @@ impl Queue {
             return Err(full());
         }
         let (answer, answered) = oneshot::channel();
-        if let Err(refused) = self.sender.try_send(Waiting { set, answer }) {
+        let begun = Arc::new(AtomicBool::new(false));
+        let waiting = Waiting {
+            set,
+            begun: Arc::clone(&begun),
+            is_sent: false,
+            answer,
+        };
+        if let Err(refused) = self.sender.try_send(waiting) {
             self.bytes.fetch_sub(bytes, Ordering::AcqRel);
             return Err(match refused {
                 mpsc::error::TrySendError::Full(_) => full(),
@@ -85,7 +109,12 @@ impl Queue {
             });
         }
         let gone = |error| Err(EngineError::Indeterminate(Box::new(error)));
-        answered.await.unwrap_or_else(gone)
+        match self.reach.or_away(answered).await {
+            Some(verdict) => verdict.unwrap_or_else(gone),
+            // What was not sent yet is not sent any more.
+            None if !begun.swap(true, Ordering::AcqRel) => Err(reach::away()),
+            None => Err(EngineError::Indeterminate(reach::away().into())),
+        }
     }
 }
 
@@ -149,7 +178,13 @@ impl Writer {
             queue,
             bytes: Arc::clone(&bytes),
         };
-        (Queue { sender, bytes }, writer)
+        let reach = writer.address.reach.clone();
+        let queue = Queue {
+            sender,
+            bytes,
+            reach,
+        };
+        (queue, writer)
     }
 
     /// Works until the queue is closed and empty.
@@ -178,6 +213,10 @@ impl Writer {
             }
             let (group, rest) = choose(left, round);
             left = rest;
+            let group: Vec<_> = group.into_iter().filter_map(Waiting::begin).collect();
+            if group.is_empty() {
+                continue;
+            }
             let begun = Instant::now();
             let outcome = self.commit(&group).await;
             let counters = &self.address.counters;
@@ -188,11 +227,9 @@ impl Writer {
                 Outcome::Committed(applied) => {
                     counters.committed(group.len(), begun.elapsed());
                     left = self.committed(group, applied, left).await;
-                    round = if round < ROUNDS_TOGETHER {
-                        0
-                    } else {
-                        ROUNDS_TOGETHER
-                    };
+                    // Sets that go one by one stay so.
+                    round = round / ROUNDS_TOGETHER * ROUNDS_TOGETHER;
+                    round = round.min(ROUNDS_TOGETHER);
                 }
                 Outcome::Doubt(why) => {
                     let resolved = self.resolve().await;

@@ -71,7 +71,7 @@ impl DatabaseLocation {
 
     async fn status(&self) -> Result<Status, OpenError> {
         let found = status(&self.address).await;
-        found.map_err(|source| self.fault(source))
+        found.map_err(|source| self.refuse(format!("looking at it: {source}")))
     }
 
     fn key(&self) -> Result<Option<Sealer>, OpenError> {
@@ -85,10 +85,11 @@ impl DatabaseLocation {
 
     /// Opens the store for a node of those that share it.
     async fn open(&self, node: &str, sealer: Sealer) -> Result<Store, OpenError> {
+        let failed = |doing: &str, source| self.refuse(format!("{doing}: {source}"));
         let node = Node::join(&self.address, node).await;
-        let node = node.map_err(|source| self.fault(source))?;
+        let node = node.map_err(|source| failed("joining the nodes", source))?;
         let engine = PostgresEngine::open(self.address.clone(), Some(node)).await;
-        let engine = engine.map_err(|source| self.fault(source))?;
+        let engine = engine.map_err(|source| failed("opening its connections", source))?;
         Ok(Store::new(Arc::new(engine), Arc::new(sealer)))
     }
 }
@@ -183,13 +184,15 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
 pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenError> {
     let location = DatabaseLocation::of(database)?;
     let server = location.status().await?;
-    server.check_server().map_err(|why| location.refuse(why))?;
-    let sealer = if let Some(sealer) = location.key()? {
-        sealer
-    } else {
-        let (sealer, content) = first_key();
-        write_new(&location.key_file, content.as_bytes())?;
-        sealer
+    server
+        .check_database()
+        .map_err(|why| location.refuse(why))?;
+    let (sealer, new_key) = match location.key()? {
+        Some(sealer) => (sealer, None),
+        None => {
+            let (sealer, content) = first_key();
+            (sealer, Some(content))
+        }
     };
     if server.layout.is_some() {
         Layout::check(server.layout).map_err(|why| location.refuse(why))?;
@@ -201,6 +204,17 @@ pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenEr
     let made = async {
         let fault = |source| location.fault(source);
         draft::check(&store, &location).await?;
+        if let Some(content) = new_key {
+            // A key that seals nothing would only be taken for the one that does.
+            let checks = key_check::judge(&store, store.sealer(), &location).await;
+            if !checks.is_ok_and(|checks| checks.is_empty()) {
+                return Err(location.key_fault(
+                    "there is a store already, and the file with its key is missing; put it there"
+                        .into(),
+                ));
+            }
+            write_new(&location.key_file, content.as_bytes())?;
+        }
         // Before there is a text of the keys: a store without one says that all of it is proven.
         if format::in_store(&store).await.map_err(fault)?.is_none() {
             format::write(&store).await.map_err(fault)?;

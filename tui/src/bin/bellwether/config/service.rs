@@ -533,7 +533,7 @@ impl ServiceSettings {
         if let Some(error) = refused {
             return Err(ConfigError(format!("gateway: {error}")));
         }
-        self.database.config()?;
+        self.database.without_key().config()?;
         self.oidc.config(&self.egress.authorities)?;
         self.smtp.config().map(|_| ())
     }
@@ -661,6 +661,13 @@ impl super::Settings {
         config.oidc = service.oidc.config(&service.egress.authorities)?;
         config.providers = service.providers.clone();
         Ok(config)
+    }
+
+    /// The same for who only looks at the store in a database, and needs no key for it.
+    pub(crate) fn without_store_key(&self) -> Self {
+        let mut settings = self.clone();
+        settings.service.database = self.service.database.without_key();
+        settings
     }
 
     /// Where spans of the service go; none when no collector is named.

@@ -29,7 +29,10 @@ pub(crate) async fn run(
     settings: &Settings,
     mut out: impl Write,
 ) -> Result<(), Failure> {
-    let config = settings.backend_config()?;
+    let config = match command {
+        StoreCommand::Status => settings.without_store_key().backend_config()?,
+        _ => settings.backend_config()?,
+    };
     let Some(database) = &config.database else {
         return Err(Failure::usage(
             "--store: missing; name the database, as in \

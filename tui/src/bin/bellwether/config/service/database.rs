@@ -54,6 +54,15 @@ pub(super) fn schema(value: &Value) -> Read<String> {
 }
 
 impl Database {
+    /// The same for who only looks at it, and needs no key.
+    pub(super) fn without_key(&self) -> Self {
+        let mut database = self.clone();
+        if self.url.is_some() {
+            database.secret_key_file.get_or_insert_default();
+        }
+        database
+    }
+
     /// The database; none when it is not configured.
     pub(super) fn config(&self) -> Result<Option<DatabaseConfig>, ConfigError> {
         let missing = |setting: &str, given: &str| {

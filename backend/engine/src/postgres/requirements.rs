@@ -1,0 +1,112 @@
+//! What a role and a connection must be like for a store to be used by them, looked at before it is.
+
+use tokio_postgres::{Error, SimpleQueryMessage};
+
+use super::{
+    address::Address,
+    fault,
+    session::{Role, Session},
+};
+use crate::fault::EngineError;
+
+/// How often it is looked whether two sessions get into each other's way.
+const PROBES: u8 = 3;
+
+/// Checks that each session keeps its connection to the server.
+///
+/// # Errors
+/// [`EngineError::Forbidden`] behind a pooler that does not, and when the database does not answer.
+pub(super) async fn check_sessions(
+    address: &Address,
+    session: &Session,
+) -> Result<(), EngineError> {
+    let other = Session::open(address, Role::Reader).await?;
+    for number in 0..PROBES {
+        for (session, name) in [(session, "one"), (&other, "other")] {
+            let set = format!("SET bellwether.probe = '{name} {number}'");
+            let set = session.client.batch_execute(&set).await;
+            set.map_err(|error| fault::unread(&error))?;
+        }
+        let text = "SELECT current_setting('bellwether.probe', true)";
+        let read = session.client.simple_query(text).await;
+        let read = read.map_err(|error| fault::unread(&error))?;
+        let is_kept = read.iter().any(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0) == Some(&*format!("one {number}")),
+            _ => false,
+        });
+        if !is_kept {
+            return Err(EngineError::Forbidden(
+                "it is reached through a pooler that changes the connection between transactions \
+                 (PgBouncer in transaction mode); connect to the server itself, or set `pool_mode = \
+                 session`"
+                    .into(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a role has every right on the tables that a node needs; none means the one that is
+/// logged in.
+///
+/// # Errors
+/// [`EngineError::Forbidden`], with the statements that give what is missing.
+pub(super) async fn check_rights(
+    session: &Session,
+    schema: &str,
+    role: Option<&str>,
+) -> Result<(), EngineError> {
+    let lacking = lacking(session, schema, role).await;
+    let (role, lacking) = lacking.map_err(|error| fault::unread(&error))?;
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(EngineError::Forbidden(format!(
+        "the role {role} lacks {}; as the owner run: GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT \
+         SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; GRANT USAGE ON \
+         ALL SEQUENCES IN SCHEMA {schema} TO {role};",
+        lacking.join(", ")
+    )))
+}
+
+/// The roles other than the one logged in that may write events into a store, and so belong to nodes.
+pub(super) async fn other_writers(session: &Session, schema: &str) -> Result<Vec<String>, Error> {
+    let text = format!(
+        "SELECT quote_ident(rolname) FROM pg_roles JOIN pg_class c \
+         ON c.relnamespace = to_regnamespace('{schema}') AND c.relname = 'occurrence' \
+         WHERE NOT rolsuper AND rolcanlogin AND rolname <> current_user \
+         AND has_table_privilege(rolname, c.oid, 'INSERT')"
+    );
+    let rows = session.client.query(&text, &[]).await?;
+    rows.iter().map(|row| row.try_get(0)).collect()
+}
+
+/// The role's name, and the rights that it lacks; of a schema that is not there, none.
+async fn lacking(
+    session: &Session,
+    schema: &str,
+    role: Option<&str>,
+) -> Result<(String, Vec<String>), Error> {
+    let client = &session.client;
+    let text = "SELECT quote_ident(coalesce($1, current_user::text))";
+    let shown: String = client.query_one(text, &[&role]).await?.try_get(0)?;
+    // The layout is read only; it says whether a node can use the others at all.
+    let text = format!(
+        "WITH asked AS (SELECT oid AS role FROM pg_roles WHERE quote_ident(rolname) = $1) \
+         SELECT 'USAGE on schema {schema}' FROM asked, pg_namespace n \
+         WHERE n.oid = to_regnamespace('{schema}') \
+         AND NOT has_schema_privilege(role, n.oid, 'USAGE') \
+         UNION ALL \
+         SELECT string_agg(needed, ', ') || ' on ' || min(c.relname) FROM asked, pg_class c, \
+         unnest(CASE WHEN c.relkind = 'S' THEN ARRAY['USAGE'] \
+                     WHEN c.relname = 'layout' THEN ARRAY['SELECT'] \
+                     ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] END) AS needed \
+         WHERE c.relnamespace = to_regnamespace('{schema}') AND c.relkind IN ('r', 'S') \
+         AND NOT CASE WHEN c.relkind = 'S' THEN has_sequence_privilege(role, c.oid, needed) \
+                 ELSE has_table_privilege(role, c.oid, needed) END \
+         GROUP BY c.oid"
+    );
+    let rows = client.query(&text, &[&shown]).await?;
+    let lacking = rows.iter().map(|row| row.try_get(0));
+    Ok((shown, lacking.collect::<Result<_, _>>()?))
+}

@@ -1,0 +1,78 @@
+//! A database that stands still, as one whose storage hangs: connections stay, nothing is answered.
+
+use std::time::{Duration, Instant};
+
+use bellwether_tests::{eventually::eventually, rest::Rest};
+use tokio::time::sleep;
+
+use super::Database;
+use crate::samples;
+
+/// Until who waits is answered.
+const ANSWERED_MAX: Duration = Duration::from_secs(10);
+/// Until the node is not ready.
+const NOT_READY_MAX: Duration = Duration::from_secs(6);
+
+/// How an event about a host is answered, and after how long.
+async fn send(rest: &Rest, host: &str) -> (u16, String, Duration) {
+    let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
+    let begun = Instant::now();
+    let answer = rest
+        .post("/v1/data-receiver/events", &samples::events(&[event]))
+        .await;
+    (answer.status.as_u16(), answer.text(), begun.elapsed())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_stands_still_is_said_within_seconds_and_used_when_it_goes_on() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let world = database.world();
+    let rest = world.rest();
+    assert_eq!(send(&rest, "before").await.0, 200);
+
+    database.server.stand_still(true);
+    let begun = Instant::now();
+    let ready = async {
+        while rest.get("/readyz").await.status == 200 {
+            sleep(Duration::from_millis(50)).await;
+        }
+        begun.elapsed()
+    };
+    let read = async {
+        let answer = rest.get("/v1/notification/rules").await;
+        (answer.status.as_u16(), begun.elapsed())
+    };
+    let (first, second, not_ready, read) =
+        tokio::join!(send(&rest, "a"), send(&rest, "b"), ready, read);
+    assert!(not_ready <= NOT_READY_MAX, "{not_ready:?}");
+    assert!(read.0 == 503 && read.1 <= ANSWERED_MAX, "{read:?}");
+    for (status, text, after) in [first, second] {
+        // What was under way may be written; what was not sent is not.
+        assert!(status == 503 || text.contains("OUTCOME_UNKNOWN"), "{text}");
+        assert!(after <= ANSWERED_MAX, "{after:?}");
+    }
+    let (status, text, after) = send(&rest, "meanwhile").await;
+    assert!(
+        status == 503 && after <= Duration::from_secs(1),
+        "{after:?}: {text}"
+    );
+    assert_eq!(rest.get("/healthz").await.status, 200);
+
+    database.server.stand_still(false);
+    eventually("the node to be ready", async || {
+        (rest.get("/readyz").await.status == 200).then_some(())
+    })
+    .await;
+    eventually("events to be taken again", async || {
+        (send(&rest, "after").await.0 == 200).then_some(())
+    })
+    .await;
+    let hosts = "SELECT count(*) FROM bellwether.occurrence";
+    let hosts: u8 = database.server.execute(hosts).parse().unwrap();
+    assert!(
+        (2..=4).contains(&hosts),
+        "before, after, and those of an unknown outcome: {hosts}"
+    );
+}
