@@ -187,12 +187,11 @@ pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenEr
     server
         .check_database()
         .map_err(|why| location.refuse(why))?;
-    let (sealer, new_key) = match location.key()? {
-        Some(sealer) => (sealer, None),
-        None => {
-            let (sealer, content) = first_key();
-            (sealer, Some(content))
-        }
+    let (sealer, new_key) = if let Some(sealer) = location.key()? {
+        (sealer, None)
+    } else {
+        let (sealer, content) = first_key();
+        (sealer, Some(content))
     };
     if server.layout.is_some() {
         Layout::check(server.layout).map_err(|why| location.refuse(why))?;
