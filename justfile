@@ -20,8 +20,8 @@ keys:
     BELLWETHER_UPDATE_KEYS=1 cargo test --package bellwether-tui --lib table_of_keys
 
 # Write how every screen of the console looks, to be read and approved as a difference.
-looks:
-    INSTA_UPDATE=always cargo test --package bellwether-tui --test console looks
+snapshots:
+    INSTA_UPDATE=always cargo test --package bellwether-tui --test console snapshots
 
 # Draw the screens of the service at ADDRESS at three sizes, and a recording of 20 s, as SVG into docs/console/pictures. The recording acknowledges an event there.
 pictures ADDRESS="http://127.0.0.1:8481" KEY_FILE="":

@@ -74,8 +74,7 @@ impl ConfigKind {
         // Keys and silences are the business of a day, and no configuration.
         let is_configuration = |kind: &Kind| {
             // What the service alone makes is none either.
-            let has_author = kind::spec(*kind).create.is_some();
-            has_author && !matches!(kind, Kind::Client | Kind::Silence)
+            kind.is_created() && !matches!(kind, Kind::Client | Kind::Silence)
         };
         kinds.filter(is_configuration).map(Self)
     }
@@ -215,7 +214,6 @@ impl Api {
         let events: Events =
             json::from_json(events.to_string().as_bytes()).map_err(|error| unfit(&error))?;
         let carrier = self.reach.carrier.clone();
-        let carrier = carrier.ok_or_else(|| Failure::new(FailureKind::Unreachable, ""))?;
         let mut service = DataReceiverServiceClient::new(carrier);
         let call = time::timeout(self.reach.limit, service.put_events(events));
         let answer = match call.await {
@@ -238,7 +236,6 @@ impl Api {
         let request: WatchEventsRequest =
             json::from_json(request.to_string().as_bytes()).map_err(|error| unfit(&error))?;
         let carrier = self.reach.carrier.clone();
-        let carrier = carrier.ok_or_else(|| Failure::new(FailureKind::Unreachable, ""))?;
         let mut service =
             EventQueryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
         let answer = service.watch_events(request).await;

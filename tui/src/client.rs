@@ -4,14 +4,19 @@
 
 mod call;
 mod carrier;
+pub(crate) mod deliveries;
+pub(crate) mod events;
 mod failure;
 mod keys;
 mod link;
 mod listing;
 mod protocol;
+pub(crate) mod resources;
 mod trial;
 mod watch;
+mod written;
 
+pub(crate) use call::{Answer, Call, ReadTaken, message, whole};
 pub(crate) use carrier::Reach;
 pub(crate) use failure::{failure, unfit};
 pub use failure::{why_broken, why_failed, why_unreachable};
@@ -19,6 +24,6 @@ pub(crate) use keys::Keys;
 pub(crate) use link::{Link, connect, start};
 pub use listing::{Unlisted, listing};
 pub(crate) use protocol::{
-    Answer, Chosen, Command, EventFilter, LinkState, News, Note, Page, Progress, Request, Span,
-    StatusChange, Taken, Ticket,
+    Chosen, Command, EventFilter, LinkState, News, Page, Progress, Span, StatusChange, Ticket,
 };
+pub(crate) use written::{Note, Taken};

@@ -3,7 +3,6 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use crossterm::event::{Event, KeyEventKind};
-use jiff::Timestamp;
 use ratatui::{Terminal, backend::Backend, layout::Size};
 
 use crate::{
@@ -13,10 +12,11 @@ use crate::{
     model::{
         Connection, Model, Notice,
         message::{Effect, Msg},
+        then::Then,
         update,
         write::TextEdit,
     },
-    options::Options,
+    options::{Now, Options},
     theme::{Depth, Theme},
     view,
 };
@@ -47,6 +47,7 @@ pub(crate) struct Console<B: Backend> {
     terminal: Terminal<B>,
     model: Model,
     link: Link,
+    now: Now,
     outward: VecDeque<Outward>,
     /// How many requests that change something have left: after a question, and without one.
     writes: u64,
@@ -77,7 +78,7 @@ impl<B: Backend> Console<B> {
         model.theme = options.theme;
         model.depth = options.depth;
         model.background = options.background;
-        model.now_ms = now_ms();
+        model.now_ms = options.now.ms();
         model.cycle = options.wall.then(|| model.now_ms + limits::CYCLE_MS);
         let link = client::start(options.endpoint, keys, options.keep_alive);
         let outward = VecDeque::new();
@@ -85,6 +86,7 @@ impl<B: Backend> Console<B> {
             terminal,
             model,
             link,
+            now: options.now,
             outward,
             writes: 0,
             writes_at_once: 0,
@@ -154,7 +156,7 @@ impl<B: Backend> Console<B> {
 
     /// Milliseconds until the model wants a tick; `None` while nothing on the screen moves.
     pub(crate) fn wake_in_ms(&self) -> Option<u64> {
-        let wait = self.model.wake_at_ms()?.saturating_sub(now_ms());
+        let wait = self.model.wake_at_ms()?.saturating_sub(self.now.ms());
         Some(u64::try_from(wait).unwrap_or(0))
     }
 
@@ -171,7 +173,7 @@ impl<B: Backend> Console<B> {
 
     /// Processes a message and settles, so that the next key acts on what it will see.
     pub(crate) fn handle(&mut self, msg: Msg) {
-        self.model.now_ms = now_ms();
+        self.model.now_ms = self.now.ms();
         let effects = update::update(&mut self.model, msg);
         self.changed |= self.model.touched;
         self.carry_out(effects);
@@ -182,11 +184,11 @@ impl<B: Backend> Console<B> {
         for effect in effects {
             match effect {
                 Effect::Send(command) => {
-                    if let Command::Call(ticket, request) = &command
-                        && request.is_write()
+                    if let Command::Call(ticket, call) = &command
+                        && call.is_write()
                     {
-                        let write = self.model.pending.get(ticket).and_then(Option::as_ref);
-                        if write.is_some_and(|write| write.at_once) {
+                        let then = self.model.pending.get(ticket);
+                        if matches!(then, Some(Then::Write(write, _)) if write.at_once) {
                             self.writes_at_once += 1;
                         } else {
                             self.writes += 1;
@@ -217,7 +219,7 @@ impl<B: Backend> Console<B> {
 
     /// Processes this news and what else has come, up to the budget, as one change.
     fn take_in(&mut self, first: News) {
-        self.model.now_ms = now_ms();
+        self.model.now_ms = self.now.ms();
         let mut next = Some(first);
         let mut budget = limits::NEWS_BUDGET;
         while let Some(news) = next {
@@ -278,9 +280,4 @@ impl<B: Backend> Console<B> {
         let asked = self.model.is_up() && !self.model.pending.is_empty();
         settled && !asked
     }
-}
-
-/// The one clock of the console.
-fn now_ms() -> i64 {
-    Timestamp::now().as_millisecond()
 }

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{
     console::{Console, Outward, ServiceStatus},
-    keymap::{self, Action},
+    keymap::{self, ACTIONS, Action, Entry},
     model::message::Msg,
     options::Options,
     picture, text,
@@ -93,12 +93,11 @@ async fn on_screen(
     columns: u16,
     rows: u16,
 ) -> Result<Headless, UnknownScreen> {
-    let mut screens = SCREENS.iter();
-    let found = screens.find(|(name, _)| name.eq_ignore_ascii_case(screen));
-    let (_, action) = found.ok_or_else(|| UnknownScreen(screen.to_owned()))?;
+    let found = entries().find(|entry| entry.name.eq_ignore_ascii_case(screen));
+    let entry = found.ok_or_else(|| UnknownScreen(screen.to_owned()))?;
     let mut console = Headless::start(options, columns, rows);
     console.idle().await;
-    console.console.handle(Msg::Act(*action));
+    console.console.handle(Msg::Act(entry.action));
     console.idle().await;
     Ok(console)
 }
@@ -114,30 +113,26 @@ pub struct Snapshot {
     pub standing: ServiceStatus,
 }
 
-/// The screens, and the actions that lead to them.
-const SCREENS: [(&str, Action); 16] = [
-    ("overview", Action::GoOverview),
-    ("events", Action::GoEvents),
-    ("triggers", Action::GoTriggers),
-    ("destinations", Action::GoDestinations),
-    ("rules", Action::GoRules),
-    ("deliveries", Action::GoDeliveries),
-    ("clients", Action::GoClients),
-    ("map", Action::GoMap),
-    ("reference", Action::GoReference),
-    ("silences", Action::GoSilences),
-    ("calendars", Action::GoCalendars),
-    ("inhibitions", Action::GoInhibitions),
-    ("mappings", Action::GoMappings),
-    ("groups", Action::GoGroups),
-    ("pending", Action::GoPending),
-    ("views", Action::GoViews),
-];
+/// The entries of the actions that lead to the screens.
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    let is_screen = |entry: &&Entry| {
+        matches!(
+            entry.action,
+            Action::GoOverview
+                | Action::GoEvents
+                | Action::GoDeliveries
+                | Action::GoMap
+                | Action::GoReference
+                | Action::Go(_)
+        )
+    };
+    ACTIONS.iter().filter(is_screen)
+}
 
 /// The names of all screens, as [`snapshot`] knows them.
 #[must_use]
 pub fn screens() -> Vec<&'static str> {
-    SCREENS.iter().map(|(name, _)| *name).collect()
+    entries().map(|entry| entry.name).collect()
 }
 
 /// A name that no screen has.

@@ -25,7 +25,8 @@ pub use console::ServiceStatus;
 pub use headless::{Headless, Snapshot, Step, UnknownScreen, recording, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
 pub use options::{
-    Background, Colour, Context, Depth, Error, Key, Options, Renewal, Renewed, Shell, Theme, View,
+    Background, Colour, Context, Depth, Error, Key, Now, Options, Renewal, Renewed, Shell, Theme,
+    View,
 };
 
 /// Runs a console on this process's terminal until the operator leaves or SIGTERM, SIGHUP or

@@ -8,6 +8,7 @@ pub(crate) mod field;
 pub(crate) mod filter;
 pub(crate) mod following;
 pub(crate) mod form;
+pub(crate) mod inquiry;
 pub(crate) mod list;
 pub(crate) mod map;
 pub(crate) mod matching;
@@ -21,6 +22,7 @@ pub(crate) mod sort;
 pub(crate) mod steps;
 pub(crate) mod store;
 pub(crate) mod tabs;
+pub(crate) mod then;
 pub(crate) mod undo;
 pub(crate) mod update;
 mod view;
@@ -44,8 +46,8 @@ use self::{
     page::{Content, Page},
     rows::Arranged,
     store::Store,
+    then::Then,
     undo::Undo,
-    write::Write,
 };
 use crate::{
     client::Ticket,
@@ -128,8 +130,8 @@ pub(crate) struct Model {
     pub(crate) begun_until_ms: Option<i64>,
     /// Whether the last message changed anything that is shown.
     pub(crate) touched: bool,
-    /// The calls under way; of a write, what is to follow.
-    pub(crate) pending: HashMap<Ticket, Option<Box<Write>>>,
+    /// The calls under way, and what their answers are for.
+    pub(crate) pending: HashMap<Ticket, Then>,
     /// Actions that follow from what happened, in their order.
     pub(crate) follow: VecDeque<Action>,
     last_ticket: Ticket,

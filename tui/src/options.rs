@@ -3,7 +3,7 @@
 use std::{fmt, io, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use jiff::tz::TimeZone;
+use jiff::{Timestamp, tz::TimeZone};
 use tonic::{
     metadata::{Ascii, MetadataValue},
     transport::Endpoint,
@@ -60,6 +60,33 @@ impl Renewal {
 impl fmt::Debug for Renewal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Renewal(…)")
+    }
+}
+
+/// Tells the time.
+#[derive(Clone)]
+pub struct Now(Arc<dyn Fn() -> i64 + Send + Sync>);
+
+impl Now {
+    /// Milliseconds since 1970, as this tells them.
+    pub fn new(now_ms: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now_ms))
+    }
+
+    pub(crate) fn ms(&self) -> i64 {
+        (self.0)()
+    }
+}
+
+impl Default for Now {
+    fn default() -> Self {
+        Self::new(|| Timestamp::now().as_millisecond())
+    }
+}
+
+impl fmt::Debug for Now {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Now(…)")
     }
 }
 
@@ -160,6 +187,8 @@ pub struct Options {
     pub keys: Keymap,
     /// The zone that moments are shown in.
     pub time_zone: TimeZone,
+    /// The one clock of the console.
+    pub now: Now,
     /// The command that edits a text file, as `$VISUAL` or `$EDITOR` name it; it may have
     /// arguments.
     pub editor: String,
@@ -195,6 +224,7 @@ impl Options {
             views: Vec::new(),
             keys: Keymap::default(),
             time_zone: TimeZone::system(),
+            now: Now::default(),
             editor: "vi".to_owned(),
         })
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bellwether_proto::json;
-use prost::{Message, bytes::Buf};
+use prost::bytes::Buf;
 use serde_json::Value;
 use tokio::time;
 use tonic::{
@@ -13,9 +13,9 @@ use tonic::{
     service::interceptor::InterceptedService,
     transport::Channel,
 };
-use tonic_prost::ProstCodec;
 
 use super::{
+    call::{Answer, document},
     failure::{failure, unfit},
     keys::Keys,
 };
@@ -51,8 +51,7 @@ impl tonic::service::Interceptor for KeyHolder {
 
 /// What a request is made over, and what was learnt on the way.
 pub(crate) struct Reach {
-    /// None while there is no link.
-    pub(crate) carrier: Option<Carrier>,
+    pub(crate) carrier: Carrier,
     /// Until a call is given up.
     pub(crate) limit: Duration,
     /// The failure that shows that the link is broken.
@@ -63,61 +62,33 @@ impl Reach {
     /// A link that calls are made over.
     pub(crate) fn over(carrier: Carrier) -> Self {
         Self {
-            carrier: Some(carrier),
+            carrier,
             limit: limits::CALL,
             broken: None,
         }
     }
 
-    /// No link: every call fails.
-    pub(super) fn none() -> Self {
-        Self {
-            carrier: None,
-            limit: limits::CALL,
-            broken: None,
-        }
+    /// Makes a call of which the names alone are known: JSON goes out, the answer comes as it is on the
+    /// wire.
+    pub(super) async fn ask(&mut self, service: &str, method: &str, request: &Value) -> Answer {
+        let name = format!("bellwether.v1.{method}Request");
+        let wire = json::wire_from_json(&name, request.to_string().as_bytes())
+            .map_err(|error| unfit(&error))?;
+        self.call(&format!("{service}/{method}"), wire).await
     }
 
-    /// Makes a call: `RuleService/ListRules`.
-    pub(super) async fn ask<Q, A>(&mut self, method: &str, request: Q) -> Result<A, Failure>
-    where
-        Q: Message + 'static,
-        A: Message + Default + 'static,
-    {
-        self.call(method, request, ProstCodec::default()).await
-    }
-
-    /// Makes a call of which the names alone are known: JSON goes out, JSON comes back.
+    /// The same, where JSON comes back.
     pub(crate) async fn ask_json(
         &mut self,
         service: &str,
         method: &str,
         request: &Value,
     ) -> Result<Value, Failure> {
-        let name = format!("bellwether.v1.{method}Request");
-        let wire = json::wire_from_json(&name, request.to_string().as_bytes())
-            .map_err(|error| unfit(&error))?;
-        let answer: Vec<u8> = self
-            .call(&format!("{service}/{method}"), wire, Bytes)
-            .await?;
-        let name = format!("bellwether.v1.{method}Response");
-        let text = json::wire_to_json(&name, &answer).map_err(|error| unfit(&error))?;
-        serde_json::from_slice(&text)
-            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))
+        document(method, self.ask(service, method, request).await)
     }
 
-    async fn call<C>(
-        &mut self,
-        method: &str,
-        request: C::Encode,
-        codec: C,
-    ) -> Result<C::Decode, Failure>
-    where
-        C: Codec<Encode: Send + Sync + 'static, Decode: Send + Sync + 'static>,
-    {
-        let Some(carrier) = self.carrier.clone() else {
-            return Err(unlinked());
-        };
+    async fn call(&mut self, method: &str, request: Vec<u8>) -> Answer {
+        let carrier = self.carrier.clone();
         let path = PathAndQuery::try_from(format!("/bellwether.v1.{method}"))
             .expect("methods are named in letters");
         let call = async {
@@ -125,7 +96,7 @@ impl Reach {
             let ready = grpc.ready().await;
             ready.map_err(|error| tonic::Status::unavailable(error.to_string()))?;
             let answer = grpc
-                .unary(tonic::Request::new(request), path, codec)
+                .unary(tonic::Request::new(request), path, Bytes)
                 .await?;
             Ok(answer.into_inner())
         };

@@ -12,11 +12,11 @@ use tokio::{
 use tonic::{service::interceptor::InterceptedService, transport::Endpoint};
 
 use super::{
-    call,
-    carrier::{Carrier, KeyHolder, Reach},
+    call::Call,
+    carrier::{Carrier, KeyHolder, Reach, unlinked},
     failure::{failure, unreachable},
     keys::Keys,
-    protocol::{Command, EventFilter, LinkState, News, Request, Ticket},
+    protocol::{Command, EventFilter, LinkState, News, Ticket},
     trial, watch,
 };
 use crate::{
@@ -186,9 +186,9 @@ impl Supervisor {
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
-                    Some(Command::Call(ticket, request)) => {
+                    Some(Command::Call(ticket, call)) => {
                         running.retain(|(_, handle)| !handle.is_finished());
-                        let call = make_call(carrier.clone(), self.news.clone(), ticket, *request);
+                        let call = make_call(carrier.clone(), self.news.clone(), ticket, call);
                         let places = Arc::clone(&places);
                         let call = async move {
                             let _place = places.acquire().await;
@@ -340,24 +340,23 @@ async fn make_call(
     carrier: Carrier,
     news: mpsc::Sender<News>,
     ticket: Ticket,
-    request: Request,
+    call: Call,
 ) -> Option<Failure> {
     let mut reach = Reach::over(carrier);
-    let answer = match request {
-        Request::TestTrigger {
-            fields, start_ms, ..
-        } => trial::follow(&mut reach, &news, ticket, (fields, start_ms)).await,
-        request => call::make(&mut reach, request).await,
+    reach.limit = call.limit;
+    let answer = if call.method == trial::METHOD {
+        trial::follow(&mut reach, &news, ticket, &call.body).await
+    } else {
+        reach.ask(call.service, call.method, &call.body).await
     };
-    let _closed = news.send(News::Answer(ticket, Box::new(answer))).await;
+    let _closed = news.send(News::Answer(ticket, answer)).await;
     reach.broken
 }
 
 async fn refuse(news: &mpsc::Sender<News>, watched: &mut Option<Watched>, command: Command) {
     match command {
-        Command::Call(ticket, request) => {
-            let answer = call::make(&mut Reach::none(), *request).await;
-            let _closed = news.send(News::Answer(ticket, Box::new(answer))).await;
+        Command::Call(ticket, _) => {
+            let _closed = news.send(News::Answer(ticket, Err(unlinked()))).await;
         }
         Command::Watch {
             generation,

@@ -1,45 +1,48 @@
 //! Tries a trigger on stored events and reports how far that is.
 
-use bellwether_proto::v1::{self, trigger_service_client::TriggerServiceClient};
+use bellwether_proto::{
+    json,
+    v1::{self, trigger_service_client::TriggerServiceClient},
+};
+use prost::Message;
 use serde_json::Value;
 use tokio::{sync::mpsc, time};
 use tonic::{Code, Status};
 
 use super::{
-    call,
-    carrier::{Reach, unlinked},
-    failure::failure,
-    protocol::{Answer, News, Progress, Ticket},
+    call::Answer,
+    carrier::Reach,
+    failure::{failure, unfit},
+    protocol::{News, Progress, Ticket},
 };
 use crate::{
     data::{Failure, FailureKind},
     limits,
 };
 
+/// The method that is followed.
+pub(super) const METHOD: &str = "TestTrigger";
+
 /// Tries it to the end. Dropping the call ends the try in the service as well.
 pub(super) async fn follow(
     reach: &mut Reach,
     news: &mpsc::Sender<News>,
     ticket: Ticket,
-    asked: (Value, Option<i64>),
+    request: &Value,
 ) -> Answer {
-    Answer::Matches(attempt(reach, news, ticket, asked).await)
+    let result = attempt(reach, news, ticket, request).await;
+    result.map(|result| result.encode_to_vec())
 }
 
 async fn attempt(
     reach: &mut Reach,
     news: &mpsc::Sender<News>,
     ticket: Ticket,
-    (fields, start_ms): (Value, Option<i64>),
+    request: &Value,
 ) -> Result<v1::TestTriggerResponse, Failure> {
-    let request = v1::TestTriggerRequest {
-        time_range: start_ms.map(|start_ms| v1::TimeRange {
-            start: Some(start_ms),
-            end: None,
-        }),
-        ..call::typed(&fields)?
-    };
-    let carrier = reach.carrier.clone().ok_or_else(unlinked)?;
+    let request = json::from_json::<v1::TestTriggerRequest>(request.to_string().as_bytes());
+    let request = request.map_err(|error| unfit(&error))?;
+    let carrier = reach.carrier.clone();
     let mut service =
         TriggerServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
     let mut failed = |status: Status| {

@@ -7,7 +7,6 @@ use bellwether_proto::v1::{
 use tokio::{sync::mpsc, time};
 
 use super::{
-    call,
     carrier::Carrier,
     failure::failure,
     protocol::{EventFilter, News, Ticket},
@@ -38,7 +37,7 @@ pub(super) async fn follow(
     let mut service =
         EventQueryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
     let request = WatchEventsRequest {
-        query: Some(call::query(&filter, None)),
+        query: Some(filter.query()),
         resume_token: token.clone(),
     };
     let mut stream = match service.watch_events(request).await {

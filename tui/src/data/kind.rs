@@ -1,8 +1,19 @@
 //! The kinds of stored resource.
 
-/// Makes the kinds and their words from one text.
+/// Who writes the resources of a kind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Author {
+    /// Operators create, edit and delete them.
+    Operators,
+    /// Operators create and revoke them; a list tells all of them.
+    Issued,
+    /// The service alone makes them, and takes them away.
+    Service,
+}
+
+/// Makes the kinds, their words and their authors from one text.
 macro_rules! kinds {
-    ($($kind:ident $word:literal $plural:literal $title:literal;)+) => {
+    ($($kind:ident $word:literal $plural:literal $title:literal $author:ident;)+) => {
         /// A kind of stored resource.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub(crate) enum Kind {
@@ -27,20 +38,41 @@ macro_rules! kinds {
             pub(crate) fn title(self) -> &'static str {
                 match self { $(Self::$kind => $title,)+ }
             }
+
+            fn author(self) -> Author {
+                match self { $(Self::$kind => Author::$author,)+ }
+            }
         }
     };
 }
 
 kinds! {
-    Trigger "trigger" "triggers" "Triggers";
-    Destination "destination" "destinations" "Destinations";
-    Rule "rule" "rules" "Rules";
-    Client "client" "clients" "Clients";
-    Silence "silence" "silences" "Silences";
-    Calendar "calendar" "calendars" "Calendars";
-    Inhibition "inhibition" "inhibitions" "Inhibitions";
-    Mapping "mapping" "mappings" "Mappings";
-    Group "group" "groups" "Groups";
-    Pending "pending" "pending" "Pending";
-    View "view" "views" "Views";
+    Trigger "trigger" "triggers" "Triggers" Operators;
+    Destination "destination" "destinations" "Destinations" Operators;
+    Rule "rule" "rules" "Rules" Operators;
+    Client "client" "clients" "Clients" Issued;
+    Silence "silence" "silences" "Silences" Operators;
+    Calendar "calendar" "calendars" "Calendars" Operators;
+    Inhibition "inhibition" "inhibitions" "Inhibitions" Operators;
+    Mapping "mapping" "mappings" "Mappings" Operators;
+    Group "group" "groups" "Groups" Service;
+    Pending "pending" "pending" "Pending" Service;
+    View "view" "views" "Views" Operators;
+}
+
+impl Kind {
+    /// Whether operators edit them.
+    pub(crate) fn is_edited(self) -> bool {
+        self.author() == Author::Operators
+    }
+
+    /// Whether operators create them.
+    pub(crate) fn is_created(self) -> bool {
+        self.author() != Author::Service
+    }
+
+    /// Whether one of them has a page.
+    pub(crate) fn has_page(self) -> bool {
+        self.author() != Author::Issued
+    }
 }

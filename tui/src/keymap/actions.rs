@@ -3,7 +3,8 @@
 use crate::data::{Kind, Role};
 
 /// What an operator can do. In a configuration an action has its variant's name in small letters,
-/// words separated by `_`: renaming one here breaks the files of those who gave it keys.
+/// words separated by `_`, and a kind's list is `go_` with its plural: renaming one here breaks the files of
+/// those who gave it keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
     Quit,
@@ -34,20 +35,11 @@ pub(crate) enum Action {
     ToggleSplit,
     GoOverview,
     GoEvents,
-    GoTriggers,
-    GoDestinations,
-    GoRules,
     GoDeliveries,
-    GoClients,
     GoMap,
     GoReference,
-    GoSilences,
-    GoCalendars,
-    GoInhibitions,
-    GoMappings,
-    GoGroups,
-    GoPending,
-    GoViews,
+    /// To the list of a kind of resource.
+    Go(Kind),
     GoCriticals,
     LongerCharts,
     MapLeft,
@@ -144,45 +136,30 @@ pub(crate) enum ActionPlace {
 
 impl ActionPlace {
     /// All of them.
-    pub(crate) const ALL: &[Self] = &[
-        Self::Anywhere,
-        Self::List,
-        Self::Document,
-        Self::Overview,
-        Self::Events,
-        Self::EventGroups,
-        Self::Event,
-        Self::Many(Kind::Trigger),
-        Self::One(Kind::Trigger),
-        Self::Many(Kind::Destination),
-        Self::One(Kind::Destination),
-        Self::Many(Kind::Rule),
-        Self::One(Kind::Rule),
-        Self::Deliveries,
-        Self::Delivery,
-        Self::Many(Kind::Client),
-        Self::Many(Kind::Silence),
-        Self::One(Kind::Silence),
-        Self::Many(Kind::Calendar),
-        Self::One(Kind::Calendar),
-        Self::Many(Kind::Inhibition),
-        Self::One(Kind::Inhibition),
-        Self::Many(Kind::Mapping),
-        Self::One(Kind::Mapping),
-        Self::Many(Kind::Group),
-        Self::One(Kind::Group),
-        Self::Many(Kind::Pending),
-        Self::One(Kind::Pending),
-        Self::Many(Kind::View),
-        Self::One(Kind::View),
-        Self::Map,
-        Self::Reference,
-        Self::Report,
-        Self::Form,
-    ];
-}
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let shapes = [Self::Anywhere, Self::List, Self::Document];
+        let events = [Self::Overview, Self::Events, Self::EventGroups, Self::Event];
+        let others = [
+            Self::Deliveries,
+            Self::Delivery,
+            Self::Map,
+            Self::Reference,
+            Self::Report,
+            Self::Form,
+        ];
+        let kinds = Self::of_kinds(|_| true);
+        shapes.into_iter().chain(events).chain(kinds).chain(others)
+    }
 
-impl ActionPlace {
+    /// The lists and the pages of these kinds.
+    pub(super) fn of_kinds(wanted: fn(Kind) -> bool) -> impl Iterator<Item = Self> {
+        let kinds = Kind::ALL.iter().copied().filter(move |kind| wanted(*kind));
+        kinds.flat_map(|kind| {
+            let page = kind.has_page().then_some(Self::One(kind));
+            std::iter::once(Self::Many(kind)).chain(page)
+        })
+    }
+
     /// Where actions look for their keys on the screen of this place, the most particular first.
     pub(crate) fn around(self) -> [Self; 3] {
         match self {
@@ -197,10 +174,8 @@ impl ActionPlace {
     /// The places of every screen.
     pub(crate) fn screens() -> impl Iterator<Item = [Self; 3]> {
         let shapes = [Self::Anywhere, Self::List, Self::Document];
-        Self::ALL
-            .iter()
-            .filter(move |place| !shapes.contains(place))
-            .map(|place| place.around())
+        let screens = Self::all().filter(move |place| !shapes.contains(place));
+        screens.map(Self::around)
     }
 
     /// Its name in a configuration.
@@ -216,7 +191,10 @@ impl ActionPlace {
 impl Action {
     /// Its name in a configuration.
     pub(crate) fn name(self) -> String {
-        snake(&format!("{self:?}"))
+        match self {
+            Self::Go(kind) => format!("go_{}", kind.plural()),
+            other => snake(&format!("{other:?}")),
+        }
     }
 }
 
@@ -252,7 +230,7 @@ pub(crate) struct Entry {
     /// In full, for palette and help.
     pub(crate) title: &'static str,
     pub(crate) keys: &'static [&'static str],
-    pub(crate) places: &'static [ActionPlace],
+    pub(crate) places: Vec<ActionPlace>,
     pub(crate) need: Need,
     /// Order among the hints, smallest first; 0 is never hinted.
     pub(crate) hint: u8,

@@ -49,7 +49,7 @@ impl Keymap {
     pub fn reference(&self) -> String {
         let mut out = HEAD.to_owned();
         out.push_str("\n| keys | what it does | name | where | role |\n|---|---|---|---|---|\n");
-        for entry in ACTIONS {
+        for entry in ACTIONS.iter() {
             let (keys, title) = (self.all_keys(entry), entry.title);
             let name = entry.action.name();
             let places: Vec<String> = entry.places.iter().map(|place| place.name()).collect();
@@ -70,8 +70,8 @@ impl Keymap {
         let code = |keys: &[_]| format!("`{}`", written(keys).replace('|', "\\|"));
         let first = self.everywhere(entry.action).map(code);
         let mut all: Vec<String> = first.collect();
-        for place in ActionPlace::ALL {
-            for keys in self.only_in(entry.action, *place) {
+        for place in ActionPlace::all() {
+            for keys in self.only_in(entry.action, place) {
                 all.push(format!("{} ({})", code(keys), place.name()));
             }
         }

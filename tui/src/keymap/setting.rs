@@ -166,9 +166,9 @@ fn entry_named(name: &str) -> Result<&'static Entry, String> {
 }
 
 fn place_named(name: &str) -> Result<ActionPlace, String> {
-    let named = |place: &&ActionPlace| place.name() == name;
-    ActionPlace::ALL.iter().find(named).copied().ok_or_else(|| {
-        let nearest = nearest(name, ActionPlace::ALL.iter().map(|place| place.name()));
+    let named = |place: &ActionPlace| place.name() == name;
+    ActionPlace::all().find(named).ok_or_else(|| {
+        let nearest = nearest(name, ActionPlace::all().map(ActionPlace::name));
         format!("there is no place `{name}`; the nearest is `{nearest}`")
     })
 }

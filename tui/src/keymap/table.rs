@@ -1,7 +1,33 @@
 //! The list of all actions.
 
+use std::sync::LazyLock;
+
 use super::actions::{Action, ActionPlace, Entry, Lines, Need};
 use crate::data::{Kind, Role};
+
+/// The lists and the pages of what operators edit.
+fn resources() -> Vec<ActionPlace> {
+    ActionPlace::of_kinds(Kind::is_edited).collect()
+}
+
+/// The lists in which something can be created.
+fn making() -> Vec<ActionPlace> {
+    let kinds = Kind::ALL.iter().filter(|kind| kind.is_created());
+    kinds.map(|kind| ActionPlace::Many(*kind)).collect()
+}
+
+/// The pages that have links.
+fn linked() -> Vec<ActionPlace> {
+    let kinds = Kind::ALL.iter().filter(|kind| kind.has_page());
+    let pages = kinds.map(|kind| ActionPlace::One(*kind));
+    let others = [
+        ActionPlace::Delivery,
+        ActionPlace::Reference,
+        ActionPlace::Report,
+    ];
+    let overview = std::iter::once(ActionPlace::Overview);
+    overview.chain(pages).chain(others).collect()
+}
 
 const ANYWHERE: &[ActionPlace] = &[ActionPlace::Anywhere];
 const MOVING: &[ActionPlace] = &[ActionPlace::List, ActionPlace::Document];
@@ -11,35 +37,6 @@ const COUNTED: &[ActionPlace] = &[
     ActionPlace::Events,
     ActionPlace::Event,
     ActionPlace::EventGroups,
-];
-const RESOURCES: &[ActionPlace] = &[
-    ActionPlace::Many(Kind::Trigger),
-    ActionPlace::One(Kind::Trigger),
-    ActionPlace::Many(Kind::Destination),
-    ActionPlace::One(Kind::Destination),
-    ActionPlace::Many(Kind::Rule),
-    ActionPlace::One(Kind::Rule),
-    ActionPlace::Many(Kind::Silence),
-    ActionPlace::One(Kind::Silence),
-    ActionPlace::Many(Kind::Calendar),
-    ActionPlace::One(Kind::Calendar),
-    ActionPlace::Many(Kind::Inhibition),
-    ActionPlace::One(Kind::Inhibition),
-    ActionPlace::Many(Kind::Mapping),
-    ActionPlace::One(Kind::Mapping),
-    ActionPlace::Many(Kind::View),
-    ActionPlace::One(Kind::View),
-];
-const MAKING: &[ActionPlace] = &[
-    ActionPlace::Many(Kind::Trigger),
-    ActionPlace::Many(Kind::Destination),
-    ActionPlace::Many(Kind::Rule),
-    ActionPlace::Many(Kind::Client),
-    ActionPlace::Many(Kind::Silence),
-    ActionPlace::Many(Kind::Calendar),
-    ActionPlace::Many(Kind::Inhibition),
-    ActionPlace::Many(Kind::Mapping),
-    ActionPlace::Many(Kind::View),
 ];
 const GROUPS: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Group),
@@ -57,23 +54,6 @@ const MAP: &[ActionPlace] = &[ActionPlace::Map];
 const EDIT: Need = Need::Write(Role::Editor);
 const OPERATE: Need = Need::Write(Role::Operator);
 const VIEW: Need = Need::Role(Role::Viewer);
-const LINKED: &[ActionPlace] = &[
-    ActionPlace::Overview,
-    ActionPlace::One(Kind::Trigger),
-    ActionPlace::One(Kind::Destination),
-    ActionPlace::One(Kind::Rule),
-    ActionPlace::One(Kind::Silence),
-    ActionPlace::One(Kind::Calendar),
-    ActionPlace::One(Kind::Inhibition),
-    ActionPlace::One(Kind::Mapping),
-    ActionPlace::One(Kind::Group),
-    ActionPlace::One(Kind::Pending),
-    ActionPlace::One(Kind::View),
-    ActionPlace::Delivery,
-    ActionPlace::Reference,
-    ActionPlace::Report,
-];
-
 const LINES: Lines = Lines::PLAIN;
 
 macro_rules! lines {
@@ -88,19 +68,19 @@ macro_rules! lines {
 /// A row for each action: its keys, where it can be taken, what it needs, its order among the
 /// hints (0 is never hinted), how it is typed on a line; then its name for hints and its title for palette and help.
 macro_rules! actions {
-    ($($action:ident [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
+    ($($action:ident $(($kind:ident))? [$($key:literal),+] in $places:expr, $need:expr, $hint:literal $([$lines:expr])?
         $name:literal: $title:literal;)+) => {
         /// All actions, in the order palette and help show them.
-        pub(crate) const ACTIONS: &[Entry] = &[$(Entry {
-            action: Action::$action,
+        pub(crate) static ACTIONS: LazyLock<Vec<Entry>> = LazyLock::new(|| vec![$(Entry {
+            action: Action::$action $((Kind::$kind))?,
             name: $name,
             title: $title,
             keys: &[$($key),+],
-            places: $places,
+            places: $places.to_vec(),
             need: $need,
             hint: $hint,
             lines: lines!($($lines)?),
-        }),+];
+        }),+]);
     };
 }
 
@@ -161,15 +141,15 @@ actions! {
         "save view": "Save this list as a shared view";
     OpenOnly ["o"] in &[ActionPlace::Events, ActionPlace::EventGroups], Need::None, 26 [LINES.all()]
         "closed": "Show or hide closed occurrences";
-    New ["n"] in MAKING, EDIT, 12 [LINES.all()]
+    New ["n"] in making(), EDIT, 12 [LINES.all()]
         "new": "Create a new one";
-    Edit ["e"] in RESOURCES, EDIT, 14
+    Edit ["e"] in resources(), EDIT, 14
         "edit": "Edit in a form";
-    EditText ["E"] in RESOURCES, EDIT, 30
+    EditText ["E"] in resources(), EDIT, 30
         "as text": "Edit as text in $EDITOR";
-    Duplicate ["D"] in RESOURCES, EDIT, 0
+    Duplicate ["D"] in resources(), EDIT, 0
         "duplicate": "Create a copy";
-    Delete ["d"] in RESOURCES, EDIT, 28
+    Delete ["d"] in resources(), EDIT, 28
         "delete": "Delete";
     TestDestination ["t"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination), ActionPlace::Report], OPERATE, 11
         "test": "Send a test message and show the result";
@@ -209,7 +189,7 @@ actions! {
         "next tab": "Next tab: details, notes and history, explain";
     LongerCharts ["t"] in &[ActionPlace::Overview], Need::None, 12 [LINES.screen()]
         "span": "Show the charts of 1 h, 24 h or 30 d";
-    NextLink ["<Tab>"] in LINKED, Need::None, 32 [LINES.screen()]
+    NextLink ["<Tab>"] in linked(), Need::None, 32 [LINES.screen()]
         "next link": "Go to the next link";
     Filter ["/"] in &[ActionPlace::List], Need::None, 13 [LINES.all().text()]
         "filter": "Filter the list";
@@ -249,33 +229,33 @@ actions! {
         "overview": "Go to Overview";
     GoEvents ["2"] in ANYWHERE, Need::None, 0
         "events": "Go to Events";
-    GoTriggers ["3"] in ANYWHERE, Need::None, 0
+    Go(Trigger) ["3"] in ANYWHERE, Need::None, 0
         "triggers": "Go to Triggers";
-    GoDestinations ["4"] in ANYWHERE, Need::None, 0
+    Go(Destination) ["4"] in ANYWHERE, Need::None, 0
         "destinations": "Go to Destinations";
-    GoRules ["5"] in ANYWHERE, Need::None, 0
+    Go(Rule) ["5"] in ANYWHERE, Need::None, 0
         "rules": "Go to Rules";
     GoDeliveries ["6"] in ANYWHERE, Need::None, 0
         "deliveries": "Go to Deliveries";
-    GoClients ["7"] in ANYWHERE, Need::None, 0
+    Go(Client) ["7"] in ANYWHERE, Need::None, 0
         "clients": "Go to Clients";
     GoMap ["8"] in ANYWHERE, Need::None, 0
         "map": "Go to Map: triggers, rules and destinations, with unused ones";
     GoReference ["9"] in ANYWHERE, Need::None, 0
         "reference": "Go to Reference: templates, queries, fields, messages, chat set-up";
-    GoSilences ["0"] in ANYWHERE, Need::None, 0
+    Go(Silence) ["0"] in ANYWHERE, Need::None, 0
         "silences": "Go to Silences";
-    GoCalendars ["<A-0>"] in ANYWHERE, Need::None, 0
+    Go(Calendar) ["<A-0>"] in ANYWHERE, Need::None, 0
         "calendars": "Go to Calendars";
-    GoInhibitions ["<A-9>"] in ANYWHERE, Need::None, 0
+    Go(Inhibition) ["<A-9>"] in ANYWHERE, Need::None, 0
         "inhibitions": "Go to Inhibitions";
-    GoMappings ["<A-8>"] in ANYWHERE, Need::None, 0
+    Go(Mapping) ["<A-8>"] in ANYWHERE, Need::None, 0
         "mappings": "Go to Mappings: events from the webhooks of any service";
-    GoGroups ["<A-7>"] in ANYWHERE, Need::None, 0
+    Go(Group) ["<A-7>"] in ANYWHERE, Need::None, 0
         "groups": "Go to Groups: events that share one message";
-    GoPending ["<A-6>"] in ANYWHERE, Need::None, 0
+    Go(Pending) ["<A-6>"] in ANYWHERE, Need::None, 0
         "pending": "Go to Pending: held notifications";
-    GoViews ["<A-5>"] in ANYWHERE, Need::None, 0
+    Go(View) ["<A-5>"] in ANYWHERE, Need::None, 0
         "views": "Go to Views: stored lists of events";
     GoCriticals ["!"] in ANYWHERE, Need::None, 0
         "criticals": "Go to the open critical events";

@@ -55,7 +55,7 @@ fn no_key_of_the_list_means_two_things_on_one_screen() {
 #[test]
 fn every_key_of_the_list_can_be_written_in_a_configuration() {
     let keymap = Keymap::default();
-    for entry in ACTIONS {
+    for entry in ACTIONS.iter() {
         let place = entry.places[0];
         let own: Vec<_> = keymap.keys(entry, &[place]).map(<[_]>::to_vec).collect();
         let written: Vec<_> = own

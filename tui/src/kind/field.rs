@@ -127,7 +127,7 @@ impl FieldKind {
 /// The language of templates.
 pub(super) const LANGUAGE: FieldSpec = FieldSpec::new(
     "templateLanguage",
-    "Templates in",
+    "Templates",
     FieldKind::Word(&[("mustache", ""), ("jinja", "JINJA")]),
     "Mustache, or Jinja with conditions, loops and filters. The topic templates has both.",
 );

@@ -161,6 +161,17 @@ fn what_a_form_and_an_empty_list_say_names_actions_that_there_are() {
 }
 
 #[test]
+fn whoever_writes_a_kind_has_the_methods_for_it() {
+    for kind in Kind::ALL {
+        let spec = spec(*kind);
+        assert_eq!(spec.create.is_some(), kind.is_created(), "{kind:?}");
+        assert_eq!(spec.delete.is_some(), kind.is_created(), "{kind:?}");
+        assert_eq!(spec.update.is_some(), kind.is_edited(), "{kind:?}");
+        assert_eq!(spec.document.is_some(), kind.has_page(), "{kind:?}");
+    }
+}
+
+#[test]
 fn every_method_and_its_messages_are_on_the_wire() {
     let wire = String::from_utf8_lossy(FILE_DESCRIPTOR_SET);
     for kind in Kind::ALL {

@@ -1,8 +1,7 @@
 //! What is allowed now, and the reason when it is not.
 
-use super::{Connection, Model, sort};
+use super::{Connection, Model, inquiry::Inquiry, sort};
 use crate::{
-    client::Request,
     data::{Kind, Word, covers},
     keymap::{Action, ActionPlace, Entry, Need},
     kind::{self, FieldKind, FieldSpec},
@@ -74,20 +73,14 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
                 sort::columns(&model.store, &model.page.route).len() > 1
                     && model.page.list.count > 0
             }
-            Action::TestWithEvent => model.page.report().is_some_and(|request| {
-                matches!(
-                    request,
-                    Request::TestDestination { .. } | Request::PreviewRule { .. }
-                )
-            }),
-            Action::TestWithDocument => model
-                .page
-                .report()
-                .is_some_and(|request| matches!(request, Request::TestMapping { .. })),
-            Action::LongerTry => model
-                .page
-                .report()
-                .is_some_and(|request| matches!(request, Request::TestTrigger { .. })),
+            Action::TestWithEvent => matches!(
+                model.page.inquiry(),
+                Some(Inquiry::Destination { .. } | Inquiry::Rule { .. })
+            ),
+            Action::TestWithDocument => {
+                matches!(model.page.inquiry(), Some(Inquiry::Mapping { .. }))
+            }
+            Action::LongerTry => matches!(model.page.inquiry(), Some(Inquiry::Trigger { .. })),
             Action::CopyAs => model.page.route != Route::Reference,
             Action::Copy if model.page.route == Route::Events && model.page.list.count == 0 => {
                 model.sending.is_some() && model.first_steps().is_some()

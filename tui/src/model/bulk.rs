@@ -5,8 +5,9 @@ mod events;
 use std::collections::BTreeMap;
 
 pub(crate) use self::events::{EventBulk, EventTransition};
+use super::then::BulkStep;
 use crate::{
-    client::{Chosen, Request, Ticket},
+    client::{Call, Chosen, Ticket, deliveries},
     data::{BulkTally, Transition},
     text,
     theme::Token,
@@ -78,15 +79,14 @@ impl Bulk {
     }
 
     /// What to ask the service next.
-    pub(crate) fn request(&self) -> Request {
+    pub(crate) fn call(&self) -> (Call, BulkStep) {
         match &self.work {
-            Work::Deliveries(transition, chosen) => Request::Bulk {
-                transition: *transition,
-                chosen: chosen.clone(),
-                dry_run: !self.is_counted,
-                page_token: self.token.clone(),
-            },
-            Work::Events(events) if self.is_counted => events.step(),
+            Work::Deliveries(transition, chosen) => {
+                let (chosen, token) = (chosen.clone(), self.token.clone());
+                let call = deliveries::change_many(*transition, chosen, !self.is_counted, token);
+                (call, BulkStep::Deliveries(*transition))
+            }
+            Work::Events(events) if self.is_counted => events.part_call(),
             Work::Events(events) => events.gather(self.token.clone()),
         }
     }

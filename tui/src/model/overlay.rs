@@ -3,10 +3,12 @@
 mod palette;
 
 pub(crate) use self::palette::{Item, Palette, PaletteTarget};
-use super::{Model, bulk::Bulk, field::TextField, silencing::SilenceChoice, write::Write};
+use super::{
+    Model, bulk::Bulk, field::TextField, inquiry::Inquiry, silencing::SilenceChoice, write::Write,
+};
 use serde_json::Value;
 
-use crate::{client::Request, data::Object, theme::Token};
+use crate::{client::Call, data::Object, theme::Token};
 
 /// What lies over a page.
 #[derive(Clone, Debug)]
@@ -80,11 +82,11 @@ impl ClashChoice {
 /// What a Yes does.
 #[derive(Clone, Debug)]
 pub(crate) enum Consequence {
-    Write(Box<Request>, Box<Write>),
+    Write(Box<Call>, Box<Write>),
     /// Leave the form and lose what was typed.
     LeaveForm,
     /// Make this test; without a title, the one on the screen again.
-    Test(Option<String>, Box<Request>),
+    Test(Option<String>, Box<Inquiry>),
     /// End the console and lose what was typed.
     Quit,
 }

@@ -2,10 +2,15 @@
 
 use bellwether_proto::v1;
 
-use super::{Model, form::Form, list::List, store::Loaded};
+use super::{
+    Model,
+    form::Form,
+    inquiry::{Inquiry, Outcome},
+    list::List,
+    store::Loaded,
+};
 use crate::{
-    client::{Progress, Request},
-    data::Kind,
+    client::{Progress, Ticket},
     route::Route,
 };
 
@@ -74,43 +79,26 @@ pub(crate) enum Content {
 pub(crate) struct Report {
     /// What it is about, as `Test of pager`.
     pub(crate) title: String,
-    /// What is sent again on request.
-    pub(crate) request: Request,
+    /// What is asked again on request.
+    pub(crate) inquiry: Inquiry,
     pub(crate) started_ms: i64,
     pub(crate) found: Loaded<Outcome>,
     /// The progress, if it is reported.
     pub(crate) progress: Option<Progress>,
 }
 
-/// The outcome of a test, a try or a preview.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Outcome {
-    Test(v1::TestDestinationResponse),
-    Matches(v1::TestTriggerResponse),
-    Previews(v1::PreviewRuleResponse),
-    Mapped(v1::TestIntakeMappingResponse),
-    /// And whether there are more.
-    Obligations((Vec<v1::Obligation>, bool)),
-    /// And whether there are more.
-    Audit((Vec<v1::AuditEntry>, bool)),
-}
-
 impl Model {
-    /// The destination that a test creates an event of this service with, and the event's severity.
-    pub(crate) fn created_event(&self, request: &Request) -> Option<(String, String)> {
-        let Request::TestDestination { fields, .. } = request else {
-            return None;
-        };
-        let name = fields["name"].as_str().unwrap_or_default();
-        let stored = self.store.object(Kind::Destination, name);
-        let stored = stored.and_then(|it| it.at("type.event"));
-        let event = match fields.get("type") {
-            Some(kind) => kind.get("event")?,
-            None => stored?,
-        };
-        let severity = event["severity"].as_str().unwrap_or_default();
-        let severity = severity.trim_start_matches("SEVERITY_").to_lowercase();
-        Some((name.to_owned(), severity))
+    /// What a page of the stack holds that waits for this answer.
+    pub(crate) fn awaited<T>(
+        &mut self,
+        ticket: Ticket,
+        slot: fn(&mut Content) -> Option<&mut Loaded<T>>,
+    ) -> Option<&mut Loaded<T>> {
+        let pages = std::iter::once(&mut self.page)
+            .chain(&mut self.back)
+            .chain(&mut self.forward);
+        let mut slots = pages.filter_map(|page| slot(&mut page.content));
+        slots.find(|loaded| loaded.waiting == Some(ticket))
     }
 }
 
@@ -146,9 +134,9 @@ impl Page {
     }
 
     /// What the report on it asked for.
-    pub(crate) fn report(&self) -> Option<&Request> {
+    pub(crate) fn inquiry(&self) -> Option<&Inquiry> {
         match &self.content {
-            Content::Report(report) => Some(&report.request),
+            Content::Report(report) => Some(&report.inquiry),
             _ => None,
         }
     }

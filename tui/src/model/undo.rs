@@ -2,7 +2,7 @@
 
 use super::Model;
 use crate::{
-    client::{Note, Request, StatusChange},
+    client::{Call, Note, StatusChange, events, resources},
     data::{Kind, Status},
     kind, limits,
 };
@@ -65,14 +65,11 @@ impl Back {
     }
 
     /// The changes that do it, as things are now.
-    fn requests(self, model: &Model) -> Vec<Request> {
+    fn calls(self, model: &Model) -> Vec<Call> {
         match self {
             Self::Set(groups) => groups
                 .into_iter()
-                .map(|(change, occurrence_ids)| Request::SetStatus {
-                    occurrence_ids,
-                    change,
-                })
+                .map(|(change, ids)| events::set_status(&ids, &change))
                 .collect(),
             Self::Enable { rule, on } => {
                 let rule = model.store.object(Kind::Rule, &rule);
@@ -80,18 +77,12 @@ impl Back {
                 let update = rule.map(|rule| {
                     let mut draft = kind::draft(rule);
                     draft.set("enabled", Some(on.into()));
-                    let etag = rule.etag().to_owned();
-                    Request::Update { draft, etag }
+                    resources::update(&draft, rule.etag())
                 });
                 update.into_iter().collect()
             }
-            Self::Notes(notes) => vec![Request::RemoveNotes { notes }],
-            Self::Silence(name) => vec![Request::Delete {
-                kind: Kind::Silence,
-                name,
-                etag: String::new(),
-                force: false,
-            }],
+            Self::Notes(notes) => vec![events::remove_notes(notes)],
+            Self::Silence(name) => vec![resources::delete(Kind::Silence, &name, "", false)],
         }
     }
 }
@@ -148,14 +139,14 @@ impl Model {
     }
 
     /// What was done last and the changes that take it back; no one takes it back twice.
-    pub(crate) fn take_undo(&mut self) -> Option<(String, Vec<Request>)> {
+    pub(crate) fn take_undo(&mut self) -> Option<(String, Vec<Call>)> {
         let done = self.done.pop()?;
         if !self.is_fresh(&done) {
             self.done.clear();
             return None;
         }
-        let requests = done.back.requests(self);
-        Some((done.what, requests))
+        let calls = done.back.calls(self);
+        Some((done.what, calls))
     }
 
     fn is_fresh(&self, done: &Undo) -> bool {

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod carry_out;
+mod charts;
 mod clash;
 mod completion;
 mod confirm;
@@ -30,10 +31,10 @@ use super::{
     Model, document,
     message::{Effect, Msg},
     page::Content,
-    write::Write,
+    then::Then,
 };
 use crate::{
-    client::{Command, Request, Ticket},
+    client::{Call, Command, Ticket},
     limits,
     route::Route,
 };
@@ -121,22 +122,17 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 /// Makes a call that changes nothing, or the next of many that were agreed to.
-fn call(model: &mut Model, request: Request, effects: &mut Vec<Effect>) -> Ticket {
-    // Writes leave from `overlays::carry_out` and, after its question, from `bulk` alone.
-    debug_assert!(!request.is_write() || model.bulk_mut().is_some());
-    send(model, request, None, effects)
+fn call(model: &mut Model, call: Call, then: Then, effects: &mut Vec<Effect>) -> Ticket {
+    // Writes leave from `carry_out` and, after its question, from `bulk` alone.
+    debug_assert!(!call.is_write() || model.bulk_mut().is_some());
+    send(model, call, then, effects)
 }
 
-/// Makes a call and remembers what is to follow.
-fn send(
-    model: &mut Model,
-    request: Request,
-    write: Option<Box<Write>>,
-    effects: &mut Vec<Effect>,
-) -> Ticket {
+/// Makes a call and remembers what its answer is for.
+fn send(model: &mut Model, call: Call, then: Then, effects: &mut Vec<Effect>) -> Ticket {
     let ticket = model.ticket();
-    model.pending.insert(ticket, write);
-    effects.push(Effect::Send(Command::Call(ticket, Box::new(request))));
+    model.pending.insert(ticket, then);
+    effects.push(Effect::Send(Command::Call(ticket, call)));
     ticket
 }
 

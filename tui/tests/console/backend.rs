@@ -1,8 +1,9 @@
 //! The real service in this process, on a separate store.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
-use bellwether_backend::{Backend, Config};
+pub(crate) use bellwether_backend::clock::{Clock, ManualClock};
+use bellwether_backend::{Backend, Config, clock::SystemClock};
 use bellwether_proto::{
     cloud::{self, data_receiver_service_client::DataReceiverServiceClient},
     v1::{self, event_query_service_client::EventQueryServiceClient},
@@ -23,10 +24,16 @@ pub(crate) struct Real {
 
 impl Real {
     pub(crate) async fn start() -> Self {
+        Self::start_at(Arc::new(SystemClock)).await
+    }
+
+    /// One that goes by this clock, and sends messages to receivers on this machine.
+    pub(crate) async fn start_at(clock: Arc<dyn Clock>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut config = Config::new(folder.path());
         config.grpc_listen = ([127, 0, 0, 1], 0).into();
-        let backend = Backend::bind(config).await.unwrap();
+        config.egress.allow_names = vec!["127.0.0.1".to_owned()];
+        let backend = Backend::bind_at(config, clock).await.unwrap();
         let address = backend.grpc_addr();
         let key = std::fs::read_to_string(folder.path().join("admin.key")).unwrap();
         let mut serving = JoinSet::new();

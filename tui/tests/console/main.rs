@@ -7,7 +7,6 @@ mod backend;
 mod finding;
 mod flows;
 mod history;
-mod looks;
 mod many;
 mod map;
 mod mappings;
@@ -15,11 +14,15 @@ mod mappings;
 mod monkey;
 mod mouse;
 mod outbox;
+#[cfg(feature = "embedded")]
+mod proxy;
 mod reference;
 mod remapped;
 mod screens;
 mod service;
 mod silences;
+#[cfg(feature = "embedded")]
+mod snapshots;
 mod tasks;
 mod trials;
 mod waiting;

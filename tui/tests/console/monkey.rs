@@ -4,8 +4,6 @@
 //!
 //! `BELLWETHER_MONKEY=ROUNDS` or `ROUNDS:SEED` is the long form.
 
-mod proxy;
-
 use std::{
     collections::VecDeque,
     time::{Duration, Instant},
@@ -20,8 +18,8 @@ use bellwether_proto::{
 };
 use bellwether_tui::Headless;
 
-use self::proxy::{Fault, Proxy};
 use crate::backend::Real;
+use crate::proxy::{Fault, Proxy};
 
 const ROUNDS: usize = 6;
 const SEED: u64 = 1;

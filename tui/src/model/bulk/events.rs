@@ -4,9 +4,11 @@ use std::collections::HashSet;
 
 use super::plural;
 use crate::{
-    client::{EventFilter, Request, StatusChange},
+    client::{Call, EventFilter, StatusChange, events, whole},
     data::{BulkTally, EventRow, Status, Word},
-    limits, text,
+    limits,
+    model::then::BulkStep,
+    text,
     theme::Token,
 };
 
@@ -33,7 +35,7 @@ pub(crate) struct EventBulk {
     known: HashSet<String>,
     named: Vec<String>,
     /// How many the service counted.
-    found: Option<i64>,
+    pub(crate) found: Option<i64>,
     /// How many of the ids are through, whatever happened to them.
     pub(crate) through: usize,
     /// How many it was refused for, and why for the first.
@@ -60,18 +62,23 @@ impl EventBulk {
         }
     }
 
-    /// Asks for the next ids.
-    pub(crate) fn gather(&self, cursor: String) -> Request {
-        Request::GatherEvents {
-            filter: self.filter.clone(),
-            cursor,
+    /// Counts them, then asks for the next ids.
+    pub(crate) fn gather(&self, cursor: String) -> (Call, BulkStep) {
+        if cursor.is_empty() {
+            (self.filter.count(), BulkStep::Count)
+        } else {
+            self.page(cursor)
         }
+    }
+
+    /// Asks for the next ids.
+    pub(crate) fn page(&self, cursor: String) -> (Call, BulkStep) {
+        (self.filter.search(cursor).long(), BulkStep::Gather)
     }
 
     /// Processes a page of what was found. Reports what it adds, and whether that is all there is
     /// room for.
-    pub(crate) fn take(&mut self, rows: Vec<EventRow>, found: Option<i64>) -> (BulkTally, bool) {
-        self.found = found.or(self.found);
+    pub(crate) fn take(&mut self, rows: Vec<EventRow>) -> (BulkTally, bool) {
         let mut tally = BulkTally::default();
         for row in rows {
             if !self.known.insert(row.id.to_string()) {
@@ -117,17 +124,17 @@ impl EventBulk {
         }
     }
 
-    /// Asks how many messages the change sends, where it sends any: of these rules, which send updates.
-    pub(crate) fn count_updates(&self, updating: Vec<String>) -> Option<Request> {
-        let rule_names = match self.transition {
-            EventTransition::Set(StatusChange::Acknowledged(_)) => Some(updating),
-            EventTransition::Set(StatusChange::Status(Status::Closed)) => None,
-            _ => return None,
-        };
-        Some(Request::CountUpdates {
-            occurrence_ids: self.ids.clone(),
-            rule_names,
-        })
+    /// The occurrences that are meant.
+    pub(crate) fn ids(&self) -> &[String] {
+        &self.ids
+    }
+
+    /// Whether the messages that the change sends are updates.
+    pub(crate) fn updates(&self) -> bool {
+        matches!(
+            self.transition,
+            EventTransition::Set(StatusChange::Acknowledged(_))
+        )
     }
 
     /// Whether the messages that the change sends are closings.
@@ -141,18 +148,13 @@ impl EventBulk {
     }
 
     /// Changes the next ones.
-    pub(crate) fn step(&self) -> Request {
-        let occurrence_ids = self.part().to_vec();
-        match &self.transition {
-            EventTransition::Set(change) => Request::SetStatus {
-                occurrence_ids,
-                change: change.clone(),
-            },
-            EventTransition::Note(text) => Request::Annotate {
-                occurrence_ids,
-                text: text.clone(),
-            },
-        }
+    pub(crate) fn part_call(&self) -> (Call, BulkStep) {
+        let call = match &self.transition {
+            EventTransition::Set(change) => events::set_status(self.part(), change),
+            EventTransition::Note(text) => events::write_notes(self.part(), text),
+        };
+        let read = call.taken.unwrap_or(whole);
+        (call, BulkStep::Part(read))
     }
 
     /// Processes the outcome of a part; returns how many were changed, and whether it was the last.

@@ -2,7 +2,10 @@
 
 use bellwether_proto::{
     json,
-    v1::{AuditEntry, AuditState, ListAuditEntriesRequest, audit_entry::Action},
+    v1::{
+        AuditEntry, AuditState, ListAuditEntriesRequest, ListAuditEntriesResponse,
+        audit_entry::Action,
+    },
 };
 use serde_json::Value;
 
@@ -28,14 +31,15 @@ pub(super) fn about(into: &mut Document, asked: &ListAuditEntriesRequest) {
     }
 }
 
-pub(super) fn write(into: &mut Document, model: &Model, rows: &[AuditEntry], more: bool) {
+pub(super) fn write(into: &mut Document, model: &Model, read: &ListAuditEntriesResponse) {
+    let rows = &read.entries;
     if rows.is_empty() {
         into.text(Token::Dim, 0, "nothing was written down of it");
     }
     for row in rows {
         entry(into, model, row);
     }
-    if more {
+    if !read.next_page_token.is_empty() {
         into.blank();
         let message = format!("these are the newest {}; there may be more", rows.len());
         into.text(Token::Warning, 0, &message);

@@ -1,6 +1,6 @@
 //! Which notifications are not yet resolved: who has yet to hear that an occurrence is over.
 
-use bellwether_proto::v1::{ListObligationsRequest, Obligation};
+use bellwether_proto::v1::{ListObligationsRequest, ListObligationsResponse};
 
 use crate::{
     data::{Kind, Word, millis},
@@ -31,7 +31,8 @@ pub(super) fn about(into: &mut Document, filter: &ListObligationsRequest) {
     }
 }
 
-pub(super) fn write(into: &mut Document, model: &Model, rows: &[Obligation], more: bool) {
+pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsResponse) {
+    let rows = &read.obligations;
     if rows.is_empty() {
         into.text(Token::Good, 0, "all are resolved");
     }
@@ -59,7 +60,7 @@ pub(super) fn write(into: &mut Document, model: &Model, rows: &[Obligation], mor
             into.linked(line, Link::Go(destination));
         }
     }
-    if more {
+    if !read.next_page_token.is_empty() {
         into.blank();
         let message = format!("these are {}; there are more", rows.len());
         into.text(Token::Warning, 0, &message);

@@ -187,7 +187,7 @@ fn service(into: &mut Document, model: &Model, overview: &Overview) {
     into.heading("Service");
     into.field("address", Token::Text, &model.service);
     into.field(
-        "takes",
+        "status",
         Token::Text,
         &wall::service(model, overview).join(", "),
     );

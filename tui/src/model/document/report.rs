@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use super::{audit, obligation, rendered, transcript};
 use crate::{
-    client::Request,
     data::{EventRow, Severity, Status, Word, structure},
     document::{Document, Link, span},
     model::{
         Model,
-        page::{Outcome, Report},
+        inquiry::{Inquiry, Outcome},
+        page::Report,
     },
     route::Route,
     theme::Token,
@@ -51,10 +51,10 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
                 into.link("delivery", &test.delivery_id, link);
             }
         }
-        Some(Outcome::Matches(test)) => matches(into, model, test, &report.request),
+        Some(Outcome::Matches(test)) => matches(into, model, test, &report.inquiry),
         Some(Outcome::Mapped(found)) => mapped(into, found),
-        Some(Outcome::Obligations((rows, more))) => obligation::write(into, model, rows, *more),
-        Some(Outcome::Audit((rows, more))) => audit::write(into, model, rows, *more),
+        Some(Outcome::Obligations(read)) => obligation::write(into, model, read),
+        Some(Outcome::Audit(read)) => audit::write(into, model, read),
         Some(Outcome::Previews(found)) => previews(into, found),
         None => into.missing(false, None),
     }
@@ -76,25 +76,25 @@ pub(super) fn previews(into: &mut Document, found: &PreviewRuleResponse) {
 
 /// What was asked.
 fn about(into: &mut Document, model: &Model, report: &Report) {
-    let event = match &report.request {
-        Request::TestDestination { event_id, .. } | Request::PreviewRule { event_id, .. } => {
+    let event = match &report.inquiry {
+        Inquiry::Destination { event_id, .. } | Inquiry::Rule { event_id, .. } => {
             Some(event_id.as_str())
         }
-        Request::TestMapping { document, .. } => {
+        Inquiry::Mapping { document, .. } => {
             into.text(Token::Dim, 0, document);
             let answer = model.tell("‹test_with_document› takes another document");
             into.text(Token::Dim, 0, &answer);
             None
         }
-        Request::ListObligations(asked) => {
+        Inquiry::Obligations(asked) => {
             obligation::about(into, asked);
             None
         }
-        Request::ListAudit(asked) => {
+        Inquiry::Audit(asked) => {
             audit::about(into, asked);
             None
         }
-        _ => None,
+        Inquiry::Trigger { .. } => None,
     };
     match event {
         Some("") => {
@@ -189,12 +189,12 @@ fn share(now_ms: i64, reached_ms: i64, start_ms: Option<i64>) -> Option<i64> {
     Some((done_ms.max(0).saturating_mul(100) / all_ms.max(1)).min(100))
 }
 
-fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, request: &Request) {
+fn matches(into: &mut Document, model: &Model, test: &TestTriggerResponse, inquiry: &Inquiry) {
     let now = test
         .matched_by_saved
         .map_or_else(String::new, |count| format!(" (now: {count})"));
-    let time = match request {
-        Request::TestTrigger { span, .. } => span.words(),
+    let time = match inquiry {
+        Inquiry::Trigger { span, .. } => span.words(),
         _ => "",
     };
     let (matched, scanned) = (

@@ -4,9 +4,10 @@ use bellwether_proto::{json, v1};
 
 use super::{Form, Input};
 use crate::{
-    client::{EventFilter, Request, Ticket},
+    client::{Answer, Call, EventFilter, Ticket, events::estimated, message},
     data::{Failure, Kind},
     limits,
+    model::inquiry::preview,
 };
 
 /// What is known of that, and when it is asked next.
@@ -37,29 +38,30 @@ impl Live {
             .take_if(|made| matches!(made, Ok(Made::Matching(_))));
     }
 
-    /// Takes an answer; gives it back when it was not waited for.
-    pub(crate) fn heard<T>(
-        &mut self,
-        ticket: Ticket,
-        found: Result<T, Failure>,
-        made: fn(T) -> Made,
-    ) -> Option<Result<T, Failure>> {
-        if self.waiting.take_if(|it| *it == ticket).is_none() {
-            return Some(found);
+    /// Processes an answer, unless it is waited for no more.
+    fn heard(&mut self, ticket: Ticket, found: Result<Made, Failure>) -> bool {
+        let is_waited_for = self.waiting.take_if(|it| *it == ticket).is_some();
+        if is_waited_for {
+            self.made = Some(found);
         }
-        self.made = Some(found.map(made));
-        None
+        is_waited_for
     }
 }
 
 impl Form {
+    /// Processes what the service makes of it; returns whether that was waited for.
+    pub(crate) fn hear_live(&mut self, ticket: Ticket, answer: Answer) -> bool {
+        let found = match self.kind {
+            Kind::Rule => message(answer).map(Made::Messages),
+            _ => estimated(answer).map(Made::Matching),
+        };
+        self.live.heard(ticket, found)
+    }
+
     /// What is asked of the service about the form as it stands; none where nothing is.
-    pub(crate) fn live_request(&self) -> Option<Request> {
+    pub(crate) fn live_call(&self) -> Option<Call> {
         match self.kind {
-            Kind::Rule => Some(Request::PreviewRule {
-                fields: self.to_json(),
-                event_id: String::new(),
-            }),
+            Kind::Rule => Some(preview(&self.to_json(), "")),
             Kind::Trigger => {
                 let mut clauses = self.inputs.iter().filter_map(|input| match input {
                     Input::Clause(clause) if clause.error(false).is_none() => clause.write(),
@@ -71,7 +73,7 @@ impl Form {
                     open_only: true,
                     ..EventFilter::default()
                 };
-                Some(Request::CountEvents { filter })
+                Some(filter.estimate())
             }
             _ => None,
         }

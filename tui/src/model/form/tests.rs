@@ -221,7 +221,7 @@ fn what_is_wrong_is_unfolded_when_it_is_to_be_saved_and_counts_nothing() {
     let clause = json!({"equals": {"field": "host", "stringVal": "a"}});
     let base = json!({"name": "t", "type": {"event": {"query": {"clause": clause}}}});
     let mut form = Form::new(Kind::Trigger, None, base);
-    assert!(form.live_request().is_some());
+    assert!(form.live_call().is_some());
     form.live.made = Some(Ok(Made::Matching(Some(3))));
     let query = form.inputs.iter_mut().find_map(|input| match input {
         Input::Clause(clause) => Some(clause),
@@ -235,5 +235,5 @@ fn what_is_wrong_is_unfolded_when_it_is_to_be_saved_and_counts_nothing() {
         form.live.made.is_none(),
         "the count is of another condition"
     );
-    assert!(form.live_request().is_none());
+    assert!(form.live_call().is_none());
 }

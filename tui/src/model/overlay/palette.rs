@@ -401,7 +401,7 @@ fn called(route: &Route) -> String {
 /// The stored objects that have a page.
 fn objects(model: &Model) -> impl Iterator<Item = Route> + '_ {
     let kinds = Kind::ALL.iter().copied();
-    let kinds = kinds.filter(|kind| kind::spec(*kind).document.is_some());
+    let kinds = kinds.filter(|kind| kind.has_page());
     kinds.flat_map(|kind| {
         let rows = model.store.of(kind).rows().iter();
         rows.map(move |row| Route::Object(kind, row.name().to_owned()))

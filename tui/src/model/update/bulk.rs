@@ -1,20 +1,25 @@
 //! Something done to many: the count, the question, the work, and how it is stopped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
+use bellwether_proto::v1;
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::{call, confirm, read};
 use crate::{
-    client::{Chosen, Command, EventFilter, Page, StatusChange, Taken, Ticket},
-    data::{BulkTally, EventRow, Failure, Kind, Transition},
+    client::{
+        Answer, Call, Chosen, Command, EventFilter, StatusChange, Taken, Ticket, deliveries,
+        events, message,
+    },
+    data::{BulkTally, Failure, Kind, Transition},
     limits,
     model::{
         Model,
-        bulk::{Bulk, EventBulk, EventTransition, Stage, Work},
+        bulk::{Bulk, EventBulk, EventTransition, Stage, Updates, Work},
         filter,
         message::Effect,
         overlay::Overlay,
+        then::{BulkStep, Then, Updating},
     },
     theme::Token,
 };
@@ -74,33 +79,80 @@ pub(super) fn group(model: &mut Model, change: StatusChange, effects: &mut Vec<E
     begin(model, Work::Events(events), effects);
 }
 
-/// Asks for the number of messages that a change sends; `false` where it sends none.
+/// Counts the messages that a change sends; `false` where that is known.
 fn count_updates(model: &mut Model, bulk: &mut Bulk, effects: &mut Vec<Effect>) -> bool {
     let Work::Events(events) = &bulk.work else {
         return false;
     };
-    let rules = model.store.of(Kind::Rule).rows().iter();
-    let updating = rules.filter(|rule| rule.flag("sendUpdates"));
-    let updating = updating.map(|rule| rule.name().to_owned()).collect();
-    let Some(request) = events.count_updates(updating) else {
-        return false;
+    let mut asked = v1::ListObligationsRequest {
+        page_size: limits::RESOURCE_PAGE,
+        ..v1::ListObligationsRequest::default()
     };
-    bulk.waiting = Some(call(model, request, effects));
+    if events.updates() {
+        let rules = model.store.of(Kind::Rule).rows().iter();
+        let updating = rules.filter(|rule| rule.flag("sendUpdates"));
+        asked.rule_names = updating.map(|rule| rule.name().to_owned()).collect();
+        if asked.rule_names.is_empty() {
+            bulk.updates = Some(Ok(Updates::default()));
+            return false;
+        }
+    } else if !events.closes() {
+        return false;
+    }
+    let updating = Updating {
+        asked,
+        counts: BTreeMap::new(),
+        calls: 0,
+    };
+    ask_updates(model, bulk, Box::new(updating), effects);
     true
 }
 
-/// Processes the number of messages that a change sends, and asks for a Yes.
-pub(super) fn updates(
+/// Asks for the next receivers that were notified.
+fn ask_updates(
     model: &mut Model,
-    ticket: Ticket,
-    found: Result<(BTreeMap<String, i64>, bool), Failure>,
-) -> bool {
-    let Some(mut bulk) = waiting(model, ticket) else {
-        return false;
+    bulk: &mut Bulk,
+    mut updating: Box<Updating>,
+    effects: &mut Vec<Effect>,
+) {
+    updating.calls += 1;
+    let call = Call::of("DeliveryService", &updating.asked).long();
+    let then = Then::Bulk(BulkStep::Updates(updating));
+    bulk.waiting = Some(self::call(model, call, then, effects));
+}
+
+/// Counts the receivers of a page that were notified of what is meant; after the last page, asks for a
+/// Yes.
+fn updates(
+    model: &mut Model,
+    mut bulk: Box<Bulk>,
+    mut updating: Box<Updating>,
+    answer: Answer,
+    effects: &mut Vec<Effect>,
+) {
+    let meant: HashSet<&str> = match &bulk.work {
+        Work::Events(events) => events.ids().iter().map(String::as_str).collect(),
+        Work::Deliveries(..) => HashSet::new(),
     };
-    bulk.updates = Some(found.map_err(|failure| failure.message));
+    let page: Result<v1::ListObligationsResponse, Failure> = message(answer);
+    bulk.updates = Some(match page {
+        Ok(page) => {
+            let rows = page.obligations.into_iter();
+            for row in rows.filter(|row| meant.contains(row.occurrence_id.as_str())) {
+                *updating.counts.entry(row.destination_name).or_default() += 1;
+            }
+            let more = !page.next_page_token.is_empty();
+            if more && updating.calls < limits::UPDATE_CALLS {
+                updating.asked.page_token = page.next_page_token;
+                ask_updates(model, &mut bulk, updating, effects);
+                model.overlay = Some(Overlay::Bulk(bulk));
+                return;
+            }
+            Ok((updating.counts, more))
+        }
+        Err(failure) => Err(failure.message),
+    });
     agree(model, bulk);
-    true
 }
 
 /// Asks for a Yes to what was counted.
@@ -117,10 +169,10 @@ fn begin(model: &mut Model, work: Work, effects: &mut Vec<Effect>) {
 
 /// Asks the service for the next part.
 fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
-    let Some(request) = model.bulk_mut().map(|bulk| bulk.request()) else {
+    let Some((call, step)) = model.bulk_mut().map(|bulk| bulk.call()) else {
         return;
     };
-    let ticket = call(model, request, effects);
+    let ticket = self::call(model, call, Then::Bulk(step), effects);
     if let Some(bulk) = model.bulk_mut() {
         bulk.waiting = Some(ticket);
     }
@@ -207,71 +259,55 @@ fn waiting(model: &mut Model, ticket: Ticket) -> Option<Box<Bulk>> {
     }
 }
 
-/// Processes a page of the events that are meant.
-pub(super) fn gathered(
-    model: &mut Model,
-    ticket: Ticket,
-    found: Result<(Page<EventRow>, Option<i64>), Failure>,
-    effects: &mut Vec<Effect>,
-) -> bool {
-    let Some(mut bulk) = waiting(model, ticket) else {
-        return false;
-    };
-    let found = found.map(|(page, count)| match &mut bulk.work {
-        Work::Events(events) => {
-            let (tally, is_full) = events.take(page.rows, count);
-            let next = if is_full { String::new() } else { page.next };
-            (tally, next)
-        }
-        Work::Deliveries(..) => (BulkTally::default(), String::new()),
-    });
-    go_on_with(model, bulk, found, effects);
-    true
-}
-
-/// Processes the outcome of a part of the events.
-pub(super) fn written(
-    model: &mut Model,
-    ticket: Ticket,
-    result: Result<Taken, Failure>,
-    effects: &mut Vec<Effect>,
-) {
-    let Some(mut bulk) = waiting(model, ticket) else {
-        return;
-    };
-    let found = result.map(|taken| {
-        let (failed, first_error) = match taken {
-            Taken::AllBut {
-                failed,
-                first_error,
-            } => (i64::try_from(failed).unwrap_or(i64::MAX), first_error),
-            Taken::All | Taken::Notes(_) | Taken::Silence(_) | Taken::Key { .. } => {
-                (0, String::new())
-            }
-        };
-        let (count, is_last) = match &mut bulk.work {
-            Work::Events(events) => events.done(failed, first_error),
-            Work::Deliveries(..) => (0, true),
-        };
-        let tally = BulkTally {
-            count,
-            ..BulkTally::default()
-        };
-        let next = if is_last { "" } else { "more" };
-        (tally, next.to_owned())
-    });
-    go_on_with(model, bulk, found, effects);
-}
-
-/// Processes what was done to deliveries, or would be.
+/// Processes the answer to a step, if the work still waits for it.
 pub(super) fn heard(
     model: &mut Model,
     ticket: Ticket,
-    found: Result<(BulkTally, String), Failure>,
+    step: BulkStep,
+    answer: Answer,
     effects: &mut Vec<Effect>,
 ) -> bool {
-    let Some(bulk) = waiting(model, ticket) else {
+    let Some(mut bulk) = waiting(model, ticket) else {
         return false;
+    };
+    let found = match (step, &mut bulk.work) {
+        (BulkStep::Deliveries(transition), _) => deliveries::changed_many(transition, answer),
+        (BulkStep::Count, Work::Events(events)) => match message(answer) {
+            Ok(v1::CountEventsResponse { count, .. }) => {
+                events.found = count.map(i64::from);
+                let (call, step) = events.page(String::new());
+                bulk.waiting = Some(self::call(model, call, Then::Bulk(step), effects));
+                model.overlay = Some(Overlay::Bulk(bulk));
+                return false;
+            }
+            Err(failure) => Err(failure),
+        },
+        (BulkStep::Gather, Work::Events(events)) => events::found(answer).map(|page| {
+            let (tally, is_full) = events.take(page.rows);
+            let next = if is_full { String::new() } else { page.next };
+            (tally, next)
+        }),
+        (BulkStep::Part(read), Work::Events(events)) => read(answer).map(|taken| {
+            let (failed, first_error) = match taken {
+                Taken::AllBut {
+                    failed,
+                    first_error,
+                } => (i64::try_from(failed).unwrap_or(i64::MAX), first_error),
+                _ => (0, String::new()),
+            };
+            let (count, is_last) = events.done(failed, first_error);
+            let tally = BulkTally {
+                count,
+                ..BulkTally::default()
+            };
+            let next = if is_last { "" } else { "more" };
+            (tally, next.to_owned())
+        }),
+        (BulkStep::Updates(updating), _) => {
+            updates(model, bulk, updating, answer, effects);
+            return true;
+        }
+        (_, Work::Deliveries(..)) => return false,
     };
     go_on_with(model, bulk, found, effects);
     true

@@ -2,7 +2,8 @@
 
 use super::{navigate, report, send};
 use crate::{
-    model::{Model, message::Effect, overlay::Consequence},
+    client::whole,
+    model::{Model, message::Effect, overlay::Consequence, then::Then},
     theme::Token,
 };
 
@@ -11,13 +12,14 @@ pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<
     match then {
         Consequence::LeaveForm => navigate::back(model, effects),
         Consequence::Quit => model.quit = true,
-        Consequence::Test(Some(title), request) => report::open(model, title, *request, effects),
+        Consequence::Test(Some(title), inquiry) => report::open(model, title, *inquiry, effects),
         Consequence::Test(None, _) => report::repeat(model, effects),
-        Consequence::Write(request, write) => {
+        Consequence::Write(call, write) => {
             if !model.is_up() {
                 return model.say(Token::Bad, "not connected; nothing was changed");
             }
-            let ticket = send(model, *request, Some(write), effects);
+            let read = call.taken.unwrap_or(whole);
+            let ticket = send(model, *call, Then::Write(write, read), effects);
             if let Some(form) = model.page.form_mut() {
                 form.waiting = Some(ticket);
             }

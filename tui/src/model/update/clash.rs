@@ -1,6 +1,6 @@
 //! What was edited changed meanwhile: both versions, and what to make of them.
 
-use super::{confirm, forms, read};
+use super::{carry_out::carry_out, confirm, forms, read};
 use crate::{
     data::{Kind, Object},
     kind,
@@ -58,7 +58,7 @@ pub(super) fn show_if_read(model: &mut Model, kind: Kind) {
 }
 
 /// What was chosen is done; what was typed is kept until it is stored or given up.
-pub(super) fn resolve(model: &mut Model, clash: Clash) {
+pub(super) fn resolve(model: &mut Model, clash: Clash, effects: &mut Vec<Effect>) {
     let Clash {
         mine, theirs, etag, ..
     } = clash;
@@ -74,7 +74,9 @@ pub(super) fn resolve(model: &mut Model, clash: Clash) {
         }
         ClashChoice::Mine => {
             keep(model, &mine, stored.clone());
-            confirm::save(model, mine, stored, &kind::text(&theirs), None);
+            // Both versions were shown, and the choice was made: that is the Yes.
+            let then = confirm::storing(model, mine, stored.as_ref(), None);
+            carry_out(model, then, effects);
         }
     }
 }

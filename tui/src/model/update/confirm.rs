@@ -1,9 +1,11 @@
 //! Questions before a change: what will change, what will break. Without one leaves only what can
 //! be taken back and tells no one that it is over.
 
+use bellwether_proto::v1;
+
 use super::carry_out::carry_out;
 use crate::{
-    client::{Request, StatusChange},
+    client::{Call, StatusChange, deliveries, events, resources, whole},
     data::{HealthState, Kind, Object, Status, Transition, Word},
     document::difference,
     kind,
@@ -20,39 +22,46 @@ use crate::{
     theme::Token,
 };
 
-fn write(done: impl Into<String>) -> Box<Write> {
-    Box::new(Write::new(done))
-}
-
 fn ask(model: &mut Model, confirm: Confirm) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
-/// Does what can be taken back, and asks only where everything is asked about.
-fn do_or_ask(model: &mut Model, mut confirm: Confirm, back: Back, effects: &mut Vec<Effect>) {
+/// What makes a call that changes something; what was done is reported in these words.
+fn writing(call: Call, done: impl Into<String>) -> Consequence {
+    Consequence::Write(Box::new(call), Box::new(Write::new(done)))
+}
+
+/// Does what can be taken back; where everything is asked about, asks the question first.
+fn do_or_ask(
+    model: &mut Model,
+    mut then: Consequence,
+    back: Back,
+    question: impl FnOnce(&Model, Consequence) -> Confirm,
+    effects: &mut Vec<Effect>,
+) {
     if model.asks_always {
+        let confirm = question(model, then);
         return ask(model, confirm);
     }
-    if let Consequence::Write(_, write) = &mut confirm.then {
+    if let Consequence::Write(_, write) = &mut then {
         write.back = Some(back).filter(|back| !back.is_empty());
         write.at_once = true;
     }
-    carry_out(model, confirm.then, effects);
+    carry_out(model, then, effects);
 }
 
 /// Takes back what was done last.
 pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
-    let Some((what, requests)) = model.take_undo() else {
+    let Some((what, calls)) = model.take_undo() else {
         return model.say(Token::Info, "there is nothing to undo");
     };
-    if requests.is_empty() {
+    if calls.is_empty() {
         return model.say(Token::Info, format!("{what} is not so any more"));
     }
-    for request in requests {
-        let mut write = write(format!("undone: {what}"));
+    for call in calls {
+        let mut write = Box::new(Write::new(format!("undone: {what}")));
         write.at_once = true;
-        let then = Consequence::Write(Box::new(request), write);
-        carry_out(model, then, effects);
+        carry_out(model, Consequence::Write(Box::new(call), write), effects);
     }
 }
 
@@ -64,17 +73,11 @@ pub(super) fn delete(model: &mut Model) {
     else {
         return;
     };
-    let etag = object.etag().to_owned();
     let users: Vec<String> = object.texts("ruleNames").map(str::to_owned).collect();
     let word = kind.word();
     let force = !users.is_empty();
-    let request = Request::Delete {
-        kind,
-        name: name.clone(),
-        etag,
-        force,
-    };
-    let then = Consequence::Write(Box::new(request), write(format!("{word} {name} deleted")));
+    let call = resources::delete(kind, &name, object.etag(), force);
+    let then = writing(call, format!("{word} {name} deleted"));
     let mut confirm = Confirm::new(format!("Delete {word} {name}?"), "Delete", then);
     if users.is_empty() {
         let words = match kind {
@@ -133,38 +136,29 @@ pub(super) fn toggle(model: &mut Model, effects: &mut Vec<Effect>) {
     let mut draft = kind::draft(rule);
     draft.set("enabled", Some(on.into()));
     let name = draft.name().to_owned();
-    let names: Vec<&str> = draft.texts("destinationNames").collect();
-    let receivers = if names.is_empty() {
-        "no destination".to_owned()
+    let (verb, done) = if on {
+        ("Enable", "enabled")
     } else {
-        names.join(", ")
+        ("Disable", "disabled")
     };
-    let does = if on { "notifies" } else { "does not notify" };
-    let words = format!("From now on it {does} {receivers}.");
-    let (title, verb, done) = if on {
-        (
-            format!("Enable rule {name}?"),
-            "Enable",
-            format!("rule {name} enabled"),
-        )
-    } else {
-        (
-            format!("Disable rule {name}?"),
-            "Disable",
-            format!("rule {name} disabled"),
-        )
-    };
-    let request = Request::Update {
-        draft,
-        etag: rule.etag().to_owned(),
-    };
-    let then = Consequence::Write(Box::new(request), write(done));
-    let confirm = Confirm::new(title, verb, then).line(Token::Text, words);
+    let call = resources::update(&draft, rule.etag());
+    let then = writing(call, format!("rule {name} {done}"));
     let back = Back::Enable {
-        rule: name,
+        rule: name.clone(),
         on: !on,
     };
-    do_or_ask(model, confirm, back, effects);
+    let question = |_: &Model, then| {
+        let names: Vec<&str> = draft.texts("destinationNames").collect();
+        let receivers = if names.is_empty() {
+            "no destination".to_owned()
+        } else {
+            names.join(", ")
+        };
+        let does = if on { "notifies" } else { "does not notify" };
+        let words = format!("From now on it {does} {receivers}.");
+        Confirm::new(format!("{verb} rule {name}?"), verb, then).line(Token::Text, words)
+    };
+    do_or_ask(model, then, back, question, effects);
 }
 
 /// Pausing the destination, or resuming it.
@@ -175,27 +169,19 @@ pub(super) fn pause(model: &mut Model) {
     };
     let name = found.name().to_owned();
     let is_paused = kind::destination::health(found) == HealthState::Paused;
-    let (title, verb, done, words) = if is_paused {
-        (
-            format!("Resume {name}?"),
-            "Resume",
-            format!("{name} resumed"),
-            "Its waiting messages are sent now.",
-        )
+    let service = "DestinationService";
+    let (verb, done, words, call) = if is_paused {
+        let request = v1::ResumeDestinationRequest { name: name.clone() };
+        let words = "Its waiting messages are sent now.";
+        ("Resume", "resumed", words, Call::of(service, &request))
     } else {
-        (
-            format!("Pause {name}?"),
-            "Pause",
-            format!("{name} paused"),
-            "Nothing is sent to it until it is resumed or edited; messages wait meanwhile.",
-        )
+        let request = v1::PauseDestinationRequest { name: name.clone() };
+        let words = "Nothing is sent to it until it is resumed or edited; messages wait meanwhile.";
+        ("Pause", "paused", words, Call::of(service, &request))
     };
-    let pause = !is_paused;
-    let then = Consequence::Write(Box::new(Request::Pause { name, pause }), write(done));
-    ask(
-        model,
-        Confirm::new(title, verb, then).line(Token::Text, words.to_owned()),
-    );
+    let then = writing(call.writes(whole), format!("{name} {done}"));
+    let confirm = Confirm::new(format!("{verb} {name}?"), verb, then);
+    ask(model, confirm.line(Token::Text, words));
 }
 
 /// Sending what waits now.
@@ -207,25 +193,26 @@ pub(super) fn release(model: &mut Model) {
     let names: Vec<&str> = found.texts("destinationNames").collect();
     let words = format!("{} is notified now.", names.join(", "));
     if let Some(id) = Some(found.text("deliveryId")).filter(|id| !id.is_empty()) {
-        let request = Request::RetryDelivery { id: id.to_owned() };
-        let then = Consequence::Write(Box::new(request), write("on the way"));
+        let call = deliveries::change(Transition::SendAgain, id.to_owned());
+        let then = writing(call, "on the way");
         let confirm = Confirm::new("Send what is beyond the budget?", "Send", then);
         return ask(model, confirm.line(Token::Text, words));
     }
     let rule = found.text("ruleName").to_owned();
-    let request = Request::Release {
-        rule: rule.clone(),
+    let request = v1::ReleasePendingRequest {
+        rule_name: rule.clone(),
         event_id: found.text("eventId").to_owned(),
         occurrence_id: found.text("occurrenceId").to_owned(),
     };
-    let then = Consequence::Write(Box::new(request), write(format!("{rule} notifies now")));
+    let call = Call::of("PendingService", &request).writes(whole);
+    let then = writing(call, format!("{rule} notifies now"));
     let title = format!("Send what waits of rule {rule}?");
     let confirm = Confirm::new(title, "Send", then).line(Token::Text, words);
     ask(model, confirm.line(Token::Dim, "Its holds end."));
 }
 
 /// Changing all that is open of a group.
-pub(super) fn group(model: &mut Model, change: StatusChange) {
+pub(super) fn group(model: &mut Model, change: &StatusChange) {
     let name = model.resource_name();
     let Some(found) = name.and_then(|name| model.store.object(Kind::Group, &name)) else {
         return;
@@ -239,10 +226,9 @@ pub(super) fn group(model: &mut Model, change: StatusChange) {
     let open = found.number("openCount").unwrap_or_default();
     let rule = found.text("ruleName");
     let title = format!("{verb} the {open} open of this group of rule {rule}?");
-    let id = found.name().to_owned();
-    let request = Request::SetGroupStatus { id, change };
+    let call = events::set_group_status(found.name(), change);
     let done = format!("{done} the {open} open of a group of rule {rule}");
-    let then = Consequence::Write(Box::new(request), write(done));
+    let then = writing(call, done);
     let words = "Including members that joined meanwhile; 1,000 per commit.";
     ask(
         model,
@@ -255,11 +241,11 @@ pub(super) fn silence(
     model: &mut Model,
     scope: &SilenceScope,
     until: &str,
-    request: Request,
+    call: Call,
     effects: &mut Vec<Effect>,
 ) {
     let what = &scope.what;
-    let then = Consequence::Write(Box::new(request), write(format!("silenced {what} {until}")));
+    let then = writing(call, format!("silenced {what} {until}"));
     if !scope.is_broad() && !model.asks_always {
         return carry_out(model, then, effects);
     }
@@ -278,16 +264,8 @@ pub(super) fn revoke(model: &mut Model) {
         .caller
         .as_ref()
         .is_some_and(|caller| caller.name == name);
-    let done = format!("the key of {name} is revoked");
-    let then = Consequence::Write(
-        Box::new(Request::Delete {
-            kind: Kind::Client,
-            name: name.clone(),
-            etag: String::new(),
-            force: false,
-        }),
-        write(done),
-    );
+    let call = resources::delete(Kind::Client, &name, "", false);
+    let then = writing(call, format!("the key of {name} is revoked"));
     let mut confirm = Confirm::new(format!("Revoke the key of {name}?"), "Revoke", then).line(
         Token::Text,
         "It stops working immediately, also on open connections.",
@@ -305,7 +283,7 @@ pub(super) fn acknowledge(model: &mut Model, flag: bool, effects: &mut Vec<Effec
         ("Take back", "took back the acknowledgement of")
     };
     let change = StatusChange::Acknowledged(flag);
-    self::change(model, change, (verb, done, ""), effects);
+    self::change(model, &change, (verb, done, ""), effects);
 }
 
 /// Makes the caller the one who looks after it, or no one where the caller does already.
@@ -331,7 +309,7 @@ pub(super) fn assign(model: &mut Model, assignee: String, effects: &mut Vec<Effe
     };
     let words = "This sends no notifications.";
     let change = StatusChange::Assigned(assignee);
-    self::change(model, change, ("Assign", &done, words), effects);
+    self::change(model, &change, ("Assign", &done, words), effects);
 }
 
 pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect>) {
@@ -349,13 +327,13 @@ pub(super) fn status(model: &mut Model, status: Status, effects: &mut Vec<Effect
         Status::Open | Status::Default => ("Open", "reopened", "Rules may notify again."),
     };
     let change = StatusChange::Status(status);
-    self::change(model, change, (verb, done, words), effects);
+    self::change(model, &change, (verb, done, words), effects);
 }
 
 /// Changing the marked occurrences, else the selected or shown one.
 fn change(
     model: &mut Model,
-    change: StatusChange,
+    change: &StatusChange,
     (verb, done, words): (&'static str, &str, &str),
     effects: &mut Vec<Effect>,
 ) {
@@ -366,29 +344,28 @@ fn change(
         many => format!("{verb} these {} occurrences?", many.len()),
     };
     let done = format!("{done} {}", model.name_events(&ids));
-    let described = model.describe_some(&ids);
-    let back = Back::of_change(model, &ids, &change);
+    let back = Back::of_change(model, &ids, change);
     // Who was notified of an end is notified of it again, or of another beginning.
     let is_quiet = match change {
         StatusChange::Acknowledged(_) | StatusChange::Assigned(_) => true,
         StatusChange::Status(Status::Closed) => false,
         StatusChange::Status(_) => model.are_open(&ids),
     };
-    let request = Request::SetStatus {
-        occurrence_ids: ids,
-        change,
+    let then = writing(events::set_status(&ids, change), done);
+    let question = |model: &Model, then| {
+        let mut confirm = Confirm::new(title, verb, then);
+        for line in model.describe_some(&ids) {
+            confirm = confirm.line(Token::Text, line);
+        }
+        if !words.is_empty() {
+            confirm = confirm.line(Token::Dim, words);
+        }
+        confirm
     };
-    let then = Consequence::Write(Box::new(request), write(done));
-    let mut confirm = Confirm::new(title, verb, then);
-    for line in described {
-        confirm = confirm.line(Token::Text, line);
-    }
-    if !words.is_empty() {
-        confirm = confirm.line(Token::Dim, words);
-    }
     if is_quiet {
-        do_or_ask(model, confirm, back, effects);
+        do_or_ask(model, then, back, question, effects);
     } else {
+        let confirm = question(model, then);
         ask(model, confirm);
     }
 }
@@ -408,23 +385,21 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
         .find(|row| row.id == id);
     let line = row.map(|row| format!("{} to {}", row.state().word(), row.destination_name));
     let to = row.map_or_else(String::new, |row| format!(" to {}", row.destination_name));
-    let (verb, title, done, words, request) = match transition {
+    let (verb, title, done, words) = match transition {
         Transition::SendAgain => (
             "Send",
             "Send this delivery again?",
             "on the way again",
             "What has ended is sent as a new delivery; what waits is tried now.",
-            Request::RetryDelivery { id },
         ),
         Transition::Cancel => (
             "Cancel it",
             "Cancel this delivery?",
             "cancelled",
             "It is not tried any more.",
-            Request::CancelDelivery { id },
         ),
     };
-    let then = Consequence::Write(Box::new(request), write(format!("{done}{to}")));
+    let then = writing(deliveries::change(transition, id), format!("{done}{to}"));
     let mut confirm = Confirm::new(title, verb, then);
     if let Some(line) = line {
         confirm = confirm.line(Token::Text, line);
@@ -433,62 +408,59 @@ pub(super) fn delivery(model: &mut Model, transition: Transition) {
 }
 
 /// Writing the note.
-pub(super) fn note(model: &mut Model, ids: Vec<String>, text: String, effects: &mut Vec<Effect>) {
-    let lines = model.describe_some(&ids);
-    let title = match ids.len() {
-        1 => "Write this note?".to_owned(),
-        count => format!("Write this note on {count} occurrences?"),
-    };
-    let done = format!("note written on {}", model.name_events(&ids));
-    let request = Request::Annotate {
-        occurrence_ids: ids,
-        text: text.clone(),
-    };
-    let then = Consequence::Write(Box::new(request), write(done));
-    let mut confirm = Confirm::new(title, "Write", then);
-    for line in lines {
-        confirm = confirm.line(Token::Dim, line);
-    }
+pub(super) fn note(model: &mut Model, ids: &[String], text: &str, effects: &mut Vec<Effect>) {
+    let done = format!("note written on {}", model.name_events(ids));
+    let then = writing(events::write_notes(ids, text), done);
     // The service names what takes it back.
     let back = Back::Notes(Vec::new());
-    do_or_ask(model, confirm.line(Token::Text, text), back, effects);
+    let question = |model: &Model, then| {
+        let title = match ids.len() {
+            1 => "Write this note?".to_owned(),
+            count => format!("Write this note on {count} occurrences?"),
+        };
+        let mut confirm = Confirm::new(title, "Write", then);
+        for line in model.describe_some(ids) {
+            confirm = confirm.line(Token::Dim, line);
+        }
+        confirm.line(Token::Text, text)
+    };
+    do_or_ask(model, then, back, question, effects);
+}
+
+/// What stores a draft, in place of what is stored or as a new one.
+pub(super) fn storing(
+    model: &Model,
+    draft: Object,
+    stored: Option<&(String, String)>,
+    text: Option<TextEdit>,
+) -> Consequence {
+    let (word, name) = (draft.kind.word(), draft.name().to_owned());
+    let (call, done) = match stored {
+        Some((_, etag)) => (resources::update(&draft, etag), "changed"),
+        None => (resources::create(&draft), "created"),
+    };
+    let mut write = Box::new(Write::new(format!("{word} {name} {done}")));
+    write.closes_form = matches!(model.page.content, Content::Form(_));
+    write.text = text;
+    write.then = Some(Route::Object(draft.kind, name));
+    write.mine = stored.map(|_| Box::new(draft));
+    Consequence::Write(Box::new(call), write)
 }
 
 /// Storing a draft, with the difference to what is stored.
 pub(super) fn save(
     model: &mut Model,
     draft: Object,
-    stored: Option<(String, String)>,
+    stored: Option<&(String, String)>,
     before: &str,
     text: Option<TextEdit>,
 ) {
-    let (word, name) = (draft.kind.word(), draft.name().to_owned());
-    let closes_form = matches!(model.page.content, Content::Form(_));
+    let verb = if stored.is_some() { "Change" } else { "Create" };
+    let title = format!("{verb} {} {}?", draft.kind.word(), draft.name());
     let after = kind::text(&draft);
-    let key = draft.kind == Kind::Client;
-    let then = Route::Object(draft.kind, name.clone());
-    let mine = stored.is_some().then(|| Box::new(draft.clone()));
-    let (title, verb, done, request) = match stored {
-        Some((_, etag)) => (
-            format!("Change {word} {name}?"),
-            "Change",
-            format!("{word} {name} changed"),
-            Request::Update { draft, etag },
-        ),
-        None => (
-            format!("Create {word} {name}?"),
-            "Create",
-            format!("{word} {name} created"),
-            Request::Create { draft },
-        ),
-    };
-    let mut write = write(done);
-    write.closes_form = closes_form;
-    write.text = text;
-    write.mine = mine;
-    write.then = Some(then);
-    let mut confirm = Confirm::new(title, verb, Consequence::Write(Box::new(request), write));
-    if key {
+    let is_client = draft.kind == Kind::Client;
+    let mut confirm = Confirm::new(title, verb, storing(model, draft, stored, text));
+    if is_client {
         let words = "Its key is shown once, and nowhere else.";
         confirm = confirm.line(Token::Text, words);
     }

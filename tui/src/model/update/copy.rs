@@ -1,17 +1,18 @@
 //! Copying: the id with one key, or what else is chosen from a small menu.
 
-use bellwether_proto::json;
+use bellwether_proto::{json, v1};
 use prost::Name;
 
 use super::send;
 use crate::{
-    client::{Request, Ticket},
+    client::{Ticket, events},
     data::{Failure, Kind, occurrence},
     model::{
         Model, document,
         message::Effect,
         overlay::{Menu, MenuItem, Overlay, What},
         page::Content,
+        then::Then,
     },
     route::Route,
     text,
@@ -67,34 +68,25 @@ pub(super) fn chosen(model: &mut Model, what: What, effects: &mut Vec<Effect>) {
         What::Field(_) | What::View(_) => {}
         What::Text(text) => put(model, text, effects),
         What::Event(id) => {
-            let (event, _) = id.split_once(':').unwrap_or((&id, ""));
-            let request = Request::GetEvent {
-                id: event.to_owned(),
-                occurrence_id: if id.contains(':') {
-                    id.clone()
-                } else {
-                    String::new()
-                },
-            };
-            let ticket = send(model, request, None, effects);
+            let ticket = send(model, events::get(&id), Then::Copy, effects);
             model.copies = Some(ticket);
             model.say(Token::Dim, "…");
         }
     }
 }
 
-/// Copies an event that was asked for; returns whether that is so.
+/// Copies an event that was asked for, unless another one was asked for meanwhile.
 pub(super) fn event_came(
     model: &mut Model,
     ticket: Ticket,
-    found: &Result<bellwether_proto::v1::Event, Failure>,
+    found: Result<v1::Event, Failure>,
     effects: &mut Vec<Effect>,
 ) -> bool {
     if model.copies.take_if(|waits| *waits == ticket).is_none() {
         return false;
     }
     match found {
-        Ok(event) => put(model, pretty(event), effects),
+        Ok(event) => put(model, pretty(&event), effects),
         Err(failure) => model.say(Token::Bad, format!("✗ {}", failure.sentence())),
     }
     true

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{call, completion, confirm, navigate, read, report};
 use crate::{
-    client::Request,
+    client::resources,
     data::{Kind, Object},
     editor,
     kind::{self, FieldKind},
@@ -17,6 +17,7 @@ use crate::{
         message::Effect,
         overlay::{Confirm, Consequence, Overlay, Pick},
         page::{Content, Page},
+        then::Then,
         write::TextEdit,
     },
     route::Route,
@@ -325,7 +326,7 @@ pub(super) fn save(model: &mut Model) {
             json: form.original().clone(),
         })
     });
-    confirm::save(model, draft, stored, &before, None);
+    confirm::save(model, draft, stored.as_ref(), &before, None);
 }
 
 /// Leaves the form; asks first when something was typed.
@@ -426,12 +427,14 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     let (update, version) = (form.stored.is_some(), form.version);
-    if let Some(draft) = form.draft() {
-        let request = Request::Validate { draft, update };
-        let ticket = call(model, request, effects);
-        if let Some(form) = model.page.form_mut() {
-            form.checking = Some((ticket, version));
-        }
+    let Some(draft) = form.draft() else { return };
+    let Some(validate) = resources::validate(&draft, update) else {
+        form.checked = true;
+        return;
+    };
+    let ticket = call(model, validate, Then::Check, effects);
+    if let Some(form) = model.page.form_mut() {
+        form.checking = Some((ticket, version));
     }
 }
 
@@ -450,11 +453,11 @@ pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     if !is_up || !is_seen {
         return;
     }
-    let Some(request) = form.live_request() else {
+    let Some(live) = form.live_call() else {
         form.live.made = None;
         return;
     };
-    let ticket = call(model, request, effects);
+    let ticket = call(model, live, Then::Live, effects);
     if let Some(form) = model.page.form_mut() {
         form.live.waiting = Some(ticket);
     }
@@ -503,7 +506,7 @@ pub(super) fn edited(
     confirm::save(
         model,
         draft,
-        stored,
+        stored.as_ref(),
         &before.unwrap_or_default(),
         Some(edit),
     );

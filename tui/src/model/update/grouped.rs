@@ -2,11 +2,13 @@
 
 use super::call;
 use crate::{
-    client::{EventFilter, Request},
+    client::EventFilter,
+    limits,
     model::{
         Model, filter,
         message::Effect,
         overlay::{Menu, MenuItem, Overlay, What},
+        then::Then,
     },
     route::Route,
     theme::Token,
@@ -71,12 +73,12 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
         open_only: model.store.events.filter.open_only,
         ..EventFilter::default()
     };
-    let field = field.clone();
+    let group = filter.group(field, limits::EVENT_GROUPS);
     if model.store.event_groups_of.as_ref() != Some(&route) {
         model.store.event_groups.clear();
         model.store.event_groups_of = Some(route);
     }
-    let ticket = call(model, Request::GroupEvents { filter, field }, effects);
+    let ticket = call(model, group, Then::Grouped, effects);
     model.store.event_groups.waiting = Some(ticket);
 }
 

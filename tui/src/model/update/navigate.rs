@@ -4,7 +4,7 @@ use super::{grouped, read};
 use crate::{
     client::Command,
     document::Link,
-    kind, limits,
+    limits,
     model::{
         Model, document, filter,
         map::{self, Node},
@@ -57,7 +57,7 @@ pub(super) fn back(model: &mut Model, effects: &mut Vec<Effect>) {
             Content::Report(report) => {
                 // The event that a test creates is closed, also when no one looks.
                 let waiting = report.found.waiting;
-                let creates = model.created_event(&report.request).is_some();
+                let creates = model.created_event(&report.inquiry).is_some();
                 if let Some(ticket) = waiting.filter(|_| !creates) {
                     model.pending.remove(&ticket);
                     effects.push(Effect::Send(Command::Abandon(ticket)));
@@ -203,7 +203,7 @@ pub(super) fn open_row(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(id) = model.selected() else { return };
     let route = match model.page.route {
         Route::Events => Route::Event(id),
-        Route::List(kind) if kind::spec(kind).document.is_some() => Route::Object(kind, id),
+        Route::List(kind) if kind.has_page() => Route::Object(kind, id),
         Route::Deliveries => Route::Delivery(id),
         _ => return,
     };

@@ -4,18 +4,19 @@ use std::collections::HashSet;
 
 use bellwether_proto::v1;
 
-use super::{bulk, clash, copy, forms, navigate, read, silencing, tested};
+use super::{bulk, charts, clash, copy, forms, navigate, read, report, silencing, tested};
 use crate::{
-    client::{Answer, LinkState, News, Page, Taken, Ticket},
-    data::{EventRow, Failure, FailureKind},
+    client::{self, Answer, LinkState, News, Page, Taken, Ticket, message, resources},
+    data::{EventRow, Failure, FailureKind, Grouped, Kind, Object},
     editor,
     model::{
         Connection, Model,
-        form::Made,
+        inquiry::Outcome,
         message::Effect,
         overlay::Overlay,
-        page::{Content, Outcome},
+        page::Content,
         store::Loaded,
+        then::Then,
         undo::Back,
         write::{TextEdit, Write},
     },
@@ -34,7 +35,7 @@ pub(super) fn hear(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
 fn take_in(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
     match news {
         News::Link(state) => link(model, state, effects),
-        News::Answer(ticket, found) => answer(model, ticket, *found, effects),
+        News::Answer(ticket, found) => answer(model, ticket, found, effects),
         News::Progress(ticket, progress) => {
             model.touched = false;
             if let Content::Report(report) = &mut model.page.content
@@ -163,76 +164,82 @@ fn forget_waits(model: &mut Model) {
 }
 
 fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<Effect>) {
-    let Some(write) = model.pending.remove(&ticket) else {
+    let Some(then) = model.pending.remove(&ticket) else {
         return;
     };
     let now = model.now_ms;
     let store = &mut model.store;
-    model.touched = match answer {
-        Answer::Overview(found) => store.overview.set(found, now),
-        // Another span was asked for meanwhile.
-        Answer::Counted(_) if store.wall.waiting != Some(ticket) => false,
-        Answer::Counted(found) => store.wall.set(found, now),
-        Answer::List(kind, found) => {
-            let touched = store.of_mut(kind).set(found, now);
-            clash::show_if_read(model, kind);
-            touched
+    model.touched = match then {
+        Then::Overview => read::overview_came(model, answer),
+        Then::Statistics(back) => charts::statistics(model, ticket, back, answer, effects),
+        Then::Noisiest(counted, by) => {
+            charts::noisiest(model, ticket, counted, by, answer, effects)
         }
-        Answer::Got(kind, found) => store.replace(kind, found, now),
+        Then::List(kind, before) => listed(model, kind, before, answer, effects),
+        Then::One(kind) => store.replace(kind, resources::got(kind, answer), now),
         // With another filter they were asked for again meanwhile.
-        Answer::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
-        Answer::Deliveries { more, page } => deliveries(model, more, page, effects),
-        Answer::Events { .. } if store.events.waiting != Some(ticket) => false,
-        Answer::Events { more, page } => {
-            events(model, more, page, effects);
+        Then::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
+        Then::Deliveries { more } => deliveries(model, more, message(answer), effects),
+        Then::Events { .. } if store.events.waiting != Some(ticket) => false,
+        Then::Events { more } => {
+            events(model, more, client::events::found(answer), effects);
             true
         }
-        Answer::Matching(found) => of_form(model, ticket, found, Made::Matching)
-            .is_none_or(|found| model.page.list.matching.heard(ticket, found)),
+        Then::Matching => {
+            let found = client::events::estimated(answer);
+            model.page.list.matching.heard(ticket, found)
+        }
         // Another field was asked for meanwhile.
-        Answer::Grouped(_) if store.event_groups.waiting != Some(ticket) => false,
-        Answer::Grouped(found) => store.event_groups.set(found, now),
-        Answer::Event(found) if copy::event_came(model, ticket, &found, effects) => true,
-        Answer::Event(found) => fill(model, ticket, found, |content| match content {
+        Then::Grouped if store.event_groups.waiting != Some(ticket) => false,
+        Then::Grouped => {
+            let found: Result<v1::GroupEventsResponse, _> = message(answer);
+            store.event_groups.set(found.map(Grouped::from), now)
+        }
+        Then::Copy => copy::event_came(model, ticket, event_of(answer), effects),
+        Then::Event => fill(model, ticket, event_of(answer), |content| match content {
             Content::Event { detail, .. } => Some(&mut **detail),
             _ => None,
         }),
-        Answer::Explanation(found) => fill(model, ticket, found, |content| match content {
+        Then::Explanation => fill(model, ticket, message(answer), |content| match content {
             Content::Event { explanation, .. } => Some(explanation),
             _ => None,
         }),
-        Answer::Delivery(found) => fill(model, ticket, found, |content| match content {
-            Content::Delivery(delivery) => Some(&mut **delivery),
-            _ => None,
-        }),
-        Answer::Matches(found) => report(model, ticket, found.map(Outcome::Matches)),
-        Answer::Previews(found) => of_form(model, ticket, found, Made::Messages)
-            .is_none_or(|found| report(model, ticket, found.map(Outcome::Previews))),
-        Answer::Mapped(found) => report(model, ticket, found.map(Outcome::Mapped)),
-        Answer::Silenced(found) => silencing::counted(model, ticket, found, effects),
-        Answer::Updates(found) => bulk::updates(model, ticket, found),
-        Answer::Tested(found) => {
-            if let Ok(tested) = &found {
-                tested::close_created(model, tested, effects);
-            }
-            report(model, ticket, found.map(Outcome::Test))
+        Then::Delivery => {
+            let found: Result<v1::GetDeliveryResponse, _> = message(answer);
+            let found = found.map(|it| it.delivery.unwrap_or_default());
+            fill(model, ticket, found, |content| match content {
+                Content::Delivery(delivery) => Some(&mut **delivery),
+                _ => None,
+            })
         }
-        Answer::Audit(found) => report(model, ticket, found.map(Outcome::Audit)),
-        Answer::Obligations(found) => report(model, ticket, found.map(Outcome::Obligations)),
-        Answer::Checked(result) => {
-            checked(model, ticket, result);
+        Then::Report(inquired) => {
+            let mut inquired = *inquired;
+            let found = inquired.inquiry.read(inquired.before.take(), answer);
+            if let Ok(Outcome::Test(test)) = &found {
+                tested::close_created(model, test, effects);
+            }
+            report::heard(model, ticket, inquired, found, effects)
+        }
+        Then::Silence => silencing::counted(model, ticket, message(answer), effects),
+        Then::Check => {
+            checked(model, ticket, answer);
             true
         }
-        Answer::Gathered(found) => bulk::gathered(model, ticket, found, effects),
-        Answer::Bulk(found) => bulk::heard(model, ticket, found, effects),
-        Answer::Written(result) => {
-            match write {
-                Some(write) => written(model, *write, result, effects),
-                None => bulk::written(model, ticket, result, effects),
-            }
+        Then::Live => match model.page.form_mut() {
+            Some(form) => form.hear_live(ticket, answer),
+            None => false,
+        },
+        Then::Bulk(step) => bulk::heard(model, ticket, step, answer, effects),
+        Then::Write(write, read) => {
+            written(model, *write, read(answer), effects);
             true
         }
     };
+}
+
+fn event_of(answer: Answer) -> Result<v1::Event, Failure> {
+    let found: v1::GetEventResponse = message(answer)?;
+    Ok(found.result.unwrap_or_default())
 }
 
 /// Processes what a page of the stack waits for.
@@ -243,32 +250,23 @@ fn fill<T: PartialEq>(
     slot: fn(&mut Content) -> Option<&mut Loaded<T>>,
 ) -> bool {
     let now = model.now_ms;
-    let pages = std::iter::once(&mut model.page)
-        .chain(&mut model.back)
-        .chain(&mut model.forward);
-    let mut slots = pages.filter_map(|page| slot(&mut page.content));
-    let waits = slots.find(|loaded| loaded.waiting == Some(ticket));
+    let waits = model.awaited(ticket, slot);
     waits.is_some_and(|loaded| loaded.set(found, now))
 }
 
-/// Shows an answer beside the form that waits for it; gives it back when none does.
-fn of_form<T>(
+/// Processes a page of the resources of a kind.
+fn listed(
     model: &mut Model,
-    ticket: Ticket,
-    found: Result<T, Failure>,
-    made: fn(T) -> Made,
-) -> Option<Result<T, Failure>> {
-    match model.page.form_mut() {
-        Some(form) => form.live.heard(ticket, found, made),
-        None => Some(found),
-    }
-}
-
-fn report(model: &mut Model, ticket: Ticket, found: Result<Outcome, Failure>) -> bool {
-    fill(model, ticket, found, |content| match content {
-        Content::Report(report) => Some(&mut report.found),
-        _ => None,
-    })
+    kind: Kind,
+    before: Vec<Object>,
+    answer: Answer,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    let Some(touched) = read::listed(model, kind, before, answer, effects) else {
+        return false;
+    };
+    clash::show_if_read(model, kind);
+    touched
 }
 
 fn deliveries(
@@ -339,15 +337,15 @@ fn events(
 }
 
 /// The service looked at the form.
-fn checked(model: &mut Model, ticket: Ticket, result: Result<(), Failure>) {
+fn checked(model: &mut Model, ticket: Ticket, answer: Answer) {
     let Some(form) = model.page.form_mut() else {
         return;
     };
     if form.checking != Some((ticket, form.version)) {
         return;
     }
-    match result {
-        Ok(()) => form.checked = true,
+    match answer {
+        Ok(_) => form.checked = true,
         Err(failure) if failure.kind == FailureKind::Invalid => {
             // A check on a pause does not move the focus under a user's hands.
             let focus = (form.focus, form.part);

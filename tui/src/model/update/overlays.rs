@@ -96,18 +96,10 @@ fn choose_version(
         .position(|choice| *choice == shown.choice)
         .unwrap_or(0);
     match key.code {
-        KeyCode::Enter => {
-            let saves = shown.choice == ClashChoice::Mine;
-            clash::resolve(model, *shown);
-            // Both versions were shown, and the choice was made: that is the Yes.
-            if saves && let Some(Overlay::Confirm(confirm)) = model.overlay.take() {
-                carry_out(model, confirm.then, effects);
-            }
-            return;
-        }
+        KeyCode::Enter => return clash::resolve(model, *shown, effects),
         KeyCode::Esc | KeyCode::Char('q') => {
             shown.choice = ClashChoice::Edit;
-            return clash::resolve(model, *shown);
+            return clash::resolve(model, *shown, effects);
         }
         KeyCode::Tab | KeyCode::Right | KeyCode::Char('l') => {
             shown.choice = all[(at + 1) % all.len()];
@@ -132,7 +124,7 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
             match prompt.then {
                 PromptPurpose::Annotate(_) | PromptPurpose::AnnotateAll | PromptPurpose::Assign
                     if text.is_empty() => {}
-                PromptPurpose::Annotate(ids) => confirm::note(model, ids, text, effects),
+                PromptPurpose::Annotate(ids) => confirm::note(model, &ids, &text, effects),
                 PromptPurpose::AnnotateAll => {
                     bulk::events(model, EventTransition::Note(text), effects);
                 }

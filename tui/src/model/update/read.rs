@@ -1,11 +1,13 @@
 //! What a page reads when it is opened, and reads again.
 
-use super::{call, grouped};
+use bellwether_proto::v1;
+
+use super::{call, charts, grouped};
 use crate::{
-    client::{Command, EventFilter, Request, Ticket},
-    data::Kind,
+    client::{Answer, Call, Command, EventFilter, Ticket, deliveries, events, message, resources},
+    data::{Kind, Object},
     kind, limits,
-    model::{Model, filter, message::Effect, page::Content, sort::Sort},
+    model::{Model, filter, message::Effect, page::Content, sort::Sort, then::Then},
     route::Route,
     theme::Token,
 };
@@ -23,7 +25,8 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::List(kind) => resources(model, &[kind], effects),
         Route::Object(kind, name) => {
             if kind::spec(kind).detail.is_some() {
-                let ticket = call(model, Request::Get { kind, name }, effects);
+                let get = resources::get(kind, &name);
+                let ticket = call(model, get, Then::One(kind), effects);
                 model.store.of_mut(kind).waiting = Some(ticket);
             } else {
                 resources(model, &[kind], effects);
@@ -47,10 +50,44 @@ pub(super) const JOINED: [Kind; 3] = [Kind::Rule, Kind::Trigger, Kind::Destinati
 pub(super) fn resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Effect>) {
     for kind in kinds {
         if model.store.of(*kind).waiting.is_none() {
-            let ticket = call(model, Request::List(*kind), effects);
-            model.store.of_mut(*kind).waiting = Some(ticket);
+            page_of(model, *kind, Vec::new(), "", effects);
         }
     }
+}
+
+/// Reads a page of the resources of a kind, after those before it.
+fn page_of(
+    model: &mut Model,
+    kind: Kind,
+    before: Vec<Object>,
+    page_token: &str,
+    effects: &mut Vec<Effect>,
+) {
+    let list = resources::list(kind, page_token);
+    let ticket = call(model, list, Then::List(kind, before), effects);
+    model.store.of_mut(kind).waiting = Some(ticket);
+}
+
+/// Processes a page of the resources of a kind, up to the limit; returns what all of it changed.
+pub(super) fn listed(
+    model: &mut Model,
+    kind: Kind,
+    mut rows: Vec<Object>,
+    answer: Answer,
+    effects: &mut Vec<Effect>,
+) -> Option<bool> {
+    let found = match resources::listed(kind, answer) {
+        Ok((more, next)) => {
+            rows.extend(more);
+            if !next.is_empty() && rows.len() < limits::HELD_RESOURCES {
+                page_of(model, kind, rows, &next, effects);
+                return None;
+            }
+            Ok(rows)
+        }
+        Err(failure) => Err(failure),
+    };
+    Some(model.store.of_mut(kind).set(found, model.now_ms))
 }
 
 /// What a write may have changed is read again.
@@ -79,15 +116,40 @@ pub(super) fn soon(model: &mut Model) {
 
 /// Reads the counts beside the tabs.
 pub(super) fn tabs(model: &mut Model, effects: &mut Vec<Effect>) {
-    let ticket = call(model, Request::Overview, effects);
-    model.store.overview.waiting = Some(ticket);
+    ask_overview(model, effects);
     resources(model, &[Kind::Silence], effects);
+}
+
+fn ask_overview(model: &mut Model, effects: &mut Vec<Effect>) {
+    let overview = Call::of("OverviewService", &v1::GetOverviewRequest {});
+    let ticket = call(model, overview, Then::Overview, effects);
+    model.store.overview.waiting = Some(ticket);
+}
+
+/// Processes the overview: what the service takes, to the digits that are shown, as more would only be
+/// news all the time.
+pub(super) fn overview_came(model: &mut Model, answer: Answer) -> bool {
+    let round = |bytes: &mut Option<i64>| {
+        if let Some(bytes) = bytes {
+            let digits = bytes.checked_ilog10().unwrap_or(0);
+            let unit = 10_i64.pow(digits.saturating_sub(1));
+            *bytes = *bytes / unit * unit;
+        }
+    };
+    let mut found: Result<v1::GetOverviewResponse, _> = message(answer);
+    if let Ok(overview) = &mut found
+        && let Some(footprint) = &mut overview.footprint
+    {
+        round(&mut footprint.store_bytes);
+        round(&mut footprint.free_bytes);
+        round(&mut footprint.memory_bytes);
+    }
+    model.store.overview.set(found, model.now_ms)
 }
 
 fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.store.overview.waiting.is_none() {
-        let ticket = call(model, Request::Overview, effects);
-        model.store.overview.waiting = Some(ticket);
+        ask_overview(model, effects);
     }
     if counted_if_due(model, effects) {
         resources(model, &[Kind::Silence], effects);
@@ -108,38 +170,16 @@ fn counted_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     let due_ms = wall.at_ms.map(|at| at.saturating_add(wait_ms));
     let is_due = due_ms.is_none_or(|due| due <= model.now_ms) && wall.waiting.is_none();
     if is_due {
-        counted(model, effects);
+        charts::read(model, effects);
     }
     is_due
 }
 
-/// Reads what the charts of the overview show.
-pub(super) fn counted(model: &mut Model, effects: &mut Vec<Effect>) {
-    let ticket = call(model, Request::Counted(model.back_to), effects);
-    model.store.wall.waiting = Some(ticket);
-    model.store.counted_revision = model.store.overview.revision;
-}
-
 /// Reads the occurrence of an event's page.
-fn event(model: &mut Model, occurrence_id: &str, effects: &mut Vec<Effect>) {
-    let id = occurrence_id
-        .split_once(':')
-        .map_or(occurrence_id, |(event, _)| event)
-        .to_owned();
-    // A link with the event's id alone means its newest occurrence.
-    let occurrence_id = if occurrence_id.contains(':') {
-        occurrence_id.to_owned()
-    } else {
-        String::new()
-    };
-    let request = Request::GetEvent {
-        id: id.clone(),
-        occurrence_id: occurrence_id.clone(),
-    };
-    let asked = call(model, request, effects);
+fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
+    let asked = call(model, events::get(id), Then::Event, effects);
     // Who was notified when stands on the timeline too.
-    let request = Request::ExplainEvent { id, occurrence_id };
-    let explained = call(model, request, effects);
+    let explained = call(model, events::explain(id), Then::Explanation, effects);
     if let Content::Event {
         detail,
         explanation,
@@ -152,7 +192,7 @@ fn event(model: &mut Model, occurrence_id: &str, effects: &mut Vec<Effect>) {
 }
 
 fn delivery(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
-    let ticket = call(model, Request::GetDelivery { id }, effects);
+    let ticket = call(model, deliveries::get(id), Then::Delivery, effects);
     if let Content::Delivery(delivery) = &mut model.page.content {
         delivery.waiting = Some(ticket);
     }
@@ -171,11 +211,9 @@ fn deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
         model.store.deliveries_between.clear();
         model.store.deliveries_filter = text;
     }
-    let request = Request::ListDeliveries {
-        filter,
-        page_token: String::new(),
-    };
-    let ticket = call(model, request, effects);
+    let more = false;
+    let list = deliveries::list(filter, String::new());
+    let ticket = call(model, list, Then::Deliveries { more }, effects);
     model.store.deliveries.waiting = Some(ticket);
 }
 
@@ -237,12 +275,9 @@ fn follow(model: &mut Model, text: String, filter: EventFilter, effects: &mut Ve
 }
 
 pub(super) fn first_page(model: &mut Model, effects: &mut Vec<Effect>) {
-    let filter = model.store.events.filter.clone();
-    let request = Request::SearchEvents {
-        filter,
-        cursor: String::new(),
-    };
-    let ticket = call(model, request, effects);
+    let more = false;
+    let search = model.store.events.filter.search(String::new());
+    let ticket = call(model, search, Then::Events { more }, effects);
     model.store.events.waiting = Some(ticket);
 }
 
@@ -267,7 +302,7 @@ pub(super) fn count_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
             open_only: model.store.events.filter.open_only,
             ..EventFilter::default()
         };
-        let ticket = call(model, Request::CountEvents { filter }, effects);
+        let ticket = call(model, filter.estimate(), Then::Matching, effects);
         model.page.list.matching.waiting = Some(ticket);
     }
 }
@@ -287,11 +322,9 @@ pub(super) fn more(model: &mut Model, effects: &mut Vec<Effect>) {
                 }
                 return;
             }
-            let request = Request::SearchEvents {
-                filter: events.filter.clone(),
-                cursor: events.next.clone(),
-            };
-            let ticket = call(model, request, effects);
+            let more = true;
+            let search = events.filter.search(events.next.clone());
+            let ticket = call(model, search, Then::Events { more }, effects);
             model.store.events.waiting = Some(ticket);
         }
         Route::Deliveries => {
@@ -317,7 +350,8 @@ fn deliveries_page(model: &mut Model, page_token: String, effects: &mut Vec<Effe
     let Ok(filter) = filter::deliveries(&model.store.deliveries_filter, &model.clock()) else {
         return;
     };
-    let request = Request::ListDeliveries { filter, page_token };
-    let ticket = call(model, request, effects);
+    let more = !page_token.is_empty();
+    let list = deliveries::list(filter, page_token);
+    let ticket = call(model, list, Then::Deliveries { more }, effects);
     model.store.deliveries.waiting = Some(ticket);
 }

@@ -5,16 +5,18 @@ use serde_json::{Value, json};
 
 use super::{call, navigate};
 use crate::{
-    client::{Command, Request, Span},
-    data::{EventRow, Kind, Object, Word},
+    client::{Command, Span, Ticket},
+    data::{EventRow, Failure, Kind, Object, Word},
     kind, limits,
     model::{
         Model,
         field::TextField,
+        inquiry::{Inquiry, Outcome},
         message::Effect,
         overlay::{Confirm, Consequence, Overlay, Pick, Prompt, PromptPurpose},
-        page::{Content, Outcome, Page, Report},
+        page::{Content, Page, Report},
         store::Loaded,
+        then::{Inquired, Then},
     },
     route::Route,
     theme::Token,
@@ -28,11 +30,11 @@ pub(super) fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     };
     let title = format!("Test of {name}");
-    let request = Request::TestDestination {
+    let inquiry = Inquiry::Destination {
         fields: json!({"name": name}),
         event_id: String::new(),
     };
-    report(model, title, request, effects);
+    report(model, title, inquiry, effects);
 }
 
 /// Makes the report's test, try or preview again; one that is under way ends.
@@ -40,28 +42,25 @@ pub(super) fn again(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &model.page.content else {
         return;
     };
-    let request = report.request.clone();
-    if !asks_first(model, None, &request) {
+    let inquiry = report.inquiry.clone();
+    if !asks_first(model, None, &inquiry) {
         repeat(model, effects);
     }
 }
 
-/// Makes the report's request again, without a question.
+/// Makes the report's inquiry again, without a question.
 pub(super) fn repeat(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
     };
     report.started_ms = model.now_ms;
     report.progress = None;
-    if let Request::TestTrigger { span, start_ms, .. } = &mut report.request {
-        *start_ms = span.start_ms(model.now_ms);
-    }
-    let request = report.request.clone();
+    let inquiry = report.inquiry.clone();
     if let Some(ticket) = report.found.waiting.take() {
         model.pending.remove(&ticket);
         effects.push(Effect::Send(Command::Abandon(ticket)));
     }
-    let ticket = call(model, request, effects);
+    let ticket = ask(model, Inquired::new(inquiry), effects);
     if let Content::Report(report) = &mut model.page.content {
         report.found = Loaded {
             waiting: Some(ticket),
@@ -94,8 +93,8 @@ pub(super) fn pick_event(model: &mut Model) {
 /// Tries the report's trigger on a longer span.
 pub(super) fn longer(model: &mut Model, effects: &mut Vec<Effect>) {
     match &mut model.page.content {
-        Content::Report(report) => match &mut report.request {
-            Request::TestTrigger { span, .. } => *span = span.next(),
+        Content::Report(report) => match &mut report.inquiry {
+            Inquiry::Trigger { span, .. } => *span = span.next(),
             _ => return model.say(Token::Info, "only the try of a trigger has a span of time"),
         },
         _ => return,
@@ -110,23 +109,23 @@ pub(super) fn stored(model: &mut Model, effects: &mut Vec<Effect>) {
     };
     let name = model.resource_name();
     let found = name.and_then(|name| model.store.object(kind, &name));
-    if let Some((title, request)) = found.and_then(|object| of(object, "")) {
-        begin(model, title, request, effects);
+    if let Some((title, inquiry)) = found.and_then(|object| of(object, "")) {
+        begin(model, title, inquiry, effects);
     }
 }
 
 /// Tests, tries or previews a draft that is not stored.
 pub(super) fn draft(model: &mut Model, draft: &Object, effects: &mut Vec<Effect>) {
-    if let Some((title, request)) = of(draft, "the unsaved ") {
-        begin(model, title, request, effects);
+    if let Some((title, inquiry)) = of(draft, "the unsaved ") {
+        begin(model, title, inquiry, effects);
     }
 }
 
-/// Makes the request; a test of a mapping asks for the document first.
-fn begin(model: &mut Model, title: String, request: Request, effects: &mut Vec<Effect>) {
-    match request {
-        Request::TestMapping { fields, document } => ask_document(model, title, fields, document),
-        request => report(model, title, request, effects),
+/// Makes the inquiry; a test of a mapping asks for the document first.
+fn begin(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
+    match inquiry {
+        Inquiry::Mapping { fields, document } => ask_document(model, title, fields, document),
+        inquiry => report(model, title, inquiry, effects),
     }
 }
 
@@ -152,12 +151,12 @@ pub(super) fn with_document(
     if document.is_empty() {
         return;
     }
-    let request = Request::TestMapping { fields, document };
+    let inquiry = Inquiry::Mapping { fields, document };
     if let Content::Report(shown) = &mut model.page.content {
-        shown.request = request;
+        shown.inquiry = inquiry;
         return again(model, effects);
     }
-    report(model, title, request, effects);
+    report(model, title, inquiry, effects);
 }
 
 /// Asks for another document for the test on the screen.
@@ -165,7 +164,7 @@ pub(super) fn other_document(model: &mut Model) {
     let Content::Report(shown) = &model.page.content else {
         return;
     };
-    if let Request::TestMapping { fields, document } = &shown.request {
+    if let Inquiry::Mapping { fields, document } = &shown.inquiry {
         let (title, fields) = (shown.title.clone(), fields.clone());
         let document = document.clone();
         ask_document(model, title, fields, document);
@@ -173,22 +172,18 @@ pub(super) fn other_document(model: &mut Model) {
 }
 
 /// What is asked about a resource, and what the page is called; none where nothing can be tested.
-fn of(object: &Object, what: &str) -> Option<(String, Request)> {
+fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
     let name = object.name();
     let event_id = String::new();
-    Some(match object.kind {
+    let (word, inquiry) = match object.kind {
         Kind::Trigger => {
-            let request = Request::TestTrigger {
-                fields: object.part(&["name", "type"]),
-                span: Span::Day,
-                start_ms: None,
-            };
-            (format!("Try of {what}{name}"), request)
+            let fields = object.part(&["name", "type"]);
+            let span = Span::Day;
+            ("Try", Inquiry::Trigger { fields, span })
         }
         Kind::Destination => {
             let fields = object.part(&["name", "type", "delivery"]);
-            let request = Request::TestDestination { fields, event_id };
-            (format!("Test of {what}{name}"), request)
+            ("Test", Inquiry::Destination { fields, event_id })
         }
         Kind::Mapping => {
             let fields = if what.is_empty() {
@@ -198,8 +193,11 @@ fn of(object: &Object, what: &str) -> Option<(String, Request)> {
                 json!({"mapping": kind::draft(object).without(&["signature"]).json})
             };
             let document = String::new();
-            let request = Request::TestMapping { fields, document };
-            (format!("Test of {what}{name}"), request)
+            ("Test", Inquiry::Mapping { fields, document })
+        }
+        Kind::Rule => {
+            let fields = kind::draft(object).json;
+            ("Preview", Inquiry::Rule { fields, event_id })
         }
         Kind::Client
         | Kind::Silence
@@ -208,12 +206,8 @@ fn of(object: &Object, what: &str) -> Option<(String, Request)> {
         | Kind::Group
         | Kind::Pending
         | Kind::View => return None,
-        Kind::Rule => {
-            let fields = kind::draft(object).json;
-            let request = Request::PreviewRule { fields, event_id };
-            (format!("Preview of {what}{name}"), request)
-        }
-    })
+    };
+    Some((format!("{word} of {what}{name}"), inquiry))
 }
 
 /// Outstanding resolutions, about what is selected or shown, or about everything.
@@ -233,7 +227,7 @@ pub(super) fn obligations(model: &mut Model, effects: &mut Vec<Effect>) {
         _ => {}
     }
     let title = "Not yet resolved".to_owned();
-    report(model, title, Request::ListObligations(asked), effects);
+    report(model, title, Inquiry::Obligations(asked), effects);
 }
 
 /// Who changed what is selected or shown, or anything.
@@ -255,12 +249,12 @@ pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
         asked.kinds.push(kind.to_owned());
         asked.names.push(name);
     }
-    report(model, title, Request::ListAudit(asked), effects);
+    report(model, title, Inquiry::Audit(asked), effects);
 }
 
-fn report(model: &mut Model, title: String, request: Request, effects: &mut Vec<Effect>) {
-    if !asks_first(model, Some(&title), &request) {
-        open(model, title, request, effects);
+fn report(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
+    if !asks_first(model, Some(&title), &inquiry) {
+        open(model, title, inquiry, effects);
     }
 }
 
@@ -268,13 +262,13 @@ fn report(model: &mut Model, title: String, request: Request, effects: &mut Vec<
 const RULES: usize = 6;
 
 /// Asks before a test that creates an event in this service, which people are notified of; `false` for
-/// every other request.
-fn asks_first(model: &mut Model, title: Option<&str>, request: &Request) -> bool {
-    let Some((name, severity)) = model.created_event(request) else {
+/// every other inquiry.
+fn asks_first(model: &mut Model, title: Option<&str>, inquiry: &Inquiry) -> bool {
+    let Some((name, severity)) = model.created_event(inquiry) else {
         return false;
     };
     let title = title.map(str::to_owned);
-    let then = Consequence::Test(title, Box::new(request.clone()));
+    let then = Consequence::Test(title, Box::new(inquiry.clone()));
     let question = format!("Test {name} with a real event?");
     let words = format!(
         "Creates an event of severity {severity} in this service, and closes it after the test."
@@ -302,15 +296,15 @@ fn asks_first(model: &mut Model, title: Option<&str>, request: &Request) -> bool
 }
 
 /// Opens a page with the report.
-pub(super) fn open(model: &mut Model, title: String, request: Request, effects: &mut Vec<Effect>) {
-    let ticket = call(model, request.clone(), effects);
+pub(super) fn open(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
+    let ticket = ask(model, Inquired::new(inquiry.clone()), effects);
     let found = Loaded::<Outcome> {
         waiting: Some(ticket),
         ..Loaded::default()
     };
     let report = Report {
         title,
-        request,
+        inquiry,
         started_ms: model.now_ms,
         found,
         progress: None,
@@ -320,14 +314,54 @@ pub(super) fn open(model: &mut Model, title: String, request: Request, effects: 
     navigate::push(model, page);
 }
 
-/// Repeats the report's request with another event.
+/// Makes the next call of an inquiry.
+fn ask(model: &mut Model, inquired: Inquired, effects: &mut Vec<Effect>) -> Ticket {
+    let call = inquired
+        .inquiry
+        .call(model.now_ms, inquired.before.as_ref());
+    self::call(model, call, Then::Report(Box::new(inquired)), effects)
+}
+
+/// Processes what was answered; a list is read on until there is enough of it.
+pub(super) fn heard(
+    model: &mut Model,
+    ticket: Ticket,
+    mut inquired: Inquired,
+    found: Result<Outcome, Failure>,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    fn slot(content: &mut Content) -> Option<&mut Loaded<Outcome>> {
+        match content {
+            Content::Report(report) => Some(&mut report.found),
+            _ => None,
+        }
+    }
+    let now = model.now_ms;
+    let Some(report) = model.awaited(ticket, slot) else {
+        return false;
+    };
+    match found {
+        Ok(read) if read.continues(inquired.calls) => {
+            inquired.before = Some(read);
+            inquired.calls += 1;
+            let next = ask(model, inquired, effects);
+            if let Some(report) = model.awaited(ticket, slot) {
+                report.waiting = Some(next);
+            }
+            false
+        }
+        found => report.set(found, now),
+    }
+}
+
+/// Repeats the report's inquiry with another event.
 pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &mut model.page.content else {
         return;
     };
     let id = id.split_once(':').map_or(id, |(event, _)| event);
-    match &mut report.request {
-        Request::TestDestination { event_id, .. } | Request::PreviewRule { event_id, .. } => {
+    match &mut report.inquiry {
+        Inquiry::Destination { event_id, .. } | Inquiry::Rule { event_id, .. } => {
             id.clone_into(event_id);
         }
         _ => return model.say(Token::Info, "a trigger is tried on all stored events"),

@@ -5,15 +5,12 @@ use super::{
 };
 use crate::{
     client::StatusChange,
-    data::{Kind, Status, Transition},
+    data::{Status, Transition},
     keymap::{self, Action},
     model::{Model, access, form::ClauseInput, message::Effect},
     route::Route,
     theme::Token,
 };
-
-/// What an action does to the model, and what it asks of the world.
-type Run = fn(&mut Model, &mut Vec<Effect>);
 
 /// Takes an action if it is allowed; returns why when it is not.
 pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
@@ -21,7 +18,7 @@ pub(super) fn run(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
     if let Err(reason) = access::refusal(model, entry) {
         return model.say(Token::Warning, format!("{}: {reason}", entry.title));
     }
-    of(action)(model, effects);
+    act(model, action, effects);
 }
 
 /// Acknowledges all of the group under the cursor, or what is marked, selected or shown.
@@ -52,158 +49,114 @@ fn mine(model: &mut Model, effects: &mut Vec<Effect>) {
 }
 
 #[expect(clippy::too_many_lines, reason = "a table: a row for each action")]
-fn of(action: Action) -> Run {
+fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     match action {
-        Action::Quit => |model, _| forms::quit(model),
-        Action::Suspend => |_, effects| effects.push(Effect::Suspend),
-        Action::ToggleMouse => screen::toggle_mouse,
-        Action::Help => |model, _| screen::palette(model, true),
-        Action::Palette => |model, _| screen::palette(model, false),
-        Action::RetryNow => screen::retry_now,
-        Action::ToggleAges => |model, _| model.shows_ages = !model.shows_ages,
-        Action::ToggleSplit => |model, _| screen::toggle_split(model),
-        Action::GoOverview => |model, effects| navigate::go(model, Route::Overview, effects),
-        Action::GoEvents => |model, effects| navigate::go(model, Route::Events, effects),
-        Action::GoTriggers => {
-            |model, effects| navigate::go(model, Route::List(Kind::Trigger), effects)
-        }
-        Action::GoDestinations => {
-            |model, effects| navigate::go(model, Route::List(Kind::Destination), effects)
-        }
-        Action::GoRules => |model, effects| navigate::go(model, Route::List(Kind::Rule), effects),
-        Action::GoDeliveries => |model, effects| navigate::go(model, Route::Deliveries, effects),
-        Action::GoClients => {
-            |model, effects| navigate::go(model, Route::List(Kind::Client), effects)
-        }
-        Action::GoSilences => {
-            |model, effects| navigate::go(model, Route::List(Kind::Silence), effects)
-        }
-        Action::GoCalendars => {
-            |model, effects| navigate::go(model, Route::List(Kind::Calendar), effects)
-        }
-        Action::GoInhibitions => {
-            |model, effects| navigate::go(model, Route::List(Kind::Inhibition), effects)
-        }
-        Action::GoMappings => {
-            |model, effects| navigate::go(model, Route::List(Kind::Mapping), effects)
-        }
-        Action::GoGroups => |model, effects| navigate::go(model, Route::List(Kind::Group), effects),
-        Action::GoPending => {
-            |model, effects| navigate::go(model, Route::List(Kind::Pending), effects)
-        }
-        Action::GoViews => |model, effects| navigate::go(model, Route::List(Kind::View), effects),
-        Action::GoMap => |model, effects| navigate::go(model, Route::Map, effects),
-        Action::GoReference => |model, effects| navigate::go(model, Route::Reference, effects),
-        Action::GoCriticals => |model, effects| {
+        Action::Quit => forms::quit(model),
+        Action::Suspend => effects.push(Effect::Suspend),
+        Action::ToggleMouse => screen::toggle_mouse(model, effects),
+        Action::Help => screen::palette(model, true),
+        Action::Palette => screen::palette(model, false),
+        Action::RetryNow => screen::retry_now(model, effects),
+        Action::ToggleAges => model.shows_ages = !model.shows_ages,
+        Action::ToggleSplit => screen::toggle_split(model),
+        Action::GoOverview => navigate::go(model, Route::Overview, effects),
+        Action::GoEvents => navigate::go(model, Route::Events, effects),
+        Action::GoDeliveries => navigate::go(model, Route::Deliveries, effects),
+        Action::GoMap => navigate::go(model, Route::Map, effects),
+        Action::GoReference => navigate::go(model, Route::Reference, effects),
+        Action::Go(kind) => navigate::go(model, Route::List(kind), effects),
+        Action::GoCriticals => {
             let filter = "severity=critical".to_owned();
             navigate::go_filtered(model, Route::Events, filter, effects);
-        },
-        Action::LongerCharts => screen::longer_charts,
-        Action::MapLeft => |model, _| navigate::step(model, -1),
-        Action::MapRight => |model, _| navigate::step(model, 1),
-        Action::MapAround => screen::map_around,
-        Action::Search => |model, _| screen::search(model),
-        Action::NextMatch => |model, _| navigate::next_match(model, true),
-        Action::MatchBefore => |model, _| navigate::next_match(model, false),
-        Action::Back => screen::back,
-        Action::PageBefore => navigate::back,
-        Action::Forward => navigate::forward,
-        Action::Up => |model, effects| navigate::move_by(model, -1, effects),
-        Action::Down => |model, effects| navigate::move_by(model, 1, effects),
-        Action::Top => |model, effects| navigate::move_by(model, isize::MIN / 2, effects),
-        Action::Bottom => navigate::to_end,
-        Action::PageUp => |model, effects| navigate::move_by(model, -screen::page(model), effects),
-        Action::PageDown => |model, effects| navigate::move_by(model, screen::page(model), effects),
-        Action::Open => screen::open,
-        Action::NextLink => |model, _| navigate::next_link(model),
-        Action::NextTab => screen::next_tab,
-        Action::Filter => |model, _| screen::filter(model),
-        Action::Mark => screen::mark,
-        Action::MarkAll => |model, _| screen::mark_all(model),
-        Action::Copy => copy::id,
-        Action::CopyAs => |model, _| copy::choose(model),
-        Action::Pause => |model, _| screen::pause(model),
-        Action::Sort => screen::sort,
-        Action::OpenOnly => screen::open_only,
-        Action::ChooseView => |model, _| views::choose(model),
-        Action::NextView => views::next,
-        Action::SaveView => views::save,
-        Action::GroupBy => |model, _| grouped::choose(model),
-        Action::New => forms::new,
-        Action::Edit => forms::edit,
-        Action::EditText => forms::edit_text,
-        Action::Duplicate => forms::duplicate,
-        Action::TriggerFromEvent => forms::trigger_from_event,
-        Action::Delete => |model, _| confirm::delete(model),
-        Action::Toggle => confirm::toggle,
-        Action::Revoke => |model, _| confirm::revoke(model),
-        Action::Acknowledge => acknowledge,
-        Action::Unacknowledge => |model, effects| confirm::acknowledge(model, false, effects),
-        Action::CloseEvent => |model, effects| set(model, Status::Closed, effects),
-        Action::Suppress => |model, effects| set(model, Status::Suppressed, effects),
-        Action::Reopen => |model, effects| confirm::status(model, Status::Open, effects),
-        Action::Mine => mine,
-        Action::Assign => |model, _| events::assign(model),
-        Action::Undo => confirm::undo,
-        Action::Release => |model, _| confirm::release(model),
-        Action::AcknowledgeGroup => {
-            |model, _| confirm::group(model, StatusChange::Acknowledged(true))
         }
-        Action::CloseGroup => {
-            |model, _| confirm::group(model, StatusChange::Status(Status::Closed))
-        }
-        Action::SuppressGroup => {
-            |model, _| confirm::group(model, StatusChange::Status(Status::Suppressed))
-        }
-        Action::NextState => screen::next_state,
-        Action::SendAgain => {
-            |model, effects| bulk::deliveries(model, Transition::SendAgain, effects)
-        }
-        Action::CancelDelivery => {
-            |model, effects| bulk::deliveries(model, Transition::Cancel, effects)
-        }
-        Action::SendAllAgain => {
-            |model, effects| bulk::matching(model, Transition::SendAgain, effects)
-        }
-        Action::CancelAll => |model, effects| bulk::matching(model, Transition::Cancel, effects),
-        Action::Obligations => report::obligations,
-        Action::History => report::history,
-        Action::AcknowledgeAll => {
-            |model, effects| events::set_all(model, StatusChange::Acknowledged(true), effects)
-        }
-        Action::CloseAll => {
-            |model, effects| events::set_all(model, StatusChange::Status(Status::Closed), effects)
-        }
-        Action::SuppressAll => |model, effects| {
+        Action::LongerCharts => screen::longer_charts(model, effects),
+        Action::MapLeft => navigate::step(model, -1),
+        Action::MapRight => navigate::step(model, 1),
+        Action::MapAround => screen::map_around(model, effects),
+        Action::Search => screen::search(model),
+        Action::NextMatch => navigate::next_match(model, true),
+        Action::MatchBefore => navigate::next_match(model, false),
+        Action::Back => screen::back(model, effects),
+        Action::PageBefore => navigate::back(model, effects),
+        Action::Forward => navigate::forward(model, effects),
+        Action::Up => navigate::move_by(model, -1, effects),
+        Action::Down => navigate::move_by(model, 1, effects),
+        Action::Top => navigate::move_by(model, isize::MIN / 2, effects),
+        Action::Bottom => navigate::to_end(model, effects),
+        Action::PageUp => navigate::move_by(model, -screen::page(model), effects),
+        Action::PageDown => navigate::move_by(model, screen::page(model), effects),
+        Action::Open => screen::open(model, effects),
+        Action::NextLink => navigate::next_link(model),
+        Action::NextTab => screen::next_tab(model, effects),
+        Action::Filter => screen::filter(model),
+        Action::Mark => screen::mark(model, effects),
+        Action::MarkAll => screen::mark_all(model),
+        Action::Copy => copy::id(model, effects),
+        Action::CopyAs => copy::choose(model),
+        Action::Pause => screen::pause(model),
+        Action::Sort => screen::sort(model, effects),
+        Action::OpenOnly => screen::open_only(model, effects),
+        Action::ChooseView => views::choose(model),
+        Action::NextView => views::next(model, effects),
+        Action::SaveView => views::save(model, effects),
+        Action::GroupBy => grouped::choose(model),
+        Action::New => forms::new(model, effects),
+        Action::Edit => forms::edit(model, effects),
+        Action::EditText => forms::edit_text(model, effects),
+        Action::Duplicate => forms::duplicate(model, effects),
+        Action::TriggerFromEvent => forms::trigger_from_event(model, effects),
+        Action::Delete => confirm::delete(model),
+        Action::Toggle => confirm::toggle(model, effects),
+        Action::Revoke => confirm::revoke(model),
+        Action::Acknowledge => acknowledge(model, effects),
+        Action::Unacknowledge => confirm::acknowledge(model, false, effects),
+        Action::CloseEvent => set(model, Status::Closed, effects),
+        Action::Suppress => set(model, Status::Suppressed, effects),
+        Action::Reopen => confirm::status(model, Status::Open, effects),
+        Action::Mine => mine(model, effects),
+        Action::Assign => events::assign(model),
+        Action::Undo => confirm::undo(model, effects),
+        Action::Release => confirm::release(model),
+        Action::AcknowledgeGroup => confirm::group(model, &StatusChange::Acknowledged(true)),
+        Action::CloseGroup => confirm::group(model, &StatusChange::Status(Status::Closed)),
+        Action::SuppressGroup => confirm::group(model, &StatusChange::Status(Status::Suppressed)),
+        Action::NextState => screen::next_state(model, effects),
+        Action::SendAgain => bulk::deliveries(model, Transition::SendAgain, effects),
+        Action::CancelDelivery => bulk::deliveries(model, Transition::Cancel, effects),
+        Action::SendAllAgain => bulk::matching(model, Transition::SendAgain, effects),
+        Action::CancelAll => bulk::matching(model, Transition::Cancel, effects),
+        Action::Obligations => report::obligations(model, effects),
+        Action::History => report::history(model, effects),
+        Action::AcknowledgeAll => events::set_all(model, StatusChange::Acknowledged(true), effects),
+        Action::CloseAll => events::set_all(model, StatusChange::Status(Status::Closed), effects),
+        Action::SuppressAll => {
             events::set_all(model, StatusChange::Status(Status::Suppressed), effects);
-        },
-        Action::AnnotateAll => |model, _| events::annotate_all(model),
-        Action::Annotate => |model, _| events::annotate(model),
-        Action::Silence => silencing::choose,
-        Action::Explain => screen::explain,
-        Action::Unfold => |model, _| model.page.is_unfolded = !model.page.is_unfolded,
-        Action::TestDestination => report::test_destination,
-        Action::PauseDestination => |model, _| confirm::pause(model),
-        Action::TestTrigger | Action::PreviewRule | Action::TestMapping => report::stored,
-        Action::LongerTry => report::longer,
-        Action::TestWithEvent => |model, _| report::pick_event(model),
-        Action::TestWithDocument => |model, _| report::other_document(model),
-        Action::FormNext => |model, _| forms::step(model, true),
-        Action::FormPrevious => |model, _| forms::step(model, false),
-        Action::FormLeave => forms::leave,
-        Action::FormSave => |model, _| forms::save(model),
-        Action::FormTest => forms::test,
-        Action::FormText => forms::as_text,
-        Action::FormReveal => |model, _| forms::reveal(model),
-        Action::FormReference => forms::reference,
-        Action::FormAddClause => |model, _| forms::clause(model, ClauseInput::add),
-        Action::FormRemoveClause => {
-            |model, _| forms::clause(model, |clause, part| Ok(clause.remove(part)))
         }
-        Action::FormNegateClause => {
-            |model, _| forms::clause(model, |clause, part| Ok(clause.negate(part)))
+        Action::AnnotateAll => events::annotate_all(model),
+        Action::Annotate => events::annotate(model),
+        Action::Silence => silencing::choose(model, effects),
+        Action::Explain => screen::explain(model, effects),
+        Action::Unfold => model.page.is_unfolded = !model.page.is_unfolded,
+        Action::TestDestination => report::test_destination(model, effects),
+        Action::PauseDestination => confirm::pause(model),
+        Action::TestTrigger | Action::PreviewRule | Action::TestMapping => {
+            report::stored(model, effects);
         }
-        Action::FormNestClause => |model, _| forms::clause(model, ClauseInput::nest),
-        Action::FormUnnestClause => |model, _| forms::clause(model, ClauseInput::unnest),
+        Action::LongerTry => report::longer(model, effects),
+        Action::TestWithEvent => report::pick_event(model),
+        Action::TestWithDocument => report::other_document(model),
+        Action::FormNext => forms::step(model, true),
+        Action::FormPrevious => forms::step(model, false),
+        Action::FormLeave => forms::leave(model, effects),
+        Action::FormSave => forms::save(model),
+        Action::FormTest => forms::test(model, effects),
+        Action::FormText => forms::as_text(model, effects),
+        Action::FormReveal => forms::reveal(model),
+        Action::FormReference => forms::reference(model, effects),
+        Action::FormAddClause => forms::clause(model, ClauseInput::add),
+        Action::FormRemoveClause => forms::clause(model, |clause, part| Ok(clause.remove(part))),
+        Action::FormNegateClause => forms::clause(model, |clause, part| Ok(clause.negate(part))),
+        Action::FormNestClause => forms::clause(model, ClauseInput::nest),
+        Action::FormUnnestClause => forms::clause(model, ClauseInput::unnest),
     }
 }

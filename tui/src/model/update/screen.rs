@@ -1,6 +1,6 @@
 //! What actions do to the screen alone: tabs, marks, filter, sorting, the clipboard.
 
-use super::{grouped, navigate, read};
+use super::{charts, grouped, navigate, read};
 use crate::{
     client::Command,
     limits,
@@ -36,7 +36,7 @@ pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Shows the next longer span in the charts of the overview.
 pub(super) fn longer_charts(model: &mut Model, effects: &mut Vec<Effect>) {
     model.back_to = model.back_to.next();
-    read::counted(model, effects);
+    charts::read(model, effects);
 }
 
 /// Asks what to look for in the text on the screen.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{call, confirm};
 use crate::{
-    client::{Request, Ticket},
+    client::{Call, Ticket, resources},
     data::Failure,
     model::{
         Model,
@@ -15,6 +15,7 @@ use crate::{
         message::Effect,
         overlay::Overlay,
         silencing::{LENGTHS, SilenceChoice, SilenceScope},
+        then::Then,
     },
 };
 
@@ -46,7 +47,9 @@ fn count(model: &mut Model, effects: &mut Vec<Effect>) {
     let mut fields = choice.scopes[at].fields.clone();
     // The draft of a preview needs an end, and any does.
     fields["span"] = json!({"endTime": end_text(model.now_ms.saturating_add(7_200_000))});
-    let ticket = call(model, Request::PreviewSilence { fields }, effects);
+    let body = json!({"silence": fields});
+    let preview = Call::new("SilenceService", "PreviewSilence", body).long();
+    let ticket = call(model, preview, Then::Silence, effects);
     if let Some(choice) = choice_mut(model) {
         choice.waiting.push((ticket, at));
     }
@@ -182,14 +185,11 @@ fn decide(model: &mut Model, end: Timestamp, effects: &mut Vec<Effect>) {
     confirm::silence(model, &scope, &until, request, effects);
 }
 
-fn request(scope: &SilenceScope, end: Timestamp) -> Request {
+fn request(scope: &SilenceScope, end: Timestamp) -> Call {
     let mut fields = scope.fields.clone();
     fields["reason"] = REASON.into();
     fields["span"] = json!({"endTime": end.to_string()});
-    Request::Silence {
-        fields,
-        allow_broad: scope.is_broad(),
-    }
+    resources::silence(&fields, scope.is_broad())
 }
 
 fn end_text(ms: i64) -> String {

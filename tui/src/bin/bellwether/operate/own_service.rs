@@ -32,7 +32,7 @@ const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 /// When the service does not start or breaks down, or there is no terminal.
 pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<(), Failure> {
     if let Some(frame) = frame {
-        return attach(settings, frame).await;
+        return Box::pin(attach(settings, frame)).await;
     }
     let service = bind(settings).await?;
     log::to_file(settings, &settings.data_dir.join(LOG_FILE))?;

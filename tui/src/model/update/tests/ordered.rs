@@ -1,18 +1,16 @@
 //! Events in another order, and counted by what a field holds.
 
 use super::*;
-use crate::data::EventOrder;
 
 /// Presses keys and gives the orders in which events were asked for.
-fn orders(model: &mut Model, keys: &str) -> Vec<EventOrder> {
+fn orders(model: &mut Model, keys: &str) -> Vec<Value> {
     let mut asked = Vec::new();
     for key in keymap::parse(keys).unwrap() {
         let effects = update(model, Msg::Key(key));
         asked.extend(effects.iter().filter_map(|effect| match effect {
-            Effect::Send(Command::Call(_, request)) => match &**request {
-                Request::SearchEvents { filter, .. } => Some(filter.order),
-                _ => None,
-            },
+            Effect::Send(Command::Call(_, call)) if call.method == "SearchEvents" => {
+                Some(call.body["query"]["sortBy"].clone())
+            }
             _ => None,
         }));
         reply(model, effects);
@@ -25,29 +23,20 @@ fn orders(model: &mut Model, keys: &str) -> Vec<EventOrder> {
 fn events_are_sorted_by_the_service_or_it_is_told_why_not() {
     let mut model = model(Role::Admin);
     press(&mut model, "2");
-    let severity = |ascending| EventOrder {
-        by: EventKey::Severity,
-        ascending,
-    };
+    let severity = |order| json!([{"byField": {"field": "severity", "order": order}}]);
     assert_eq!(
         orders(&mut model, ":sort severity ↓<Enter>"),
-        [severity(false)]
+        [severity("SORT_ORDER_DESC")]
     );
     let sorted = model.sorted().unwrap();
     assert_eq!((sorted.column, sorted.descending), ("Severity", true));
-    assert_eq!(orders(&mut model, "S"), [severity(true)]);
+    assert_eq!(orders(&mut model, "S"), [severity("SORT_ORDER_ASC")]);
     // Round to what it began with, which it follows again.
     let rest = orders(&mut model, "SSS");
-    assert_eq!(
-        rest.last(),
-        Some(&EventOrder {
-            ascending: false,
-            ..EventOrder::default()
-        })
-    );
+    assert_eq!(rest.last(), Some(&Value::Null));
     assert_eq!(model.page.list.sort, None);
 
-    assert_eq!(orders(&mut model, ":sort count<Enter>"), []);
+    assert!(orders(&mut model, ":sort count<Enter>").is_empty());
     let message = model.notice.clone().unwrap().text;
     assert!(message.contains("no index for it"), "{message}");
     assert!(model.rows().len() > 0);

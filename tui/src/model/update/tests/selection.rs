@@ -70,11 +70,11 @@ fn apply(model: &mut Model, step: &Step) {
         Step::Read(ids) => {
             let effects = update(model, Msg::Act(keymap::Action::RetryNow));
             for effect in effects {
-                if let Effect::Send(Command::Call(ticket, request)) = effect
-                    && *request == Request::List(Kind::Trigger)
+                if let Effect::Send(Command::Call(ticket, call)) = effect
+                    && call.method == "ListTriggers"
                 {
-                    let answer = Answer::List(Kind::Trigger, Ok(triggers(ids)));
-                    update(model, Msg::News(News::Answer(ticket, Box::new(answer))));
+                    let answer = Ok(listing(Kind::Trigger, &triggers(ids)));
+                    update(model, Msg::News(News::Answer(ticket, answer)));
                 }
             }
             return;

@@ -10,8 +10,8 @@ fn copied(model: &mut Model, keys: &str) -> Vec<String> {
         while let Some(effect) = effects.pop() {
             match effect {
                 Effect::Copy(text) => copied.push(text),
-                Effect::Send(Command::Call(ticket, request)) => {
-                    let found = Box::new(answer(&request));
+                Effect::Send(Command::Call(ticket, call)) => {
+                    let found = answer(&call);
                     effects.extend(update(model, Msg::News(News::Answer(ticket, found))));
                 }
                 _ => {}
@@ -47,9 +47,9 @@ fn what_is_copied_is_chosen_by_a_key() {
         assert!(model.overlay.is_none(), "{keys}");
     }
     // A list holds little of an event: the whole of it is asked for.
-    let json: serde_json::Value = serde_json::from_str(&copied(&mut model, "2Yj")[0]).unwrap();
+    let json: Value = serde_json::from_str(&copied(&mut model, "2Yj")[0]).unwrap();
     assert_eq!(json["occurrences"][0]["id"], "e0:1");
-    let json: serde_json::Value = serde_json::from_str(&copied(&mut model, "5Yj")[0]).unwrap();
+    let json: Value = serde_json::from_str(&copied(&mut model, "5Yj")[0]).unwrap();
     assert_eq!(json["triggerNames"][0], "t");
     assert!(copied(&mut model, "2Yz<Esc>").is_empty() && model.overlay.is_none());
 }

@@ -41,18 +41,14 @@ fn deliveries_that_came_between_two_readings_are_read_until_the_pages_meet() {
             next_page_token: next.to_owned(),
         };
         let ticket = model.ticket();
-        model.pending.insert(ticket, None);
+        model.pending.insert(ticket, Then::Deliveries { more });
         model.store.deliveries.waiting = Some(ticket);
-        let answer = Answer::Deliveries {
-            more,
-            page: Ok(page),
-        };
-        let effects = update(model, Msg::News(News::Answer(ticket, Box::new(answer))));
+        let answer = Ok(page.encode_to_vec());
+        let effects = update(model, Msg::News(News::Answer(ticket, answer)));
         effects.into_iter().find_map(|effect| match effect {
-            Effect::Send(Command::Call(_, request)) => match *request {
-                Request::ListDeliveries { page_token, .. } => Some(page_token),
-                _ => None,
-            },
+            Effect::Send(Command::Call(_, call)) if call.method == "ListDeliveries" => {
+                call.body["pageToken"].as_str().map(str::to_owned)
+            }
             _ => None,
         })
     }

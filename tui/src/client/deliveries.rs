@@ -1,0 +1,136 @@
+//! The calls about deliveries, and what their answers hold.
+
+use bellwether_proto::v1;
+
+use super::{
+    call::{Answer, Call, message, whole},
+    protocol::Chosen,
+};
+use crate::{
+    data::{BulkTally, Failure, Transition},
+    limits,
+};
+
+const SERVICE: &str = "DeliveryService";
+
+/// Reads a page of what a filter leaves.
+pub(crate) fn list(filter: v1::DeliveryFilter, page_token: String) -> Call {
+    let request = v1::ListDeliveriesRequest {
+        page_size: limits::DELIVERY_PAGE,
+        page_token,
+        states: filter.states,
+        rule_names: filter.rule_names,
+        destination_names: filter.destination_names,
+        event_id: filter.event_id,
+        start: filter.start,
+        end: filter.end,
+        folded_into: filter.folded_into,
+        filter: filter.filter,
+    };
+    Call::of(SERVICE, &request)
+}
+
+/// Reads one.
+pub(crate) fn get(id: String) -> Call {
+    Call::of(SERVICE, &v1::GetDeliveryRequest { id })
+}
+
+/// Sends one again, or cancels it.
+pub(crate) fn change(transition: Transition, id: String) -> Call {
+    let call = match transition {
+        Transition::SendAgain => Call::of(SERVICE, &v1::RetryDeliveryRequest { id }),
+        Transition::Cancel => Call::of(SERVICE, &v1::CancelDeliveryRequest { id }),
+    };
+    call.writes(whole)
+}
+
+/// Sends the next part of many again, or cancels it; a dry run counts them.
+pub(crate) fn change_many(
+    transition: Transition,
+    chosen: Chosen,
+    dry_run: bool,
+    page_token: String,
+) -> Call {
+    let limit = limits::BULK_STEP;
+    let (ids, filter) = match chosen {
+        Chosen::Ids(ids) => (ids, None),
+        Chosen::Matching { filter, .. } => (Vec::new(), Some(filter)),
+    };
+    let call = match transition {
+        Transition::SendAgain => {
+            let request = v1::RetryDeliveriesRequest {
+                ids,
+                filter,
+                dry_run,
+                limit,
+                page_token,
+            };
+            Call::of(SERVICE, &request)
+        }
+        Transition::Cancel => {
+            let request = v1::CancelDeliveriesRequest {
+                ids,
+                filter,
+                dry_run,
+                limit,
+                page_token,
+            };
+            Call::of(SERVICE, &request)
+        }
+    };
+    let call = call.long();
+    if dry_run { call } else { call.writes(whole) }
+}
+
+/// To how many it was done, or would be, and where to continue; empty at the end.
+pub(crate) fn changed_many(
+    transition: Transition,
+    answer: Answer,
+) -> Result<(BulkTally, String), Failure> {
+    Ok(match transition {
+        Transition::SendAgain => {
+            let done: v1::RetryDeliveriesResponse = message(answer)?;
+            let tally = tally(done.count, done.destinations, &done.skipped);
+            (tally, done.next_page_token)
+        }
+        Transition::Cancel => {
+            let done: v1::CancelDeliveriesResponse = message(answer)?;
+            let tally = tally(done.count, done.destinations, &done.skipped);
+            (tally, done.next_page_token)
+        }
+    })
+}
+
+fn tally(
+    count: Option<i32>,
+    destinations: Vec<v1::DestinationCount>,
+    skipped: &[v1::SkippedDeliveries],
+) -> BulkTally {
+    let number = |count: Option<i32>| i64::from(count.unwrap_or_default());
+    let destinations = destinations.into_iter();
+    let skipped = skipped.iter();
+    BulkTally {
+        count: number(count),
+        destinations: destinations
+            .map(|one| (one.destination_name, number(one.count)))
+            .collect(),
+        skipped: skipped
+            .map(|one| (reason(one.reason()), number(one.count)))
+            .collect(),
+    }
+}
+
+fn reason(reason: v1::skipped_deliveries::Reason) -> &'static str {
+    use v1::skipped_deliveries::Reason;
+    match reason {
+        Reason::NotFound => "not there any more",
+        Reason::Test => "a test",
+        Reason::UnderWay => "under way just now",
+        Reason::RetriedAlready => "sent again before",
+        Reason::Folded => "folded into a digest, which is to be sent again",
+        Reason::Shadowed => "recorded by a shadow rule",
+        Reason::DestinationGone => "its destination is gone",
+        Reason::Ended => "ended before",
+        Reason::Unspecified => "for a reason that this console does not know",
+    }
+}

@@ -1,0 +1,244 @@
+//! The calls about events, and what their answers hold.
+
+use bellwether_proto::v1;
+
+use super::{
+    call::{Answer, Call, message, whole},
+    protocol::{EventFilter, Page, StatusChange},
+    written::{Note, Taken},
+};
+use crate::{
+    data::{EventKey, EventOrder, EventRow, Failure, Status},
+    limits,
+};
+
+const QUERIES: &str = "EventQueryService";
+const CHANGES: &str = "EventManagementService";
+
+impl EventFilter {
+    /// All of its occurrences.
+    pub(crate) fn query(&self) -> v1::EventQuery {
+        let open = [Status::Open.into(), Status::Suppressed.into()];
+        v1::EventQuery {
+            clause: self.clause.clone(),
+            statuses: if self.open_only {
+                open.to_vec()
+            } else {
+                Vec::new()
+            },
+            sort_by: sort_by(self.order),
+            ..v1::EventQuery::default()
+        }
+    }
+
+    /// A page of them after the cursor, which is empty for the first.
+    fn page(&self, cursor: String, limit: i32) -> v1::SearchEventsRequest {
+        let page_input = v1::PageInput {
+            limit,
+            cursor,
+            ..v1::PageInput::default()
+        };
+        v1::SearchEventsRequest {
+            query: Some(v1::EventQuery {
+                page_input: Some(page_input),
+                ..self.query()
+            }),
+        }
+    }
+
+    /// Reads a page of them.
+    pub(crate) fn search(&self, cursor: String) -> Call {
+        Call::of(QUERIES, &self.page(cursor, limits::EVENT_PAGE))
+    }
+
+    /// Asks how many they are, where that is found quickly.
+    pub(crate) fn estimate(&self) -> Call {
+        Call::of(QUERIES, &self.page(String::new(), 1))
+    }
+
+    /// Counts them.
+    pub(crate) fn count(&self) -> Call {
+        let query = Some(self.query());
+        Call::of(QUERIES, &v1::CountEventsRequest { query }).long()
+    }
+
+    /// Counts them by what a field holds.
+    pub(crate) fn group(&self, field: &str, limit: i32) -> Call {
+        let request = v1::GroupEventsRequest {
+            query: Some(self.query()),
+            field: field.to_owned(),
+            limit,
+        };
+        Call::of(QUERIES, &request)
+    }
+}
+
+/// An order as the service is asked for it; the one that it has by default is not named.
+fn sort_by(order: EventOrder) -> Vec<v1::SortBy> {
+    if order == EventOrder::default() {
+        return Vec::new();
+    }
+    let field = match order.by {
+        EventKey::LastSeen => "lastSeen",
+        EventKey::Severity => "severity",
+        EventKey::Start => "startTime",
+    };
+    let order = if order.ascending {
+        v1::SortOrder::Asc
+    } else {
+        v1::SortOrder::Desc
+    };
+    let by_field = v1::SortByField {
+        field: field.to_owned(),
+        order: order.into(),
+    };
+    let sort = Some(v1::sort_by::Sort::ByField(by_field));
+    vec![v1::SortBy { sort }]
+}
+
+/// The events of a page.
+pub(crate) fn found(answer: Answer) -> Result<Page<EventRow>, Failure> {
+    let found: v1::SearchEventsResponse = message(answer)?;
+    let info = found.page_info.unwrap_or_default();
+    let next = Some(info.end_cursor).filter(|_| info.has_next == Some(true));
+    let rows = found.results.into_iter().flat_map(EventRow::all_of);
+    Ok(Page {
+        rows: rows.collect(),
+        next: next.unwrap_or_default(),
+        total: info.total_count,
+    })
+}
+
+/// How many there are; none where finding out would take long.
+pub(crate) fn estimated(answer: Answer) -> Result<Option<i32>, Failure> {
+    let found: v1::SearchEventsResponse = message(answer)?;
+    Ok(found.page_info.and_then(|info| info.total_count))
+}
+
+/// The event's id of an occurrence's.
+pub(crate) fn event_id(occurrence_id: &str) -> &str {
+    let event = occurrence_id.split_once(':').map(|(event, _)| event);
+    event.unwrap_or(occurrence_id)
+}
+
+/// The occurrence's id; an event's id alone means its newest one, which is empty.
+fn own_id(id: &str) -> &str {
+    if id.contains(':') { id } else { "" }
+}
+
+/// Reads an event, with this occurrence or its newest one.
+pub(crate) fn get(id: &str) -> Call {
+    let own = Some(own_id(id)).filter(|id| !id.is_empty());
+    let request = v1::GetEventRequest {
+        id: event_id(id).to_owned(),
+        occurrence_ids: own.into_iter().map(str::to_owned).collect(),
+    };
+    Call::of(QUERIES, &request)
+}
+
+/// Asks why each rule did or did not notify of an occurrence.
+pub(crate) fn explain(id: &str) -> Call {
+    let request = v1::ExplainEventRequest {
+        id: event_id(id).to_owned(),
+        occurrence_id: own_id(id).to_owned(),
+    };
+    Call::of(QUERIES, &request)
+}
+
+/// A change on the wire, of no occurrence yet.
+fn changed(change: &StatusChange) -> v1::StatusItem {
+    let mut item = v1::StatusItem::default();
+    match change {
+        StatusChange::Status(status) => item.status = (*status).into(),
+        StatusChange::Acknowledged(flag) => item.acknowledged = Some(*flag),
+        StatusChange::Assigned(name) => item.assignee = Some(name.clone()),
+    }
+    item
+}
+
+/// Changes these occurrences.
+pub(crate) fn set_status(ids: &[String], change: &StatusChange) -> Call {
+    let change = changed(change);
+    let statuses = ids.iter().map(|id| v1::StatusItem {
+        event_id: event_id(id).to_owned(),
+        occurrence_id: own_id(id).to_owned(),
+        ..change.clone()
+    });
+    let request = v1::SetStatusRequest {
+        statuses: statuses.collect(),
+    };
+    Call::of(CHANGES, &request).writes(|answer| {
+        let done: v1::SetStatusResponse = message(answer)?;
+        let items = done.status_responses.into_iter();
+        Ok(taken(items.map(|item| (item.success, item.error))))
+    })
+}
+
+/// Changes all that is open of a group.
+pub(crate) fn set_group_status(id: &str, change: &StatusChange) -> Call {
+    let item = changed(change);
+    let request = v1::SetGroupStatusRequest {
+        id: id.to_owned(),
+        status: item.status,
+        acknowledged: item.acknowledged,
+        assignee: item.assignee,
+    };
+    Call::of("GroupService", &request).writes(whole)
+}
+
+/// A note with this text; an empty one takes it away.
+fn annotate(notes: impl Iterator<Item = Note>, text: &str) -> Call {
+    let annotations = notes.map(|note| v1::AnnotationItem {
+        event_id: event_id(&note.occurrence_id).to_owned(),
+        occurrence_id: note.occurrence_id,
+        annotation_id: note.id,
+        annotation: text.to_owned(),
+    });
+    let request = v1::AnnotateRequest {
+        annotations: annotations.collect(),
+    };
+    Call::of(CHANGES, &request)
+}
+
+/// Writes a note on these occurrences.
+pub(crate) fn write_notes(ids: &[String], text: &str) -> Call {
+    let notes = ids.iter().map(|id| Note {
+        occurrence_id: id.clone(),
+        id: String::new(),
+    });
+    annotate(notes, text).writes(|answer| {
+        let done: v1::AnnotateResponse = message(answer)?;
+        let notes = done.annotation_responses.iter().map(|item| Note {
+            occurrence_id: item.occurrence_id.clone(),
+            id: item.annotation_id.clone(),
+        });
+        let notes = notes.collect();
+        Ok(match annotated(done) {
+            Taken::All => Taken::Notes(notes),
+            other => other,
+        })
+    })
+}
+
+/// Takes notes away.
+pub(crate) fn remove_notes(notes: Vec<Note>) -> Call {
+    annotate(notes.into_iter(), "").writes(|answer| message(answer).map(annotated))
+}
+
+fn annotated(done: v1::AnnotateResponse) -> Taken {
+    let items = done.annotation_responses.into_iter();
+    taken(items.map(|item| (item.success, item.error)))
+}
+
+/// What happened to items that succeed or fail on their own.
+fn taken(results: impl Iterator<Item = (Option<bool>, String)>) -> Taken {
+    let failed = results.filter(|(success, _)| *success != Some(true));
+    let errors: Vec<String> = failed.map(|(_, error)| error).collect();
+    match errors.first() {
+        None => Taken::All,
+        Some(first) => Taken::AllBut {
+            failed: errors.len(),
+            first_error: first.clone(),
+        },
+    }
+}

@@ -1,0 +1,121 @@
+//! The calls about resources of any kind, and what their answers hold.
+
+use bellwether_proto::v1;
+use serde_json::{Value, json};
+
+use super::{
+    call::{Answer, Call, document, message, whole},
+    written::Taken,
+};
+use crate::{
+    data::{Failure, Kind, Object},
+    kind, limits,
+};
+
+/// A page of the resources of a kind.
+pub(crate) fn list(kind: Kind, page_token: &str) -> Call {
+    let spec = kind::spec(kind);
+    let body = json!({"pageSize": limits::RESOURCE_PAGE, "pageToken": page_token});
+    Call::new(spec.service, spec.list, body)
+}
+
+/// The resources of a page, and where the next one starts; empty at the end.
+pub(crate) fn listed(kind: Kind, answer: Answer) -> Result<(Vec<Object>, String), Failure> {
+    let mut page = document(kind::spec(kind).list, answer)?;
+    let rows = match page[kind.plural()].take() {
+        Value::Array(rows) => rows.into_iter().map(|json| named(kind, json)).collect(),
+        _ => Vec::new(),
+    };
+    let next = page["nextPageToken"].as_str().unwrap_or_default();
+    Ok((rows, next.to_owned()))
+}
+
+/// One of them, of a kind of which the list does not tell all.
+pub(crate) fn get(kind: Kind, name: &str) -> Call {
+    let spec = kind::spec(kind);
+    let body = json!({"id": name, "pageSize": limits::RESOURCE_PAGE});
+    Call::new(spec.service, spec.detail.unwrap_or_default(), body)
+}
+
+/// One resource, with what its list does not tell.
+pub(crate) fn got(kind: Kind, answer: Answer) -> Result<Object, Failure> {
+    let method = kind::spec(kind).detail.unwrap_or_default();
+    let mut answer = document(method, answer)?;
+    let mut found = named(kind, answer[kind.word()].take());
+    for (field, value) in answer.as_object().into_iter().flatten() {
+        if !value.is_null() {
+            found.json[field] = value.clone();
+        }
+    }
+    Ok(found)
+}
+
+/// A resource with a name, whether the service gave it one or not.
+fn named(kind: Kind, mut json: Value) -> Object {
+    if let Some(naming) = kind::spec(kind).naming {
+        json["name"] = naming(&json).into();
+    }
+    Object { kind, json }
+}
+
+/// Checks a draft and stores nothing; none of a kind that the service does not check.
+pub(crate) fn validate(draft: &Object, update: bool) -> Option<Call> {
+    let spec = kind::spec(draft.kind);
+    let method = if update { spec.update } else { spec.create };
+    let body = json!({draft.kind.word(): draft.json, "validateOnly": true});
+    let call = Call::new(spec.service, method.unwrap_or_default(), body);
+    spec.nested.then_some(call)
+}
+
+/// Stores a new one.
+pub(crate) fn create(draft: &Object) -> Call {
+    let spec = kind::spec(draft.kind);
+    let body = if spec.nested {
+        json!({draft.kind.word(): draft.json})
+    } else {
+        draft.json.clone()
+    };
+    let call = Call::new(spec.service, spec.create.unwrap_or_default(), body);
+    call.writes(match draft.kind {
+        Kind::Client => key,
+        _ => whole,
+    })
+}
+
+/// A new client comes with its key.
+fn key(answer: Answer) -> Result<Taken, Failure> {
+    let created: v1::CreateClientResponse = message(answer)?;
+    Ok(Taken::Key {
+        name: created.client.unwrap_or_default().name,
+        key: created.key,
+    })
+}
+
+/// Replaces what is stored, unless it changed since that version.
+pub(crate) fn update(draft: &Object, etag: &str) -> Call {
+    let spec = kind::spec(draft.kind);
+    let mut stored = draft.json.clone();
+    stored["etag"] = etag.into();
+    let body = json!({draft.kind.word(): stored});
+    Call::new(spec.service, spec.update.unwrap_or_default(), body).writes(whole)
+}
+
+/// Deletes one, unless it changed since that version; by force also out of what refers to it.
+pub(crate) fn delete(kind: Kind, name: &str, etag: &str, force: bool) -> Call {
+    let spec = kind::spec(kind);
+    let body = if kind.is_edited() {
+        json!({"name": name, "etag": etag, "force": force})
+    } else {
+        json!({"name": name})
+    };
+    Call::new(spec.service, spec.delete.unwrap_or_default(), body).writes(whole)
+}
+
+/// Creates a silence, which the service names; even if it is too broad where that was agreed to.
+pub(crate) fn silence(fields: &Value, allow_broad: bool) -> Call {
+    let body = json!({"silence": fields, "allowBroad": allow_broad});
+    Call::new("SilenceService", "CreateSilence", body).writes(|answer| {
+        let created: v1::CreateSilenceResponse = message(answer)?;
+        Ok(Taken::Silence(created.silence.unwrap_or_default().name))
+    })
+}

@@ -1,0 +1,165 @@
+//! What a report asks of the service, and how the answer is read.
+
+use bellwether_proto::v1;
+use serde_json::{Map, Value, json};
+
+use super::Model;
+use crate::{
+    client::{Answer, Call, Span, message},
+    data::{Failure, Kind},
+    limits,
+};
+
+/// What a report asks. Fields are those of the service's request, in JSON; of a destination and a mapping
+/// the name alone means the stored one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Inquiry {
+    /// A test of a destination.
+    Destination { fields: Value, event_id: String },
+    /// A preview of a rule.
+    Rule { fields: Value, event_id: String },
+    /// A try of a trigger.
+    Trigger { fields: Value, span: Span },
+    /// What an intake mapping makes of a document.
+    Mapping { fields: Value, document: String },
+    /// What is not yet resolved.
+    Obligations(v1::ListObligationsRequest),
+    /// Who changed what.
+    Audit(v1::ListAuditEntriesRequest),
+}
+
+/// What was answered. Of lists it is all that was read; a token says that there is more.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    Test(v1::TestDestinationResponse),
+    Previews(v1::PreviewRuleResponse),
+    Matches(v1::TestTriggerResponse),
+    Mapped(v1::TestIntakeMappingResponse),
+    Obligations(v1::ListObligationsResponse),
+    Audit(v1::ListAuditEntriesResponse),
+}
+
+impl Inquiry {
+    /// The call that asks it; of lists, that asks for what follows after what was read.
+    pub(crate) fn call(&self, now_ms: i64, before: Option<&Outcome>) -> Call {
+        match (self, before) {
+            (Self::Destination { fields, event_id }, _) => {
+                let body = with(fields, "eventId", event_id.as_str());
+                Call::new("DestinationService", "TestDestination", body).long()
+            }
+            (Self::Rule { fields, event_id }, _) => preview(fields, event_id),
+            (Self::Trigger { fields, span }, _) => {
+                let start = span.start_ms(now_ms).map(|start| json!({"start": start}));
+                let body = with(fields, "timeRange", start);
+                Call::new("TriggerService", "TestTrigger", body)
+            }
+            (Self::Mapping { fields, document }, _) => {
+                let body = with_document(fields, document);
+                Call::new("IntakeMappingService", "TestIntakeMapping", body)
+            }
+            (Self::Obligations(asked), before) => {
+                let mut asked = asked.clone();
+                asked.page_size = limits::RESOURCE_PAGE;
+                if let Some(Outcome::Obligations(read)) = before {
+                    asked.page_token.clone_from(&read.next_page_token);
+                }
+                Call::of("DeliveryService", &asked).long()
+            }
+            (Self::Audit(asked), before) => {
+                let mut asked = asked.clone();
+                let mut left = limits::HELD_AUDIT;
+                if let Some(Outcome::Audit(read)) = before {
+                    left = left.saturating_sub(read.entries.len());
+                    asked.page_token.clone_from(&read.next_page_token);
+                }
+                asked.page_size = i32::try_from(left).unwrap_or(i32::MAX);
+                Call::of("AuditService", &asked).long()
+            }
+        }
+    }
+
+    /// Reads an answer; of lists, adds it to what was read before.
+    pub(crate) fn read(&self, before: Option<Outcome>, answer: Answer) -> Result<Outcome, Failure> {
+        Ok(match self {
+            Self::Destination { .. } => Outcome::Test(message(answer)?),
+            Self::Rule { .. } => Outcome::Previews(message(answer)?),
+            Self::Trigger { .. } => Outcome::Matches(message(answer)?),
+            Self::Mapping { .. } => Outcome::Mapped(message(answer)?),
+            Self::Obligations(_) => {
+                let mut read: v1::ListObligationsResponse = message(answer)?;
+                if let Some(Outcome::Obligations(before)) = before {
+                    read.obligations.splice(0..0, before.obligations);
+                }
+                Outcome::Obligations(read)
+            }
+            Self::Audit(_) => {
+                let mut read: v1::ListAuditEntriesResponse = message(answer)?;
+                if let Some(Outcome::Audit(before)) = before {
+                    read.entries.splice(0..0, before.entries);
+                }
+                Outcome::Audit(read)
+            }
+        })
+    }
+}
+
+impl Outcome {
+    /// Whether it is to be read on after so many calls.
+    pub(crate) fn continues(&self, calls: usize) -> bool {
+        match self {
+            Self::Obligations(read) => {
+                let has_room = read.obligations.len() < limits::HELD_OBLIGATIONS;
+                has_room && !read.next_page_token.is_empty()
+            }
+            // Where few of many entries are meant, each call looks at some more of them.
+            Self::Audit(read) => {
+                let has_room = read.entries.len() < limits::HELD_AUDIT;
+                has_room && !read.next_page_token.is_empty() && calls < limits::AUDIT_CALLS
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Asks for the messages of a rule, with a stored event or, without an id, with the sample.
+pub(crate) fn preview(fields: &Value, event_id: &str) -> Call {
+    let body = with(fields, "eventId", event_id);
+    Call::new("RuleService", "PreviewRule", body)
+}
+
+/// The same fields and one more.
+fn with(fields: &Value, name: &str, value: impl Into<Value>) -> Value {
+    let mut fields = fields.clone();
+    fields[name] = value.into();
+    fields
+}
+
+/// The headers of the request stand before the document, as `name: value;` each.
+fn with_document(fields: &Value, document: &str) -> Value {
+    let begin = document.find(['{', '[']).unwrap_or(0);
+    let (headers, body) = document.split_at(begin);
+    let headers = headers.split(';').filter_map(|it| it.split_once(':'));
+    let headers: Map<String, Value> = headers
+        .map(|(name, value)| (name.trim().to_lowercase(), value.trim().into()))
+        .collect();
+    with(&with(fields, "body", body), "headers", headers)
+}
+
+impl Model {
+    /// The destination that a test creates an event of this service with, and the event's severity.
+    pub(crate) fn created_event(&self, inquiry: &Inquiry) -> Option<(String, String)> {
+        let Inquiry::Destination { fields, .. } = inquiry else {
+            return None;
+        };
+        let name = fields["name"].as_str().unwrap_or_default();
+        let stored = self.store.object(Kind::Destination, name);
+        let stored = stored.and_then(|it| it.at("type.event"));
+        let event = match fields.get("type") {
+            Some(kind) => kind.get("event")?,
+            None => stored?,
+        };
+        let severity = event["severity"].as_str().unwrap_or_default();
+        let severity = severity.trim_start_matches("SEVERITY_").to_lowercase();
+        Some((name.to_owned(), severity))
+    }
+}

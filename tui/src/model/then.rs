@@ -1,0 +1,99 @@
+//! What an answer is for.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::v1;
+
+use super::{
+    inquiry::{Inquiry, Outcome},
+    write::Write,
+};
+use crate::{
+    client::ReadTaken,
+    data::{Back, Counted, Kind, Object, Transition},
+};
+
+/// What the answer to a call is for, with what was read by the calls before it.
+#[derive(Clone, Debug)]
+pub(crate) enum Then {
+    Overview,
+    /// What was counted in that time.
+    Statistics(Back),
+    /// What is open most by a field, beside what was counted.
+    Noisiest(Box<Counted>, &'static str),
+    /// A page of the resources of a kind, after those before it.
+    List(Kind, Vec<Object>),
+    /// One of them, with what the list does not tell.
+    One(Kind),
+    /// A page of events, and whether it continues after one before.
+    Events {
+        more: bool,
+    },
+    /// How many events the filter leaves that is typed.
+    Matching,
+    /// Events counted by what a field holds.
+    Grouped,
+    Event,
+    Explanation,
+    /// An event that is to be copied.
+    Copy,
+    /// A page of deliveries, and whether it continues after one before.
+    Deliveries {
+        more: bool,
+    },
+    Delivery,
+    Report(Box<Inquired>),
+    /// What a silence would cover.
+    Silence,
+    /// Whether the form passes the check of the service.
+    Check,
+    /// What the service makes of the form as it stands.
+    Live,
+    Bulk(BulkStep),
+    Write(Box<Write>, ReadTaken),
+}
+
+/// An inquiry that is under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Inquired {
+    pub(crate) inquiry: Inquiry,
+    /// What was read by the calls before this one.
+    pub(crate) before: Option<Outcome>,
+    /// How many calls there are with this one.
+    pub(crate) calls: usize,
+}
+
+impl Inquired {
+    /// The first call of an inquiry.
+    pub(crate) fn new(inquiry: Inquiry) -> Self {
+        Self {
+            inquiry,
+            before: None,
+            calls: 1,
+        }
+    }
+}
+
+/// One call of something that is done to many.
+#[derive(Clone, Debug)]
+pub(crate) enum BulkStep {
+    /// How many events are meant.
+    Count,
+    /// Which they are, a page of them.
+    Gather,
+    /// How many messages a change of them sends.
+    Updates(Box<Updating>),
+    /// Some of the events were changed.
+    Part(ReadTaken),
+    /// Deliveries were counted or changed.
+    Deliveries(Transition),
+}
+
+/// Counting the receivers that were notified of what is to be changed.
+#[derive(Clone, Debug)]
+pub(crate) struct Updating {
+    pub(crate) asked: v1::ListObligationsRequest,
+    /// By destination, so far.
+    pub(crate) counts: BTreeMap<String, i64>,
+    pub(crate) calls: usize,
+}

@@ -1,0 +1,189 @@
+//! How every screen and dialog looks: its text at each size, and what each cell means by its style.
+//!
+//! They are drawn on the real service in this process, at a time that stands still; only names and
+//! texts that it would refuse come from a fake. A scene's file holds its text at each size, then a
+//! grid of letters for its styles. That the themes differ in nothing but their styles is checked;
+//! `themes.snap` tells those styles. What has changed on purpose is written by `just snapshots`; the
+//! difference is what a reviewer reads.
+
+mod hostile;
+mod scenes;
+mod styles;
+mod world;
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use bellwether_tui::{Depth, Theme};
+
+use self::{
+    scenes::{Scene, Setting},
+    styles::{Letters, grid},
+    world::World,
+};
+use super::*;
+
+/// The sizes of every scene, and those of some layouts besides.
+const SIZES: [(u16, u16); 2] = [(120, 40), (80, 24)];
+const SMALL_SIZES: [(u16, u16); 3] = [(60, 15), (20, 5), (1, 1)];
+const SMALL: [&str; 12] = [
+    "overview",
+    "events",
+    "event",
+    "rules",
+    "rule",
+    "map",
+    "form_rule",
+    "report_test",
+    "confirm_delete",
+    "palette",
+    "help_list",
+    "lost_events",
+];
+/// The sizes at which themes are compared.
+const STYLED: [(u16, u16); 2] = [(80, 24), (60, 15)];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_screen_and_dialog_looks_as_it_was_approved_in_every_theme() {
+    let mut letters = Letters::default();
+    for setting in Setting::ALL {
+        let mut world = setting.world().await;
+        for scene in scenes::all(setting) {
+            let mut console = open(&mut world, setting, &scene).await;
+            let drawn = draw(&mut console, setting, &scene.name, &mut letters).await;
+            snapshot(&scene.name, &world.without_chance(&drawn));
+            world.cut(false);
+        }
+    }
+    snapshot("themes", &letters.legend());
+}
+
+/// A scene at its sizes, and the styles of one of them.
+async fn draw(
+    console: &mut Headless,
+    setting: Setting,
+    name: &str,
+    letters: &mut Letters,
+) -> String {
+    let mut drawn = String::new();
+    let small = SMALL_SIZES.iter().filter(|_| SMALL.contains(&name));
+    for (columns, rows) in SIZES.iter().chain(small) {
+        let screen = at_size(console, *columns, *rows).await;
+        writeln!(drawn, "── {columns}×{rows} {}\n{screen}", "─".repeat(60)).unwrap();
+    }
+    for (columns, rows) in STYLED {
+        at_size(console, columns, rows).await;
+        letters.compare(console);
+    }
+    let (columns, rows) = STYLED[0];
+    at_size(console, columns, rows).await;
+    let mut styles = grid(console.buffer());
+    if matches!(setting, Setting::Lost | Setting::Refused) {
+        // How long the banner is has to do with why the link was lost.
+        let banner = |row: &str| !row.is_empty() && row.trim_matches('c').is_empty();
+        let rows = styles
+            .lines()
+            .map(|row| if banner(row) { "c" } else { row });
+        styles = rows.collect::<Vec<_>>().join("\n");
+    }
+    writeln!(drawn, "── styles at {columns}×{rows}\n{styles}").unwrap();
+    drawn
+}
+
+#[tokio::test]
+async fn text_from_outside_breaks_no_line_and_hides_nothing() {
+    let service = hostile::service();
+    for (name, keys) in hostile::SCENES {
+        let mut options = options(&service);
+        options.theme = Theme::Mono;
+        let mut console = Headless::start(options, 80, 24);
+        assert!(console.idle().await);
+        press(&mut console, keys).await;
+        let mut drawn = String::new();
+        for (columns, rows) in SIZES.into_iter().chain(SMALL_SIZES) {
+            let screen = at_size(&mut console, columns, rows).await;
+            hostile::check(&console.buffer().clone());
+            if STYLED.contains(&(columns, rows)) {
+                writeln!(drawn, "── {columns}×{rows} {}\n{screen}", "─".repeat(60)).unwrap();
+            }
+        }
+        snapshot(&format!("hostile_{name}"), &drawn);
+    }
+}
+
+/// A console on which a scene has been set.
+async fn open(world: &mut World, setting: Setting, scene: &Scene) -> Headless {
+    let mut options = world.options();
+    options.depth = Depth::Full;
+    options.read_only = setting == Setting::ReadOnly;
+    if setting == Setting::Refused {
+        options.key = Some(Key::new("bw_unknown").unwrap());
+    }
+    let mut console = Headless::start(options, 80, 24);
+    assert!(console.idle().await, "{}", console.screen());
+    for keys in scene.keys.split('|') {
+        press(&mut console, keys).await;
+    }
+    if setting == Setting::Changed {
+        world
+            .describe_rule("night", "changed by somebody else")
+            .await;
+        press(&mut console, "<C-s>y").await;
+    }
+    if let Some(wanted) = scene.shows {
+        assert!(console.shows(wanted).await, "{}", console.screen());
+    }
+    if setting == Setting::Lost {
+        world.cut(true);
+        assert!(
+            console.shows("what you see is").await,
+            "{}",
+            console.screen()
+        );
+    }
+    console
+}
+
+async fn at_size(console: &mut Headless, columns: u16, rows: u16) -> String {
+    console.resize(columns, rows);
+    assert!(console.idle().await);
+    let screen = console.screen();
+    assert_eq!(screen.lines().count(), usize::from(rows));
+    without_chance(&screen)
+}
+
+/// Before when something was heard last.
+const HEARD: [&str; 2] = ["● connected at ", "✗ not connected, last heard "];
+
+/// Why and since when there is no link, and the service's port, are not the same in every run.
+fn without_chance(screen: &str) -> String {
+    let mut out = String::new();
+    for line in screen.lines() {
+        let counts = line.contains("next try in") || line.contains("trying now");
+        let line = if counts { " ✗ not connected" } else { line };
+        let end = |before: &&str| line.find(before).map(|at| at + before.len());
+        let heard = HEARD.iter().find_map(end);
+        let line = match heard.and_then(|at| Some((&line[..at], line.get(at + 8..)?))) {
+            Some((before, after)) => format!("{before}HH:MM:SS{after}"),
+            None => line.to_owned(),
+        };
+        // The port has always five digits here, so that what is beside it stays where it is.
+        let port = line.find("127.0.0.1:").map(|at| at + "127.0.0.1:".len());
+        if let Some((before, after)) = port.and_then(|at| line.split_at_checked(at)) {
+            out += before;
+            out += "PPPPP";
+            out += after.trim_start_matches(|char: char| char.is_ascii_digit());
+        } else {
+            out += &line;
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn snapshot(name: &str, drawn: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, drawn));
+}
