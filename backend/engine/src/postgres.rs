@@ -93,6 +93,8 @@ pub struct PostgresEngine {
 struct Leader {
     writer: [u8; 16],
     queue: Arc<Queue>,
+    /// Whether its writer found no connection.
+    stuck: watch::Receiver<bool>,
     _task: JoinSet<()>,
 }
 
@@ -396,19 +398,30 @@ impl Engine for PostgresEngine {
         let writer = node.lead().await;
         let (address, known) = (Arc::clone(&self.address), Arc::clone(&self.known));
         let (queue, run) = Writer::appointed(address, known, writer);
+        let stuck = run.stuck();
         let mut task = JoinSet::new();
         task.spawn(run.run());
         *self.leader() = Some(Leader {
             writer,
             queue: Arc::new(queue),
+            stuck,
             _task: task,
         });
     }
 
     async fn deposed(&self) {
-        let writer = self.leader().as_ref().map(|leader| leader.writer);
-        if let (Some(node), Some(writer)) = (&self.node, writer) {
-            node.deposed(writer).await;
+        let leader = self
+            .leader()
+            .as_ref()
+            .map(|it| (it.writer, it.stuck.clone()));
+        let (Some(node), Some((writer, mut stuck))) = (&self.node, leader) else {
+            return;
+        };
+        let is_stuck = async { stuck.wait_for(|it| *it).await.is_ok() };
+        tokio::select! {
+            () = node.deposed(writer) => {}
+            // Without its writer the node does not lead any more.
+            true = is_stuck => node.resign().await,
         }
     }
 

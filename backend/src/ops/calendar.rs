@@ -20,7 +20,7 @@ use crate::{
         validate::Faults,
         wire::time::timestamp,
     },
-    store::{Changes, Direction, Store, engine::Range},
+    store::{Changes, Store},
 };
 use users::calendar_users;
 
@@ -97,12 +97,7 @@ impl Drafted for Calendar {
                 faults.add(EXCEPT_PATH, fault);
             }
         }
-        if stored.is_none() && count(&all.store).await? >= CALENDARS_MAX {
-            return Err(Error::Exhausted {
-                message: format!("there are {CALENDARS_MAX} calendars; delete some first"),
-                retry_after: None,
-            });
-        }
+        all.check_room(stored, CALENDARS_MAX).await?;
         let calendar = name.zip(windows).map(|(name, windows)| Self {
             id: origin.id,
             name,
@@ -309,10 +304,4 @@ fn shown(window: &Window) -> v1::CalendarWindow {
         exdate: it.exdate,
         rdate: it.rdate,
     }
-}
-
-async fn count(store: &Store) -> Result<usize, Error> {
-    let all = Range::under(&[]);
-    let page = store.page::<Calendar>(all, Direction::Ascending, CALENDARS_MAX);
-    Ok(page.await?.len())
 }

@@ -3,7 +3,7 @@
 mod check;
 mod impact;
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, fmt, sync::Arc};
 
 use bellwether_proto::v1::config_document::Resource as Definition;
 
@@ -106,12 +106,20 @@ kinds!(
 );
 
 /// A document.
-#[derive(Debug)]
 pub struct Document {
     /// A resource as its author describes it.
     pub definition: Definition,
     /// Whether nothing may be stored under its name yet.
     pub must_be_new: bool,
+}
+
+impl fmt::Debug for Document {
+    /// Shows which resource it is about: its secrets are as they were sent.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Document");
+        shown.field("definition", &identity(&self.definition));
+        shown.finish_non_exhaustive()
+    }
 }
 
 /// What was done with a resource.

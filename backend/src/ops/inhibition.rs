@@ -23,7 +23,7 @@ use crate::{
             time::{self, timestamp},
         },
     },
-    store::{Changes, Direction, Store, engine::Range},
+    store::Changes,
 };
 
 pub use preview::{Pair, Preview, Previews};
@@ -54,12 +54,7 @@ impl Drafted for Inhibition {
         let target = compiles("target", target, &mut faults);
         let equal = equal(&draft.equal, &mut faults);
         let linger_ms = linger(draft.linger.as_ref().map(time::length_ms), &mut faults);
-        if stored.is_none() && count(&all.store).await? >= INHIBITIONS_MAX {
-            return Err(Error::Exhausted {
-                message: format!("there are {INHIBITIONS_MAX} inhibitions; delete some first"),
-                retry_after: None,
-            });
-        }
+        all.check_room(stored, INHIBITIONS_MAX).await?;
         if let (Some(bounds), Some(target)) = (Bounds::of_caller(), &target) {
             bounds.check_query("target", target)?;
         }
@@ -170,10 +165,4 @@ fn linger(asked_ms: Option<i64>, faults: &mut Faults) -> i64 {
         faults.add("linger", format!("is {found} s; give 0 to {most} s"));
     }
     linger_ms
-}
-
-async fn count(store: &Store) -> Result<usize, Error> {
-    let all = Range::under(&[]);
-    let page = store.page::<Inhibition>(all, Direction::Ascending, INHIBITIONS_MAX);
-    Ok(page.await?.len())
 }

@@ -23,7 +23,7 @@ use crate::{
         resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
     },
-    store::{Changes, Direction, Store, engine::Range},
+    store::Changes,
 };
 
 use parts::Parts;
@@ -50,12 +50,7 @@ impl Drafted for IntakeMapping {
         let parts = faults.of(|it| Parts::read(draft, it));
         let name = faults.name(&draft.name, stored.is_none());
         let mapping = made(draft, parts, stored, &mut faults);
-        if stored.is_none() && count(&all.store).await? >= MAPPINGS_MAX {
-            return Err(Error::Exhausted {
-                message: format!("there are {MAPPINGS_MAX} mappings; delete some first"),
-                retry_after: None,
-            });
-        }
+        all.check_room(stored, MAPPINGS_MAX).await?;
         let mapping = name.zip(mapping).map(|(name, mapping)| Self {
             id: origin.id,
             name,
@@ -236,10 +231,4 @@ fn signed(
         faults.add(FIELD, "is not `whsec_` and base64");
     }
     signature
-}
-
-async fn count(store: &Store) -> Result<usize, Error> {
-    let all = Range::under(&[]);
-    let page = store.page::<IntakeMapping>(all, Direction::Ascending, MAPPINGS_MAX);
-    Ok(page.await?.len())
 }

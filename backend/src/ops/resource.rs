@@ -20,7 +20,7 @@ use crate::{
         recent::Recent,
         revision,
     },
-    store::{Changes, Lane, Record, Store, Stored},
+    store::{Changes, Direction, Lane, Range, Record, Store, Stored},
 };
 
 use confusables::Confusables;
@@ -194,7 +194,7 @@ impl Origin {
 pub trait Drafted: Resource + PartialEq {
     /// It as its author describes it.
     type Draft: Described;
-    /// It as readers are shown it, with nothing that is known about its use where it is made of it alone.
+    /// It as readers are shown it. Made of the resource alone, it lacks what is known about its use.
     type View: From<Self> + Send;
 
     /// The resource that a draft describes, and what else changes with it; `stored` is what it
@@ -320,6 +320,22 @@ impl<T: Drafted> Resources<T> {
     pub async fn create(&self, draft: &T::Draft, validate_only: bool) -> Result<Saved<T>, Error> {
         let new = self.store_new(draft, validate_only).await?;
         self.saved(new).await
+    }
+
+    /// Refuses a further one where there are that many.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`].
+    pub(super) async fn check_room(&self, stored: Option<&T>, most: usize) -> Result<(), Error> {
+        let all = Range::under(&[]);
+        let page = self.store.page::<T>(all, Direction::Ascending, most);
+        if stored.is_some() || page.await?.len() < most {
+            return Ok(());
+        }
+        Err(Error::Exhausted {
+            message: format!("there are {most} {}s; delete some first", T::WORD),
+            retry_after: None,
+        })
     }
 
     async fn saved(&self, resource: T) -> Result<Saved<T>, Error> {

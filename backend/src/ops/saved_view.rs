@@ -16,7 +16,7 @@ use crate::{
         validate::Faults,
         wire::time::timestamp,
     },
-    store::{Changes, Direction, Store, engine::Range},
+    store::Changes,
 };
 
 /// Manages views.
@@ -44,12 +44,7 @@ impl Drafted for SavedView {
             faults.add("groupBy", fault);
         }
         check_columns(&draft.columns, &mut faults);
-        if stored.is_none() && count(&all.store).await? >= VIEWS_MAX {
-            return Err(Error::Exhausted {
-                message: format!("there are {VIEWS_MAX} views; delete some first"),
-                retry_after: None,
-            });
-        }
+        all.check_room(stored, VIEWS_MAX).await?;
         let view = name.zip(sort.ok()).map(|(name, sort)| Self {
             id: origin.id,
             name,
@@ -126,12 +121,6 @@ fn check_columns(columns: &[String], faults: &mut Faults) {
             faults.add(format!("columns[{at}]"), fault);
         }
     }
-}
-
-async fn count(store: &Store) -> Result<usize, Error> {
-    let all = Range::under(&[]);
-    let page = store.page::<SavedView>(all, Direction::Ascending, VIEWS_MAX);
-    Ok(page.await?.len())
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ impl CalendarApi {
 #[async_trait]
 impl CalendarService for CalendarApi {
     serve! {
-        calendars of calendar: Calendar;
+        calendars of calendar;
         create_calendar(CreateCalendarRequest) -> CreateCalendarResponse;
         list_calendars(ListCalendarsRequest) -> ListCalendarsResponse { calendars };
         get_calendar(GetCalendarRequest) -> GetCalendarResponse;

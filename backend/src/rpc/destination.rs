@@ -57,7 +57,7 @@ impl DestinationApi {
 #[async_trait]
 impl DestinationService for DestinationApi {
     serve! {
-        destinations of destination: Destination;
+        destinations of destination;
         create_destination(CreateDestinationRequest) -> CreateDestinationResponse;
         list_destinations(ListDestinationsRequest) -> ListDestinationsResponse { destinations };
         get_destination(GetDestinationRequest) -> GetDestinationResponse;

@@ -26,7 +26,7 @@ impl InhibitionApi {
 #[async_trait]
 impl InhibitionService for InhibitionApi {
     serve! {
-        inhibitions of inhibition: Inhibition;
+        inhibitions of inhibition;
         create_inhibition(CreateInhibitionRequest) -> CreateInhibitionResponse;
         list_inhibitions(ListInhibitionsRequest) -> ListInhibitionsResponse { inhibitions };
         get_inhibition(GetInhibitionRequest) -> GetInhibitionResponse;

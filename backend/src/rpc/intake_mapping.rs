@@ -56,7 +56,7 @@ impl IntakeMappingApi {
 #[async_trait]
 impl IntakeMappingService for IntakeMappingApi {
     serve! {
-        mappings of mapping: IntakeMapping;
+        mappings of mapping;
         create_intake_mapping(CreateIntakeMappingRequest) -> CreateIntakeMappingResponse;
         list_intake_mappings(ListIntakeMappingsRequest) -> ListIntakeMappingsResponse { mappings };
         get_intake_mapping(GetIntakeMappingRequest) -> GetIntakeMappingResponse;

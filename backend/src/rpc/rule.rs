@@ -32,7 +32,7 @@ impl RuleApi {
 #[async_trait]
 impl RuleService for RuleApi {
     serve! {
-        rules of rule: Rule;
+        rules of rule;
         create_rule(CreateRuleRequest) -> CreateRuleResponse;
         list_rules(ListRulesRequest) -> ListRulesResponse { rules };
         get_rule(GetRuleRequest) -> GetRuleResponse;

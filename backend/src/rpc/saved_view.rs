@@ -22,7 +22,7 @@ impl ViewApi {
 #[async_trait]
 impl ViewService for ViewApi {
     serve! {
-        views of view: View;
+        views of view;
         create_view(CreateViewRequest) -> CreateViewResponse;
         list_views(ListViewsRequest) -> ListViewsResponse { views };
         get_view(GetViewRequest) -> GetViewResponse;

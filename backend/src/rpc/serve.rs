@@ -12,7 +12,7 @@ pub(super) type Answer<'a, T> =
 /// store a resource are answered.
 macro_rules! serve {
     (
-        $all:ident of $one:ident: $Message:ident;
+        $all:ident of $one:ident;
         $create:ident($Create:ident) -> $Created:ident;
         $list:ident($List:ident) -> $Listed:ident { $many:ident };
         $get:ident($Get:ident) -> $Got:ident;
@@ -21,7 +21,7 @@ macro_rules! serve {
         $(stored |$api:ident, $request:ident, $stored:ident| $more:tt)?
     ) => {
         serve! { @method $create(self, request: $Create) -> $Created {
-            serve!(@store self.$all.create(request), $one: $Message, $Created
+            serve!(@store self.$all.create(request), $one, $Created
                 $(, self |$api, $request, $stored| $more)?)
         } }
 
@@ -32,19 +32,19 @@ macro_rules! serve {
             );
             let page = self.$all.list(&filter, &page).await?;
             Ok(tonic::Response::new(v1::$Listed {
-                $many: page.items.into_iter().map(Into::into).collect(),
+                $many: page.items,
                 next_page_token: page.next_page_token,
                 total_size: Some($crate::rpc::convert::list::count(page.total)),
             }))
         } }
 
         serve! { @method $get(self, request: $Get) -> $Got {
-            let $one = Some(self.$all.get(&request.name).await?.into());
+            let $one = Some(self.$all.get(&request.name).await?);
             Ok(tonic::Response::new(v1::$Got { $one }))
         } }
 
         serve! { @method $update(self, request: $Update) -> $Updated {
-            serve!(@store self.$all.update(request), $one: $Message, $Updated
+            serve!(@store self.$all.update(request), $one, $Updated
                 $(, self |$api, $request, $stored| $more)?)
         } }
 
@@ -69,16 +69,16 @@ macro_rules! serve {
         }
     };
     (
-        @store $self:ident.$all:ident.$store:ident($request:ident), $one:ident: $Message:ident, $Answer:ident
+        @store $self:ident.$all:ident.$store:ident($request:ident), $one:ident, $Answer:ident
         $(, $this:ident |$api:ident, $asked:ident, $stored:ident| { $($field:ident: $value:expr),* $(,)? })?
     ) => {{
         let mut request = $request;
         let draft = request.$one.take().unwrap_or_default();
-        let stored = $self.$all.$store(&draft.into(), request.validate_only).await?;
+        let stored = $self.$all.$store(&draft, request.validate_only).await?;
         $(let ($api, $asked, $stored) = ($this, &request, &stored);)?
         let answer = v1::$Answer {
             $($($field: $value,)*)?
-            $one: Some(stored.view.into()),
+            $one: Some(stored.view),
         };
         let name = answer.$one.as_ref().map(|it| it.name.clone()).unwrap_or_default();
         Ok($crate::rpc::audit::unless(request.validate_only, name, answer))

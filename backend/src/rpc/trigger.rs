@@ -61,7 +61,7 @@ async fn tell(
 #[async_trait]
 impl TriggerService for TriggerApi {
     serve! {
-        triggers of trigger: Trigger;
+        triggers of trigger;
         create_trigger(CreateTriggerRequest) -> CreateTriggerResponse;
         list_triggers(ListTriggersRequest) -> ListTriggersResponse { triggers };
         get_trigger(GetTriggerRequest) -> GetTriggerResponse;

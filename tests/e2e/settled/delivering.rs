@@ -55,7 +55,7 @@ async fn deliveries(wire: &Wire, name: &str) -> Vec<Value> {
     let list = eventually("a place for the list", async || {
         match wire.call("DeliveryService/ListDeliveries", &request).await {
             Ok(list) => Some(list),
-            Err(refusal) if refusal.code == Code::ResourceExhausted => None,
+            Err(refusal) if refusal.code == Code::Unavailable => None,
             Err(refusal) => panic!("{refusal:?}"),
         }
     })

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::{Mutex, Notify, watch},
-    time::{Instant, sleep, timeout, timeout_at},
+    time::{Instant, sleep, sleep_until, timeout, timeout_at},
 };
 use tokio_postgres::Error;
 
@@ -31,6 +31,10 @@ use crate::{
     },
 };
 
+/// How long a node that led and could not write leaves the lead to others.
+const REST: Duration = Duration::from_secs(15);
+/// How long an answer is waited for at the least before the database counts as away.
+const LOOK_BEFORE_AWAY: Duration = Duration::from_secs(1);
 /// How often is looked whether others have followed the log.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
@@ -47,6 +51,8 @@ pub struct Node {
     leads: watch::Sender<Option<[u8; 16]>>,
     /// Whether the others have forgotten it.
     is_gone: watch::Sender<bool>,
+    /// Until when it leaves the lead to others.
+    rests_until: Mutex<Option<Instant>>,
     /// Has it say immediately what it has to say.
     hurry: Notify,
 }
@@ -71,6 +77,7 @@ impl Node {
             stands: watch::Sender::new(false),
             leads: watch::Sender::new(None),
             is_gone: watch::Sender::new(false),
+            rests_until: Mutex::default(),
             hurry: Notify::new(),
         })
     }
@@ -106,7 +113,8 @@ impl Node {
             }
             told = known.last_changed(&[Kind::Client]);
             let mut renewing = std::pin::pin!(self.renew(known.newest()));
-            let late = answered + STORE_AWAY_AFTER;
+            // A process that stood still asks before it takes the database for away.
+            let late = (answered + STORE_AWAY_AFTER).max(Instant::now() + LOOK_BEFORE_AWAY);
             let renewed = match timeout_at(late, renewing.as_mut()).await {
                 Ok(renewed) => renewed,
                 Err(_late) => {
@@ -209,8 +217,32 @@ impl Node {
         taken
     }
 
+    /// Ceases to lead, as it cannot do what the leader does, and leaves that to others for a while.
+    pub(super) async fn resign(&self) {
+        tracing::error!(
+            "this node leads and cannot write: it finds no connection to the database; it leaves \
+             the lead to another node"
+        );
+        *self.rests_until.lock().await = Some(Instant::now() + REST);
+        self.stands.send_replace(false);
+        self.leads.send_replace(None);
+        let kept = self.session.lock().await;
+        if let Some(session) = &*kept {
+            let released = async {
+                let statement = session.statement(Query::Release).await?;
+                session.client.execute(&statement, &[&&self.id[..]]).await
+            };
+            // Where that does not come through, the others wait until its lease has ended.
+            drop(timeout(STORE_OPEN_TIME_MAX, released).await);
+        }
+    }
+
     /// Waits until it leads; answers the writer that is there for it.
     pub(super) async fn lead(&self) -> [u8; 16] {
+        let rest = self.rests_until.lock().await.take();
+        if let Some(until) = rest {
+            sleep_until(until).await;
+        }
         let mut leads = self.leads.subscribe();
         self.stands.send_replace(true);
         self.hurry.notify_one();

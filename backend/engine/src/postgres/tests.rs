@@ -644,6 +644,50 @@ mod several {
     }
 
     #[tokio::test]
+    async fn a_leader_that_finds_no_connection_to_write_leaves_the_lead_to_another() {
+        let Some(address) = fresh().await else { return };
+        let owner = Session::open(&address, Role::Writer).await.unwrap();
+        let role = address.schema.trim_matches('"').to_owned() + "_clerk";
+        let made = format!(
+            "CREATE ROLE {role} LOGIN PASSWORD '{}'; \
+             GRANT USAGE ON SCHEMA {schema} TO {role}; \
+             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; \
+             GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
+            super::server::PASSWORD,
+            schema = address.schema,
+        );
+        owner.client.batch_execute(&made).await.unwrap();
+        let mut limited = address.clone();
+        limited.config.user(&role);
+        let first = node(&limited, "first").await;
+        leads(&first).await;
+        let second = node(&address, "second").await;
+        let set = insert(b"a");
+        first.apply(Lane::Leader, set.into()).await.unwrap();
+        // Its connection is gone, and there is none for another one.
+        let cut = format!(
+            "ALTER ROLE {role} CONNECTION LIMIT 0; \
+             SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity \
+             WHERE usename = '{role}' AND query = 'COMMIT' ORDER BY state_change DESC LIMIT 1) AS it"
+        );
+        owner.client.batch_execute(&cut).await.unwrap();
+        let refused = timeout(LONG, first.apply(Lane::Leader, insert(b"b").into())).await;
+        let refused = refused.unwrap().unwrap_err();
+        assert!(
+            matches!(refused, EngineError::Unavailable(_)),
+            "{refused:?}"
+        );
+        let took_over = async {
+            tokio::join!(first.deposed(), second.lead());
+        };
+        timeout(LONG, took_over).await.expect("the other one leads");
+        let set = insert(b"b");
+        second.apply(Lane::Leader, set.into()).await.unwrap();
+        let nodes = [("first".to_owned(), false), ("second".to_owned(), true)];
+        assert_eq!(said(&first).await, nodes);
+    }
+
+    #[tokio::test]
     async fn a_place_is_waited_for_until_every_node_that_lives_has_followed_to_it() {
         let Some(address) = fresh().await else { return };
         let (first, second) = (

@@ -11,7 +11,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     time::{Instant, sleep},
 };
 use tokio_postgres::types::ToSql;
@@ -132,6 +132,8 @@ pub(super) struct Writer {
     settled: u64,
     /// Whether another client has removed the row that lets it write.
     is_ousted: bool,
+    /// Whether it found no connection to write over.
+    is_stuck: watch::Sender<bool>,
     queue: mpsc::Receiver<Waiting>,
     bytes: Arc<AtomicUsize>,
 }
@@ -175,6 +177,7 @@ impl Writer {
             batch: 0,
             settled,
             is_ousted: false,
+            is_stuck: watch::Sender::new(false),
             queue,
             bytes: Arc::clone(&bytes),
         };
@@ -185,6 +188,11 @@ impl Writer {
             reach,
         };
         (queue, writer)
+    }
+
+    /// What changes when it finds no connection to write over.
+    pub(super) fn stuck(&self) -> watch::Receiver<bool> {
+        self.is_stuck.subscribe()
     }
 
     /// Works until the queue is closed and empty.
@@ -287,6 +295,7 @@ impl Writer {
             match self.raise().await {
                 Ok(()) => break,
                 Err(error) if self.is_ousted || Instant::now() + pause > deadline => {
+                    self.is_stuck.send_replace(true);
                     return Err(error);
                 }
                 Err(_again) => sleep(pause).await,
