@@ -49,7 +49,7 @@ pub const STORE_STEPS_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub const STORE_LOG_TIME_MIN: Duration = Duration::from_secs(15 * 60);
 /// How often a node over a shared store renews that it lives, and that it leads.
 pub const STORE_NODE_RENEWED_EVERY: Duration = Duration::from_secs(1);
-/// How long a database may not answer before who waits for it is told so, and the node is not ready.
+/// Time without an answer from the database after which waiting calls fail and the node is not ready.
 pub const STORE_AWAY_AFTER: Duration = Duration::from_secs(5);
 /// How long after the last time it counts as dead, and another one may lead.
 pub const STORE_NODE_TIME_MAX: Duration = Duration::from_secs(6);

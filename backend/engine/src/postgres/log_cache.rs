@@ -26,7 +26,7 @@ const KINDS: usize = Kind::ALL.len() + 1;
 /// What a name takes in memory, beside its key.
 const NAME_BYTES: usize = 48;
 
-/// Who made a step, and as which of its own: no two steps of one history have the same.
+/// The writer of a step and its number: unique within one history of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) writer: Vec<u8>,
@@ -48,7 +48,7 @@ pub(super) struct LogCache {
 #[derive(Debug)]
 struct Steps {
     known: u64,
-    /// Of the step that is known last; none where it was not read.
+    /// The origin of the newest step; none where it was not read.
     origin: Option<Origin>,
     kept: VecDeque<Logged>,
     bytes: usize,
@@ -174,13 +174,13 @@ impl LogCache {
         }
     }
 
-    /// The newest position that is known, and of whom its step is.
+    /// The newest position that is known, and the origin of its step.
     pub(super) fn newest_step(&self) -> (u64, Option<Origin>) {
         let steps = self.steps();
         (steps.known, steps.origin.clone())
     }
 
-    /// Remembers of whom the step at a position is, unless others are known since.
+    /// Records the origin of the step at a position, unless newer steps are known.
     pub(super) fn learn(&self, position: u64, origin: Origin) {
         let mut steps = self.steps();
         if steps.known == position {
@@ -188,8 +188,8 @@ impl LogCache {
         }
     }
 
-    /// Takes down that the database has lost what it had committed. Nothing that is kept in memory
-    /// can be trusted then.
+    /// Records that the database has lost commits: nothing that is kept in memory can be trusted
+    /// then.
     pub(super) fn lose(&self, why: String) {
         self.lost.send_if_modified(|lost| {
             let is_first = lost.is_none();
@@ -202,7 +202,7 @@ impl LogCache {
         self.lost.borrow().is_some()
     }
 
-    /// Returns once that is so, with what shows it.
+    /// Returns once the database has lost commits, with the evidence.
     pub(super) async fn lost(&self) -> String {
         let mut lost = self.lost.subscribe();
         let Ok(why) = lost.wait_for(Option::is_some).await else {

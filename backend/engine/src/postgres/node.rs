@@ -113,7 +113,7 @@ impl Node {
             }
             told = known.last_changed(&[Kind::Client]);
             let mut renewing = std::pin::pin!(self.renew(known.newest()));
-            // A process that stood still asks before it takes the database for away.
+            // After a suspension of this process the last answer is old: ask again first.
             let late = (answered + STORE_AWAY_AFTER).max(Instant::now() + LOOK_BEFORE_AWAY);
             let renewed = match timeout_at(late, renewing.as_mut()).await {
                 Ok(renewed) => renewed,
@@ -129,7 +129,7 @@ impl Node {
                 }
                 Err(error) => {
                     tracing::debug!(%error, "the lease of this node cannot be renewed now");
-                    if Instant::now() >= late {
+                    if answered.elapsed() >= STORE_AWAY_AFTER {
                         self.address.reach.set(false);
                     }
                     sleep(STORE_NODE_RENEWED_EVERY).await;

@@ -1,5 +1,5 @@
-//! Whether the database answers: who waits for it is told when it does not, instead of at the end of
-//! some time limit of its own.
+//! Whether the database answers. When it stops, calls that wait for it fail at once instead of after
+//! their own time limit.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ impl Default for Reach {
 }
 
 impl Reach {
-    /// Takes down whether it answers.
+    /// Records whether it answers.
     pub(super) fn set(&self, is_within: bool) {
         self.0
             .send_if_modified(|before| std::mem::replace(before, is_within) != is_within);
@@ -32,7 +32,7 @@ impl Reach {
         self.0.subscribe()
     }
 
-    /// Does something that waits for the database; none when that does not answer meanwhile.
+    /// Runs work that waits for the database; none when the database stops answering first.
     pub(super) async fn or_away<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut reach = self.subscribe();
         tokio::select! {
@@ -43,7 +43,7 @@ impl Reach {
     }
 }
 
-/// What is answered while it does not.
+/// The error of calls while the database does not answer.
 pub(super) fn away() -> EngineError {
     EngineError::Unavailable("the database does not answer".into())
 }

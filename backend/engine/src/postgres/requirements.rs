@@ -90,7 +90,7 @@ async fn lacking(
     let client = &session.client;
     let text = "SELECT quote_ident(coalesce($1, current_user::text))";
     let shown: String = client.query_one(text, &[&role]).await?.try_get(0)?;
-    // The layout is read only; it says whether a node can use the others at all.
+    // Nodes only read the table `layout`.
     let text = format!(
         "WITH asked AS (SELECT oid AS role FROM pg_roles WHERE quote_ident(rolname) = $1) \
          SELECT 'USAGE on schema {schema}' FROM asked, pg_namespace n \

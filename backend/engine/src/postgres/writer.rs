@@ -63,14 +63,14 @@ pub(super) struct Queue {
 #[derive(Debug)]
 struct Waiting {
     set: Set,
-    /// Whether it was sent to the database, or its caller was told before that it is not.
+    /// Set when it is sent to the database, or when its caller gives up before that.
     begun: Arc<AtomicBool>,
     is_sent: bool,
     answer: oneshot::Sender<Verdict>,
 }
 
 impl Waiting {
-    /// Takes it for sent; none when its caller was told that it is not.
+    /// Marks it as sent; none when its caller has given up.
     fn begin(mut self) -> Option<Self> {
         let is_given_up = !self.is_sent && self.begun.swap(true, Ordering::AcqRel);
         self.is_sent = true;
@@ -111,7 +111,7 @@ impl Queue {
         let gone = |error| Err(EngineError::Indeterminate(Box::new(error)));
         match self.reach.or_away(answered).await {
             Some(verdict) => verdict.unwrap_or_else(gone),
-            // What was not sent yet is not sent any more.
+            // It was not sent yet, and the writer now skips it.
             None if !begun.swap(true, Ordering::AcqRel) => Err(reach::away()),
             None => Err(EngineError::Indeterminate(reach::away().into())),
         }
