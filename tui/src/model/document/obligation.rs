@@ -1,5 +1,7 @@
 //! Which notifications are not yet resolved: who has yet to hear that an occurrence is over.
 
+use std::cmp::Reverse;
+
 use bellwether_proto::v1::{ListObligationsRequest, ListObligationsResponse};
 
 use crate::{
@@ -48,6 +50,12 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
             span(Token::Link, &first.summary),
         ];
         into.linked(line, Link::Go(Route::Event(first.occurrence_id.clone())));
+        // Those of one decision have the same time and a random order.
+        let mut of_event: Vec<_> = of_event.iter().collect();
+        of_event.sort_by_key(|row| {
+            let decided = Reverse(millis(row.notify_time.as_ref()));
+            (decided, &row.destination_name, &row.rule_name)
+        });
         for row in of_event {
             let at = millis(row.notify_time.as_ref());
             let at = at.map(|ms| model.moment(ms)).unwrap_or_default();
