@@ -386,6 +386,10 @@ async fn one_of_each(rest: &Rest) -> Vec<&'static str> {
     for (path, draft) in drafts {
         rest.post(&format!("/v1/{path}"), &draft).await.ok();
     }
+    // An earlier revision is kept as long as there is an event that it may have been evaluated for.
+    let event = samples::event("idle", "a", "SEVERITY_INFO", "nothing to do");
+    let body = samples::events(&[event]);
+    rest.post("/v1/data-receiver/events", &body).await.ok();
     let mut edited = samples::trigger("disk", "disk");
     edited["description"] = json!("edited");
     let one = "/v1/notification/triggers/disk";

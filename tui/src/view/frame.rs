@@ -103,7 +103,12 @@ fn head(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         };
         format!("{before} {} {}", model.moment(ms), model.zone_word())
     });
-    let right = text::fit(&format!("{state}{heard}{caller} "), width / 2);
+    let mut right = format!("{state}{heard}{caller} ");
+    // Who one is goes before when the service answered last.
+    if text::width(&right) > width / 2 && matches!(model.link, Connection::Up) {
+        right = format!("{state}{caller} ");
+    }
+    let right = text::fit(&right, width / 2);
     let right_width = text::width(&right);
     let mut space = width.saturating_sub(right_width + 1);
     let mut x = area.x;
