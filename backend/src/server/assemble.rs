@@ -151,7 +151,7 @@ pub(super) async fn assemble(
     own: SocketAddr,
     streams: CancellationToken,
 ) -> Result<Assembled, StartError> {
-    let store = store::open(config).await?;
+    let store = store::open(&config.location()).await?;
     let engine = Arc::clone(store.engine());
     let assembled = assemble_over(store, config, clock, own, streams).await;
     if assembled.is_err() {
