@@ -136,11 +136,9 @@ impl Load {
             hold_others(&store).await;
         }
         let deciding = Deciding {
-            released_singly_max: usize::MAX,
             ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
             store,
             clock: Arc::new(SystemClock),
-            lifetime: Config::new(folder).lifetime,
         };
         let (intake, workers) = Intake::new(deciding);
         let stop = CancellationToken::new();

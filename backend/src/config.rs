@@ -3,6 +3,7 @@
 mod authorities;
 mod mailbox;
 mod no_proxy;
+mod node_settings;
 mod oidc;
 
 use std::{
@@ -24,9 +25,10 @@ pub use bellwether_proto::{
 pub use lettre::message::Mailbox;
 pub use mailbox::{mailbox, mailboxes};
 pub use no_proxy::NoProxy;
+pub use node_settings::NodeSettings;
 pub use oidc::OidcConfig;
 
-use crate::secret::Secret;
+use crate::{domain::SharedSettings, secret::Secret};
 
 /// All settings. [`Config::new`] gives every one but the data folder its default.
 #[derive(Debug, Clone)]
@@ -35,8 +37,6 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Where gRPC (and gRPC-Web) is served; port 0 takes a free one.
     pub grpc_listen: SocketAddr,
-    /// The installation's name, as messages show it.
-    pub tenant: String,
     /// The address that `link` and `url` in messages start with; empty leaves them empty.
     pub link_base: String,
     /// A template for `link` in messages, for a separate page; empty leads to this service.
@@ -49,14 +49,13 @@ pub struct Config {
     pub database: Option<DatabaseConfig>,
     /// What this process has seen the database lose before it started again.
     pub losses: Option<StoreLosses>,
-    /// How long occurrences live.
-    pub lifetime: LifetimeConfig,
-    /// How what was held is reported.
-    pub release: ReleaseConfig,
+    /// What the file says of the settings that all nodes share; what is stored applies, see
+    /// [`crate::ops::settings`].
+    pub shared: SharedSettings,
+    /// Which of these were given, as files name them; the others are defaults.
+    pub given: Vec<String>,
     /// How messages are delivered.
     pub delivery: DeliveryConfig,
-    /// The audit log.
-    pub audit: AuditConfig,
     /// Whose pages may call by gRPC-Web; all unless they are named, as each has to bring a key.
     pub origins: Origins,
     /// The names that the service is called by; none are all.
@@ -116,17 +115,15 @@ impl Config {
         Self {
             data_dir: data_dir.into(),
             grpc_listen: SocketAddr::from(([127, 0, 0, 1], 8481)),
-            tenant: "bellwether".into(),
             link_base: String::new(),
             link_template: String::new(),
             link_lifetime: Duration::ZERO,
             store: StoreConfig::default(),
             database: None,
             losses: None,
-            lifetime: LifetimeConfig::default(),
-            release: ReleaseConfig::default(),
+            shared: SharedSettings::default(),
+            given: Vec::new(),
             delivery: DeliveryConfig::default(),
-            audit: AuditConfig::default(),
             origins: Origins::All,
             hosts: Hosts::default(),
             proxies: Proxies::default(),
@@ -180,55 +177,7 @@ pub struct DatabaseConfig {
     pub require_standby: bool,
 }
 
-/// How long occurrences live. A zero duration means for ever.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LifetimeConfig {
-    /// How long debug and info occurrences stay open without news.
-    pub info_age_max: Duration,
-    /// How long warning occurrences stay open without news.
-    pub warning_age_max: Duration,
-    /// How long error and critical occurrences stay open without news.
-    pub error_age_max: Duration,
-    /// How long closed occurrences are kept.
-    pub retention: Duration,
-}
-
-/// How what was held is reported when it is free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReleaseConfig {
-    /// More openings than this, of one rule without groups, that one hold releases are one group;
-    /// zero reports each separately.
-    pub together_from: usize,
-}
-
-impl ReleaseConfig {
-    /// How many openings are reported one by one.
-    pub fn singly_max(self) -> usize {
-        match self.together_from {
-            0 => usize::MAX,
-            most => most,
-        }
-    }
-}
-
-impl Default for ReleaseConfig {
-    fn default() -> Self {
-        Self { together_from: 10 }
-    }
-}
-
 const HOUR: Duration = Duration::from_secs(3600);
-
-impl Default for LifetimeConfig {
-    fn default() -> Self {
-        Self {
-            info_age_max: 4 * HOUR,
-            warning_age_max: 24 * HOUR,
-            error_age_max: 7 * 24 * HOUR,
-            retention: 30 * 24 * HOUR,
-        }
-    }
-}
 
 /// How messages are delivered.
 #[derive(Debug, Clone, PartialEq)]
@@ -249,8 +198,6 @@ pub struct DeliveryConfig {
     pub max_in_flight_per_destination: u32,
     /// Failures without a success after which a destination is paused.
     pub pause_after: Duration,
-    /// How long ended deliveries are kept.
-    pub retention: Duration,
 }
 
 impl Default for DeliveryConfig {
@@ -274,22 +221,6 @@ impl Default for DeliveryConfig {
             max_in_flight: 256,
             max_in_flight_per_destination: 32,
             pause_after: 5 * 24 * HOUR,
-            retention: 30 * 24 * HOUR,
-        }
-    }
-}
-
-/// The audit log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AuditConfig {
-    /// How long entries are kept.
-    pub retention: Duration,
-}
-
-impl Default for AuditConfig {
-    fn default() -> Self {
-        Self {
-            retention: 365 * 24 * HOUR,
         }
     }
 }

@@ -16,10 +16,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     clock::{Clock, ManualClock},
-    config::{LifetimeConfig, ReleaseConfig},
     domain::{
         Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, Literal, Name,
-        Occurrence, Query, RecordId, Rule, Secret, Severity, TemplateLanguage, Trigger,
+        Occurrence, Query, RecordId, Rule, Secret, Severity, SharedSettings, TemplateLanguage,
+        Trigger,
         destination::{EventTemplates, Webhook, WebhookMethod},
     },
     ops::{
@@ -27,6 +27,7 @@ use crate::{
         intake::Intake,
         occurrence::{Arrival, Received, receive},
         ruleset::Ruleset,
+        settings,
     },
     store::{
         Direction, Lane, Record, Sealer, Store,
@@ -67,11 +68,9 @@ pub(crate) async fn deciding(store: Store) -> (Deciding, Arc<ManualClock>) {
 pub(crate) async fn deciding_at(store: Store, clock: &Arc<ManualClock>) -> Deciding {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     Deciding {
-        released_singly_max: ReleaseConfig::default().singly_max(),
         ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
         store,
         clock,
-        lifetime: LifetimeConfig::default(),
     }
 }
 
@@ -162,7 +161,7 @@ pub(crate) fn occurrence() -> Occurrence {
         chain: &[],
         now_ms: START_MS,
     };
-    match receive(None, &arrival, &LifetimeConfig::default(), id("occurrence")) {
+    match receive(None, &arrival, &SharedSettings::default(), id("occurrence")) {
         Received::Opened(opened) => *opened,
         Received::Repeated(_) | Received::Counted => unreachable!("nothing was there before"),
     }
@@ -252,6 +251,13 @@ pub(crate) fn destination(of: &str) -> Destination {
         create_ms: START_MS,
         update_ms: START_MS,
     }
+}
+
+/// Stores settings, where none are stored.
+pub(crate) async fn save_settings(store: &Store, values: SharedSettings) {
+    let mut changes = store.changes();
+    changes.insert(&settings::first(values, 0).unwrap());
+    store.apply(Lane::Admin, changes).await.unwrap();
 }
 
 /// Stores a rule, with its triggers and destinations where they are missing.

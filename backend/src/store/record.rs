@@ -46,6 +46,7 @@ fn defines(kind: Kind) -> bool {
             | Kind::Silence
             | Kind::Calendar
             | Kind::Inhibition
+            | Kind::Settings
     )
 }
 

@@ -19,8 +19,9 @@ use crate::domain::{
     HistoryEntry, HoldChange, HoldKind, HoldOutcome, Inhibition, IntakeMapping, KeyScope,
     LastNotified, Literal, MappedEvent, MappedSeverity, MemberChange, Name, Notified, Occurrence,
     Opening, Outcome, Pending, Progress, Query, Rates, Receipt, RecordId, Refusal, Revised,
-    Revision, Role, Rule, SavedView, Secret, Severity, SignatureScheme, Silence, SortField, Stage,
-    Status, TemplateLanguage, ThreadOf, TraceContext, Transcript, Trigger, Value, WebhookSignature,
+    Revision, Role, Rule, SavedView, Secret, Settings, Severity, SharedSettings, SignatureScheme,
+    Silence, SortField, Stage, Status, TemplateLanguage, ThreadOf, TraceContext, Transcript,
+    Trigger, Value, WebhookSignature,
     calendar::{Window, WindowText},
     delivery::{Recipients, Request, Response, RuleContent},
     destination::{
@@ -507,6 +508,28 @@ pub(crate) fn returned_occurrence() -> Occurrence {
             earlier(AT_MS - 3_600_000, true),
         ],
         ..occurrence(5)
+    }
+}
+
+/// Settings of which each is another one than its default.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        id: id(71),
+        name: name(Settings::NAME),
+        values: SharedSettings {
+            tenant: "acme".into(),
+            info_age_max: Duration::from_secs(1),
+            warning_age_max: Duration::from_secs(2),
+            error_age_max: Duration::from_secs(3),
+            event_retention: Duration::from_secs(4),
+            delivery_retention: Duration::from_secs(5),
+            audit_retention: Duration::from_secs(6),
+            together_from: 7,
+        },
+        from_file: vec!["tenant".into()],
+        revision: 2,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 1,
     }
 }
 

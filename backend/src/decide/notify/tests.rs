@@ -10,9 +10,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::*;
 use crate::{
-    config::LifetimeConfig,
     decide::{LoadedTrigger, Past, Silences, Transition, hand_over},
-    domain::{CloseReason, IncomingEvent, Revised, Revision, Rule, Severity},
+    domain::{CloseReason, IncomingEvent, Revised, Revision, Rule, Severity, SharedSettings},
     limits::CHAIN_MAX,
     matching::compile,
     ops::{
@@ -99,7 +98,7 @@ impl Life {
             chain,
             now_ms: self.now_ms,
         };
-        let lifetime = LifetimeConfig::default();
+        let lifetime = SharedSettings::default();
         let key = samples::id("occurrence");
         let (occurrence, transition) =
             match receive(self.occurrence.as_mut(), &arrival, &lifetime, key) {
@@ -124,7 +123,7 @@ impl Life {
             reason: CloseReason::Operator,
             now_ms: self.now_ms,
         };
-        let transition = alter(&mut occurrence, change, cause, &LifetimeConfig::default());
+        let transition = alter(&mut occurrence, change, cause, &SharedSettings::default());
         if occurrence == before {
             self.occurrence = Some(occurrence);
             return Vec::new();

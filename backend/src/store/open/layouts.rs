@@ -316,6 +316,7 @@ async fn has_all(folder: &TempDir) {
         Kind::Mapping,
         Kind::Budget,
         Kind::View,
+        Kind::Settings,
     ];
     // The fifth layout has counters.
     let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);

@@ -5,7 +5,7 @@ use crate::store::record::{Record, Reference, bytes::Key};
 use crate::{
     domain::{
         AnyResource, Calendar, Client, Destination, Inhibition, IntakeMapping, Name, Rule,
-        SavedView, Silence, Trigger,
+        SavedView, Settings, Silence, Trigger,
     },
     store::{
         audit::Seen,
@@ -61,6 +61,7 @@ defined! {
     Inhibition(Inhibition) refers |_| Vec::new();
     Mapping(IntakeMapping) refers |_| Vec::new();
     View(SavedView) refers |_| Vec::new();
+    Settings(Settings) refers |_| Vec::new();
     Client(Client) refers |_| Vec::new(), entries by_key;
 }
 
