@@ -7,17 +7,26 @@ use bellwether_tests::{
 };
 use serde_json::{Value, json};
 
-use super::{join, join_with, leader, put, store, three};
-use crate::{journey, postgres::Database};
+use super::{EVENTS as EVENTS_PATH, join, join_with, leader, store, three};
+use crate::{journey, postgres::Database, samples};
 
 const SETTINGS: &str = "/v1/settings";
 const EVENTS: usize = 12;
 /// From the answer to an edit until each node works by it.
 const IN_FORCE_WITHIN: Duration = Duration::from_secs(5);
 
+async fn put(rest: &Rest, host: &str) {
+    let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
+    let answer = rest
+        .post(EVENTS_PATH, &samples::events(&[event]))
+        .await
+        .ok();
+    assert_eq!(answer["succeeded"], 1, "{answer}");
+}
+
 async fn deliveries(rest: &Rest) -> usize {
-    let listed = rest.get("/v1/deliveries").await.ok();
-    listed["deliveries"].as_array().unwrap().len()
+    let listed = rest.get("/v1/notification/deliveries").await.ok();
+    listed["deliveries"].as_array().map_or(0, Vec::len)
 }
 
 async fn settings(rest: &Rest) -> Value {
@@ -26,9 +35,11 @@ async fn settings(rest: &Rest) -> Value {
 
 /// The status of what a node reports about its file.
 async fn said(rest: &Rest) -> Option<String> {
-    let query = json!({"filter": "name=\"settings differ\"", "pageSize": 5});
+    let query = json!({"query": {}});
     let found = rest.post("/v1/events:search", &query).await.ok();
-    let newest = &found["results"].as_array()?.first()?["occurrences"][0];
+    let mut results = found["results"].as_array()?.iter();
+    let event = results.find(|it| it["name"] == "settings differ")?;
+    let newest = &event["occurrences"][0];
     Some(newest["status"].as_str()?.to_owned())
 }
 
@@ -46,7 +57,7 @@ async fn a_node_that_comes_to_lead_deletes_by_the_stored_retention_and_not_by_th
     let receiver = Receiver::start().await;
     journey::set_up(&one.rest(), &receiver).await;
     for number in 0..EVENTS {
-        put(&one.rest(), "full", &format!("h{number}")).await;
+        put(&one.rest(), &format!("h{number}")).await;
     }
     eventually("every event to be told of", async || {
         (receiver.count() >= EVENTS).then_some(())
@@ -71,7 +82,10 @@ async fn a_node_that_comes_to_lead_deletes_by_the_stored_retention_and_not_by_th
 
     one.kill();
     two.kill();
-    assert_eq!(leader(&three).await, "three");
+    eventually("the node to lead", async || {
+        (leader(&three).await == "three").then_some(())
+    })
+    .await;
     eventually("the leader to look for old deliveries", async || {
         let log = three.service().log();
         log.contains("no delivery is old enough").then_some(())
@@ -118,7 +132,7 @@ async fn an_edit_of_the_settings_is_in_force_on_every_node_and_outlives_them() {
         let (begun, mut number) = (Instant::now(), 0);
         loop {
             let before = receiver.count();
-            put(&rests[at], "full", &format!("h{at}-{number}")).await;
+            put(&rests[at], &format!("h{at}-{number}")).await;
             number += 1;
             let message = eventually("a message", async || {
                 receiver.received().get(before).cloned()

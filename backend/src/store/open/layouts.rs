@@ -17,7 +17,7 @@ use crate::{
     config::Config,
     domain::{
         Attempt, Client, Delivery, DeliveryState, Destination, Health, Occurrence, Receipt,
-        RecordId, Revision, Rule, Secret, Trigger,
+        RecordId, Revision, Rule, Secret, Settings, Trigger,
     },
     store::{
         Direction, Index, Kind, Lane, Range, Record, Sealer, Store,
@@ -478,6 +478,13 @@ async fn a_definition_that_the_service_did_not_write_is_none() {
         .are_proven(&config)
         .await;
     Definitions(samples::view("a"), samples::view("b"))
+        .are_proven(&config)
+        .await;
+    let other = Settings {
+        name: samples::name("b"),
+        ..samples::settings()
+    };
+    Definitions(samples::settings(), other)
         .are_proven(&config)
         .await;
     let mut destinations = samples::destinations().into_iter();
