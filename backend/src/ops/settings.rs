@@ -17,7 +17,10 @@ use crate::{
         etag::etag,
         resource::{Described, Drafted, Origin, Resource, Resources},
         validate::Faults,
-        wire::time::{duration, length_ms, timestamp},
+        wire::{
+            Shows,
+            time::{duration, length_ms, timestamp},
+        },
     },
     store::{
         Changes, Lane, Store, Stored,
@@ -343,8 +346,8 @@ fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
     }
 }
 
-impl From<Settings> for v1::Settings {
-    fn from(settings: Settings) -> Self {
+impl Shows<Settings> for v1::Settings {
+    fn of(settings: Settings) -> Self {
         let Settings {
             id,
             name,

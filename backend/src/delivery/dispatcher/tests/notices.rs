@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     clock::Clock,
     domain::{Health, RecordId, SharedSettings},
-    ops::occurrence::{Arrival, Received, receive},
+    lifecycle::{Arrival, Received, receive},
     store::Lane,
 };
 
