@@ -2,7 +2,7 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-const FILES: [&str; 25] = [
+const FILES: [&str; 26] = [
     "bellwether/options/options.proto",
     "bellwether/v1/audit.proto",
     "bellwether/v1/backup.proto",
@@ -22,6 +22,7 @@ const FILES: [&str; 25] = [
     "bellwether/v1/link.proto",
     "bellwether/v1/pending.proto",
     "bellwether/v1/rule.proto",
+    "bellwether/v1/settings.proto",
     "bellwether/v1/sign_in.proto",
     "bellwether/v1/silence.proto",
     "bellwether/v1/template.proto",

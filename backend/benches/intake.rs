@@ -23,7 +23,7 @@ use std::{
 
 use bellwether_backend::{
     clock::{Clock, SystemClock},
-    config::{Config, Location},
+    config::Location,
     domain::{
         Clause, DeliverySettings, Destination, DestinationKind, EqualFields, IncomingEvent,
         Inhibition, Literal, Name, Progress, Query, RecordId, Report, Severity, Silence,
@@ -136,11 +136,9 @@ impl Load {
             hold_others(&store).await;
         }
         let deciding = Deciding {
-            released_singly_max: usize::MAX,
             ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
             store,
             clock: Arc::new(SystemClock),
-            lifetime: Config::new(folder).lifetime,
         };
         let (intake, workers) = Intake::new(deciding);
         let stop = CancellationToken::new();

@@ -3,6 +3,7 @@
 mod authorities;
 mod mailbox;
 mod no_proxy;
+mod node_settings;
 mod oidc;
 
 use std::{
@@ -17,7 +18,6 @@ use ipnet::IpNet;
 use url::Url;
 
 pub use authorities::{Authorities, BadAuthorities};
-pub use bellwether_backend_model::domain::LifetimeConfig;
 pub use bellwether_backend_store::{DatabaseConfig, Location, StoreConfig};
 pub use bellwether_proto::{
     listen::{Hosts, Origins, Proxies},
@@ -26,9 +26,10 @@ pub use bellwether_proto::{
 pub use lettre::message::Mailbox;
 pub use mailbox::{mailbox, mailboxes};
 pub use no_proxy::NoProxy;
+pub use node_settings::NodeSettings;
 pub use oidc::OidcConfig;
 
-use crate::secret::Secret;
+use crate::{domain::SharedSettings, secret::Secret};
 
 /// All settings. [`Config::new`] gives every one but the data folder its default.
 #[derive(Debug, Clone)]
@@ -37,8 +38,6 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Where gRPC (and gRPC-Web) is served; port 0 takes a free one.
     pub grpc_listen: SocketAddr,
-    /// The installation's name, as messages show it.
-    pub tenant: String,
     /// The address that `link` and `url` in messages start with; empty leaves them empty.
     pub link_base: String,
     /// A template for `link` in messages, for a separate page; empty leads to this service.
@@ -51,14 +50,13 @@ pub struct Config {
     pub database: Option<DatabaseConfig>,
     /// What this process has seen the database lose before it started again.
     pub losses: Option<StoreLosses>,
-    /// How long occurrences live.
-    pub lifetime: LifetimeConfig,
-    /// How what was held is reported.
-    pub release: ReleaseConfig,
+    /// What the file says of the settings that all nodes share; what is stored applies, see
+    /// [`crate::ops::settings`].
+    pub shared: SharedSettings,
+    /// Which of these were given, as files name them; the others are defaults.
+    pub given: Vec<String>,
     /// How messages are delivered.
     pub delivery: DeliveryConfig,
-    /// The audit log.
-    pub audit: AuditConfig,
     /// Whose pages may call by gRPC-Web; all unless they are named, as each has to bring a key.
     pub origins: Origins,
     /// The names that the service is called by; none are all.
@@ -127,17 +125,15 @@ impl Config {
         Self {
             data_dir: data_dir.into(),
             grpc_listen: SocketAddr::from(([127, 0, 0, 1], 8481)),
-            tenant: "bellwether".into(),
             link_base: String::new(),
             link_template: String::new(),
             link_lifetime: Duration::ZERO,
             store: StoreConfig::default(),
             database: None,
             losses: None,
-            lifetime: LifetimeConfig::default(),
-            release: ReleaseConfig::default(),
+            shared: SharedSettings::default(),
+            given: Vec::new(),
             delivery: DeliveryConfig::default(),
-            audit: AuditConfig::default(),
             origins: Origins::All,
             hosts: Hosts::default(),
             proxies: Proxies::default(),
@@ -147,30 +143,6 @@ impl Config {
             oidc: None,
             logs: LogSettings::default(),
         }
-    }
-}
-
-/// How what was held is reported when it is free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReleaseConfig {
-    /// More openings than this, of one rule without groups, that one hold releases are one group;
-    /// zero reports each separately.
-    pub together_from: usize,
-}
-
-impl ReleaseConfig {
-    /// How many openings are reported one by one.
-    pub fn singly_max(self) -> usize {
-        match self.together_from {
-            0 => usize::MAX,
-            most => most,
-        }
-    }
-}
-
-impl Default for ReleaseConfig {
-    fn default() -> Self {
-        Self { together_from: 10 }
     }
 }
 
@@ -195,8 +167,6 @@ pub struct DeliveryConfig {
     pub max_in_flight_per_destination: u32,
     /// Failures without a success after which a destination is paused.
     pub pause_after: Duration,
-    /// How long ended deliveries are kept.
-    pub retention: Duration,
 }
 
 impl Default for DeliveryConfig {
@@ -220,22 +190,6 @@ impl Default for DeliveryConfig {
             max_in_flight: 256,
             max_in_flight_per_destination: 32,
             pause_after: 5 * 24 * HOUR,
-            retention: 30 * 24 * HOUR,
-        }
-    }
-}
-
-/// The audit log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AuditConfig {
-    /// How long entries are kept.
-    pub retention: Duration,
-}
-
-impl Default for AuditConfig {
-    fn default() -> Self {
-        Self {
-            retention: 365 * 24 * HOUR,
         }
     }
 }

@@ -168,6 +168,12 @@ pub const GROUP_MEMBERS_MAX: u32 = 10_000;
 pub const GROUP_SHOWN_MAX: usize = 100;
 /// Bytes of their texts together.
 pub const GROUP_SHOWN_BYTES_MAX: usize = 160 * 1024;
+/// The longest time that a setting which all nodes share may be: a million days.
+pub const SETTING_TIME_MAX: Duration = Duration::from_secs(1_000_000 * 24 * 3_600);
+/// Characters of the name of an installation.
+pub const TENANT_CHARACTERS_MAX: usize = 200;
+/// Openings that one hold may release one by one, as a setting.
+pub const TOGETHER_FROM_MAX: u32 = 1_000_000;
 /// Messages that a budget lets go by themselves.
 pub const BUDGET_MESSAGES_MAX: u32 = 10_000;
 /// How long the window of a budget is, at least.

@@ -44,6 +44,7 @@ pub mod saved_view;
 pub mod search;
 pub mod sent_lately;
 pub mod set_status;
+pub mod settings;
 pub mod sign_in;
 pub mod silence;
 pub mod statistics;

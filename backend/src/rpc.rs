@@ -26,6 +26,7 @@ pub mod pending;
 pub mod rule;
 pub mod saved_view;
 mod serve;
+pub mod settings;
 pub mod sign_in;
 pub mod silence;
 pub mod status;

@@ -67,6 +67,7 @@ mod samples;
 mod scopes;
 mod script;
 mod secrets;
+mod settings;
 mod settled;
 mod shadow;
 mod silences;

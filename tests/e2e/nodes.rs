@@ -4,6 +4,7 @@
 mod clocks;
 mod edits;
 mod rates;
+mod settings;
 mod stopped;
 
 use std::{

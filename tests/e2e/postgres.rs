@@ -403,6 +403,7 @@ async fn one_of_each(rest: &Rest) -> Vec<&'static str> {
         "calendar",
         "mapping",
         "saved_view",
+        "settings",
         "revision",
     ]
 }

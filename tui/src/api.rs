@@ -20,6 +20,10 @@ use crate::{
     options::Options,
 };
 
+/// The word for the settings, of which there are only one.
+const SETTINGS: &str = "settings";
+/// What only the service writes of them.
+const SETTINGS_OUTPUT: &[&str] = &["fromFile", "createTime", "updateTime", "etag"];
 /// Resources asked for at a time.
 const PAGE: i32 = 1_000;
 
@@ -63,9 +67,10 @@ pub enum CallErrorKind {
     Failed,
 }
 
-/// A kind of resource that configuration is built from: what a `ConfigDocument` can hold.
+/// A kind of resource that configuration is built from: what a `ConfigDocument` can hold. None are the
+/// settings, of which there are only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConfigKind(Kind);
+pub struct ConfigKind(Option<Kind>);
 
 impl ConfigKind {
     /// All of them, in the order in which they are written.
@@ -76,7 +81,8 @@ impl ConfigKind {
             // What the service alone makes is none either.
             kind.is_created() && !matches!(kind, Kind::Client | Kind::Silence)
         };
-        kinds.filter(is_configuration).map(Self)
+        let kinds = kinds.filter(is_configuration).map(Some);
+        kinds.chain([None]).map(Self)
     }
 
     /// The kind of that word, in the singular or the plural, or of its message (`IntakeMapping`), in any
@@ -89,8 +95,8 @@ impl ConfigKind {
         let word = bare(word);
         let is_it = |kind: &Self| {
             let message = match kind.0 {
-                Kind::Mapping => "intakemapping",
-                Kind::View => "savedview",
+                Some(Kind::Mapping) => "intakemapping",
+                Some(Kind::View) => "savedview",
                 _ => "",
             };
             word == message || [kind.word(), kind.plural()].map(bare).contains(&word)
@@ -100,20 +106,23 @@ impl ConfigKind {
 
     /// The word for one of them, in lower case.
     pub fn word(self) -> &'static str {
-        self.0.word()
+        self.0.map_or(SETTINGS, Kind::word)
     }
 
     /// The word for several, in lower case.
     pub fn plural(self) -> &'static str {
-        self.0.plural()
+        self.0.map_or(SETTINGS, Kind::plural)
     }
 
     /// A stored resource as its author writes it: without what only the service writes, and with a
     /// condition as text where it can be one.
     pub fn authored(self, mut resource: Value) -> Value {
         if let Some(fields) = resource.as_object_mut() {
-            fields.retain(|name, _| !kind::spec(self.0).output.contains(&name.as_str()));
-            if self.0 == Kind::Trigger
+            let output = self
+                .0
+                .map_or(SETTINGS_OUTPUT, |kind| kind::spec(kind).output);
+            fields.retain(|name, _| !output.contains(&name.as_str()));
+            if self.0 == Some(Kind::Trigger)
                 && let Some(filter) = fields.remove("filter")
             {
                 fields.insert("type".into(), json!({"event": {"filter": filter}}));
@@ -161,7 +170,10 @@ impl Api {
     /// # Errors
     /// Those of [`Api::call`].
     pub async fn list(&mut self, kind: ConfigKind) -> Result<Vec<Value>, CallError> {
-        let spec = kind::spec(kind.0);
+        let Some(stored) = kind.0 else {
+            return Ok(vec![self.settings().await?]);
+        };
+        let spec = kind::spec(stored);
         let (mut found, mut token) = (Vec::new(), String::new());
         loop {
             let asked = json!({"pageSize": PAGE, "pageToken": token});
@@ -176,12 +188,22 @@ impl Api {
         }
     }
 
+    async fn settings(&mut self) -> Result<Value, CallError> {
+        let mut found = self
+            .call("SettingsService", "GetSettings", &json!({}))
+            .await?;
+        Ok(found[SETTINGS].take())
+    }
+
     /// The resource of that kind and name.
     ///
     /// # Errors
     /// Those of [`Api::call`].
     pub async fn get(&mut self, kind: ConfigKind, name: &str) -> Result<Value, CallError> {
-        let spec = kind::spec(kind.0);
+        let Some(stored) = kind.0 else {
+            return self.settings().await;
+        };
+        let spec = kind::spec(stored);
         let method = format!("Get{}", spec.message);
         let mut found = self
             .call(spec.service, &method, &json!({"name": name}))
@@ -192,14 +214,21 @@ impl Api {
     /// Deletes the resource of that kind and name; with `force`, takes it out of what uses it.
     ///
     /// # Errors
-    /// Those of [`Api::call`].
+    /// Those of [`Api::call`]; the settings are never deleted.
     pub async fn delete(
         &mut self,
         kind: ConfigKind,
         name: &str,
         force: bool,
     ) -> Result<(), CallError> {
-        let spec = kind::spec(kind.0);
+        let Some(stored) = kind.0 else {
+            return Err(CallError {
+                kind: CallErrorKind::Refused,
+                message: "settings are changed with `apply`, and never deleted".into(),
+                fields: Vec::new(),
+            });
+        };
+        let spec = kind::spec(stored);
         let asked = json!({"name": name, "force": force});
         self.call(spec.service, spec.delete.unwrap_or_default(), &asked)
             .await?;

@@ -82,6 +82,8 @@ kinds! {
     Budget = 19, "budget", table "budget";
     /// Views, by name.
     View = 20, "view", table "saved_view" since 4;
+    /// The settings that all nodes share, by name.
+    Settings = 21, "settings", table "settings" since 5;
 }
 
 impl Kind {

@@ -54,6 +54,8 @@ pub struct NodeSeen {
     pub follows: u64,
     /// Whether it leads.
     pub leads: bool,
+    /// What it tells of itself, see [`Engine::tell`].
+    pub about: String,
 }
 
 /// Space on the disk that an engine writes to.
@@ -251,6 +253,10 @@ pub trait Engine: Debug + Send + Sync + 'static {
     async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {
         Ok(Vec::new())
     }
+
+    /// Tells the processes that share the store something of this one; none does where it is not
+    /// shared.
+    fn tell(&self, _about: String) {}
 
     /// Whether the store has been within reach lately; none where it always is.
     fn within_reach(&self) -> Option<tokio::sync::watch::Receiver<bool>> {

@@ -436,6 +436,12 @@ impl Engine for PostgresEngine {
         self.known.lost().await
     }
 
+    fn tell(&self, about: String) {
+        if let Some(node) = &self.node {
+            node.tell(about);
+        }
+    }
+
     fn within_reach(&self) -> Option<watch::Receiver<bool>> {
         self.node.as_ref().map(|node| node.within_reach())
     }

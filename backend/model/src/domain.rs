@@ -14,7 +14,6 @@ pub mod group;
 pub mod hold;
 pub mod inhibition;
 pub mod intake_mapping;
-pub mod lifetime;
 pub mod name;
 pub mod occurrence;
 pub mod query;
@@ -24,6 +23,7 @@ pub mod report;
 pub mod revision;
 pub mod rule;
 pub mod saved_view;
+pub mod settings;
 pub mod silence;
 pub mod sort_field;
 pub mod template_language;
@@ -49,7 +49,6 @@ pub use inhibition::{CauseMark, EqualFields, Inhibition};
 pub use intake_mapping::{
     IntakeMapping, MappedEvent, MappedSeverity, SignatureScheme, WebhookSignature,
 };
-pub use lifetime::LifetimeConfig;
 pub use name::Name;
 pub use occurrence::{
     Annotation, Close, CloseReason, Earlier, Evaluation, Field, HistoryEntry, Notified, Occurrence,
@@ -62,6 +61,7 @@ pub use report::{Lease, Report, Reports};
 pub use revision::{Revised, Revision, RevisionId, RevisionOf};
 pub use rule::{Grouping, Rule};
 pub use saved_view::SavedView;
+pub use settings::{SettingDifference, Settings, SharedSettings};
 pub use silence::{Comment, Flexible, Progress, Silence, SilenceState, Stage};
 pub use sort_field::SortField;
 pub use template_language::TemplateLanguage;

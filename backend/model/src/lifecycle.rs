@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use crate::{
     decide::Transition,
-    domain::LifetimeConfig,
     domain::{
         Close, CloseReason, Field, HistoryEntry, IncomingEvent, LastNotified, Name, Occurrence,
-        RecordId, Reports, Severity, Status, TraceContext,
+        RecordId, Reports, Severity, SharedSettings, Status, TraceContext,
     },
     limits::{HISTORY_MAX, REPORT_LATE_MAX},
 };
@@ -88,12 +87,12 @@ pub struct Cause<'a> {
 pub fn receive(
     newest: Option<&mut Occurrence>,
     arrival: &Arrival<'_>,
-    lifetime: &LifetimeConfig,
+    settings: &SharedSettings,
     key: RecordId,
 ) -> Received {
     let event = arrival.event;
     let Some(newest) = newest else {
-        return Received::Opened(Box::new(open(None, arrival, lifetime, key)));
+        return Received::Opened(Box::new(open(None, arrival, settings, key)));
     };
     let now_ms = arrival.now_ms;
     // Nothing that is stored was received later than now, whatever an older version noted.
@@ -106,7 +105,7 @@ pub fn receive(
         return Received::Counted;
     }
     if newest.status == Status::Closed && event.status != Some(Status::Closed) {
-        return Received::Opened(Box::new(open(Some(newest), arrival, lifetime, key)));
+        return Received::Opened(Box::new(open(Some(newest), arrival, settings, key)));
     }
     newest.count = newest.count.saturating_add(1);
     arrival.chain.clone_into(&mut newest.chain);
@@ -131,7 +130,7 @@ pub fn receive(
         reason: CloseReason::Sender,
         now_ms,
     };
-    let transition = alter(newest, &change, cause, lifetime);
+    let transition = alter(newest, &change, cause, settings);
     // Only what ends sooner moves the review: news alone change no index entry.
     if let Some(expire_ms) = newest.expire_ms {
         newest.review_ms = newest.review_ms.min(expire_ms);
@@ -198,7 +197,7 @@ fn replace_content(known: &mut Occurrence, event: &IncomingEvent) -> bool {
 fn open(
     before: Option<&Occurrence>,
     arrival: &Arrival<'_>,
-    lifetime: &LifetimeConfig,
+    settings: &SharedSettings,
     key: RecordId,
 ) -> Occurrence {
     let event = arrival.event;
@@ -253,7 +252,7 @@ fn open(
         assignee: None,
         trace: arrival.trace,
     };
-    opened.review_ms = review_after(&opened, arrival.now_ms, lifetime);
+    opened.review_ms = review_after(&opened, arrival.now_ms, settings);
     opened
 }
 
@@ -263,7 +262,7 @@ pub fn alter(
     occurrence: &mut Occurrence,
     change: &StateChange,
     cause: Cause<'_>,
-    lifetime: &LifetimeConfig,
+    settings: &SharedSettings,
 ) -> Transition {
     let mut transition = Transition {
         from: Some(occurrence.status),
@@ -319,7 +318,7 @@ pub fn alter(
         });
     }
     if status.is_some() || (transition.severity_changed && occurrence.close.is_none()) {
-        occurrence.review_ms = review_after(occurrence, cause.now_ms, lifetime);
+        occurrence.review_ms = review_after(occurrence, cause.now_ms, settings);
     }
     transition
 }
@@ -355,11 +354,11 @@ pub enum Review {
 ///
 /// The review time does not move with every repeat, so that a repeat changes few index entries;
 /// whether there was news meanwhile is found out here.
-pub fn review(occurrence: &Occurrence, now_ms: i64, lifetime: &LifetimeConfig) -> Review {
+pub fn review(occurrence: &Occurrence, now_ms: i64, settings: &SharedSettings) -> Review {
     let since_ms = occurrence
         .close
         .map_or(occurrence.order_ms(), |close| close.at_ms);
-    match review_after(occurrence, since_ms, lifetime) {
+    match review_after(occurrence, since_ms, settings) {
         due_ms if due_ms > now_ms => Review::Later(due_ms),
         _ if occurrence.close.is_some() => Review::Forget,
         _ if occurrence.expire_ms.is_some_and(|it| it <= now_ms) => Review::Expire,
@@ -367,10 +366,10 @@ pub fn review(occurrence: &Occurrence, now_ms: i64, lifetime: &LifetimeConfig) -
     }
 }
 
-fn review_after(occurrence: &Occurrence, since_ms: i64, lifetime: &LifetimeConfig) -> i64 {
+fn review_after(occurrence: &Occurrence, since_ms: i64, settings: &SharedSettings) -> i64 {
     let wait = match occurrence.close {
-        Some(_) => (!lifetime.retention.is_zero()).then_some(lifetime.retention),
-        None => age_max(lifetime, occurrence.severity),
+        Some(_) => (!settings.event_retention.is_zero()).then_some(settings.event_retention),
+        None => age_max(settings, occurrence.severity),
     };
     let later = |wait: Duration| {
         since_ms.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(REVIEW_NEVER_MS))
@@ -380,11 +379,11 @@ fn review_after(occurrence: &Occurrence, since_ms: i64, lifetime: &LifetimeConfi
 }
 
 /// How long an occurrence of that severity stays open without news; none means for ever.
-fn age_max(lifetime: &LifetimeConfig, severity: Severity) -> Option<Duration> {
+fn age_max(settings: &SharedSettings, severity: Severity) -> Option<Duration> {
     let age_max = match severity {
-        Severity::Debug | Severity::Info => lifetime.info_age_max,
-        Severity::Warning => lifetime.warning_age_max,
-        Severity::Error | Severity::Critical => lifetime.error_age_max,
+        Severity::Debug | Severity::Info => settings.info_age_max,
+        Severity::Warning => settings.warning_age_max,
+        Severity::Error | Severity::Critical => settings.error_age_max,
     };
     (!age_max.is_zero()).then_some(age_max)
 }

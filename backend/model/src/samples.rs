@@ -16,8 +16,8 @@ use crate::domain::{
     Calendar, CertificateName, Clause, Client, Delivery, DeliverySettings, DeliveryState,
     Destination, DestinationKind, Dialect, IntakeMapping, KeyScope, Literal, MappedEvent,
     MappedSeverity, Name, Notified, Query, Rates, Receipt, RecordId, Refusal, Revised, Revision,
-    Role, Rule, SavedView, Secret, Severity, SignatureScheme, SortField, TemplateLanguage, Trigger,
-    WebhookSignature,
+    Role, Rule, SavedView, Secret, Settings, Severity, SharedSettings, SignatureScheme, SortField,
+    TemplateLanguage, Trigger, WebhookSignature,
     calendar::{Window, WindowText},
     destination::{
         Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams, OnClear,
@@ -343,6 +343,28 @@ fn notified() -> Notified {
         group: None,
         shadow: false,
         thread: None,
+    }
+}
+
+/// Settings of which each is another one than its default.
+pub fn settings() -> Settings {
+    Settings {
+        id: id(71),
+        name: name(Settings::NAME),
+        values: SharedSettings {
+            tenant: "acme".into(),
+            info_age_max: Duration::from_secs(1),
+            warning_age_max: Duration::from_secs(2),
+            error_age_max: Duration::from_secs(3),
+            event_retention: Duration::from_secs(4),
+            delivery_retention: Duration::from_secs(5),
+            audit_retention: Duration::from_secs(6),
+            together_from: 7,
+        },
+        from_file: vec!["tenant".into()],
+        revision: 2,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 1,
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{Clock, millis},
-    domain::{Attempt, Delivery, DeliveryState, RecordId},
+    domain::{Attempt, Delivery, DeliveryState, RecordId, SharedSettings},
     error::Error,
     limits::{ATTEMPTS_MAX, SET_ASIDE_MAX},
-    ops::commit::commit,
+    ops::{commit::commit, settings},
     store::{
         Changes, Direction, EngineError, Index, Lane, Store, Stored,
         engine::Range,
@@ -27,7 +28,7 @@ const STEP: usize = 100;
 pub struct Retention {
     store: Store,
     clock: Arc<dyn Clock>,
-    keep: Duration,
+    settings: watch::Receiver<Arc<SharedSettings>>,
     /// The keys of deliveries that cannot be read, or whose attempts cannot.
     set_aside: BTreeSet<Vec<u8>>,
 }
@@ -41,27 +42,37 @@ struct Swept {
 }
 
 impl Retention {
-    /// Forgets deliveries in a store so long after they ended.
-    pub fn new(store: Store, clock: Arc<dyn Clock>, keep: Duration) -> Self {
+    /// Forgets deliveries in a store when they have been kept for as long as the stored settings say;
+    /// `settings` tells when these are others.
+    pub fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        settings: watch::Receiver<Arc<SharedSettings>>,
+    ) -> Self {
         Self {
             store,
             clock,
-            keep,
+            settings,
             set_aside: BTreeSet::new(),
         }
     }
 
-    /// Looks once an hour until shutdown.
+    /// Looks once an hour, and when the settings change, until shutdown.
     pub async fn run(mut self, shutdown: CancellationToken) {
         loop {
             let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
+            let (clock, mut settings) = (Arc::clone(&self.clock), self.settings.clone());
+            settings.mark_unchanged();
             let look = async {
                 match self.forget().await {
-                    Ok(0) => {}
+                    Ok(0) => tracing::debug!("no delivery is old enough to be forgotten"),
                     Ok(forgotten) => tracing::info!(forgotten, "old deliveries are forgotten"),
                     Err(error) => tracing::warn!(%error, "old deliveries are still there"),
                 }
-                self.clock.wait_until(next_ms).await;
+                tokio::select! {
+                    () = clock.wait_until(next_ms) => {}
+                    Ok(()) = settings.changed() => {}
+                }
             };
             tokio::select! {
                 () = shutdown.cancelled() => return,
@@ -89,7 +100,9 @@ impl Retention {
     /// Looks at some deliveries of a state from a place in the index on, and moves that place;
     /// none when there are no more that are old enough.
     async fn step(&mut self, start: &mut Vec<u8>, number: u8) -> Result<Option<usize>, Error> {
-        let ended_by_ms = self.clock.now_ms().saturating_sub(millis(self.keep));
+        let settings = settings::stored(&self.store).await?;
+        let keep = settings::values_of(settings.as_ref()).delivery_retention;
+        let ended_by_ms = self.clock.now_ms().saturating_sub(millis(keep));
         // What ended before was decided before.
         let newest = RecordId::first_at(ended_by_ms.try_into().unwrap_or(0));
         let range = Range {
@@ -118,6 +131,10 @@ impl Retention {
                     }
                     Err(error) => return Err(error.into()),
                 }
+            }
+            // By other settings it would be kept for another time: the next look decides by those.
+            if let Some(settings) = settings.as_ref().filter(|_| forgotten > 0) {
+                changes.check(settings);
             }
             let step = last.map(|last| Swept {
                 forgotten,
@@ -186,6 +203,10 @@ mod tests {
 
     const DAY: Duration = Duration::from_secs(24 * 3600);
 
+    fn settings() -> watch::Receiver<Arc<SharedSettings>> {
+        watch::Sender::default().subscribe()
+    }
+
     fn delivery(number: i64, state: DeliveryState, end_ms: Option<i64>) -> Delivery {
         let create_ms = samples::START_MS + number;
         let kind = DestinationKind::Email(Email {
@@ -221,7 +242,7 @@ mod tests {
     async fn ended_deliveries_go_with_their_attempts_and_waiting_ones_stay() {
         let store = samples::store();
         let clock = Arc::new(ManualClock::at(samples::START_MS));
-        let mut retention = Retention::new(store.clone(), Arc::clone(&clock) as _, 30 * DAY);
+        let mut retention = Retention::new(store.clone(), Arc::clone(&clock) as _, settings());
         let late_ms = Some(samples::START_MS + millis(20 * DAY));
         for number in 0..250 {
             let (state, end_ms) = match number % 5 {
@@ -263,7 +284,7 @@ mod tests {
     async fn what_cannot_be_read_stays_and_stops_nothing_that_comes_after_it() {
         let store = samples::store();
         let clock = Arc::new(ManualClock::at(samples::START_MS));
-        let mut retention = Retention::new(store.clone(), Arc::clone(&clock) as _, 30 * DAY);
+        let mut retention = Retention::new(store.clone(), Arc::clone(&clock) as _, settings());
         let mut changes = store.changes();
         let mut ids = Vec::new();
         for number in 0..250 {

@@ -2,11 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::sync::watch;
+
 use super::{
     Renderers, dial::Dialer, http::HttpClient, mail_server::MailServer, sink::EventSink,
     tokens::Tokens,
 };
-use crate::{clock::Clock, config::ProviderConfig, message::Links};
+use crate::{clock::Clock, config::ProviderConfig, domain::SharedSettings, message::Links};
 
 /// The ways out, and what else all attempts share.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ pub(super) struct Outlets {
     pub(super) mail_answer_timeout: Duration,
     pub(super) tokens: Tokens,
     pub(super) sink: Option<Arc<dyn EventSink>>,
-    pub(super) tenant: String,
+    pub(super) settings: watch::Receiver<Arc<SharedSettings>>,
     pub(super) links: Links,
     pub(super) renderers: Renderers,
 }

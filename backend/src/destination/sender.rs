@@ -5,7 +5,7 @@ mod tests;
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use super::{
     AttemptContext, ChatThread, DestinationType, Ending, EventSink, Made, Rendered, Renderers,
@@ -26,8 +26,8 @@ use crate::{
     clock::Clock,
     config::Config,
     domain::{
-        Content, DestinationKind, IncomingEvent, Outcome, RecordId, Status, TemplateLanguage,
-        TraceContext, Transcript, delivery::Recipients,
+        Content, DestinationKind, IncomingEvent, Outcome, RecordId, SharedSettings, Status,
+        TemplateLanguage, TraceContext, Transcript, delivery::Recipients,
     },
     error::Error,
     message::{Context, Links},
@@ -74,6 +74,7 @@ impl Sender {
     /// so.
     pub fn new(
         config: &Config,
+        settings: watch::Receiver<Arc<SharedSettings>>,
         guard: Arc<Guard>,
         clock: Arc<dyn Clock>,
         links: Links,
@@ -96,7 +97,7 @@ impl Sender {
             providers: config.providers.clone(),
             tokens: Tokens::default(),
             sink,
-            tenant: config.tenant.clone(),
+            settings,
             links,
             renderers: Renderers::default(),
         }))
@@ -112,18 +113,19 @@ impl Sender {
     /// # Errors
     /// [`Error::Unavailable`] while the service stops.
     pub async fn render(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
-        let around = self.context(&request);
+        let shared = Arc::clone(&self.0.settings.borrow());
+        let around = self.context(&request, &shared.tenant);
         with_type!(&request.content.destination_kind, settings => {
             let content = (request.content, &around);
             aside(&self.0.renderers, settings, content, shown).await
         })
     }
 
-    fn context<'a>(&'a self, request: &SendRequest<'a>) -> Context<'a> {
+    fn context<'a>(&'a self, request: &SendRequest<'a>, tenant: &'a str) -> Context<'a> {
         Context {
             delivery_id: request.delivery,
             destination_name: request.destination_name,
-            tenant: &self.0.tenant,
+            tenant,
             links: &self.0.links,
         }
     }
@@ -189,7 +191,8 @@ impl Sender {
                 };
                 (&current, settings)
             };
-        let around = self.context(&request);
+        let shared = Arc::clone(&self.0.settings.borrow());
+        let around = self.context(&request, &shared.tenant);
         let made = aside(&outlets.renderers, templates, (content, &around), made);
         let Made {
             message, warnings, ..

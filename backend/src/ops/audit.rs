@@ -14,7 +14,10 @@ use crate::{
     domain::{AnyResource, AuditAction, AuditEntry},
     error::Error,
     limits::{AUDIT_REFUSALS_MAX, LIST_PAGE_BYTES, PAGE_TIME_MAX},
-    ops::page::{PageRequest, Scope},
+    ops::{
+        page::{PageRequest, Scope},
+        settings,
+    },
     scan,
     store::{Direction, Index, Lane, Range, Store, audit::By, record::bytes::Key},
 };
@@ -101,17 +104,15 @@ struct Refusals {
 pub struct AuditLog {
     store: Store,
     clock: Arc<dyn Clock>,
-    keep: Duration,
     refusals: Mutex<Refusals>,
 }
 
 impl AuditLog {
-    /// The log in that store, whose entries are kept for so long.
-    pub fn new(store: Store, clock: Arc<dyn Clock>, keep: Duration) -> Self {
+    /// The log in that store.
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
             clock,
-            keep,
             refusals: Mutex::default(),
         }
     }
@@ -224,9 +225,11 @@ impl AuditLog {
     /// # Errors
     /// Those of the store; what was forgotten before stays forgotten.
     pub async fn forget(&self) -> Result<usize, Error> {
-        let until_ms = self.clock.now_ms().saturating_sub(millis(self.keep));
         let mut forgotten = 0;
         loop {
+            let settings = settings::stored(&self.store).await?;
+            let keep = settings::values_of(settings.as_ref()).audit_retention;
+            let until_ms = self.clock.now_ms().saturating_sub(millis(keep));
             let page =
                 self.store
                     .page::<AuditEntry>(Range::under(&[]), Direction::Ascending, STEP + 1);
@@ -240,6 +243,9 @@ impl AuditLog {
             let mut changes = self.store.changes();
             for entry in &old {
                 changes.delete(entry);
+            }
+            if let Some(settings) = &settings {
+                changes.check(settings);
             }
             self.store.apply(Lane::Bulk, changes).await?;
             forgotten += old.len();

@@ -10,7 +10,9 @@ use bellwether_proto::v1::config_document::Resource as Definition;
 use crate::{
     clock::Clock,
     destination::Guard,
-    domain::{Calendar, Destination, Inhibition, IntakeMapping, Rule, SavedView, Trigger},
+    domain::{
+        Calendar, Destination, Inhibition, IntakeMapping, Role, Rule, SavedView, Settings, Trigger,
+    },
     error::{Error, Violation},
     limits::PAGE_SIZE_MAX,
     ops::{
@@ -103,6 +105,7 @@ kinds!(
     IntakeMapping in Mapping,
     Inhibition in Inhibition,
     SavedView in View,
+    Settings in Settings,
     Rule in Rule,
 );
 
@@ -175,22 +178,26 @@ impl Configuration {
     }
 
     /// Makes what is stored as the documents say, and deletes what carries the owner's tag and is
-    /// described by none of them; an empty owner deletes nothing. All of it is one commit. With
+    /// described by none of them; an empty owner deletes nothing. All of it is one commit, for a caller
+    /// of that role. With
     /// `validate_only`, only answers what would change.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with everything that is wrong with any document, [`Error::Aborted`] when
+    /// [`Error::Invalid`] with everything that is wrong with any document,
+    /// [`Error::PermissionDenied`] when they change the settings and the caller is no administrator,
+    /// [`Error::Aborted`] when
     /// what is stored is not what documents expect, and [`Error::FailedPrecondition`] when what
     /// would be deleted is in use by what stays.
     pub async fn apply(
         &self,
         documents: &[Document],
-        prune_owner: &str,
+        (prune_owner, role): (&str, Role),
         validate_only: bool,
     ) -> Result<Vec<Change>, Error> {
         check::documents(documents, prune_owner)?;
         let decide = async || {
             let (staged, changes) = self.staged(documents, prune_owner).await?;
+            check::role(&changes, role)?;
             let set = if validate_only {
                 self.store.changes()
             } else {

@@ -7,7 +7,6 @@ use std::sync::{
 
 use crate::{
     clock::Clock,
-    config::LifetimeConfig,
     decide::{Past, Snapshot, Step, StepKind, notify},
     domain::{Delivery, Occurrence, RecordId},
     lifecycle::{Cause, StateChange, alter},
@@ -24,10 +23,6 @@ pub struct Deciding {
     pub clock: Arc<dyn Clock>,
     /// The rules in force.
     pub ruleset: Arc<Ruleset>,
-    /// How many openings of a rule without groups are reported one by one when one hold frees them.
-    pub released_singly_max: usize,
-    /// How long occurrences live.
-    pub lifetime: LifetimeConfig,
 }
 
 impl Deciding {
@@ -63,7 +58,7 @@ impl Deciding {
         cause: Cause<'_>,
     ) -> Altered {
         let before = occurrence.clone();
-        let transition = alter(occurrence, change, cause, &self.lifetime);
+        let transition = alter(occurrence, change, cause, snapshot.settings());
         if *occurrence == before {
             return Altered::default();
         }

@@ -16,7 +16,8 @@ use crate::{
 /// # Errors
 /// Those of the store.
 pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
-    let retention = deciding.lifetime.retention;
+    let snapshot = deciding.ruleset.refreshed().await?;
+    let retention = snapshot.settings().event_retention;
     if retention.is_zero() {
         return Ok(());
     }
@@ -35,6 +36,7 @@ pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
             return Ok(());
         }
         let mut changes = store.changes();
+        changes.rest_on(snapshot.position());
         for (_, stored) in &found {
             changes.delete(stored);
         }

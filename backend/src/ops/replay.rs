@@ -17,10 +17,9 @@ use self::timeline::Happening;
 pub use self::timeline::{Opening, Timeline};
 use crate::{
     clock::{Clock, ManualClock},
-    config::LifetimeConfig,
     domain::{
         Calendar, Client, Delivery, DeliveryState, Destination, Inhibition, Occurrence, Progress,
-        Rule, Silence, Trigger,
+        Rule, Settings, SharedSettings, Silence, Trigger,
     },
     error::Error,
     limits::{REPLAY_ROWS_MAX, REPLAY_STEP},
@@ -30,6 +29,7 @@ use crate::{
         review::Reviewer,
         ruleset::Ruleset,
         set_status::{StatusItem, set_status},
+        settings,
     },
     scan,
     store::{Lane, Record, Store, engine::Range},
@@ -122,18 +122,14 @@ impl World {
         copy::<Rule>(definitions, &store, |_| {}).await?;
         copy::<Inhibition>(definitions, &store, |it| it.counted_revision = 0).await?;
         copy::<Silence>(definitions, &store, begin_again).await?;
+        let mut changes = store.changes();
+        changes.insert(&without_age(definitions).await?);
+        store.apply(Lane::Admin, changes).await?;
         let clock = Arc::new(ManualClock::at(start_ms));
         let deciding = Deciding {
             ruleset: Arc::new(Ruleset::load(store.clone()).await?),
             store,
             clock: Arc::clone(&clock) as _,
-            released_singly_max: like.released_singly_max,
-            lifetime: LifetimeConfig {
-                info_age_max: NO_AGE,
-                warning_age_max: NO_AGE,
-                error_age_max: NO_AGE,
-                retention: NO_AGE,
-            },
         };
         let (intake, workers) = Intake::new(deciding.clone());
         let stop = CancellationToken::new();
@@ -261,6 +257,18 @@ fn first_notified_ms(occurrence: &Occurrence) -> Option<i64> {
 }
 
 /// What a silence did so far is done again.
+/// The settings in force, but nothing ages.
+async fn without_age(definitions: &Store) -> Result<Settings, Error> {
+    let values = SharedSettings {
+        info_age_max: NO_AGE,
+        warning_age_max: NO_AGE,
+        error_age_max: NO_AGE,
+        event_retention: NO_AGE,
+        ..settings::in_force(definitions).await?
+    };
+    settings::first(values, 0)
+}
+
 fn begin_again(silence: &mut Silence) {
     silence.progress = Progress {
         has_begun: silence.progress.has_begun,

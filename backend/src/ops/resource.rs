@@ -181,7 +181,7 @@ impl Origin {
     }
 
     /// The next revision of a stored resource.
-    fn of<T: Resource>(stored: &T, now_ms: i64) -> Self {
+    pub(super) fn of<T: Resource>(stored: &T, now_ms: i64) -> Self {
         Self {
             id: stored.id(),
             revision: stored.revision() + 1,

@@ -192,7 +192,7 @@ impl Reviewer {
         let mut next = stored.value.clone();
         // What reports on a silence lasts as long as that.
         let ends_ms = told_silence_ends(&stored.value, rules.0, now_ms).filter(|it| *it > now_ms);
-        let review = review(&stored.value, now_ms, &self.deciding.lifetime);
+        let review = review(&stored.value, now_ms, rules.0.settings());
         match (review, ends_ms) {
             (Review::Age | Review::Expire, Some(ends_ms)) => next.review_ms = ends_ms,
             // What it holds as a cause is re-evaluated before.

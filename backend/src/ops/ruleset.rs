@@ -10,7 +10,10 @@ use crate::{
     decide::{
         Calendars, Inhibitions, LoadedInhibition, LoadedSilence, LoadedTrigger, Silences, Snapshot,
     },
-    domain::{Calendar, Destination, Inhibition, Name, Rule, Silence, Stage, Trigger},
+    domain::{
+        Calendar, Destination, Inhibition, Name, Rule, Settings, SharedSettings, Silence, Stage,
+        Trigger,
+    },
     matching,
     ops::revision,
     store::{
@@ -20,7 +23,7 @@ use crate::{
 };
 
 /// The kinds whose changes matter here.
-const FOLLOWED: [Kind; 7] = [
+const FOLLOWED: [Kind; 8] = [
     Kind::Trigger,
     Kind::Rule,
     Kind::Destination,
@@ -28,6 +31,7 @@ const FOLLOWED: [Kind; 7] = [
     Kind::Silence,
     Kind::Calendar,
     Kind::Inhibition,
+    Kind::Settings,
 ];
 /// Records and commits read at a time.
 const PAGE: usize = 1_000;
@@ -43,6 +47,7 @@ pub struct Ruleset {
     store: Store,
     head: watch::Receiver<u64>,
     current: ArcSwap<Snapshot>,
+    settings: watch::Sender<Arc<SharedSettings>>,
     loaded: Mutex<Loaded>,
 }
 
@@ -63,6 +68,7 @@ struct Loaded {
     inhibitions: BTreeMap<Name, Arc<LoadedInhibition>>,
     /// The same, ready for matching.
     inhibiting: Arc<Inhibitions>,
+    settings: Arc<SharedSettings>,
     /// Those that are not over.
     silences: BTreeMap<Name, Arc<LoadedSilence>>,
     /// The same, ready for matching.
@@ -79,6 +85,7 @@ impl Ruleset {
         Ok(Self {
             head: store.engine().log_signal(),
             current: ArcSwap::from_pointee(loaded.snapshot()),
+            settings: watch::Sender::new(Arc::clone(&loaded.settings)),
             loaded: Mutex::new(loaded),
             store,
         })
@@ -87,6 +94,11 @@ impl Ruleset {
     /// The rules as they were when a user asked for them refreshed.
     pub fn current(&self) -> Arc<Snapshot> {
         self.current.load_full()
+    }
+
+    /// The settings that all nodes share, as they were when a user asked for the rules refreshed.
+    pub fn settings(&self) -> watch::Receiver<Arc<SharedSettings>> {
+        self.settings.subscribe()
     }
 
     /// The rules with every edit that has been answered.
@@ -104,6 +116,12 @@ impl Ruleset {
             loaded.sequence = loaded.sequence.max(head);
         } else if loaded.sequence < head && loaded.catch_up(&self.store).await? {
             self.current.store(Arc::new(loaded.snapshot()));
+            let settings = &loaded.settings;
+            self.settings.send_if_modified(|before| {
+                let is_other = before != settings;
+                before.clone_from(settings);
+                is_other
+            });
         }
         Ok(self.current())
     }
@@ -141,7 +159,14 @@ impl Loaded {
             loaded.add_silence(silence);
         }
         loaded.match_silences();
+        loaded.read_settings(store).await?;
         Ok(loaded)
+    }
+
+    async fn read_settings(&mut self, store: &Store) -> Result<(), EngineError> {
+        let found = store.get::<Settings>(Settings::NAME.into()).await?;
+        self.settings = Arc::new(found.map(|it| it.value.values).unwrap_or_default());
+        Ok(())
     }
 
     fn add_trigger(&mut self, trigger: Trigger) {
@@ -209,6 +234,7 @@ impl Loaded {
         let snapshot = snapshot.read_through(self.sequence);
         let snapshot = snapshot.with_calendars(Arc::clone(&self.asked));
         let snapshot = snapshot.with_inhibitions(Arc::clone(&self.inhibiting));
+        let snapshot = snapshot.with_settings(Arc::clone(&self.settings));
         let snapshot = snapshot.with_silences(Arc::clone(&self.matched));
         snapshot.of_edition(self.edition)
     }
@@ -238,6 +264,7 @@ impl Loaded {
             Kind::Calendar,
             Kind::Inhibition,
             Kind::Silence,
+            Kind::Settings,
         ] {
             let all = news.iter().flat_map(|logged| &logged.changed);
             let mut keys: Vec<_> = all
@@ -264,6 +291,7 @@ impl Loaded {
                         }
                     }
                 }
+                Kind::Settings => self.read_settings(store).await?,
                 Kind::Rule => put(&mut self.rules, named(store, keys).await?),
                 Kind::Inhibition => {
                     let mut is_other = false;

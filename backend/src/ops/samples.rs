@@ -15,9 +15,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     clock::{Clock, ManualClock},
-    config::{LifetimeConfig, ReleaseConfig},
-    domain::{Destination, Occurrence, Rule, Trigger},
-    ops::{deciding::Deciding, intake::Intake, ruleset::Ruleset},
+    domain::{Destination, Occurrence, Rule, SharedSettings, Trigger},
+    ops::{deciding::Deciding, intake::Intake, ruleset::Ruleset, settings},
     store::{
         Direction, Lane, Record, Sealer, Store,
         engine::{Action, Change, Expect, Range, memory::MemoryEngine},
@@ -53,11 +52,9 @@ pub(crate) async fn deciding(store: Store) -> (Deciding, Arc<ManualClock>) {
 pub(crate) async fn deciding_at(store: Store, clock: &Arc<ManualClock>) -> Deciding {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     Deciding {
-        released_singly_max: ReleaseConfig::default().singly_max(),
         ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
         store,
         clock,
-        lifetime: LifetimeConfig::default(),
     }
 }
 
@@ -105,6 +102,13 @@ pub(crate) async fn all<T: Record>(store: &Store) -> Vec<T> {
 pub(crate) fn store() -> Store {
     let engine = Arc::new(MemoryEngine::new());
     Store::new(engine, Arc::new(Sealer::ephemeral()))
+}
+
+/// Stores settings, where none are stored.
+pub(crate) async fn save_settings(store: &Store, values: SharedSettings) {
+    let mut changes = store.changes();
+    changes.insert(&settings::first(values, 0).unwrap());
+    store.apply(Lane::Admin, changes).await.unwrap();
 }
 
 /// Stores a rule, with its triggers and destinations where they are missing.

@@ -6,6 +6,7 @@ use bellwether_proto::v1::{
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
+    access::caller,
     audit,
     convert::{event, list::count, time::timestamp},
 };
@@ -37,11 +38,12 @@ impl ConfigService for ConfigApi {
         &self,
         request: Request<v1::ApplyConfigRequest>,
     ) -> Result<Response<v1::ApplyConfigResponse>, Status> {
+        let role = caller(&request)?.role;
         let request = request.into_inner();
         let (documents, shown) = (read(request.documents)?, request.validate_only);
         let changes = self
             .configuration
-            .apply(&documents, &request.prune_owner, shown)
+            .apply(&documents, (&request.prune_owner, role), shown)
             .await?;
         let changed = |change: &&Change| !matches!(change.action, Action::Unchanged);
         let count = changes.iter().filter(changed).count();
@@ -102,7 +104,7 @@ fn read(documents: Vec<v1::ConfigDocument>) -> Result<Vec<Document>, Error> {
             violations.push(Violation::new(
                 format!("documents[{at}]"),
                 "describes nothing; give `trigger`, `destination`, `rule`, `calendar`, \
-                 `inhibition`, `mapping` or `view`",
+                 `inhibition`, `mapping`, `view` or `settings`",
             ));
             continue;
         };

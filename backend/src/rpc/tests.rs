@@ -28,7 +28,7 @@ use bellwether_proto::v1::{
     rule_service_server::RuleServiceServer, trigger_service_client::TriggerServiceClient,
     trigger_service_server::TriggerServiceServer,
 };
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{net::TcpListener, sync::watch, task::JoinSet};
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{
@@ -53,7 +53,7 @@ use crate::{
     config::Config,
     destination::Renderers,
     destination::{Guard as EgressGuard, Sender},
-    domain::Role,
+    domain::{Role, SharedSettings},
     message::Links,
     ops::{
         audit::AuditLog,
@@ -106,7 +106,7 @@ impl World {
         let keys = Keys::open(store.clone(), Arc::clone(&clock)).await.unwrap();
         let keys = Arc::new(keys);
         let routes = routes(&deciding, intake.clone(), &clients, &keys);
-        let audit = AuditLog::new(store.clone(), Arc::clone(&clock), Duration::from_secs(60));
+        let audit = AuditLog::new(store.clone(), Arc::clone(&clock));
         let audit = Arc::new(audit);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
@@ -227,7 +227,11 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
     let clock = || Arc::clone(&deciding.clock);
     let ruleset = Arc::clone(&deciding.ruleset);
     let installation = Installation {
-        tenant: "acme".into(),
+        settings: watch::Sender::new(Arc::new(SharedSettings {
+            tenant: "acme".into(),
+            ..SharedSettings::default()
+        }))
+        .subscribe(),
         links: Links {
             base: "https://ops.example.com".into(),
             ..Links::default()
@@ -275,6 +279,7 @@ fn destination_api(store: Store, clock: Arc<dyn Clock>) -> DestinationApi {
     let egress = Arc::new(EgressGuard::new(&config.egress, Vec::new()));
     let sender = Sender::new(
         &config,
+        watch::Sender::default().subscribe(),
         Arc::clone(&egress),
         Arc::clone(&clock),
         Links::default(),

@@ -18,6 +18,7 @@ use bellwether_proto::{
         intake_mapping_service_server::IntakeMappingServiceServer,
         link_service_server::LinkServiceServer, overview_service_server::OverviewServiceServer,
         pending_service_server::PendingServiceServer, rule_service_server::RuleServiceServer,
+        settings_service_server::SettingsServiceServer,
         sign_in_service_server::SignInServiceServer, silence_service_server::SilenceServiceServer,
         trigger_service_server::TriggerServiceServer, view_service_server::ViewServiceServer,
     },
@@ -72,6 +73,7 @@ use crate::{
         rule::{Installation, Rules},
         ruleset::Ruleset,
         saved_view::SavedViews,
+        settings::{self, InstallationSettings, SettingsWatch},
         sign_in::SignInStates,
         silence::Silencing,
         statistics::CounterAging,
@@ -101,6 +103,7 @@ use crate::{
         pending::PendingApi,
         rule::RuleApi,
         saved_view::ViewApi,
+        settings::SettingsApi,
         sign_in::SignInApi,
         silence::SilenceApi,
         trigger::TriggerApi,
@@ -226,14 +229,13 @@ impl Modules {
             clients.ensure_admin(&config.data_dir).await?;
         }
         recovery::recover(&store, clock.as_ref()).await?;
+        settings::settle(&store, clock.as_ref(), config).await?;
         let own_listeners = [&[own][..], &config.egress.own].concat();
         let egress = Arc::new(EgressGuard::new(&config.egress, own_listeners));
         let deciding = Deciding {
-            released_singly_max: config.release.singly_max(),
             store: store.clone(),
             clock: Arc::clone(&clock),
             ruleset: Arc::new(Ruleset::load(store.clone()).await.map_err(Error::from)?),
-            lifetime: config.lifetime,
         };
         let (intake, workers) = Intake::new(deciding.clone());
         let sink = Arc::new(intake.clone());
@@ -244,20 +246,17 @@ impl Modules {
         let modules = Self {
             people,
             keys: Arc::new(Keys::open(store.clone(), Arc::clone(&clock)).await?),
-            audit: Arc::new(AuditLog::new(
-                store.clone(),
-                Arc::clone(&clock),
-                config.audit.retention,
-            )),
-            deciding,
-            intake,
+            audit: Arc::new(AuditLog::new(store.clone(), Arc::clone(&clock))),
             sender: Sender::new(
                 config,
+                deciding.ruleset.settings(),
                 Arc::clone(&egress),
                 Arc::clone(&clock),
                 links(config, &store, &clock),
                 Some(sink),
             ),
+            deciding,
+            intake,
             egress,
             holds: Holds::default(),
             dispatcher: watch::Sender::default(),
@@ -298,6 +297,14 @@ impl Modules {
         work.add("disk space watch", |stop| disk_space.run(stop));
         work.add("key watch", |stop| keys.run(stop));
         work.add("audit log", |stop| audit.run(stop));
+        let settings = SettingsWatch::new(
+            self.store.clone(),
+            Arc::clone(&self.clock),
+            Arc::clone(&self.deciding.ruleset),
+            self.intake.clone(),
+            config.clone(),
+        );
+        work.add("settings watch", |stop| settings.run(stop));
         if let Some(people) = &self.people {
             let sign_ins = Arc::clone(people.sign_ins());
             work.add("keys of the provider", |stop| sign_ins.run(stop));
@@ -331,7 +338,7 @@ impl Modules {
                     .with_holds(holds.clone())
                     .telling(status.clone());
             let reviewer = Reviewer::new(deciding.clone(), intake.clone());
-            let retention = Retention::new(store(), clock(), delivery.retention);
+            let retention = Retention::new(store(), clock(), deciding.ruleset.settings());
             let aging = CounterAging::new(store(), clock());
             let receipts = ReceiptSweep::new(store(), clock());
             let mut work = Work::default();
@@ -364,7 +371,7 @@ impl Modules {
         streams: CancellationToken,
     ) -> Result<(Routes, HealthReporter), Error> {
         let installation = Installation {
-            tenant: config.tenant.clone(),
+            settings: self.deciding.ruleset.settings(),
             links: links(config, &self.store, &self.clock),
             renderers: self.sender.renderers(),
         };
@@ -406,6 +413,7 @@ impl Modules {
             DeliveryServiceServer: DeliveryCalls::new(deliveries, installation),
             EventQueryServiceServer: events(),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
+            SettingsServiceServer: SettingsApi::new(InstallationSettings::new(store(), clock()), store()),
             SignInServiceServer: SignInApi::new(
                 self.people.as_ref().map(|it| Arc::clone(it.sign_ins())),
                 SignInStates::new(store(), clock()),

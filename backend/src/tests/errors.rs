@@ -11,7 +11,7 @@ use crate::{
     clock::ManualClock,
     config::Config,
     destination::receiver::{Receiver, Reply},
-    domain::{Delivery, DeliveryState, Occurrence},
+    domain::{Delivery, DeliveryState, Occurrence, SharedSettings},
     error::Error,
     lifecycle::StateChange,
     ops::{
@@ -44,6 +44,7 @@ fn became<T>(result: &Result<T, Error>) -> Became {
 async fn start(receiver: &Receiver) -> Service {
     let mut config = Config::new("unused");
     config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
+    config.shared = SharedSettings::without_end();
     let clock = Arc::new(ManualClock::at(START_MS));
     let service = Service::start(Ground::disk(), config, clock).await;
     let webhook = v1::Webhook {

@@ -42,6 +42,7 @@ async fn filled() -> Ground {
     changes.insert(&samples::inhibition("dead host"));
     changes.insert(&samples::mapping("statuspage"));
     changes.insert(&samples::view("databases"));
+    changes.insert(&samples::settings());
     changes.insert(&Occurrence {
         key: samples::id(9_001),
         number: 9_001,

@@ -8,13 +8,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{Clock, ManualClock},
-    config::{Config, LifetimeConfig},
+    config::Config,
     delivery::{Dispatcher, DispatcherStatus, recovery::recover},
     destination::{Guard, Sender},
     message::Links,
     ops::{
         deciding::Deciding, delivery::Deliveries, destination::Destinations, intake::Intake,
-        notify_open::NotifyOpen, rule::Rules, ruleset::Ruleset, trigger::Triggers,
+        notify_open::NotifyOpen, rule::Rules, ruleset::Ruleset, settings::settle,
+        trigger::Triggers,
     },
     store::{Direction, Index, Range, Store},
     tests::ground::Ground,
@@ -57,16 +58,10 @@ impl Service {
         let store = self.ground.open().await;
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as _;
         recover(&store, clock.as_ref()).await.unwrap();
+        settle(&store, clock.as_ref(), &self.config).await.unwrap();
         let deciding = Deciding {
-            released_singly_max: self.config.release.singly_max(),
             ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
             clock: Arc::clone(&clock),
-            lifetime: LifetimeConfig {
-                info_age_max: Duration::ZERO,
-                warning_age_max: Duration::ZERO,
-                error_age_max: Duration::ZERO,
-                retention: Duration::ZERO,
-            },
             store: store.clone(),
         };
         let (intake, workers) = Intake::new(deciding.clone());
@@ -74,6 +69,7 @@ impl Service {
         let sink = Arc::new(intake.clone());
         let sender = Sender::new(
             &self.config,
+            deciding.ruleset.settings(),
             guard,
             Arc::clone(&clock),
             Links::default(),

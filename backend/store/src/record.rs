@@ -44,6 +44,7 @@ fn defines(kind: Kind) -> bool {
             | Kind::Silence
             | Kind::Calendar
             | Kind::Inhibition
+            | Kind::Settings
     )
 }
 

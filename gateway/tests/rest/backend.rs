@@ -84,6 +84,7 @@ impl Recorder {
             .add_service(Recorded::<EventManagement>::new(self))
             .add_service(Recorded::<Overview>::new(self))
             .add_service(Recorded::<SignIns>::new(self))
+            .add_service(Recorded::<Settings>::new(self))
             .add_service(Recorded::<Silences>::new(self))
             .add_service(Recorded::<Calendars>::new(self))
             .add_service(Recorded::<Groups>::new(self))
@@ -142,6 +143,7 @@ services! {
     EventManagement = "bellwether.v1.EventManagementService";
     Overview = "bellwether.v1.OverviewService";
     SignIns = "bellwether.v1.SignInService";
+    Settings = "bellwether.v1.SettingsService";
     Silences = "bellwether.v1.SilenceService";
     Calendars = "bellwether.v1.CalendarService";
     Groups = "bellwether.v1.GroupService";

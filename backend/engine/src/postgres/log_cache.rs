@@ -284,7 +284,10 @@ fn names(mut bytes: &[u8]) -> Option<Vec<(Kind, Vec<u8>)>> {
         let (key_bytes, rest) = rest.split_first_chunk()?;
         let key_bytes = usize::try_from(u32::from_be_bytes(*key_bytes)).ok()?;
         let (key, rest) = rest.split_at_checked(key_bytes)?;
-        names.push((Kind::from_number(*kind)?, key.to_vec()));
+        // A later version may write records of kinds that this one does not know, and does not follow.
+        if let Some(kind) = Kind::from_number(*kind) {
+            names.push((kind, key.to_vec()));
+        }
         bytes = rest;
     }
     Some(names)

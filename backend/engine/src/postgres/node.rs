@@ -38,6 +38,9 @@ const LOOK_BEFORE_AWAY: Duration = Duration::from_secs(1);
 /// How often is looked whether others have followed the log.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 
+/// The kinds whose changes are waited for until every node knows of them.
+const AWAITED: [Kind; 2] = [Kind::Client, Kind::Settings];
+
 /// This process among those that share a store.
 #[derive(Debug)]
 pub struct Node {
@@ -53,6 +56,8 @@ pub struct Node {
     is_gone: watch::Sender<bool>,
     /// Until when it leaves the lead to others.
     rests_until: Mutex<Option<Instant>>,
+    /// What it tells the others of itself.
+    about: watch::Sender<String>,
     /// Has it say immediately what it has to say.
     hurry: Notify,
 }
@@ -78,8 +83,15 @@ impl Node {
             leads: watch::Sender::new(None),
             is_gone: watch::Sender::new(false),
             rests_until: Mutex::default(),
+            about: watch::Sender::default(),
             hurry: Notify::new(),
         })
+    }
+
+    /// Tells the others something of itself.
+    pub(super) fn tell(&self, about: String) {
+        self.about.send_replace(about);
+        self.hurry.notify_one();
     }
 
     pub(super) fn id(&self) -> [u8; 16] {
@@ -95,12 +107,12 @@ impl Node {
     /// either.
     pub(super) async fn keep(self: Arc<Self>, known: Arc<LogCache>) {
         let mut log = known.signal();
-        let mut told = known.last_changed(&[Kind::Client]);
+        let mut told = known.last_changed(&AWAITED);
         let mut answered = Instant::now();
         while !*self.is_gone.borrow() {
-            // Who waits until a key is revoked everywhere does not wait for the next time.
+            // Who waits until a key is revoked everywhere, or a setting in force, does not wait for the next time.
             let is_news = async {
-                while known.last_changed(&[Kind::Client]) <= told {
+                while known.last_changed(&AWAITED) <= told {
                     if log.changed().await.is_err() {
                         std::future::pending::<()>().await;
                     }
@@ -111,7 +123,7 @@ impl Node {
                 () = self.hurry.notified() => {}
                 () = is_news => {}
             }
-            told = known.last_changed(&[Kind::Client]);
+            told = known.last_changed(&AWAITED);
             let mut renewing = std::pin::pin!(self.renew(known.newest()));
             // After a suspension of this process the last answer is old: ask again first.
             let late = (answered + STORE_AWAY_AFTER).max(Instant::now() + LOOK_BEFORE_AWAY);
@@ -164,10 +176,13 @@ impl Node {
 
     async fn renew_in(&self, session: &Session, follows: u64) -> Result<(), Error> {
         let client = &session.client;
-        let (id, follows) = (&self.id[..], number(follows));
+        let (id, follows, about) = (&self.id[..], number(follows), self.about.borrow().clone());
         let before = SystemClock.passed();
         let statement = session.statement(Query::Renew).await?;
-        let Some(row) = client.query_opt(&statement, &[&id, &follows]).await? else {
+        let Some(row) = client
+            .query_opt(&statement, &[&id, &follows, &about])
+            .await?
+        else {
             tracing::error!("the other nodes have forgotten this one");
             self.leads.send_replace(None);
             self.is_gone.send_replace(true);
@@ -331,6 +346,7 @@ pub(super) fn seen(row: &tokio_postgres::Row) -> Result<NodeSeen, Error> {
         since_ms: row.try_get(1)?,
         follows: follows.unsigned_abs(),
         leads: row.try_get(3)?,
+        about: row.try_get(4)?,
     })
 }
 

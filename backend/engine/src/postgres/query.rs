@@ -293,12 +293,12 @@ impl Query {
                  RETURNING {NOW_MS}"
             ),
             Self::Renew => format!(
-                "UPDATE {schema}.node SET renewed = clock_timestamp(), follows = $2 \
-                 WHERE id = $1 RETURNING {NOW_MS}"
+                "UPDATE {schema}.node SET renewed = clock_timestamp(), follows = $2, \
+                 about = $3 WHERE id = $1 RETURNING {NOW_MS}"
             ),
             Self::Nodes => format!(
                 "SELECT n.name, (extract(epoch FROM n.since) * 1000)::bigint, n.follows, \
-                 EXISTS (SELECT 1 FROM {schema}.holder AS h WHERE h.node = n.id) \
+                 EXISTS (SELECT 1 FROM {schema}.holder AS h WHERE h.node = n.id), n.about \
                  FROM {schema}.node AS n \
                  WHERE n.renewed > clock_timestamp() - $1 * interval '1 second' \
                  ORDER BY n.since, n.id"

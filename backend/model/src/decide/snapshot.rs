@@ -7,7 +7,7 @@ use std::{
 
 use super::{Calendars, Inhibitions, Silences};
 use crate::{
-    domain::{Destination, Name, Occurrence, RecordId, Rule, Status, Trigger},
+    domain::{Destination, Name, Occurrence, RecordId, Rule, SharedSettings, Status, Trigger},
     matching::{self, CompiledQuery, TriggerSet},
 };
 
@@ -60,6 +60,7 @@ pub struct Snapshot {
     silences: Arc<Silences>,
     calendars: Arc<Calendars>,
     inhibitions: Arc<Inhibitions>,
+    settings: Arc<SharedSettings>,
     edition: u64,
 }
 
@@ -81,6 +82,18 @@ impl Snapshot {
     pub fn with_silences(mut self, silences: Arc<Silences>) -> Self {
         self.silences = silences;
         self
+    }
+
+    /// The same with these settings in position of those it had.
+    #[must_use]
+    pub fn with_settings(mut self, settings: Arc<SharedSettings>) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// The settings that all nodes share.
+    pub fn settings(&self) -> &SharedSettings {
+        &self.settings
     }
 
     /// The same with these calendars in position of those it had.
@@ -147,6 +160,7 @@ impl Snapshot {
             silences: Arc::default(),
             calendars: Arc::default(),
             inhibitions: Arc::default(),
+            settings: Arc::default(),
             edition: 0,
         }
     }

@@ -1,7 +1,8 @@
 //! What people define, of whichever kind.
 
 use crate::domain::{
-    Calendar, Client, Destination, Inhibition, IntakeMapping, Rule, SavedView, Silence, Trigger,
+    Calendar, Client, Destination, Inhibition, IntakeMapping, Rule, SavedView, Settings, Silence,
+    Trigger,
 };
 
 /// Continues with the kinds of what people define: the number of each in entries of the audit log, its
@@ -20,6 +21,7 @@ macro_rules! each_resource {
             7 inhibition Inhibition(Inhibition) |it| &it.tags;
             8 mapping Mapping(IntakeMapping) |it| &it.tags;
             9 view View(SavedView) |it| &it.tags;
+            10 settings Settings(Settings) |_| &[];
         }
     };
 }

@@ -42,7 +42,7 @@ fn feed(events: &[IncomingEvent]) -> Vec<Occurrence> {
             now_ms,
         };
         let key = RecordId::from_parts(all.len() as u64, 0);
-        match receive(all.last_mut(), &arrival, &LifetimeConfig::default(), key) {
+        match receive(all.last_mut(), &arrival, &SharedSettings::default(), key) {
             Received::Opened(opened) => all.push(*opened),
             Received::Repeated(_) | Received::Counted => {}
         }
@@ -64,7 +64,7 @@ fn feed_as_received(times: &[(i64, i64)]) -> Occurrence {
             now_ms: START_MS + now_ms,
         };
         let key = RecordId::from_parts(1, 0);
-        let received = receive(newest.as_mut(), &arrival, &LifetimeConfig::default(), key);
+        let received = receive(newest.as_mut(), &arrival, &SharedSettings::default(), key);
         if let Received::Opened(opened) = received {
             newest = Some(*opened);
         }
@@ -267,7 +267,7 @@ fn an_operator_may_set_any_status_and_a_reopened_occurrence_has_no_close() {
                 reason: CloseReason::Operator,
                 now_ms: START_MS + 7,
             };
-            let transition = alter(&mut occurrence, &change, cause, &LifetimeConfig::default());
+            let transition = alter(&mut occurrence, &change, cause, &SharedSettings::default());
             assert_eq!(transition.from, Some(from));
             assert_eq!(transition.closed, from != to && to == Closed);
             assert_eq!(occurrence.status, to);
@@ -281,7 +281,7 @@ fn an_operator_may_set_any_status_and_a_reopened_occurrence_has_no_close() {
 #[test]
 fn a_review_ages_what_had_no_news_and_forgets_what_was_closed_long_ago() {
     const HOUR_MS: i64 = 3_600_000;
-    let lifetime = LifetimeConfig::default();
+    let lifetime = SharedSettings::default();
     let open = feed(&[event(None, None, START_MS)]).remove(0);
     assert_eq!(open.review_ms, START_MS + 4 * HOUR_MS);
     assert_eq!(review(&open, open.review_ms, &lifetime), Review::Age);
@@ -318,9 +318,9 @@ fn a_milder_severity_brings_the_review_forward() {
 
 #[test]
 fn a_zero_duration_is_never_reviewed() {
-    let lifetime = LifetimeConfig {
+    let lifetime = SharedSettings {
         info_age_max: Duration::ZERO,
-        ..LifetimeConfig::default()
+        ..SharedSettings::default()
     };
     let event = event(None, None, START_MS);
     let arrival = Arrival {
@@ -360,7 +360,7 @@ fn replicas(said: &[(i64, Said)]) -> (Vec<Status>, usize) {
             now_ms,
         };
         let key = RecordId::from_parts(all.len() as u64, 0);
-        match receive(all.last_mut(), &arrival, &LifetimeConfig::default(), key) {
+        match receive(all.last_mut(), &arrival, &SharedSettings::default(), key) {
             Received::Opened(opened) => {
                 changes += 1;
                 all.push(*opened);
@@ -475,7 +475,7 @@ fn an_operator_or_a_lapse_that_closes_is_not_the_end_of_a_report() {
             reason,
             now_ms: START_MS + 1,
         };
-        let lifetime = LifetimeConfig::default();
+        let lifetime = SharedSettings::default();
         alter(&mut all[0], &change, cause, &lifetime);
         first.timestamp_ms += 2;
         let arrival = Arrival {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     domain::{
-        Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, LifetimeConfig,
-        Literal, Name, Occurrence, Query, RecordId, Report, Rule, Secret, Severity,
+        Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, Literal, Name,
+        Occurrence, Query, RecordId, Report, Rule, Secret, Severity, SharedSettings,
         TemplateLanguage, Trigger,
         destination::{EventTemplates, Webhook, WebhookMethod},
     },
@@ -59,7 +59,7 @@ pub fn occurrence() -> Occurrence {
         chain: &[],
         now_ms: START_MS,
     };
-    match receive(None, &arrival, &LifetimeConfig::default(), id("occurrence")) {
+    match receive(None, &arrival, &SharedSettings::default(), id("occurrence")) {
         Received::Opened(opened) => *opened,
         Received::Repeated(_) | Received::Counted => unreachable!("nothing was there before"),
     }

@@ -12,6 +12,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac};
 use serde_json::json;
 use sha2::Sha256;
+use tokio::sync::watch;
 
 use super::{SendRequest, Sender};
 use crate::{
@@ -63,6 +64,7 @@ impl World {
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
         Sender::new(
             &self.config,
+            watch::Sender::default().subscribe(),
             guard,
             clock,
             Links::default(),

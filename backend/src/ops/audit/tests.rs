@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use super::{AuditFilter, AuditLog};
 use crate::{
     clock::ManualClock,
-    domain::{AuditAction, AuditEntry, Trigger},
+    domain::{AuditAction, AuditEntry, SharedSettings, Trigger},
     ops::{page::PageRequest, samples as service},
     store::{
         Direction, Lane, Range, Store,
@@ -45,13 +45,14 @@ async fn put(store: &Store, name: &str) {
     by(jane(), work).await;
 }
 
-fn log(store: &Store) -> (AuditLog, Arc<ManualClock>) {
+async fn log(store: &Store) -> (AuditLog, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::at(NOW_MS));
-    let log = AuditLog::new(
-        store.clone(),
-        Arc::clone(&clock) as _,
-        Duration::from_secs(60),
-    );
+    let values = SharedSettings {
+        audit_retention: Duration::from_secs(60),
+        ..SharedSettings::default()
+    };
+    service::save_settings(&store, values).await;
+    let log = AuditLog::new(store.clone(), Arc::clone(&clock) as _);
     (log, clock)
 }
 
@@ -85,7 +86,7 @@ async fn what_somebody_stores_is_written_down_with_it_and_what_the_service_does_
         put(&store, "disk").await;
     }
     put(&store, "load").await;
-    let (log, _) = log(&store);
+    let (log, _) = log(&store).await;
     let entries = all(&log, &AuditFilter::default()).await;
     let told: Vec<_> = entries
         .iter()
@@ -118,7 +119,7 @@ async fn changes_at_once_make_one_chain_and_none_conflicts() {
     let names: Vec<_> = (0..50).map(|it| format!("trigger {it}")).collect();
     let puts = names.iter().map(|name| put(&store, name));
     futures_util::future::join_all(puts).await;
-    let (log, _) = log(&store);
+    let (log, _) = log(&store).await;
     assert_eq!(all(&log, &AuditFilter::default()).await.len(), 50);
     assert_eq!(faults(&store).await, Vec::<String>::new());
 }
@@ -134,7 +135,7 @@ async fn a_change_that_is_not_made_leaves_no_entry_and_the_next_one_follows() {
     };
     by(jane(), twice).await;
     put(&store, "load").await;
-    let (log, _) = log(&store);
+    let (log, _) = log(&store).await;
     let numbers: Vec<_> = all(&log, &AuditFilter::default()).await;
     assert_eq!(
         numbers.iter().map(|it| it.number).collect::<Vec<_>>(),
@@ -181,7 +182,7 @@ async fn old_entries_are_forgotten_and_the_chain_goes_on() {
     for _ in 0..3 {
         put(&store, "disk").await;
     }
-    let (log, clock) = log(&store);
+    let (log, clock) = log(&store).await;
     assert_eq!(log.forget().await.unwrap(), 0);
     clock.advance(Duration::from_secs(61));
     assert_eq!(log.forget().await.unwrap(), 2);
@@ -197,7 +198,7 @@ async fn old_entries_are_forgotten_and_the_chain_goes_on() {
 #[tokio::test]
 async fn refused_calls_are_written_down_once_a_minute_with_how_many_they_were() {
     let store = service::store();
-    let (log, clock) = log(&store);
+    let (log, clock) = log(&store).await;
     let counts = async || {
         let entries = all(&log, &AuditFilter::default()).await;
         entries.iter().map(|it| it.count).collect::<Vec<_>>()

@@ -2,10 +2,12 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use super::{Document, OWNER, tags};
+use super::{Action, Change, Document, OWNER, tags};
 use crate::{
+    domain::{Role, Settings},
     error::{Error, Violation},
     limits::{CONFIG_DOCUMENTS_MAX, TAG_CHARACTERS_MAX},
+    ops::resource::Resource,
 };
 
 /// Characters of an owner: the tag starts with `owner:`.
@@ -45,7 +47,11 @@ pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(),
                 free.insert(at);
             }
         }
-        if !prune_owner.is_empty() && !tags(&document.definition).contains(&tag) {
+        // Settings are never deleted.
+        if !prune_owner.is_empty()
+            && kind != Settings::WORD
+            && !tags(&document.definition).contains(&tag)
+        {
             add(
                 format!("documents[{at}].{kind}.tags"),
                 format!("lacks `{tag}`, without which it would not be pruned later"),
@@ -56,4 +62,22 @@ pub(super) fn documents(documents: &[Document], prune_owner: &str) -> Result<(),
         return Ok(());
     }
     Err(Error::Invalid(violations))
+}
+
+/// Refuses changes that ask for more than the role of who may apply documents.
+///
+/// # Errors
+/// [`Error::PermissionDenied`].
+pub(super) fn role(changes: &[Change], role: Role) -> Result<(), Error> {
+    let changes_settings = changes
+        .iter()
+        .any(|it| it.kind == Settings::WORD && !matches!(it.action, Action::Unchanged));
+    if changes_settings && role != Role::Admin {
+        return Err(Error::PermissionDenied(format!(
+            "changing the settings needs the role `{}`; this key has the role `{}`",
+            Role::Admin.word(),
+            role.word()
+        )));
+    }
+    Ok(())
 }

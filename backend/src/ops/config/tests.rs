@@ -75,6 +75,7 @@ fn owned(mut document: Document) -> Document {
         Definition::Inhibition(draft) => &mut draft.tags,
         Definition::Mapping(draft) => &mut draft.tags,
         Definition::View(draft) => &mut draft.tags,
+        Definition::Settings(_) => panic!("settings have no tags"),
     };
     tags.push("owner:a".into());
     document
@@ -82,7 +83,10 @@ fn owned(mut document: Document) -> Document {
 
 impl World {
     async fn apply(&self, documents: &[Document], owner: &str) -> Result<Vec<String>, Error> {
-        let changes = self.configuration.apply(documents, owner, false).await?;
+        let changes = self
+            .configuration
+            .apply(documents, (owner, Role::Editor), false)
+            .await?;
         let findings = verify(&self.store, &|_| {}).await;
         assert_eq!(findings.told, Vec::<String>::new());
         Ok(signs(&changes))
@@ -185,7 +189,7 @@ async fn a_changed_secret_is_seen_and_not_told_and_one_left_out_is_kept() {
         let documents = [owned(slack("ops", token))];
         let changes = world
             .configuration
-            .apply(&documents, "", true)
+            .apply(&documents, ("", Role::Editor), true)
             .await
             .unwrap();
         assert_eq!(signs(&changes), [format!("{expected}destination ops")]);
@@ -203,7 +207,11 @@ async fn a_changed_secret_is_seen_and_not_told_and_one_left_out_is_kept() {
 async fn what_changed_since_it_was_looked_at_is_refused_by_name() {
     let world = world();
     world.apply(&team(), "").await.unwrap();
-    let seen = world.configuration.apply(&team(), "", true).await.unwrap();
+    let seen = world
+        .configuration
+        .apply(&team(), ("", Role::Editor), true)
+        .await
+        .unwrap();
     let mut edited = rule("page", "disk", "ops");
     if let Definition::Rule(draft) = &mut edited.definition {
         draft.enabled = Some(true);
@@ -310,7 +318,11 @@ async fn what_holds_and_what_takes_in_is_configuration_too_whatever_order_it_com
     assert!(again.iter().all(|it| it.starts_with('=')), "{again:?}");
 
     let other = [mapping("status", "s2")];
-    let changes = world.configuration.apply(&other, "", true).await.unwrap();
+    let changes = world
+        .configuration
+        .apply(&other, ("", Role::Editor), true)
+        .await
+        .unwrap();
     let Action::Updated {
         changed_secrets, ..
     } = &changes[0].action

@@ -1,5 +1,7 @@
 //! What is not sent automatically, or was not yet, as it would be.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::{
@@ -28,11 +30,12 @@ pub async fn would_send(
         return Ok(None);
     }
     let (delivery, ours) = (delivery.clone(), installation.clone());
+    let settings = Arc::clone(&installation.settings.borrow());
     let rendered = installation.renderers.run(move || {
         let around = Context {
             delivery_id: delivery.id,
             destination_name: &delivery.destination_name,
-            tenant: &ours.tenant,
+            tenant: &settings.tenant,
             links: &ours.links,
         };
         destination::render(&delivery.content, &around).shown

@@ -9,11 +9,12 @@ use tokio::{sync::oneshot, task::JoinSet};
 
 use crate::{
     clock::Clock,
-    config::{DeliveryConfig, LifetimeConfig},
+    config::DeliveryConfig,
     destination::{SendRequest, Sender},
     domain::{
         Attempt, Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, EventId,
-        Health, HealthState, IncomingEvent, Occurrence, Outcome, RecordId, TemplateLanguage,
+        Health, HealthState, IncomingEvent, Occurrence, Outcome, RecordId, SharedSettings,
+        TemplateLanguage,
     },
     error::Error,
     lifecycle::{Arrival, Received, receive},
@@ -338,7 +339,7 @@ fn unstored(event: &IncomingEvent, now_ms: i64) -> Occurrence {
         now_ms,
     };
     let key = RecordId::first_at(now_ms.unsigned_abs());
-    match receive(None, &arrival, &LifetimeConfig::default(), key) {
+    match receive(None, &arrival, &SharedSettings::default(), key) {
         Received::Opened(occurrence) => *occurrence,
         Received::Repeated(_) | Received::Counted => {
             unreachable!("without an occurrence, an event opens one")

@@ -56,17 +56,12 @@ impl Line {
     }
 
     /// Takes an event in; `key` is used when that opens another occurrence.
-    fn receive(
-        &mut self,
-        arrival: &Arrival<'_>,
-        key: RecordId,
-        (deciding, snapshot): (&Deciding, &Snapshot),
-    ) -> Reception {
+    fn receive(&mut self, arrival: &Arrival<'_>, key: RecordId, snapshot: &Snapshot) -> Reception {
         let is_reopened = self.is_reopened();
         let received = receive(
             self.occurrence(is_reopened),
             arrival,
-            &deciding.lifetime,
+            snapshot.settings(),
             key,
         );
         let is_opened = matches!(received, Received::Opened(_));
@@ -423,7 +418,7 @@ impl Decision<'_> {
             let known = foreseen.get_mut(at).and_then(Option::take);
             let reception = known.unwrap_or_else(|| {
                 let arrival = self.arrival(accepted, job);
-                line.receive(&arrival, key, (self.deciding, self.snapshot))
+                line.receive(&arrival, key, self.snapshot)
             });
             opened += usize::from(reception.is_opened);
             number = self.notify(line, reception);
@@ -460,7 +455,7 @@ impl Decision<'_> {
                 copies.entry(accepted.id).or_insert_with(|| line.clone())
             };
             let arrival = self.arrival(accepted, job);
-            let reception = line.receive(&arrival, *key, (self.deciding, self.snapshot));
+            let reception = line.receive(&arrival, *key, self.snapshot);
             if reception.transition.is_some()
                 && let Some(occurrence) = line.occurrence(reception.is_reopened)
             {

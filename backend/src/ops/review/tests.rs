@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     clock::Clock as _,
-    domain::{Close, Delivery, IncomingEvent, Rule},
+    domain::{Close, Delivery, IncomingEvent, Rule, SharedSettings},
     ops::samples::{self, DISK_TRIGGER, START_MS, event, rule},
 };
 
@@ -166,8 +166,12 @@ async fn a_rule_that_the_loop_guard_stops_at_ageing_is_said_aloud() {
 #[tokio::test]
 async fn what_is_made_due_while_the_reviewer_waits_is_at_most_a_second_late() {
     let store = samples::store();
-    let (mut deciding, clock) = samples::deciding(store.clone()).await;
-    deciding.lifetime.error_age_max = Duration::from_secs(2);
+    let values = SharedSettings {
+        error_age_max: Duration::from_secs(2),
+        ..SharedSettings::default()
+    };
+    samples::save_settings(&store, values).await;
+    let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
     let reviewer = Reviewer::new(deciding, intake.clone());
     let shutdown = CancellationToken::new();

@@ -1,14 +1,17 @@
 //! What a draft of a rule would send, destination by destination.
 
+use std::sync::Arc;
+
 use bellwether_proto::v1;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use super::{Rules, grouping, repeat_interval};
 use crate::{
     destination::{self, Rendered, Renderers},
     domain::{
-        Content, Destination, EventId, NO_EVENT_ID, Name, Occurrence, RecordId, Trigger,
-        delivery::RuleContent,
+        Content, Destination, EventId, NO_EVENT_ID, Name, Occurrence, RecordId, SharedSettings,
+        Trigger, delivery::RuleContent,
     },
     error::Error,
     message::{self, Context, Exceeded, Links},
@@ -49,8 +52,8 @@ pub struct Previews {
 /// What messages tell about this installation.
 #[derive(Debug, Clone)]
 pub struct Installation {
-    /// Its name.
-    pub tenant: String,
+    /// Its settings, for its name.
+    pub settings: watch::Receiver<Arc<SharedSettings>>,
     /// Where links lead.
     pub links: Links,
     /// Where they are rendered.
@@ -136,13 +139,14 @@ impl Rules {
                 digest: None,
             };
             let (name, ours) = (destination.name, installation.clone());
+            let settings = Arc::clone(&installation.settings.borrow());
             let delivery_id =
                 RecordId::from_parts(self.clock.now_ms().unsigned_abs(), rand::random());
             let rendered = installation.renderers.run(move || {
                 let around = Context {
                     delivery_id,
                     destination_name: name.as_str(),
-                    tenant: &ours.tenant,
+                    tenant: &settings.tenant,
                     links: &ours.links,
                 };
                 (destination::render(&content, &around), name)

@@ -165,7 +165,8 @@ pub fn next_ms(snapshot: &Snapshot, after_ms: i64) -> Option<i64> {
 /// # Errors
 /// Those of the store.
 pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
-    let retention = deciding.lifetime.retention;
+    let snapshot = deciding.ruleset.refreshed().await?;
+    let retention = snapshot.settings().event_retention;
     if retention.is_zero() {
         return Ok(());
     }
@@ -184,6 +185,7 @@ pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
         };
         range.go_on_after(&last.value.key());
         let mut changes = store.changes();
+        changes.rest_on(snapshot.position());
         for stored in &page {
             let is_over = stored.value.progress.stage == Stage::Over;
             if is_over && stored.value.end_ms < kept_ms {

@@ -45,11 +45,7 @@ impl World {
         let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
         let clock = Arc::new(ManualClock::at(START_MS));
         let keys = Keys::open(store.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
-        let audit = AuditLog::new(
-            store.clone(),
-            Arc::clone(&clock) as Arc<dyn Clock>,
-            Duration::from_secs(60),
-        );
+        let audit = AuditLog::new(store.clone(), Arc::clone(&clock) as Arc<dyn Clock>);
         Self {
             keys: Arc::new(keys.await.unwrap()),
             audit: Arc::new(audit),

@@ -6,6 +6,7 @@ use bellwether_proto::v1;
 
 use super::{hold, list::number};
 use crate::{
+    config::NodeSettings,
     domain::{
         Annotation, CloseReason, HistoryEntry, Name, Occurrence, Severity, Value, value::Fields,
     },
@@ -196,7 +197,12 @@ pub fn news(news: News) -> v1::WatchEventsResponse {
 pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
     let minutes = overview.events_per_minute.into_iter();
     let destinations = overview.destinations.into_iter();
-    let (nodes, log_head) = (overview.nodes.into_iter(), overview.log_head);
+    let log_head = overview.log_head;
+    let leader = overview.nodes.iter().find(|it| it.leads);
+    let leader = leader
+        .map(|it| NodeSettings::read(&it.about))
+        .unwrap_or_default();
+    let nodes = overview.nodes.into_iter();
     v1::GetOverviewResponse {
         open_by_severity: by_name(overview.open),
         acknowledged_count: overview.acknowledged.map(small),
@@ -212,17 +218,21 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
         enabled_rule_count: Some(small(overview.enabled_rules)),
         opened_by_severity: by_name(overview.opened),
         footprint: Some(footprint(overview.footprint)),
-        nodes: nodes.map(|it| node(it, log_head)).collect(),
+        nodes: nodes.map(|it| node(it, log_head, &leader)).collect(),
     }
 }
 
-fn node(node: NodeSeen, log_head: u64) -> v1::NodeOverview {
+fn node(node: NodeSeen, log_head: u64, leader: &NodeSettings) -> v1::NodeOverview {
+    let settings = NodeSettings::read(&node.about);
     let behind = log_head.saturating_sub(node.follows);
     v1::NodeOverview {
         name: node.name,
         start_time: Some(super::time::timestamp(node.since_ms)),
         leads: Some(node.leads),
         behind_count: Some(signed(behind)),
+        differing_sections: settings.differing(leader),
+        settings_digest: settings.digest(),
+        ignored_settings: settings.ignored,
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     config::Config,
     domain::{
         Budget, Clause, Delivery, EqualFields, IncomingEvent, Inhibition, Literal, Query, Severity,
-        SilenceState, Status,
+        SharedSettings, SilenceState, Status,
     },
     lifecycle::StateChange,
     ops::{
@@ -98,7 +98,10 @@ impl Scenario {
         // The only time that is not simulated: how long the hanging one is waited for.
         config.delivery.timeout = Duration::from_millis(200);
         config.delivery.schedule.clone_from(&schedule);
-        config.release.together_from = together_from;
+        config.shared = SharedSettings {
+            together_from: together_from.try_into().unwrap(),
+            ..SharedSettings::without_end()
+        };
         let mut scenario = Self {
             service: Service::start(ground, config, Arc::clone(&clock)).await,
             outside,

@@ -16,7 +16,7 @@ use super::{OpenError, open_to_read, rotate_key};
 use crate::{
     domain::{
         Attempt, Client, Delivery, DeliveryState, Destination, Health, Occurrence, Receipt,
-        RecordId, Revision, Rule, Secret, Trigger,
+        RecordId, Revision, Rule, Secret, Settings, Trigger,
     },
     engine::{Action, Change, Direction, Expect, Index, Kind, Lane, Range},
     location::Location,
@@ -314,6 +314,7 @@ async fn has_all(folder: &TempDir) {
         Kind::Mapping,
         Kind::Budget,
         Kind::View,
+        Kind::Settings,
     ];
     // The fifth layout has counters.
     let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);
@@ -475,6 +476,13 @@ async fn a_definition_that_the_service_did_not_write_is_none() {
         .are_proven(&config)
         .await;
     Definitions(samples::view("a"), samples::view("b"))
+        .are_proven(&config)
+        .await;
+    let other = Settings {
+        name: samples::name("b"),
+        ..samples::settings()
+    };
+    Definitions(samples::settings(), other)
         .are_proven(&config)
         .await;
     let mut destinations = samples::destinations().into_iter();

@@ -15,6 +15,7 @@ mod query;
 mod receipt;
 mod revision;
 mod rule;
+mod settings;
 mod silence;
 mod trigger;
 mod value;

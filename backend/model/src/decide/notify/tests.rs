@@ -11,8 +11,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::*;
 use crate::{
     decide::{LoadedTrigger, Past, Silences, Transition, hand_over},
-    domain::LifetimeConfig,
-    domain::{CloseReason, IncomingEvent, Revised, Revision, Rule, Severity},
+    domain::{CloseReason, IncomingEvent, Revised, Revision, Rule, Severity, SharedSettings},
     lifecycle::{Arrival, Cause, Received, StateChange, alter, receive},
     limits::CHAIN_MAX,
     matching::compile,
@@ -97,7 +96,7 @@ impl Life {
             chain,
             now_ms: self.now_ms,
         };
-        let lifetime = LifetimeConfig::default();
+        let lifetime = SharedSettings::default();
         let key = samples::id("occurrence");
         let (occurrence, transition) =
             match receive(self.occurrence.as_mut(), &arrival, &lifetime, key) {
@@ -122,7 +121,7 @@ impl Life {
             reason: CloseReason::Operator,
             now_ms: self.now_ms,
         };
-        let transition = alter(&mut occurrence, change, cause, &LifetimeConfig::default());
+        let transition = alter(&mut occurrence, change, cause, &SharedSettings::default());
         if occurrence == before {
             self.occurrence = Some(occurrence);
             return Vec::new();

@@ -3,8 +3,7 @@
 use super::*;
 use crate::{
     clock::Clock,
-    config::LifetimeConfig,
-    domain::{Health, RecordId},
+    domain::{Health, RecordId, SharedSettings},
     lifecycle::{Arrival, Received, receive},
     store::Lane,
 };
@@ -30,7 +29,7 @@ async fn take_in(world: &mut World, at: usize) {
         now_ms: world.clock.now_ms(),
     };
     let key = RecordId::from_parts(world.clock.now_ms().unsigned_abs(), 77);
-    let Received::Opened(opened) = receive(None, &arrival, &LifetimeConfig::default(), key) else {
+    let Received::Opened(opened) = receive(None, &arrival, &SharedSettings::default(), key) else {
         panic!("nothing was there before");
     };
     let mut changes = world.store.changes();

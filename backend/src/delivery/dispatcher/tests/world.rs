@@ -72,6 +72,7 @@ impl World {
         let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let sender = Sender::new(
             &self.config,
+            watch::Sender::default().subscribe(),
             guard,
             Arc::clone(&clock),
             Links::default(),

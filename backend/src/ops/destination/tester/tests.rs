@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::watch};
 
 use super::{About, Test, TestTarget, Tester};
 use crate::{
@@ -48,6 +48,7 @@ impl World {
         let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
         let sender = Sender::new(
             &self.config,
+            watch::Sender::default().subscribe(),
             guard,
             Arc::clone(&self.clock),
             Links::default(),

@@ -44,7 +44,8 @@ impl Together {
         }
         counts.retain(|rule, count| {
             let rule = snapshot.rule(*rule);
-            *count > deciding.released_singly_max && rule.is_some_and(|it| it.group.is_none())
+            *count > snapshot.settings().released_singly_max()
+                && rule.is_some_and(|it| it.group.is_none())
         });
         let now_ms = deciding.clock.now_ms();
         let key = |rule| (rule, freed_key(rule, now_ms));

@@ -6,7 +6,7 @@ use crate::{
     audit::Seen,
     domain::{
         AnyResource, Calendar, Client, Destination, Inhibition, IntakeMapping, Name, Rule,
-        SavedView, Silence, Trigger,
+        SavedView, Settings, Silence, Trigger,
     },
     engine::{EngineError, Entry, Index, Kind},
     seal::Sealer,
@@ -59,6 +59,7 @@ defined! {
     Inhibition(Inhibition) refers |_| Vec::new();
     Mapping(IntakeMapping) refers |_| Vec::new();
     View(SavedView) refers |_| Vec::new();
+    Settings(Settings) refers |_| Vec::new();
     Client(Client) refers |_| Vec::new(), entries by_key;
 }
 

@@ -43,7 +43,7 @@ record! {
     } with { per: Duration::from_millis(per_ms) }
 }
 
-fn milliseconds(duration: Duration) -> u64 {
+pub(super) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

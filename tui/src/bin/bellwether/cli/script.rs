@@ -126,7 +126,8 @@ pub(crate) struct OutputArguments {
 /// What to read.
 #[derive(Debug, Args)]
 pub(crate) struct GetArguments {
-    /// The kind: trigger, destination, rule, calendar, inhibition, mapping or view.
+    /// The kind: trigger, destination, rule, calendar, inhibition, mapping, view or
+    /// settings.
     #[arg(value_parser = kind)]
     pub(crate) kind: ConfigKind,
     /// One of them [default: all].
@@ -149,7 +150,8 @@ pub(crate) struct ExportArguments {
 /// What to delete.
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArguments {
-    /// The kind: trigger, destination, rule, calendar, inhibition, mapping or view.
+    /// The kind: trigger, destination, rule, calendar, inhibition, mapping, view or
+    /// settings.
     #[arg(value_parser = kind)]
     pub(crate) kind: ConfigKind,
     /// Its name.

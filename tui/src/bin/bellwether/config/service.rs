@@ -8,12 +8,13 @@ use std::{net::SocketAddr, path::Path, time::Duration};
 
 use bellwether_backend::{
     config::{
-        AuditConfig, Authorities, Config, DeliveryConfig, EgressConfig, Hosts, LifetimeConfig,
-        NoProxy, Origins, ProviderConfig, Proxies, ProxyConfig, ReleaseConfig, SmtpConfig,
-        SmtpLogin, SmtpSecurity, StoreConfig,
+        Authorities, Config, DeliveryConfig, EgressConfig, Hosts, NoProxy, Origins, ProviderConfig,
+        Proxies, ProxyConfig, SmtpConfig, SmtpLogin, SmtpSecurity, StoreConfig,
     },
-    domain::Secret,
-    limits::{MAIL_ANSWER_TIMEOUT_MAX, STORE_CONNECTIONS_APART, STORE_CONNECTIONS_MAX},
+    domain::{Secret, SharedSettings},
+    limits::{
+        MAIL_ANSWER_TIMEOUT_MAX, STORE_CONNECTIONS_APART, STORE_CONNECTIONS_MAX, TOGETHER_FROM_MAX,
+    },
     trace::TraceConfig,
 };
 
@@ -39,16 +40,13 @@ const CONNECTIONS_MAX: usize = 1_000_000;
 /// What only the parts of the service read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServiceSettings {
-    tenant: Option<String>,
+    shared: SharedSettings,
     link_base: String,
     link_template: String,
     link_lifetime: Duration,
     store: StoreConfig,
     database: database::Database,
-    lifetime: LifetimeConfig,
-    release: ReleaseConfig,
     delivery: DeliveryConfig,
-    audit: AuditConfig,
     egress: EgressConfig,
     smtp: Smtp,
     oidc: oidc::Oidc,
@@ -105,7 +103,7 @@ struct SmtpOAuth {
 /// The settings of the service.
 pub(super) const SETTINGS: &[Setting] = &[
     Setting::new("tenant", |settings, value| {
-        settings.service.tenant = Some(value::text(value)?);
+        settings.service.shared.tenant = unit::tenant(value)?;
         Ok(())
     }),
     Setting::new("link_base", |settings, value| {
@@ -167,23 +165,23 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("lifetime.info_age_max", |settings, value| {
-        settings.service.lifetime.info_age_max = unit::duration(value)?;
+        settings.service.shared.info_age_max = unit::kept(value, true)?;
         Ok(())
     }),
     Setting::new("lifetime.warning_age_max", |settings, value| {
-        settings.service.lifetime.warning_age_max = unit::duration(value)?;
+        settings.service.shared.warning_age_max = unit::kept(value, true)?;
         Ok(())
     }),
     Setting::new("lifetime.error_age_max", |settings, value| {
-        settings.service.lifetime.error_age_max = unit::duration(value)?;
+        settings.service.shared.error_age_max = unit::kept(value, true)?;
         Ok(())
     }),
     Setting::new("lifetime.retention", |settings, value| {
-        settings.service.lifetime.retention = unit::duration(value)?;
+        settings.service.shared.event_retention = unit::kept(value, true)?;
         Ok(())
     }),
     Setting::new("release.together_from", |settings, value| {
-        settings.service.release.together_from = unit::number(value, 0..=1_000_000)?;
+        settings.service.shared.together_from = unit::number(value, 0..=TOGETHER_FROM_MAX)?;
         Ok(())
     }),
     Setting::new("delivery.schedule", |settings, value| {
@@ -235,11 +233,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("delivery.retention", |settings, value| {
-        settings.service.delivery.retention = unit::positive_duration(value)?;
+        settings.service.shared.delivery_retention = unit::kept(value, false)?;
         Ok(())
     }),
     Setting::new("audit.retention", |settings, value| {
-        settings.service.audit.retention = unit::positive_duration(value)?;
+        settings.service.shared.audit_retention = unit::kept(value, false)?;
         Ok(())
     }),
     Setting::new("egress.allow", |settings, value| {
@@ -635,17 +633,15 @@ impl super::Settings {
         let service = &self.service;
         let mut config = Config::new(&self.data_dir);
         config.grpc_listen = self.grpc_listen.unwrap_or(Self::GRPC_LISTEN);
-        if let Some(tenant) = &service.tenant {
-            config.tenant.clone_from(tenant);
-        }
+        config.shared.clone_from(&service.shared);
+        let is_given = |key: &&str| self.given.iter().any(|it| it.key == *key);
+        let shared = SharedSettings::KEYS.iter().map(|(key, _)| *key);
+        config.given = shared.filter(is_given).map(str::to_owned).collect();
         config.link_base.clone_from(&service.link_base);
         config.link_template.clone_from(&service.link_template);
         config.link_lifetime = service.link_lifetime;
         config.store = service.store;
         config.database = service.database.config()?;
-        config.lifetime = service.lifetime;
-        config.release = service.release;
-        config.audit = service.audit;
         config.delivery = service.delivery.clone();
         config.egress = service.egress.clone();
         if let Some(origins) = &service.origins {

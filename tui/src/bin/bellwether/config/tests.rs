@@ -56,7 +56,7 @@ fn a_flag_beats_a_variable_and_a_variable_beats_the_file() {
 
     assert_eq!(settings.data_dir, PathBuf::from("/flag"));
     assert_eq!(settings.rest_listen, Some(loopback(2)));
-    assert_eq!(settings.backend_config().unwrap().tenant, "file");
+    assert_eq!(settings.backend_config().unwrap().shared.tenant, "file");
 }
 
 #[test]
@@ -93,14 +93,11 @@ fn the_default_file_tells_the_true_defaults() {
     let truth = settings.backend_config().unwrap();
 
     assert_eq!(message.grpc_listen, truth.grpc_listen);
-    assert_eq!(message.tenant, truth.tenant);
+    assert_eq!(message.shared, truth.shared);
     assert_eq!(message.link_base, truth.link_base);
     assert_eq!(message.link_template, truth.link_template);
     assert_eq!(message.link_lifetime, truth.link_lifetime);
     assert_eq!(message.store, truth.store);
-    assert_eq!(message.lifetime, truth.lifetime);
-    assert_eq!(message.release, truth.release);
-    assert_eq!(message.audit, truth.audit);
     assert_eq!(message.delivery, truth.delivery);
     assert_eq!(message.egress, truth.egress);
     assert_eq!(message.providers, truth.providers);

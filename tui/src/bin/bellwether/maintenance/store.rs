@@ -6,7 +6,7 @@ use std::{
 };
 
 use bellwether_backend::{
-    config::DatabaseConfig,
+    config::{DatabaseConfig, NodeSettings},
     server::{Made, init_store},
     store::{
         engine::postgres::{Layout, Status},
@@ -113,6 +113,24 @@ fn raised_from(before: Layout) -> String {
     }
 }
 
+/// What a node tells of its settings: their digest, and where they are others than they should be.
+fn settings_of(about: &str, leader: &NodeSettings) -> Vec<String> {
+    let settings = NodeSettings::read(about);
+    let mut lines = Vec::new();
+    let digest = settings.digest();
+    if !digest.is_empty() {
+        let differing = settings.differing(leader);
+        let differing = match &*differing {
+            [] => String::new(),
+            sections => format!(", other than the leader's in {}", sections.join(", ")),
+        };
+        lines.push(format!("  settings: {digest}{differing}"));
+    }
+    let ignored = settings.ignored.iter();
+    lines.extend(ignored.map(|it| format!("  in its file, and not applied: {it}")));
+    lines
+}
+
 /// What is there in words, and whether it can be used.
 fn shown(status: &Status) -> (String, bool) {
     let mut lines = vec![format!("server: PostgreSQL {}", status.server)];
@@ -127,6 +145,10 @@ fn shown(status: &Status) -> (String, bool) {
         if store.nodes.is_empty() {
             lines.push("node: none".to_owned());
         }
+        let leader = store.nodes.iter().find(|it| it.leads);
+        let leader = leader
+            .map(|it| NodeSettings::read(&it.about))
+            .unwrap_or_default();
         for node in &store.nodes {
             let behind = store.head.saturating_sub(node.follows);
             let leads = if node.leads { ", leads" } else { "" };
@@ -135,6 +157,7 @@ fn shown(status: &Status) -> (String, bool) {
                 "node: {}, since {since:.0}, {behind} places behind{leads}",
                 node.name
             ));
+            lines.extend(settings_of(&node.about, &leader));
         }
     }
     let fault = status.check().err();

@@ -2,6 +2,7 @@
 
 use std::{fmt::Display, ops::RangeInclusive, str::FromStr, time::Duration};
 
+use bellwether_backend::limits::{SETTING_TIME_MAX, TENANT_CHARACTERS_MAX};
 use toml::Value;
 
 use crate::config::value::{Read, refuse};
@@ -72,6 +73,30 @@ pub(crate) fn positive_duration(value: &Value) -> Read<Duration> {
         Duration::ZERO => Err(refuse("a duration above zero", value)),
         positive => Ok(positive),
     }
+}
+
+/// The name of an installation.
+pub(crate) fn tenant(value: &Value) -> Read<String> {
+    let text = crate::config::value::text(value)?;
+    if text.chars().count() > TENANT_CHARACTERS_MAX {
+        let expected = format!("a text of at most {TENANT_CHARACTERS_MAX} characters");
+        return Err(refuse(&expected, value));
+    }
+    Ok(text)
+}
+
+/// How long something is kept, or stays; zero where that is allowed is for ever.
+pub(crate) fn kept(value: &Value, may_be_zero: bool) -> Read<Duration> {
+    let length = if may_be_zero {
+        duration(value)?
+    } else {
+        positive_duration(value)?
+    };
+    if length > SETTING_TIME_MAX {
+        let days = SETTING_TIME_MAX.as_secs() / 86_400;
+        return Err(refuse(&format!("a duration up to \"{days}d\""), value));
+    }
+    Ok(length)
 }
 
 /// A size in bytes: a number, or a text with the unit `KiB`, `MiB` or `GiB`.

@@ -1,0 +1,124 @@
+//! What a node tells the others of its settings file: a digest of each section, and what it ignores.
+
+use std::{collections::BTreeMap, fmt::Debug};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::digest::{Context, SHA256};
+use serde::{Deserialize, Serialize};
+
+use super::Config;
+use crate::domain::SettingDifference;
+
+/// Bytes of a digest that are told.
+const DIGEST_BYTES: usize = 6;
+
+/// What the settings of a node are, without addresses of its own, keys and passwords.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeSettings {
+    /// A digest of each section of its file.
+    pub sections: BTreeMap<String, String>,
+    /// The shared settings that its file gives another value than the stored one, which applies.
+    pub ignored: Vec<String>,
+}
+
+impl NodeSettings {
+    /// Those of a node, with what it ignores.
+    pub fn of(config: &Config, ignored: &[SettingDifference]) -> Self {
+        Self {
+            sections: config.sections(),
+            ignored: ignored.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// It as text.
+    pub fn text(&self) -> String {
+        // Maps and lists of texts always make a text.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads the text; of a node that tells nothing, or something else, nothing is known.
+    pub fn read(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
+    /// One digest of all sections; empty where nothing is known.
+    pub fn digest(&self) -> String {
+        if self.sections.is_empty() {
+            return String::new();
+        }
+        digest(&self.sections)
+    }
+
+    /// The sections that differ from those of another node; none where one of them tells nothing.
+    pub fn differing(&self, other: &Self) -> Vec<String> {
+        if self.sections.is_empty() || other.sections.is_empty() {
+            return Vec::new();
+        }
+        let names = self.sections.keys().chain(other.sections.keys());
+        let differs = |name: &&String| self.sections.get(*name) != other.sections.get(*name);
+        let mut found: Vec<_> = names.filter(differs).cloned().collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+impl Config {
+    /// A digest of each section that should be the same on all nodes.
+    fn sections(&self) -> BTreeMap<String, String> {
+        let egress = &self.egress;
+        let sections: [(&str, &dyn Debug); 8] = [
+            (
+                "links",
+                &(&self.link_base, &self.link_template, self.link_lifetime),
+            ),
+            ("delivery", &self.delivery),
+            (
+                "egress",
+                &(
+                    (&egress.allow, &egress.allow_names, &egress.authorities),
+                    (&egress.proxy, egress.proxy_by_name, &egress.no_proxy),
+                ),
+            ),
+            ("smtp", &self.smtp),
+            ("providers", &self.providers),
+            ("oidc", &self.oidc),
+            ("senders", &self.logs),
+            ("access", &(&self.origins, &self.hosts, &self.proxies)),
+        ];
+        let digests = sections.map(|(name, section)| (name.to_owned(), digest(section)));
+        digests.into()
+    }
+}
+
+fn digest(of: &dyn Debug) -> String {
+    let mut context = Context::new(&SHA256);
+    context.update(format!("{of:?}").as_bytes());
+    let digest = context.finish();
+    URL_SAFE_NO_PAD.encode(&digest.as_ref()[..DIGEST_BYTES])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn nodes_tell_which_sections_differ_and_nothing_of_their_own_addresses() {
+        let one = Config::new("one");
+        let mut two = Config::new("two");
+        two.egress.own = vec![([127, 0, 0, 1], 5).into()];
+        let [told, same] = [&one, &two].map(|it| NodeSettings::of(it, &[]));
+        assert_eq!(told.differing(&same), Vec::<String>::new());
+        assert_eq!(told.digest(), same.digest());
+        two.delivery.timeout = Duration::from_secs(1);
+        two.link_base = "https://other.example.net".into();
+        let other = NodeSettings::read(&NodeSettings::of(&two, &[]).text());
+        assert_eq!(told.differing(&other), ["delivery", "links"]);
+        assert_ne!(told.digest(), other.digest());
+        let unknown = NodeSettings::read("of another version");
+        assert_eq!(told.differing(&unknown), Vec::<String>::new());
+        assert_eq!(unknown.digest(), "");
+    }
+}

@@ -1,0 +1,379 @@
+//! The settings that all nodes share: stored at the first start, edited by calls.
+
+mod watch;
+
+use std::{sync::Arc, time::Duration};
+
+use bellwether_proto::v1;
+
+use crate::{
+    clock::Clock,
+    config::Config,
+    domain::{KeyScope, Name, SettingDifference, Settings, SharedSettings},
+    error::Error,
+    limits::{SETTING_TIME_MAX, TENANT_CHARACTERS_MAX, TOGETHER_FROM_MAX},
+    ops::{
+        commit::commit,
+        etag::etag,
+        resource::{Described, Drafted, Origin, Resource, Resources},
+        validate::Faults,
+        wire::{
+            Shows,
+            time::{duration, length_ms, timestamp},
+        },
+    },
+    store::{
+        Changes, Lane, Store, Stored,
+        audit::{By, by},
+    },
+};
+
+pub use watch::SettingsWatch;
+
+/// The settings of an installation.
+pub type InstallationSettings = Resources<Settings>;
+
+/// What the audit log calls what stores the settings of a file at start.
+const FILE: &str = "settings file";
+
+/// The settings that are stored; none before the first start.
+///
+/// # Errors
+/// Those of the store.
+pub async fn stored(store: &Store) -> Result<Option<Stored<Settings>>, Error> {
+    Ok(store.get(Settings::NAME.into()).await?)
+}
+
+/// The values in force.
+///
+/// # Errors
+/// Those of the store.
+pub async fn in_force(store: &Store) -> Result<SharedSettings, Error> {
+    Ok(values_of(stored(store).await?.as_ref()))
+}
+
+/// The values of what is stored; the defaults where nothing is.
+pub fn values_of(stored: Option<&Stored<Settings>>) -> SharedSettings {
+    stored.map(|it| it.value.values.clone()).unwrap_or_default()
+}
+
+/// Stores the settings of the file where none are stored. In a store that one process has to itself,
+/// the file applies whenever it starts; where it is shared, what is stored applies.
+///
+/// # Errors
+/// Those of the store.
+pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result<(), Error> {
+    let (now_ms, is_shared) = (clock.now_ms(), store.engine().is_shared());
+    let decide = async || {
+        let mut changes = store.changes();
+        let found = stored(store).await?;
+        let before = found.as_ref().map(|it| it.value.values.clone());
+        match found {
+            None => changes.insert(&Settings {
+                from_file: if is_shared {
+                    Vec::new()
+                } else {
+                    config.given.clone()
+                },
+                ..first(config.shared.clone(), now_ms)?
+            }),
+            Some(_) if is_shared => {}
+            Some(found) => {
+                let next = of_file(&found.value, config);
+                if next != found.value {
+                    let origin = Origin::of(&found.value, now_ms);
+                    changes.update(&found, &edited(next, origin));
+                }
+            }
+        }
+        Ok((changes, before))
+    };
+    let author = By {
+        client: FILE.into(),
+        address: None,
+        method: "",
+        time_ms: now_ms,
+        scope: Arc::new(KeyScope::default()),
+    };
+    // The first ones are no edit.
+    let (before, position) = match stored(store).await? {
+        None => commit(store, Lane::Admin, decide).await?,
+        Some(_) => by(author, commit(store, Lane::Admin, decide)).await?,
+    };
+    match before {
+        None => {
+            tracing::info!(settings = ?config.shared, "the settings that all nodes share are stored, from the settings file")
+        }
+        Some(before) if position.is_some() => {
+            for it in in_force(store).await?.differences(&before) {
+                let SettingDifference { key, here, there } = it;
+                tracing::info!(setting = key, before = %there, now = %here, "the settings file changes a setting");
+            }
+        }
+        Some(_) => {}
+    }
+    Ok(())
+}
+
+/// Settings that nobody has stored yet.
+///
+/// # Errors
+/// None that is expected: their name is a name.
+pub(crate) fn first(values: SharedSettings, now_ms: i64) -> Result<Settings, Error> {
+    let name = Name::parse(Settings::NAME).map_err(|fault| Error::Internal(fault.into()))?;
+    let origin = Origin::new(now_ms);
+    Ok(Settings {
+        id: origin.id,
+        name,
+        values,
+        from_file: Vec::new(),
+        revision: origin.revision,
+        create_ms: origin.create_ms,
+        update_ms: origin.update_ms,
+    })
+}
+
+/// The stored settings as the file of the only node changes them: what it gives, and the default of
+/// what it gave at the last start and gives no longer.
+fn of_file(stored: &Settings, config: &Config) -> Settings {
+    let mut next = stored.clone();
+    for key in &stored.from_file {
+        next.values.take(key, &SharedSettings::default());
+    }
+    for key in &config.given {
+        next.values.take(key, &config.shared);
+    }
+    next.from_file.clone_from(&config.given);
+    next
+}
+
+fn edited(settings: Settings, origin: Origin) -> Settings {
+    Settings {
+        revision: origin.revision,
+        update_ms: origin.update_ms,
+        ..settings
+    }
+}
+
+/// What the file of this node gives otherwise than what is in force.
+fn ignored(config: &Config, in_force: &SharedSettings) -> Vec<SettingDifference> {
+    let mut differences = config.shared.differences(in_force);
+    differences.retain(|it| config.given.iter().any(|key| key == it.key));
+    differences
+}
+
+impl Described for v1::Settings {
+    fn name(&self) -> &str {
+        if self.name.is_empty() {
+            Settings::NAME
+        } else {
+            &self.name
+        }
+    }
+
+    fn tags(&self) -> &[String] {
+        &[]
+    }
+
+    fn etag(&self) -> &str {
+        &self.etag
+    }
+}
+
+impl Resource for Settings {
+    const WORD: &'static str = "settings";
+
+    fn id(&self) -> crate::domain::RecordId {
+        self.id
+    }
+
+    fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn description(&self) -> &'static str {
+        ""
+    }
+
+    fn tags(&self) -> &[String] {
+        &[]
+    }
+
+    fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    fn create_ms(&self) -> i64 {
+        self.create_ms
+    }
+
+    fn update_ms(&self) -> i64 {
+        self.update_ms
+    }
+
+    fn was(&self) -> Option<crate::domain::Revised> {
+        None
+    }
+}
+
+impl Drafted for Settings {
+    type Draft = v1::Settings;
+    type View = v1::Settings;
+
+    async fn checked(
+        all: &InstallationSettings,
+        draft: &v1::Settings,
+        stored: Option<&Self>,
+        origin: Origin,
+    ) -> Result<(Self, Changes), Error> {
+        let mut faults = Faults::default();
+        if Described::name(draft) != Self::NAME {
+            let fault = format!("is not `{}`, the name of the only settings", Self::NAME);
+            faults.add("name", fault);
+        }
+        let values = values(draft, &mut faults);
+        let from_file = match stored {
+            Some(stored) if !all.store.engine().is_shared() => {
+                for it in stored.values.differences(&values) {
+                    if stored.from_file.iter().any(|key| key == it.key) {
+                        faults.add(field(it.key), given(&it));
+                    }
+                }
+                stored.from_file.clone()
+            }
+            _ => Vec::new(),
+        };
+        let name = Name::parse(Self::NAME).ok();
+        let settings = name.map(|name| Self {
+            id: origin.id,
+            name,
+            values,
+            from_file,
+            revision: origin.revision,
+            create_ms: origin.create_ms,
+            update_ms: origin.update_ms,
+        });
+        Ok((faults.or(settings)?, all.store.changes()))
+    }
+}
+
+/// What messages call a setting.
+fn field(key: &str) -> &'static str {
+    let mut all = SharedSettings::KEYS.iter();
+    all.find(|(it, _)| *it == key)
+        .map_or("", |(_, field)| field)
+}
+
+fn given(it: &SettingDifference) -> String {
+    format!(
+        "is {} = {} in the settings file of this service, which applies at each start; change or \
+         remove it there and restart",
+        it.key, it.here
+    )
+}
+
+/// The values of a draft; what it leaves out has its default.
+fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
+    let defaults = SharedSettings::default();
+    let tenant = if draft.tenant.is_empty() {
+        defaults.tenant
+    } else {
+        draft.tenant.clone()
+    };
+    let characters = tenant.chars().count();
+    if characters > TENANT_CHARACTERS_MAX {
+        let fault =
+            format!("has {characters} characters; at most {TENANT_CHARACTERS_MAX} are kept");
+        faults.add("tenant", fault);
+    }
+    let together_from = draft
+        .release_together_from
+        .unwrap_or(defaults.together_from);
+    if together_from > TOGETHER_FROM_MAX {
+        let fault = format!("is {together_from}; give 0 to {TOGETHER_FROM_MAX}");
+        faults.add("releaseTogetherFrom", fault);
+    }
+    let mut length = |field: &str, given: Option<&prost_types::Duration>, default, least_ms| {
+        let Some(given) = given else { return default };
+        let most_ms = i64::try_from(SETTING_TIME_MAX.as_millis()).unwrap_or(i64::MAX);
+        let length_ms = length_ms(given);
+        if !(least_ms..=most_ms).contains(&length_ms) {
+            let least = if least_ms == 0 { "0s" } else { "1ms" };
+            let most = SETTING_TIME_MAX.as_secs();
+            faults.add(field, format!("is {length_ms} ms; give {least} to {most}s"));
+        }
+        Duration::from_millis(length_ms.unsigned_abs())
+    };
+    SharedSettings {
+        tenant,
+        together_from,
+        info_age_max: length(
+            "infoAgeMax",
+            draft.info_age_max.as_ref(),
+            defaults.info_age_max,
+            0,
+        ),
+        warning_age_max: length(
+            "warningAgeMax",
+            draft.warning_age_max.as_ref(),
+            defaults.warning_age_max,
+            0,
+        ),
+        error_age_max: length(
+            "errorAgeMax",
+            draft.error_age_max.as_ref(),
+            defaults.error_age_max,
+            0,
+        ),
+        event_retention: length(
+            "eventRetention",
+            draft.event_retention.as_ref(),
+            defaults.event_retention,
+            0,
+        ),
+        delivery_retention: length(
+            "deliveryRetention",
+            draft.delivery_retention.as_ref(),
+            defaults.delivery_retention,
+            1,
+        ),
+        audit_retention: length(
+            "auditRetention",
+            draft.audit_retention.as_ref(),
+            defaults.audit_retention,
+            1,
+        ),
+    }
+}
+
+impl Shows<Settings> for v1::Settings {
+    fn of(settings: Settings) -> Self {
+        let Settings {
+            id,
+            name,
+            values,
+            from_file,
+            revision,
+            create_ms,
+            update_ms,
+        } = settings;
+        Self {
+            name: name.to_string(),
+            tenant: values.tenant,
+            info_age_max: Some(duration(values.info_age_max)),
+            warning_age_max: Some(duration(values.warning_age_max)),
+            error_age_max: Some(duration(values.error_age_max)),
+            event_retention: Some(duration(values.event_retention)),
+            delivery_retention: Some(duration(values.delivery_retention)),
+            audit_retention: Some(duration(values.audit_retention)),
+            release_together_from: Some(values.together_from),
+            from_file,
+            create_time: Some(timestamp(create_ms)),
+            update_time: Some(timestamp(update_ms)),
+            etag: etag(id, revision),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+use super::*;
+use crate::{
+    clock::ManualClock,
+    domain::{AuditEntry, Occurrence, Status},
+    ops::{ruleset::Ruleset, samples},
+};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn given(pairs: &[(&str, SharedSettings)]) -> Config {
+    let mut config = Config::new("");
+    for (key, values) in pairs {
+        config.shared.take(key, values);
+        config.given.push((*key).to_owned());
+    }
+    config
+}
+
+fn kept(hours: u32) -> SharedSettings {
+    SharedSettings {
+        delivery_retention: hours * HOUR,
+        ..SharedSettings::default()
+    }
+}
+
+async fn start(store: &Store, config: &Config) -> Settings {
+    let clock = ManualClock::at(samples::START_MS);
+    settle(store, &clock, config).await.unwrap();
+    stored(store).await.unwrap().unwrap().value
+}
+
+fn settings(store: &Store) -> InstallationSettings {
+    let clock = Arc::new(ManualClock::at(samples::START_MS));
+    InstallationSettings::new(store.clone(), clock)
+}
+
+fn draft(hours: u32) -> v1::Settings {
+    v1::Settings {
+        delivery_retention: Some(duration(hours * HOUR)),
+        ..v1::Settings::default()
+    }
+}
+
+#[tokio::test]
+async fn the_file_of_the_only_node_applies_at_each_start_and_its_changes_are_audited() {
+    let store = samples::store();
+    let first = start(&store, &given(&[("delivery.retention", kept(5))])).await;
+    assert_eq!(first.values, kept(5));
+    assert_eq!(first.from_file, ["delivery.retention"]);
+    assert!(samples::all::<AuditEntry>(&store).await.is_empty());
+    let same = start(&store, &given(&[("delivery.retention", kept(5))])).await;
+    assert_eq!(same, first);
+
+    let edited = start(&store, &given(&[("delivery.retention", kept(7))])).await;
+    assert_eq!((edited.values, edited.revision), (kept(7), 2));
+    let entries = samples::all::<AuditEntry>(&store).await;
+    let told: Vec<_> = entries.iter().map(|it| (&*it.client, &*it.kind)).collect();
+    assert_eq!(told, [("settings file", "settings")]);
+
+    // What the file gives no longer has its default again, and a call may change it.
+    let removed = start(&store, &given(&[])).await;
+    assert_eq!(removed.values, SharedSettings::default());
+    let called = settings(&store).update(&draft(9), false).await.unwrap();
+    assert_eq!(called.resource.values, kept(9));
+    let again = start(&store, &given(&[])).await;
+    assert_eq!(
+        again.values,
+        kept(9),
+        "what a call has stored survives a start"
+    );
+}
+
+#[tokio::test]
+async fn a_call_changes_no_setting_that_the_file_gives_and_names_it() {
+    let store = samples::store();
+    start(&store, &given(&[("delivery.retention", kept(5))])).await;
+    let all = settings(&store);
+    let refused = all.update(&draft(6), false).await.unwrap_err();
+    let Error::Invalid(violations) = refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(violations[0].field, "deliveryRetention");
+    let why = &violations[0].description;
+    assert!(why.contains("delivery.retention = \"5h\""), "{why}");
+    let other = v1::Settings {
+        tenant: "acme".into(),
+        ..draft(5)
+    };
+    let taken = all.update(&other, false).await.unwrap();
+    assert_eq!(taken.view.tenant, "acme");
+    assert_eq!(taken.view.from_file, ["delivery.retention"]);
+}
+
+#[tokio::test]
+async fn wrong_values_are_refused_by_field() {
+    let store = samples::store();
+    start(&store, &given(&[])).await;
+    let negative = prost_types::Duration {
+        seconds: -1,
+        nanos: 0,
+    };
+    let endless = prost_types::Duration {
+        seconds: i64::MAX,
+        nanos: 0,
+    };
+    let wrong = v1::Settings {
+        name: "other".into(),
+        tenant: "t".repeat(201),
+        info_age_max: Some(negative),
+        event_retention: Some(endless),
+        delivery_retention: Some(prost_types::Duration::default()),
+        release_together_from: Some(1_000_001),
+        ..v1::Settings::default()
+    };
+    let Err(Error::Invalid(violations)) = settings(&store).put(&wrong, false).await else {
+        panic!("it was taken");
+    };
+    let told: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
+    let expected = [
+        "name",
+        "tenant",
+        "releaseTogetherFrom",
+        "infoAgeMax",
+        "eventRetention",
+        "deliveryRetention",
+    ];
+    assert_eq!(told, expected);
+    let unlimited = v1::Settings {
+        event_retention: Some(prost_types::Duration::default()),
+        ..v1::Settings::default()
+    };
+    let taken = settings(&store).update(&unlimited, false).await.unwrap();
+    assert_eq!(taken.resource.values.event_retention, Duration::ZERO);
+}
+
+#[tokio::test]
+async fn a_node_reports_what_its_file_gives_otherwise_until_it_agrees() {
+    let store = samples::store();
+    start(&store, &given(&[])).await;
+    let (deciding, clock) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    let ruleset: Arc<Ruleset> = Arc::clone(&deciding.ruleset);
+    let config = given(&[("delivery.retention", kept(5))]);
+    let mut watch = SettingsWatch::new(store.clone(), clock, ruleset, intake, config);
+    watch.look().await.unwrap();
+    let said = samples::said(&store, "settings-differ").await;
+    assert_eq!(said.status, Status::Open);
+    assert!(
+        said.summary.contains("delivery.retention"),
+        "{}",
+        said.summary
+    );
+    assert!(
+        said.body
+            .contains("delivery.retention = \"5h\" (stored: \"30d\")")
+    );
+
+    settings(&store).update(&draft(5), false).await.unwrap();
+    watch.look().await.unwrap();
+    let all = samples::all::<Occurrence>(&store).await;
+    let statuses: Vec<_> = all.iter().map(|it| it.status).collect();
+    assert_eq!(statuses, [Status::Closed]);
+    assert_eq!(*deciding.ruleset.settings().borrow().as_ref(), kept(5));
+}

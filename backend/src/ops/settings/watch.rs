@@ -1,0 +1,158 @@
+//! Keeps this node up with the settings that all nodes share, and says where its own file differs.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::ignored;
+use crate::{
+    clock::Clock,
+    config::{Config, NodeSettings},
+    domain::{IncomingEvent, Report, SettingDifference, Severity, Status},
+    error::Error,
+    ops::{find, intake::Intake, ruleset::Ruleset},
+    store::Store,
+};
+
+/// The least time between two looks.
+const PAUSE: Duration = Duration::from_millis(250);
+/// The time until the next look where the last one failed.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Compares the file of this node with what is in force.
+#[derive(Debug)]
+pub struct SettingsWatch {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    ruleset: Arc<Ruleset>,
+    intake: Intake,
+    config: Config,
+    /// What was reported last; none before anything was.
+    said: Option<Vec<SettingDifference>>,
+}
+
+impl SettingsWatch {
+    /// Watches for a node with these settings, and reports through an intake.
+    pub fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        ruleset: Arc<Ruleset>,
+        intake: Intake,
+        config: Config,
+    ) -> Self {
+        Self {
+            store,
+            clock,
+            ruleset,
+            intake,
+            config,
+            said: None,
+        }
+    }
+
+    /// Looks whenever something was committed, until shutdown.
+    pub async fn run(mut self, shutdown: CancellationToken) {
+        let mut log = self.store.engine().log_signal();
+        let work = async {
+            loop {
+                log.mark_unchanged();
+                match self.look().await {
+                    Ok(()) => {
+                        if log.changed().await.is_err() {
+                            return std::future::pending().await;
+                        }
+                        sleep(PAUSE).await;
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "the settings in force were not compared with the settings file");
+                        sleep(RETRY).await;
+                    }
+                }
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+
+    /// # Errors
+    /// Those of the store; what differs is reported by the next look then.
+    pub(super) async fn look(&mut self) -> Result<(), Error> {
+        let snapshot = self.ruleset.refreshed().await?;
+        let differences = ignored(&self.config, snapshot.settings());
+        if self.said.as_ref() == Some(&differences) {
+            return Ok(());
+        }
+        for SettingDifference { key, here, there } in &differences {
+            tracing::warn!(
+                setting = key,
+                in_the_file = %here,
+                in_force = %there,
+                "the settings file of this node gives a setting that all nodes share another value; \
+                 the stored one applies. Change the file, or the stored value with `PUT /v1/settings` \
+                 or `bellwether apply`"
+            );
+        }
+        self.store
+            .engine()
+            .tell(NodeSettings::of(&self.config, &differences).text());
+        self.report(&differences).await?;
+        self.said = Some(differences);
+        Ok(())
+    }
+
+    async fn report(&self, differences: &[SettingDifference]) -> Result<(), Error> {
+        let node = self.config.database.as_ref().map(|it| &*it.node_name);
+        let event = event(differences, node.unwrap_or_default(), self.clock.now_ms());
+        let newest = find::newest(&self.store, event.id()).await?;
+        let is_open = newest.is_some_and(|newest| newest.status != Status::Closed);
+        if is_open || !differences.is_empty() {
+            self.intake.submit_internal(event, Vec::new()).await?;
+        }
+        Ok(())
+    }
+}
+
+fn event(differences: &[SettingDifference], node: &str, now_ms: i64) -> IncomingEvent {
+    let differs = !differences.is_empty();
+    let keys: Vec<_> = differences.iter().map(|it| it.key).collect();
+    let lines: Vec<_> = differences.iter().map(ToString::to_string).collect();
+    IncomingEvent {
+        name: "settings differ".into(),
+        kind: "settings-differ".into(),
+        dimensions: BTreeMap::from([
+            ("source".into(), "bellwether".into()),
+            ("node".into(), node.to_owned()),
+        ]),
+        metadata: BTreeMap::new(),
+        summary: if differs {
+            format!(
+                "the settings file of {node} is not applied: {}",
+                keys.join(", ")
+            )
+        } else {
+            format!("the settings file of {node} agrees with the stored settings")
+        },
+        body: if differs {
+            format!(
+                "{}\nAll nodes use the stored values. Change the file and restart the node, or change \
+                 the stored values with `PUT /v1/settings` or `bellwether apply`.",
+                lines.join("\n")
+            )
+        } else {
+            String::new()
+        },
+        severity: differs.then_some(Severity::Warning),
+        status: Some(if differs {
+            Status::Open
+        } else {
+            Status::Closed
+        }),
+        acknowledged: None,
+        timestamp_ms: now_ms,
+        expire_ms: None,
+        report: Report::default(),
+    }
+}

@@ -1,0 +1,60 @@
+//! `SettingsService`.
+
+use bellwether_proto::v1::{self, settings_service_server::SettingsService};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::audit;
+use crate::{
+    domain::Settings, error::Error, limits::STORE_NODES_FOLLOW_TIME_MAX,
+    ops::settings::InstallationSettings, store::Store,
+};
+
+/// Serves the settings that all nodes share.
+#[derive(Debug)]
+pub struct SettingsApi {
+    settings: InstallationSettings,
+    store: Store,
+}
+
+impl SettingsApi {
+    /// Serves these settings, of that store.
+    pub fn new(settings: InstallationSettings, store: Store) -> Self {
+        Self { settings, store }
+    }
+
+    /// Waits until every node has read what was stored.
+    async fn followed(&self) -> Result<(), Error> {
+        let engine = self.store.engine();
+        let position = *engine.log_signal().borrow();
+        engine
+            .followed_by_all(position, STORE_NODES_FOLLOW_TIME_MAX)
+            .await?;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl SettingsService for SettingsApi {
+    async fn get_settings(
+        &self,
+        _request: Request<v1::GetSettingsRequest>,
+    ) -> Result<Response<v1::GetSettingsResponse>, Status> {
+        let settings = Some(self.settings.get(Settings::NAME).await?);
+        Ok(Response::new(v1::GetSettingsResponse { settings }))
+    }
+
+    async fn update_settings(
+        &self,
+        request: Request<v1::UpdateSettingsRequest>,
+    ) -> Result<Response<v1::UpdateSettingsResponse>, Status> {
+        let request = request.into_inner();
+        let (draft, tried) = (request.settings.unwrap_or_default(), request.validate_only);
+        let stored = self.settings.update(&draft, tried).await?;
+        if !tried {
+            self.followed().await?;
+        }
+        let settings = Some(stored.view);
+        let answer = v1::UpdateSettingsResponse { settings };
+        Ok(audit::unless(tried, Settings::NAME, answer))
+    }
+}
