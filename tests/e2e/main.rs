@@ -35,6 +35,7 @@ mod idempotency;
 mod inhibitions;
 mod intake;
 mod journey;
+mod keyboard;
 mod keys;
 mod limits;
 mod links;

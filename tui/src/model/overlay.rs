@@ -28,6 +28,21 @@ pub(crate) enum Overlay {
     },
 }
 
+impl Overlay {
+    /// Whether keys type a text.
+    pub(crate) fn takes_text(&self) -> bool {
+        match self {
+            Self::Prompt(_) | Self::Pick(_) | Self::Palette(_) => true,
+            Self::Silence(choice) => choice.other.is_some(),
+            Self::Confirm(_)
+            | Self::Clash(_)
+            | Self::Bulk(_)
+            | Self::Menu(_)
+            | Self::Key { .. } => false,
+        }
+    }
+}
+
 /// A question with what will change. The answer is No until a user says Yes.
 #[derive(Clone, Debug)]
 pub(crate) struct Confirm {
