@@ -17,6 +17,8 @@ pub(crate) const BULK_STEP: i32 = 100;
 /// Events that one action changes at most, and with one call: their ids are held meanwhile.
 pub(crate) const BULK_EVENTS: usize = 10_000;
 pub(crate) const BULK_EVENT_STEP: usize = 100;
+/// Events that one call changes back.
+pub(crate) const BULK_UNDO_STEP: usize = 500;
 /// Entries of the audit log that are read.
 pub(crate) const HELD_AUDIT: usize = 200;
 /// Calls that read them.

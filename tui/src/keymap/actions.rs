@@ -60,6 +60,7 @@ pub(crate) enum Action {
     LongerTry,
     PreviewRule,
     TestWithEvent,
+    SendWaiting,
     TestWithDocument,
     Toggle,
     Explain,

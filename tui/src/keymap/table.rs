@@ -157,6 +157,8 @@ actions! {
         "pause": "Pause or resume the destination";
     TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.text()]
         "with event": "Repeat with a stored event instead of the sample";
+    SendWaiting ["s"] in &[ActionPlace::Report], OPERATE, 13
+        "send waiting": "Send what waits for the destination of a passed test";
     TestTrigger ["t"] in &[ActionPlace::Many(Kind::Trigger), ActionPlace::One(Kind::Trigger)], OPERATE, 11
         "try": "Try on stored events of the last 24 h";
     TestMapping ["t"] in &[ActionPlace::Many(Kind::Mapping), ActionPlace::One(Kind::Mapping)], OPERATE, 11 [LINES.text()]

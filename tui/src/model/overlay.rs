@@ -102,6 +102,8 @@ pub(crate) enum Consequence {
     LeaveForm,
     /// Make this test; without a title, the one on the screen again.
     Test(Option<String>, Box<Inquiry>),
+    /// Take back what was done last.
+    Undo,
     /// End the console and lose what was typed.
     Quit,
 }

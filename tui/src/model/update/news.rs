@@ -220,6 +220,10 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             }
             report::heard(model, ticket, inquired, found, effects)
         }
+        Then::TestQuestion(asked) => {
+            report::question(model, *asked, message(answer));
+            true
+        }
         Then::Silence => silencing::counted(model, ticket, message(answer), effects),
         Then::Check => {
             checked(model, ticket, answer);

@@ -144,6 +144,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::LongerTry => report::longer(model, effects),
         Action::TestWithEvent => report::pick_event(model),
+        Action::SendWaiting => confirm::send_waiting(model),
         Action::TestWithDocument => report::other_document(model),
         Action::FormNext => forms::step(model, true),
         Action::FormPrevious => forms::step(model, false),
