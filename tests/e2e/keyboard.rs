@@ -58,7 +58,7 @@ async fn a_sequence_that_arrives_in_pieces_is_one_key_and_a_paste_never_runs_as_
     in_pieces(&mut console, "\x1b[200~qa\x1b[201~");
     let screen = console.shows(&["/qa"]);
     assert!(!screen.contains("acknowledged"), "{screen}");
-    // Esc alone is still Esc: it leaves the filter, and the next one the page.
+    // Esc without a sequence is Esc: it leaves the filter, and the next one the page.
     console.press("\x1b");
     console.shows(&["1/2"]);
     console.press("\x1b");

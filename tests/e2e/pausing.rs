@@ -189,7 +189,7 @@ async fn a_waiting_delivery_has_one_reason_and_time_in_the_list_on_its_page_and_
     .await;
     assert!(failed.0["nextAttemptTime"].is_string(), "{failed:?}");
     same(&failed);
-    // What was said of the pause is over with it.
+    // The reason of the pause is gone.
     let health = health(&rest).await;
     assert!(
         !health["lastError"].to_string().contains("paused"),

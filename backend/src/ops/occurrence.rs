@@ -64,7 +64,7 @@ pub struct StateChange {
     pub acknowledged: Option<bool>,
     /// Who looks after it.
     pub assignment: Assignment,
-    /// Whether receivers do not hear of another acknowledgement.
+    /// Whether receivers get no update about the acknowledgement.
     pub without_updates: bool,
 }
 

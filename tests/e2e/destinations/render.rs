@@ -88,7 +88,7 @@ async fn what_is_rendered_is_what_a_test_sends_and_nothing_is_sent_by_it() {
     }
     assert_eq!(rendered["request"]["headers"]["x-team"], "ops");
     assert_eq!(receiver.received().len(), 1);
-    // A test tells how long each part of the exchange took.
+    // The times of the parts of the exchange.
     let seconds = |part: &str| {
         let text = tested["times"][part].as_str();
         let text = text.unwrap_or_else(|| panic!("{part}: {tested}"));

@@ -161,7 +161,7 @@ pub(crate) fn set_status(ids: &[String], change: &StatusChange) -> Call {
     set(ids, change, false)
 }
 
-/// Changes these occurrences; who was notified of them does not hear of another acknowledgement.
+/// Changes these occurrences without updates about the acknowledgement.
 pub(crate) fn set_status_quietly(ids: &[String], change: &StatusChange) -> Call {
     set(ids, change, true)
 }

@@ -41,7 +41,7 @@ fn latin(char: char) -> Option<char> {
     }
 }
 
-/// What stands in the second text where a character is in the first.
+/// The character of the second text at the place of this one in the first.
 fn beside((from, to): (&str, &str), char: char) -> Option<char> {
     let at = from.chars().position(|it| it == char)?;
     to.chars().nth(at)

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::limits;
 
-/// What came of a sequence so far.
+/// The part of a sequence that has arrived.
 #[derive(Debug, Default)]
 enum Stage {
     #[default]

@@ -86,7 +86,7 @@ pub(crate) struct EventBulk {
     named: Vec<String>,
     /// What takes the change of each of the ids back.
     before: Vec<StatusChange>,
-    /// Whether no one who was notified hears of it.
+    /// Whether it sends no updates.
     pub(crate) is_quiet: bool,
     /// How many the service counted.
     pub(crate) found: Option<i64>,
