@@ -17,6 +17,7 @@ use ipnet::IpNet;
 use url::Url;
 
 pub use authorities::{Authorities, BadAuthorities};
+pub use bellwether_backend_model::domain::LifetimeConfig;
 pub use bellwether_proto::{
     listen::{Hosts, Origins, Proxies},
     otlp::Settings as LogSettings,
@@ -180,19 +181,6 @@ pub struct DatabaseConfig {
     pub require_standby: bool,
 }
 
-/// How long occurrences live. A zero duration means for ever.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LifetimeConfig {
-    /// How long debug and info occurrences stay open without news.
-    pub info_age_max: Duration,
-    /// How long warning occurrences stay open without news.
-    pub warning_age_max: Duration,
-    /// How long error and critical occurrences stay open without news.
-    pub error_age_max: Duration,
-    /// How long closed occurrences are kept.
-    pub retention: Duration,
-}
-
 /// How what was held is reported when it is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReleaseConfig {
@@ -218,17 +206,6 @@ impl Default for ReleaseConfig {
 }
 
 const HOUR: Duration = Duration::from_secs(3600);
-
-impl Default for LifetimeConfig {
-    fn default() -> Self {
-        Self {
-            info_age_max: 4 * HOUR,
-            warning_age_max: 24 * HOUR,
-            error_age_max: 7 * 24 * HOUR,
-            retention: 30 * 24 * HOUR,
-        }
-    }
-}
 
 /// How messages are delivered.
 #[derive(Debug, Clone, PartialEq)]

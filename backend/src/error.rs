@@ -1,11 +1,9 @@
 //! What can go wrong with an operation, by what the caller should do about it.
 
-mod violation;
-
 use std::time::Duration;
 
 use bellwether_backend_engine::EngineError;
-pub use violation::Violation;
+pub use bellwether_backend_model::violation::Violation;
 
 /// Why an operation was not carried out. The message of each kind is for people.
 #[derive(Debug, thiserror::Error)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 pub use bellwether_backend_engine::limits::*;
+pub use bellwether_backend_model::limits::*;
 
 /// Events in one request.
 pub const EVENTS_PER_REQUEST_MAX: usize = 1_000;
@@ -49,8 +50,6 @@ pub const BROWSER_SIGN_INS_MAX: usize = 16;
 /// How long a browser may be away to sign in.
 pub const BROWSER_SIGN_IN: Duration = Duration::from_secs(600);
 
-/// Attempts that are kept to determine the health of a destination.
-pub const HEALTH_ATTEMPTS_MAX: usize = 50;
 /// A destination is slow when its attempts take so long.
 pub const SLOW_FROM: Duration = Duration::from_secs(5);
 /// A destination is behind when something has waited for it so long.
@@ -73,24 +72,9 @@ pub const STATISTICS_COLUMNS_MAX: u32 = 120;
 /// Destinations, and rules, that statistics report on.
 pub const STATISTICS_SUBJECTS_MAX: usize = 200;
 
-/// Levels of nested clauses in a query.
-pub use bellwether_proto::filter::DEPTH_MAX as CLAUSE_DEPTH_MAX;
-/// Clauses in a query.
-pub const CLAUSES_MAX: usize = 500;
-/// Bytes of a template.
-pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of a rendered template.
-pub const RENDERED_BYTES_MAX: usize = 256 * 1024;
-/// Steps that rendering one template may take: parts of it, entries of lists, look-ups of names, and
-/// each 64 bytes written or compared.
-pub const TEMPLATE_STEPS_MAX: usize = 100_000;
-/// Steps that rendering all templates of one message may take.
-pub const MESSAGE_STEPS_MAX: usize = 200_000;
 /// Steps that the templates and conditions of a mapping may take for one document.
 pub const MAPPING_STEPS_MAX: usize = 4_000_000;
 
-/// Bytes of an event's name or type.
-pub const EVENT_NAME_BYTES_MAX: usize = 256;
 /// Bytes of an event's summary.
 pub const EVENT_SUMMARY_BYTES_MAX: usize = 1024;
 /// Bytes of an event's body.
@@ -107,21 +91,14 @@ pub const FITTED_DIMENSION_BYTES: usize = 512;
 pub const EVENT_AGE_MAX: Duration = Duration::from_secs(24 * 3600);
 /// How far ahead an event's timestamp may be.
 pub const EVENT_AHEAD_MAX: Duration = Duration::from_secs(3600);
-/// How long after its sender ended a condition a report of it is a late one.
-pub const REPORT_LATE_MAX: Duration = Duration::from_secs(15 * 60);
 /// Bytes of the name of a reporter.
 pub const REPORTER_BYTES_MAX: usize = 256;
 /// Annotations on one occurrence.
 pub const ANNOTATIONS_MAX: usize = 100;
 /// Bytes of an annotation.
 pub const ANNOTATION_BYTES_MAX: usize = 16 * 1024;
-/// History entries kept for one occurrence.
-pub const HISTORY_MAX: usize = 100;
-
 /// Characters of an address that messages go to.
 pub const URL_CHARACTERS_MAX: usize = 2_048;
-/// Variables of a webhook's own.
-pub const VALUES_MAX: usize = 20;
 /// Characters of the name of a variable.
 pub const VALUE_NAME_MAX: usize = 50;
 /// Values that a variable tells apart.
@@ -172,8 +149,6 @@ pub const TAG_CHARACTERS_MAX: usize = 100;
 pub const RULE_DELAY_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Fields by which a rule groups.
 pub const GROUP_BY_MAX: usize = 10;
-/// Bytes of a value by which a rule groups.
-pub const GROUP_VALUE_BYTES_MAX: usize = 256;
 /// How long the first message of a group waits for more, where the rule does not say.
 pub const GROUP_WAIT_DEFAULT: Duration = Duration::from_secs(30);
 /// How long after a message the next one of the group goes out, where the rule does not say.
@@ -200,12 +175,6 @@ pub const BUDGET_PER_MIN: Duration = Duration::from_secs(10);
 pub const BUDGET_PER_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Of a hundred messages of a budget, how many are kept free for what is critical, where it does not say.
 pub const BUDGET_CRITICAL_SHARE_DEFAULT: u32 = 20;
-/// Counts by rule and severity that a digest has.
-pub const DIGEST_ROWS_MAX: usize = 200;
-/// Messages whose occurrence a digest shows.
-pub const DIGEST_SHOWN_MAX: usize = 20;
-/// Bytes of the texts of these together.
-pub const DIGEST_SHOWN_BYTES_MAX: usize = 160 * 1024;
 /// How long a rule waits for what mostly closes automatically, at least.
 pub const RULE_AUTO_PAUSE_MIN: Duration = Duration::from_secs(30);
 /// The same, at most.
@@ -235,20 +204,6 @@ pub const CALENDARS_MAX: usize = 1_000;
 pub const CALENDAR_WINDOWS_MAX: usize = 50;
 /// Calendars whose windows a calendar takes out.
 pub const CALENDAR_EXCEPT_MAX: usize = 10;
-/// Dates that a window leaves out, and that it adds.
-pub const CALENDAR_DATES_MAX: usize = 500;
-/// Days that one span of a calendar lasts at most.
-pub const CALENDAR_LENGTH_DAYS_MAX: i32 = 366;
-/// Periods between two of a recurrence.
-pub const CALENDAR_INTERVAL_MAX: u16 = 1_000;
-/// Starts that a recurrence counts.
-pub const CALENDAR_COUNT_MAX: u16 = 10_000;
-/// Days that are looked at to find the last start of a recurrence that counts.
-pub const CALENDAR_COUNTED_MAX: usize = 200_000;
-/// Days that looking up a moment of a calendar looks at.
-pub const CALENDAR_CANDIDATES_MAX: usize = 10_000;
-/// Years within which a recurrence must produce something.
-pub const CALENDAR_FIRST_YEARS: i16 = 10;
 /// Spans of a calendar that are answered at a time.
 pub const CALENDAR_SPANS_MAX: usize = 1_000;
 /// Inhibitions.
@@ -265,12 +220,8 @@ pub const INHIBITION_EQUAL_MAX: usize = 8;
 pub const INHIBITION_LINGER_DEFAULT: Duration = Duration::from_secs(60);
 /// The same, at most.
 pub const INHIBITION_LINGER_MAX: Duration = Duration::from_secs(3_600);
-/// Links of a chain of causes that are followed.
-pub const INHIBITION_CHAIN_MAX: usize = 16;
 /// Sources with the same values that are looked at.
 pub const INHIBITION_SOURCES_MAX: usize = 16;
-/// Causes in all that are looked at for one event.
-pub const INHIBITION_CAUSES_MAX: usize = 256;
 /// Silences that are not over.
 pub const SILENCES_MAX: usize = 10_000;
 /// Open events that a silence covers without its author saying that so many are meant.
@@ -393,8 +344,6 @@ pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
 pub const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long calls under way may take when the service stops.
 pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
-/// Rules that may lead to an event one after the other, through `event` destinations.
-pub const CHAIN_MAX: usize = 16;
 /// Occurrences of one event read at a time.
 pub const OCCURRENCES_PER_REQUEST_MAX: usize = 100;
 /// Occurrences routed by one request.
@@ -450,8 +399,6 @@ pub const STREAM_GATHER_TIME: Duration = Duration::from_millis(5);
 pub const REVIEW_BATCH: usize = 100;
 /// Deliveries about an event, or of a group, among which the order of a thread is looked for.
 pub const THREAD_LOOKED_AT_MAX: usize = 1_024;
-/// Changes of what waits that an occurrence keeps of each rule.
-pub const HOLD_CHANGES_MAX: usize = 20;
 /// Occurrences of which what waits is decided in one commit.
 pub const LOOK_BATCH: usize = 200;
 /// Concurrent commits of that kind.

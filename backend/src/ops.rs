@@ -26,7 +26,6 @@ pub mod intake_mapping;
 pub mod link;
 pub mod loop_guard;
 pub mod notify_open;
-pub mod occurrence;
 pub mod overview;
 pub mod page;
 pub mod pending;

@@ -27,6 +27,8 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
+use bellwether_backend_model::effort;
+
 pub use self::places::Place;
 use self::places::Places;
 use crate::{
@@ -108,6 +110,7 @@ impl Scans {
     /// # Errors
     /// When there are none to be had.
     pub fn start() -> io::Result<Self> {
+        effort::run_by(&OfTask);
         let processors = available_parallelism().map_or(1, Into::into);
         let runtime = Builder::new_multi_thread()
             .worker_threads((processors / 2).clamp(1, SCAN_THREADS_MAX))
@@ -221,14 +224,6 @@ pub async fn step() -> Option<Place> {
     places.take(&client).await.ok()
 }
 
-/// Does some work that cannot give others their turn; meanwhile they continue on another thread.
-pub fn apart<T>(work: impl FnOnce() -> T) -> T {
-    match CURRENT.try_with(|_scan| ()) {
-        Ok(()) => block_in_place(work),
-        Err(_none) => work(),
-    }
-}
-
 /// Work for the scan of this task that another task does.
 pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let scan = CURRENT.try_with(Clone::clone);
@@ -240,11 +235,23 @@ pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// Whether no one waits for what this task finds, and it may stop looking: [`turn`] will not
-/// return.
-pub fn is_over() -> bool {
-    let over = CURRENT.try_with(|scan| scan.reads && scan.is_over.load(Ordering::Relaxed));
-    over.unwrap_or(false)
+/// What the scan of a task means to the computations that it consists of.
+struct OfTask;
+
+impl effort::Host for OfTask {
+    /// Also when [`turn`] will not return.
+    fn is_over(&self) -> bool {
+        let over = CURRENT.try_with(|scan| scan.reads && scan.is_over.load(Ordering::Relaxed));
+        over.unwrap_or(false)
+    }
+
+    /// Meanwhile other tasks continue on another thread.
+    fn apart(&self, work: &mut (dyn FnMut() + Send)) {
+        match CURRENT.try_with(|_scan| ()) {
+            Ok(()) => block_in_place(work),
+            Err(_none) => work(),
+        }
+    }
 }
 
 /// Has this thread give way to others. Elsewhere than on Linux that is reported of a whole process.

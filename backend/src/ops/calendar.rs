@@ -18,7 +18,7 @@ use crate::{
         etag::etag,
         resource::{self, Drafted, Origin, Resources, resource},
         validate::Faults,
-        wire::time::timestamp,
+        wire::{Shows, time::timestamp},
     },
     store::{Changes, Store},
 };
@@ -139,15 +139,15 @@ impl Drafted for Calendar {
             in_window: standing.map(|it| it.in_window),
             next_change_time: standing.and_then(|it| it.changes_ms).map(timestamp),
             used_by: users.all().map(user).collect(),
-            ..calendar.into()
+            ..v1::Calendar::of(calendar)
         };
         Ok((view, users.bytes()))
     }
 }
 
-impl From<Calendar> for v1::Calendar {
+impl Shows<Calendar> for v1::Calendar {
     /// What is known about its use is left out.
-    fn from(calendar: Calendar) -> Self {
+    fn of(calendar: Calendar) -> Self {
         Self {
             name: calendar.name.to_string(),
             description: calendar.description,

@@ -17,6 +17,7 @@ use crate::{
         commit::commit,
         etag::etag,
         resource::{Described, Drafted, Put, Resource, Resources},
+        wire::Shows,
     },
     store::{Direction, Lane, StagedStore, Store, engine::Range},
 };
@@ -46,9 +47,9 @@ macro_rules! kinds {
             }
         }
 
-        $(impl From<$kind> for Definition {
-            fn from(resource: $kind) -> Self {
-                Self::$field(resource.into())
+        $(impl Shows<$kind> for Definition {
+            fn of(resource: $kind) -> Self {
+                Self::$field(Shows::of(resource))
             }
         })+
 
@@ -292,7 +293,7 @@ impl Stage {
         owned: &mut Vec<Change>,
     ) -> Result<(), Error>
     where
-        Definition: From<T>,
+        Definition: Shows<T>,
     {
         let mut range = Range::under(&[]);
         loop {
@@ -323,14 +324,14 @@ impl Stage {
 
 fn boxed<T>(resource: T) -> Box<Definition>
 where
-    Definition: From<T>,
+    Definition: Shows<T>,
 {
-    Box::new(resource.into())
+    Box::new(Definition::of(resource))
 }
 
 fn changed<T: Drafted>(put: Put<T>) -> Change
 where
-    Definition: From<T>,
+    Definition: Shows<T>,
 {
     let etag = |stored: &T| etag(stored.id(), stored.revision());
     let (name, etag, action) = match put {

@@ -10,11 +10,8 @@ use crate::{
     config::LifetimeConfig,
     decide::{Past, Snapshot, Step, StepKind, notify},
     domain::{Delivery, Occurrence, RecordId},
-    ops::{
-        loop_guard::Reports,
-        occurrence::{Cause, StateChange, alter},
-        ruleset::Ruleset,
-    },
+    lifecycle::{Cause, StateChange, alter},
+    ops::{loop_guard::Reports, ruleset::Ruleset},
     store::Store,
 };
 

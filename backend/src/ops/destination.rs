@@ -25,7 +25,7 @@ use crate::{
         resource::{Drafted, Origin, Resources, resource},
         users::{Used, bytes_of, release, users_of},
         validate::{Faults, language},
-        wire::{count, time::timestamp},
+        wire::{Shows, count, time::timestamp},
     },
     store::Changes,
 };
@@ -120,15 +120,15 @@ impl Drafted for Destination {
             rule_names: rule_names.iter().map(ToString::to_string).collect(),
             recent_notification_count: Some(count(all.recent.of_destination(id).await?)),
             health: Some(health(Some(&summary))),
-            ..destination.into()
+            ..v1::Destination::of(destination)
         };
         Ok((view, bytes))
     }
 }
 
-impl From<Destination> for v1::Destination {
+impl Shows<Destination> for v1::Destination {
     /// What is known about its use is left out.
-    fn from(destination: Destination) -> Self {
+    fn of(destination: Destination) -> Self {
         let is_default = destination.delivery == DeliverySettings::default();
         Self {
             name: destination.name.to_string(),

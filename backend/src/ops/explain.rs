@@ -88,19 +88,17 @@ pub struct NextStep {
     pub condition: &'static str,
 }
 
-impl HoldChange {
-    /// What happened, for people.
-    pub fn describe(&self) -> String {
-        let held = held::sentence(&self.held_by, Tense::Then).unwrap_or_default();
-        match self.what {
-            HoldOutcome::Waits => format!("it waits: {held}"),
-            HoldOutcome::Released => format!("it was sent; before, {held}"),
-            HoldOutcome::ReleasedByHand => format!("an operator had it sent, although {held}"),
-            HoldOutcome::HandedOver => format!("it keeps waiting with the next occurrence; {held}"),
-            other => {
-                let why = other.skipped_reason().unwrap_or_default();
-                format!("it was skipped: {why}, while {held}")
-            }
+/// What happened to something held, for people.
+pub fn describe(change: &HoldChange) -> String {
+    let held = held::sentence(&change.held_by, Tense::Then).unwrap_or_default();
+    match change.what {
+        HoldOutcome::Waits => format!("it waits: {held}"),
+        HoldOutcome::Released => format!("it was sent; before, {held}"),
+        HoldOutcome::ReleasedByHand => format!("an operator had it sent, although {held}"),
+        HoldOutcome::HandedOver => format!("it keeps waiting with the next occurrence; {held}"),
+        other => {
+            let why = other.skipped_reason().unwrap_or_default();
+            format!("it was skipped: {why}, while {held}")
         }
     }
 }

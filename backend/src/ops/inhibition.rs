@@ -19,7 +19,7 @@ use crate::{
         resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
         wire::{
-            query,
+            Shows, query,
             time::{self, timestamp},
         },
     },
@@ -84,9 +84,9 @@ impl Drafted for Inhibition {
     }
 }
 
-impl From<Inhibition> for v1::Inhibition {
+impl Shows<Inhibition> for v1::Inhibition {
     /// What is known about its use is left out.
-    fn from(inhibition: Inhibition) -> Self {
+    fn of(inhibition: Inhibition) -> Self {
         let state = if !inhibition.enabled {
             v1::inhibition::State::Disabled
         } else if inhibition.counted_revision == inhibition.revision {

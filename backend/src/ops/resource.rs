@@ -19,6 +19,7 @@ use crate::{
         page::{Page, PageRequest},
         recent::Recent,
         revision,
+        wire::Shows,
     },
     store::{Changes, Direction, Lane, Range, Record, Store, Stored},
 };
@@ -195,7 +196,7 @@ pub trait Drafted: Resource + PartialEq {
     /// It as its author describes it.
     type Draft: Described;
     /// It as readers are shown it. Made of the resource alone, it lacks what is known about its use.
-    type View: From<Self> + Send;
+    type View: Shows<Self> + Send;
 
     /// The resource that a draft describes, and what else changes with it; `stored` is what it
     /// takes the place of. What it refers to is touched in the changes, so that it cannot be
@@ -230,7 +231,7 @@ pub trait Drafted: Resource + PartialEq {
         _all: &Resources<Self>,
         resource: Self,
     ) -> impl Future<Output = Result<(Self::View, usize), Error>> + Send {
-        async move { Ok((resource.into(), 0)) }
+        async move { Ok((Shows::of(resource), 0)) }
     }
 
     /// What its author may not have meant.

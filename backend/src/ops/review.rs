@@ -11,6 +11,7 @@ use crate::{
     decide::{Causes, Past, Snapshot},
     domain::{CloseReason, Occurrence, Status, silence::NEVER_MS},
     error::Error,
+    lifecycle::{Cause, Review, StateChange, review},
     limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
         cause_lookup::settled,
@@ -19,7 +20,6 @@ use crate::{
         group,
         intake::Intake,
         loop_guard::Reports,
-        occurrence::{Cause, Review, StateChange, review},
         pending::look::PendingReview,
         revision,
         silence::{event_of, flexible, lifecycle},

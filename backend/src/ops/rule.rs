@@ -27,7 +27,7 @@ use crate::{
         users,
         validate::{Faults, language},
         wire::{
-            count,
+            Shows, count,
             time::{self, timestamp},
         },
     },
@@ -132,15 +132,15 @@ impl Drafted for Rule {
             recent_notification_count: Some(count(recent)),
             recent_shadow_count: Some(count(shadows)),
             last_notification_time: last_ms.map(timestamp),
-            ..rule.into()
+            ..v1::Rule::of(rule)
         };
         Ok((view, 0))
     }
 }
 
-impl From<Rule> for v1::Rule {
+impl Shows<Rule> for v1::Rule {
     /// What is known about its use is left out.
-    fn from(rule: Rule) -> Self {
+    fn of(rule: Rule) -> Self {
         let texts = |names: &[Name]| names.iter().map(ToString::to_string).collect();
         Self {
             name: rule.name.to_string(),

@@ -3,7 +3,6 @@
 pub(crate) mod world;
 
 use std::{
-    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -17,28 +16,15 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::{
     clock::{Clock, ManualClock},
     config::{LifetimeConfig, ReleaseConfig},
-    domain::{
-        Clause, DeliverySettings, Destination, DestinationKind, IncomingEvent, Literal, Name,
-        Occurrence, Query, RecordId, Rule, Secret, Severity, TemplateLanguage, Trigger,
-        destination::{EventTemplates, Webhook, WebhookMethod},
-    },
-    ops::{
-        deciding::Deciding,
-        intake::Intake,
-        occurrence::{Arrival, Received, receive},
-        ruleset::Ruleset,
-    },
+    domain::{Destination, Occurrence, Rule, Trigger},
+    ops::{deciding::Deciding, intake::Intake, ruleset::Ruleset},
     store::{
         Direction, Lane, Record, Sealer, Store,
         engine::{Action, Change, Expect, Range, memory::MemoryEngine},
     },
 };
 
-/// A trigger that [`save_rule`] stores: severity error or worse.
-pub(crate) const DISK_TRIGGER: &str = "disk";
-
-/// When tests begin, in milliseconds since 1970.
-pub(crate) const START_MS: i64 = 1_800_000_000_000;
+pub(crate) use bellwether_backend_model::samples::plain::*;
 
 /// A clock that stands at [`START_MS`], and by which six seconds pass with every look.
 #[derive(Debug, Default)]
@@ -119,139 +105,6 @@ pub(crate) async fn all<T: Record>(store: &Store) -> Vec<T> {
 pub(crate) fn store() -> Store {
     let engine = Arc::new(MemoryEngine::new());
     Store::new(engine, Arc::new(Sealer::ephemeral()))
-}
-
-/// A name.
-pub(crate) fn name(text: &str) -> Name {
-    Name::parse(text).unwrap()
-}
-
-/// An identity built from a text, the same every time.
-pub(crate) fn id(text: &str) -> RecordId {
-    let random = text
-        .bytes()
-        .fold(7_u128, |sum, byte| sum * 31 + u128::from(byte));
-    RecordId::from_parts(1, random % (1 << 80))
-}
-
-/// An event of severity error about one host.
-pub(crate) fn event(host: &str) -> IncomingEvent {
-    IncomingEvent {
-        name: "disk-full".into(),
-        kind: "disk".into(),
-        dimensions: BTreeMap::from([("host".into(), host.into())]),
-        metadata: BTreeMap::new(),
-        summary: "the disk is full".into(),
-        body: String::new(),
-        severity: Some(Severity::Error),
-        status: None,
-        acknowledged: None,
-        timestamp_ms: START_MS,
-        expire_ms: None,
-        report: crate::domain::Report::default(),
-    }
-}
-
-/// What [`event`] opens.
-pub(crate) fn occurrence() -> Occurrence {
-    let event = event("a");
-    let arrival = Arrival {
-        trace: None,
-        event: &event,
-        author: None,
-        chain: &[],
-        now_ms: START_MS,
-    };
-    match receive(None, &arrival, &LifetimeConfig::default(), id("occurrence")) {
-        Received::Opened(opened) => *opened,
-        Received::Repeated(_) | Received::Counted => unreachable!("nothing was there before"),
-    }
-}
-
-/// A trigger: `disk` (severity error or worse), `nothing`, or else everything.
-pub(crate) fn trigger(of: &str) -> Trigger {
-    let severity = |word: &str| Literal::Text(word.into());
-    let clause = match of {
-        DISK_TRIGGER => Clause::GreaterAndEquals("severity".into(), severity("error")),
-        "nothing" => Clause::Equals("name".into(), Literal::Text("nothing is called so".into())),
-        "closed" => Clause::Equals("status".into(), Literal::Text("closed".into())),
-        _ => Clause::GreaterAndEquals("severity".into(), severity("debug")),
-    };
-    Trigger {
-        id: id(of),
-        name: name(of),
-        description: String::new(),
-        tags: Vec::new(),
-        query: Query { clause },
-        revision: 1,
-        create_ms: START_MS,
-        update_ms: START_MS,
-    }
-}
-
-/// An enabled rule without repeats and updates.
-pub(crate) fn rule(of: &str, triggers: &[&str], destinations: &[&str]) -> Rule {
-    Rule {
-        id: id(of),
-        name: name(of),
-        description: String::new(),
-        tags: Vec::new(),
-        enabled: true,
-        trigger_names: triggers.iter().map(|it| name(it)).collect(),
-        destination_names: destinations.iter().map(|it| name(it)).collect(),
-        message: String::new(),
-        template_language: TemplateLanguage::default(),
-        repeat: false,
-        repeat_interval_seconds: 3600,
-        send_updates: false,
-        delay_ms: 0,
-        auto_pause_ms: 0,
-        active_calendar: None,
-        group: None,
-        flapping: None,
-        shadow: false,
-        revision: 1,
-        create_ms: START_MS,
-        update_ms: START_MS,
-    }
-}
-
-/// A destination; one whose name starts with `event` makes events, any other is a webhook.
-pub(crate) fn destination(of: &str) -> Destination {
-    let kind = if of.starts_with("event") {
-        DestinationKind::Event(EventTemplates {
-            name_template: "made".into(),
-            type_template: "made".into(),
-            summary_template: "made".into(),
-            severity: Severity::Error,
-        })
-    } else {
-        DestinationKind::Webhook(Webhook {
-            secret_url: Secret::default(),
-            auth: None,
-            on_clear: None,
-            values: BTreeMap::new(),
-            expect: None,
-            compress: false,
-            url: "https://example.org/".into(),
-            method: WebhookMethod::Post,
-            headers: Vec::new(),
-            payload: String::new(),
-            signing_secret: Secret::default(),
-        })
-    };
-    Destination {
-        id: id(of),
-        name: name(of),
-        description: String::new(),
-        tags: Vec::new(),
-        kind,
-        template_language: TemplateLanguage::default(),
-        delivery: DeliverySettings::default(),
-        revision: 1,
-        create_ms: START_MS,
-        update_ms: START_MS,
-    }
 }
 
 /// Stores a rule, with its triggers and destinations where they are missing.

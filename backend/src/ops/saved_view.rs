@@ -14,7 +14,7 @@ use crate::{
         etag::etag,
         resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
-        wire::time::timestamp,
+        wire::{Shows, time::timestamp},
     },
     store::Changes,
 };
@@ -64,9 +64,9 @@ impl Drafted for SavedView {
     }
 }
 
-impl From<SavedView> for v1::View {
+impl Shows<SavedView> for v1::View {
     /// What is known about its use is left out.
-    fn from(view: SavedView) -> Self {
+    fn of(view: SavedView) -> Self {
         Self {
             name: view.name.to_string(),
             description: view.description,

@@ -6,6 +6,7 @@ use crate::{
     decide::Causes,
     domain::{Client, CloseReason, Name, Occurrence, OccurrenceId, Status},
     error::Error,
+    lifecycle::{Assignment, Cause, StateChange},
     ops::{
         bounds::EventBounds,
         cause_lookup::settled,
@@ -14,7 +15,6 @@ use crate::{
         edit::{Edits, OccurrenceTarget},
         intake::Intake,
         loop_guard::Reports,
-        occurrence::{Assignment, Cause, StateChange},
         revision,
     },
     store::{Changes, Lane, Store},

@@ -26,6 +26,7 @@ use crate::{
         bounds::Bounds,
         resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
+        wire::Shows,
     },
     store::{
         Changes, EngineError, Index, SilenceStanding, Store, engine::Range, record::bytes::Key,
@@ -223,9 +224,9 @@ impl Drafted for Silence {
     }
 }
 
-impl From<Silence> for SilenceView {
+impl Shows<Silence> for SilenceView {
     /// What is known about its effect is left out.
-    fn from(silence: Silence) -> Self {
+    fn of(silence: Silence) -> Self {
         Self {
             // Its progress is read when there is time.
             state: silence.state(silence.update_ms),

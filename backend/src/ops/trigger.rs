@@ -18,7 +18,7 @@ use crate::{
         test_trigger::TestRun,
         users::{Used, bytes_of, release, users_of},
         validate::Faults,
-        wire::{count, query, time::timestamp},
+        wire::{Shows, count, query, time::timestamp},
     },
     store::Changes,
 };
@@ -78,7 +78,7 @@ impl Drafted for Trigger {
         let view = v1::Trigger {
             rule_names: rule_names.iter().map(ToString::to_string).collect(),
             recent_notification_count: Some(count(recent)),
-            ..trigger.into()
+            ..v1::Trigger::of(trigger)
         };
         Ok((view, bytes))
     }
@@ -88,9 +88,9 @@ impl Drafted for Trigger {
     }
 }
 
-impl From<Trigger> for v1::Trigger {
+impl Shows<Trigger> for v1::Trigger {
     /// What is known about its use is left out.
-    fn from(trigger: Trigger) -> Self {
+    fn of(trigger: Trigger) -> Self {
         Self {
             name: trigger.name.to_string(),
             description: trigger.description,

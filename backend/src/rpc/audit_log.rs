@@ -6,7 +6,10 @@ use bellwether_proto::v1::{self, audit_service_server::AuditService};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{access, convert::audit as convert};
-use crate::{domain::Role, ops::audit::AuditLog};
+use crate::{
+    domain::Role,
+    ops::{audit::AuditLog, wire::Shows},
+};
 
 /// Serves the audit log.
 #[derive(Debug)]
@@ -31,7 +34,7 @@ impl AuditService for AuditApi {
         let (filter, page) = convert::list(request.into_inner(), is_admin)?;
         let (entries, next_page_token) = self.log.list(&filter, &page).await?;
         Ok(Response::new(v1::ListAuditEntriesResponse {
-            entries: entries.into_iter().map(Into::into).collect(),
+            entries: entries.into_iter().map(Shows::of).collect(),
             next_page_token,
         }))
     }

@@ -12,6 +12,7 @@ use super::{
 use crate::ops::{
     client::{ClientDraft, Clients, Keys},
     page::PageRequest,
+    wire::Shows,
 };
 
 /// Serves clients.
@@ -39,7 +40,7 @@ impl ClientService for ClientApi {
         // The answer comes when the key is accepted.
         self.keys.catch_up_everywhere().await?;
         let answer = v1::CreateClientResponse {
-            client: Some(client.into()),
+            client: Some(v1::Client::of(client)),
             key: key.reveal().to_owned(),
         };
         Ok(audit::of(draft.name, answer))
@@ -56,7 +57,7 @@ impl ClientService for ClientApi {
         };
         let page = self.clients.list(&page).await?;
         Ok(Response::new(v1::ListClientsResponse {
-            clients: page.items.into_iter().map(Into::into).collect(),
+            clients: page.items.into_iter().map(Shows::of).collect(),
             next_page_token: page.next_page_token,
         }))
     }
@@ -69,7 +70,7 @@ impl ClientService for ClientApi {
         let client = self.clients.update(&name, &edit).await?;
         // The answer comes when what is new holds.
         self.keys.catch_up_everywhere().await?;
-        let client = Some(client.into());
+        let client = Some(v1::Client::of(client));
         Ok(audit::of(name, v1::UpdateClientResponse { client }))
     }
 
@@ -83,7 +84,7 @@ impl ClientService for ClientApi {
         // The answer comes when the new key is accepted.
         self.keys.catch_up_everywhere().await?;
         let answer = v1::RotateClientKeyResponse {
-            client: Some(client.into()),
+            client: Some(v1::Client::of(client)),
             key: key.reveal().to_owned(),
         };
         Ok(audit::of(request.name, answer))
@@ -108,7 +109,7 @@ impl ClientService for ClientApi {
         if let Some(until_ms) = caller.signed_in_until_ms {
             let person = v1::Client {
                 name: caller.name.to_string(),
-                role: v1::Role::from(caller.role).into(),
+                role: v1::Role::of(caller.role).into(),
                 expire_time: Some(timestamp(until_ms)),
                 ..v1::Client::default()
             };
@@ -118,7 +119,7 @@ impl ClientService for ClientApi {
         }
         let client = self.clients.get(&caller.name, caller.id).await?;
         Ok(Response::new(v1::GetCallerResponse {
-            client: Some(client.into()),
+            client: Some(v1::Client::of(client)),
         }))
     }
 }

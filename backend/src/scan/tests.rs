@@ -32,7 +32,7 @@ async fn endless(is_amid: bool, alive: Arc<AtomicUsize>) {
     let _alive = Alive(alive);
     loop {
         if is_amid {
-            while !is_over() {}
+            while !effort::Host::is_over(&OfTask) {}
         }
         turn().await;
     }

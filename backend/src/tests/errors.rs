@@ -13,9 +13,9 @@ use crate::{
     destination::receiver::{Receiver, Reply},
     domain::{Delivery, DeliveryState, Occurrence},
     error::Error,
+    lifecycle::StateChange,
     ops::{
         edit::OccurrenceTarget,
-        occurrence::StateChange,
         samples::{self, START_MS, all},
         set_status::{StatusItem, set_status},
     },

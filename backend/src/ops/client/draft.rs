@@ -209,20 +209,6 @@ impl Faults {
     }
 }
 
-impl Rates {
-    /// These over others: what is not stated stays, and zero takes a limit away.
-    fn over(self, old: Self) -> Self {
-        let rate = |wanted: Option<u32>, old| match wanted {
-            None => old,
-            Some(wanted) => Some(wanted).filter(|rate| *rate > 0),
-        };
-        Self {
-            requests_per_second: rate(self.requests_per_second, old.requests_per_second),
-            events_per_second: rate(self.events_per_second, old.events_per_second),
-        }
-    }
-}
-
 /// The certificates of these names.
 fn certificates(names: &[String]) -> Result<BTreeSet<CertificateName>, Violation> {
     let fault = |fault| Violation::new("certificates", fault);

@@ -281,7 +281,7 @@ fn mapping(name: &str, secret: &str) -> Document {
             scheme: Scheme::HubSha256.into(),
         }),
         etag: String::new(),
-        ..sample.into()
+        ..Shows::of(sample)
     }))
 }
 

@@ -17,15 +17,10 @@ use crate::{
         delivery::Request,
     },
     error::Error,
+    lifecycle::{Arrival, Received, receive},
     limits::{TESTS_MAX, TESTS_RETRY_AFTER},
     message::sample,
-    ops::{
-        bounds::Bounds,
-        commit::commit,
-        delivery::attempt,
-        find,
-        occurrence::{Arrival, Received, receive},
-    },
+    ops::{bounds::Bounds, commit::commit, delivery::attempt, find},
     store::{Changes, Lane, Store, audit},
 };
 

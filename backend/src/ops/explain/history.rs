@@ -116,7 +116,7 @@ fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
         };
         Moment {
             rule_name: Some(rule.rule_name.clone()),
-            ..moment(change.at_ms, kind, change.describe())
+            ..moment(change.at_ms, kind, super::describe(change))
         }
     })
 }

@@ -3,6 +3,7 @@
 use crate::{
     domain::{Group, GroupId, Name, Occurrence, RecordId, Status},
     error::Error,
+    lifecycle::StateChange,
     limits::{GROUP_JOINING_MAX, PAGE_TIME_MAX},
     ops::{
         bounds::Bounds,
@@ -10,7 +11,6 @@ use crate::{
         deciding::Deciding,
         edit::OccurrenceTarget,
         intake::Intake,
-        occurrence::StateChange,
         page::{PageRequest, Scope},
         set_status::{self, StatusItem},
     },

@@ -12,12 +12,12 @@ use crate::{
         Delivery, EventId, Occurrence, OccurrenceId, Receipt, RecordId, Severity, Status,
         counter::Subject,
     },
+    lifecycle::{Arrival, Received, receive},
     ops::{
         cause_lookup::{Recent, settle},
         deciding::{Deciding, new_id},
         find,
         loop_guard::Reports,
-        occurrence::{Arrival, Received, receive},
         revision,
     },
     store::{Changes, EngineError, Index, Kind, Lane, Record, Stored, record::bytes::Key},

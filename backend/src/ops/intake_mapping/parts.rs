@@ -11,7 +11,10 @@ use crate::{
         WebhookSignature,
     },
     error::Violation,
-    ops::{etag::etag, wire::query::clause, wire::time::timestamp},
+    ops::{
+        etag::etag,
+        wire::{Shows, query::clause, time::timestamp},
+    },
 };
 
 /// What a draft is read into, before it is checked.
@@ -97,8 +100,8 @@ fn signature(wire: v1::WebhookSignature, faults: &mut Vec<Violation>) -> Option<
     })
 }
 
-impl From<IntakeMapping> for v1::IntakeMapping {
-    fn from(mapping: IntakeMapping) -> Self {
+impl Shows<IntakeMapping> for v1::IntakeMapping {
+    fn of(mapping: IntakeMapping) -> Self {
         let event = mapping.event;
         let severity = event.severity;
         let is_stated = severity != MappedSeverity::default();

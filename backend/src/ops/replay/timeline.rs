@@ -9,11 +9,11 @@ use crate::{
         Severity, Status, is_own, silence::SILENCE_KIND,
     },
     error::Error,
+    lifecycle::{Assignment, StateChange},
     limits::{REPLAY_OCCURRENCES_MAX, REPLAY_REPEATS_MAX, REPLAY_STEPS_MAX, REPLAY_WARM_UP},
     ops::{
         edit::OccurrenceTarget,
         loop_guard::LOOP_KIND,
-        occurrence::{Assignment, StateChange},
         search::{Filter, NEWEST_FIRST, Walk},
     },
     scan,

@@ -7,7 +7,7 @@ use crate::{
     domain::{AnyResource, AuditAction, AuditEntry, any_resource::each_resource},
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
-    ops::{audit::AuditFilter, page::PageRequest},
+    ops::{audit::AuditFilter, page::PageRequest, wire::Shows},
 };
 
 /// The filters and the page of a list.
@@ -65,8 +65,8 @@ pub fn list(
     Ok((filter, page))
 }
 
-impl From<AuditEntry> for v1::AuditEntry {
-    fn from(entry: AuditEntry) -> Self {
+impl Shows<AuditEntry> for v1::AuditEntry {
+    fn of(entry: AuditEntry) -> Self {
         let action = match entry.action {
             AuditAction::Created => Action::Created,
             AuditAction::Updated => Action::Updated,
@@ -84,8 +84,8 @@ impl From<AuditEntry> for v1::AuditEntry {
             kind: entry.kind,
             names: entry.names,
             count: entry.count,
-            before: entry.before.map(Into::into),
-            after: entry.after.map(Into::into),
+            before: entry.before.map(Shows::of),
+            after: entry.after.map(Shows::of),
             changed_secrets: entry.changed_secrets,
             reason: entry.reason,
             hash: entry.hash.into(),
@@ -95,10 +95,10 @@ impl From<AuditEntry> for v1::AuditEntry {
 
 macro_rules! on_the_wire {
     ($($number:literal $word:ident $kind:ident($type:ident) $tags:expr;)+) => {
-        impl From<AnyResource> for v1::AuditState {
-            fn from(state: AnyResource) -> Self {
+        impl Shows<AnyResource> for v1::AuditState {
+            fn of(state: AnyResource) -> Self {
                 let resource = match state {
-                    $(AnyResource::$kind(it) => Resource::$kind(it.into()),)+
+                    $(AnyResource::$kind(it) => Resource::$kind(Shows::of(it)),)+
                 };
                 let resource = Some(resource);
                 Self { resource }

@@ -5,7 +5,10 @@ use bellwether_proto::v1;
 use super::time::{millis, timestamp};
 use crate::{
     domain::{Client, Rates, Role},
-    ops::client::{ClientDraft, ClientEdit},
+    ops::{
+        client::{ClientDraft, ClientEdit},
+        wire::Shows,
+    },
 };
 
 /// Takes a role from the wire; none for a number that names no role.
@@ -61,8 +64,8 @@ fn rates(requests_per_second: u32, events_per_second: u32) -> Rates {
     }
 }
 
-impl From<Role> for v1::Role {
-    fn from(role: Role) -> Self {
+impl Shows<Role> for v1::Role {
+    fn of(role: Role) -> Self {
         match role {
             Role::Ingest => Self::Ingest,
             Role::Viewer => Self::Viewer,
@@ -73,11 +76,11 @@ impl From<Role> for v1::Role {
     }
 }
 
-impl From<Client> for v1::Client {
-    fn from(client: Client) -> Self {
+impl Shows<Client> for v1::Client {
+    fn of(client: Client) -> Self {
         Self {
             name: client.name.to_string(),
-            role: v1::Role::from(client.role).into(),
+            role: v1::Role::of(client.role).into(),
             create_time: Some(timestamp(client.create_ms)),
             last_used_time: client.last_used_ms.map(timestamp),
             requests_per_second: client.rates.requests_per_second.unwrap_or(0),

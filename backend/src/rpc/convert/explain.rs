@@ -12,7 +12,7 @@ use crate::{
     matching::Explained,
     ops::explain::{
         Basis, Definition, Gate, Judgement, Moment, NextStep, Notification, RuleExplanation,
-        SentDelivery, TriggerExplanation,
+        SentDelivery, TriggerExplanation, describe,
     },
 };
 
@@ -76,7 +76,7 @@ fn hold_step(change: &HoldChange) -> v1::HoldStep {
     v1::HoldStep {
         time: change.at_ms,
         kind: kind.into(),
-        text: change.describe(),
+        text: describe(change),
         holds: holds(&change.held_by),
     }
 }

@@ -6,10 +6,10 @@ use super::{list::count, operator::assignment, time::timestamp};
 use crate::{
     domain::{GroupId, Name, Occurrence, RecordId, Status},
     error::{Error, Violation},
+    lifecycle::{Assignment, StateChange},
     limits::RULE_NAMES_MAX,
     ops::{
         group::list::{Filter, GroupView},
-        occurrence::{Assignment, StateChange},
         page::PageRequest,
     },
 };

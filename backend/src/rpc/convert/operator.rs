@@ -5,12 +5,8 @@ use bellwether_proto::v1;
 use crate::{
     domain::{EventId, Name, OccurrenceId, Status},
     error::Error,
-    ops::{
-        annotate::AnnotationItem,
-        edit::OccurrenceTarget,
-        occurrence::{Assignment, StateChange},
-        set_status::StatusItem,
-    },
+    lifecycle::{Assignment, StateChange},
+    ops::{annotate::AnnotationItem, edit::OccurrenceTarget, set_status::StatusItem},
 };
 
 /// Takes a note to write from the wire.

@@ -19,6 +19,7 @@ use crate::{
         silence::{
             Extension, Preview, QUERY_PATH, SilenceDraft, SilenceFilter, SilenceView, event_of,
         },
+        wire::Shows,
     },
 };
 
@@ -145,9 +146,9 @@ pub fn extension(wire: &v1::ExtendSilenceRequest) -> Result<Extension, Error> {
     }
 }
 
-impl From<Silence> for v1::Silence {
-    fn from(silence: Silence) -> Self {
-        SilenceView::from(silence).into()
+impl Shows<Silence> for v1::Silence {
+    fn of(silence: Silence) -> Self {
+        SilenceView::of(silence).into()
     }
 }
 

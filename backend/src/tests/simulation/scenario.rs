@@ -21,10 +21,10 @@ use crate::{
         Budget, Clause, Delivery, EqualFields, IncomingEvent, Inhibition, Literal, Query, Severity,
         SilenceState, Status,
     },
+    lifecycle::StateChange,
     ops::{
         edit::OccurrenceTarget,
         notify_open::Stores,
-        occurrence::StateChange,
         page::PageRequest,
         pending::look::PendingReview,
         resource::Filter,

@@ -5,7 +5,7 @@ use crate::{
     clock::Clock,
     config::LifetimeConfig,
     domain::{Health, RecordId},
-    ops::occurrence::{Arrival, Received, receive},
+    lifecycle::{Arrival, Received, receive},
     store::Lane,
 };
 

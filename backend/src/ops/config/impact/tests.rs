@@ -8,9 +8,9 @@ use super::*;
 use crate::{
     clock::Clock as _,
     domain::{Clause, Delivery, DeliveryState, IncomingEvent, Literal, Query, Severity, Status},
+    lifecycle::StateChange,
     ops::{
         edit::OccurrenceTarget,
-        occurrence::StateChange,
         samples::{self, DISK_TRIGGER, HurriedClock, name, rule, world::World},
         set_status::{StatusItem, set_status},
         trigger::event_type,

@@ -97,7 +97,7 @@ async fn an_operator_has_what_waits_sent() {
     let again = pending::release(deciding, "page", target).await;
     assert!(matches!(again, Err(Error::NotFound(_))));
     let steps = world.explained("a").await.hold_changes;
-    assert!(steps[1].describe().starts_with("an operator had it sent"));
+    assert!(crate::ops::explain::describe(&steps[1]).starts_with("an operator had it sent"));
     world.wait(7_200).await;
     assert_eq!(world.sent().await.len(), 1);
 }

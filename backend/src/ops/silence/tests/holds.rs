@@ -200,7 +200,7 @@ async fn what_is_reopened_under_a_silence_waits_like_an_opening_and_owes_no_seco
     let set = async |status| {
         let item = crate::ops::set_status::StatusItem {
             target: OccurrenceTarget::Exactly(id),
-            change: crate::ops::occurrence::StateChange {
+            change: crate::lifecycle::StateChange {
                 status: Some(status),
                 ..Default::default()
             },

@@ -1,0 +1,127 @@
+//! Which group of a rule an occurrence belongs to.
+
+use sha2::{Digest, Sha256};
+
+use crate::{
+    domain::{GroupKey, Grouping, Occurrence, RecordId, hold::SharedValue},
+    limits::GROUP_VALUE_BYTES_MAX,
+    matching::field::{Field, FieldValue},
+};
+
+/// What an occurrence holds in the fields of a rule's groups.
+pub fn shared_values(grouping: &Grouping, occurrence: &Occurrence) -> Vec<SharedValue> {
+    let value = |name: &String| {
+        let field = Field::parse(name).ok()?;
+        match field {
+            Field::Severity => return Some(occurrence.severity.word().to_owned()),
+            Field::Status => return Some(occurrence.status.word().to_owned()),
+            _ => {}
+        }
+        let mut first = None;
+        field.any(occurrence, &mut |found| {
+            first = Some(match found {
+                FieldValue::Text(text) => start(text),
+                FieldValue::Number(number) => number.to_string(),
+                FieldValue::Bool(flag) => flag.to_string(),
+            });
+            true
+        });
+        first
+    };
+    let fields = grouping.by.iter();
+    fields.map(|name| (name.clone(), value(name))).collect()
+}
+
+/// A text as far as it counts.
+fn start(text: &str) -> String {
+    let ends = text
+        .char_indices()
+        .map(|(at, letter)| at + letter.len_utf8());
+    let end = ends.take_while(|end| *end <= GROUP_VALUE_BYTES_MAX).last();
+    text[..end.unwrap_or_default()].to_owned()
+}
+
+/// A digest of a rule, its fields and their values; absent is a separate value. What a shadow rule
+/// records joins no group that was reported.
+pub fn group_key(rule: RecordId, is_shadow: bool, shared: &[SharedValue]) -> GroupKey {
+    let shadow = is_shadow.then_some(("shadow", None));
+    let shared = shared.iter();
+    let shared = shared.map(|(field, value)| (field.as_str(), value.as_deref()));
+    digest(rule, shared.chain(shadow))
+}
+
+/// The group of what is freed of a rule at one moment, though the rule does not group.
+pub fn freed_key(rule: RecordId, now_ms: i64) -> GroupKey {
+    let now = now_ms.to_string();
+    digest(rule, std::iter::once(("freed", Some(now.as_str()))))
+}
+
+fn digest<'a>(
+    rule: RecordId,
+    shared: impl Iterator<Item = (&'a str, Option<&'a str>)>,
+) -> GroupKey {
+    let mut digest = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        digest.update((bytes.len() as u64).to_be_bytes());
+        digest.update(bytes);
+    };
+    add(&rule.to_bytes());
+    for (field, value) in shared {
+        add(field.as_bytes());
+        add(&[u8::from(value.is_some())]);
+        add(value.unwrap_or_default().as_bytes());
+    }
+    let digest = digest.finalize();
+    let first = digest.first_chunk().copied();
+    RecordId::from_bytes(first.unwrap_or_default())
+}
+
+/// What the members of a group share, as people read it.
+pub fn shared_text(by: &[SharedValue]) -> String {
+    let one = |(field, value): &SharedValue| match value {
+        Some(value) => format!("{field}={value}"),
+        None => format!("no {field}"),
+    };
+    let all: Vec<_> = by.iter().map(one).collect();
+    all.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::plain::{id, occurrence};
+
+    #[test]
+    fn absent_is_a_value_of_its_own_and_no_value_runs_into_another() {
+        let by = |names: &[&str]| Grouping {
+            by: names.iter().map(|it| (*it).to_owned()).collect(),
+            wait_ms: 0,
+            interval_ms: 0,
+        };
+        let mut one = occurrence();
+        one.dimensions.insert("x".into(), String::new());
+        let rule = id("rule");
+        let key = |names: &[&str], of: &Occurrence| {
+            group_key(rule, false, &shared_values(&by(names), of))
+        };
+        let mut other = one.clone();
+        other.dimensions.remove("x");
+        assert_ne!(key(&["x"], &one), key(&["x"], &other));
+        assert_eq!(key(&[], &one), key(&[], &other));
+        assert_eq!(key(&["severity"], &one), key(&["severity"], &other));
+        one.dimensions.insert("x".into(), "ab".into());
+        one.dimensions.insert("y".into(), "c".into());
+        other.dimensions.insert("x".into(), "a".into());
+        other.dimensions.insert("y".into(), "bc".into());
+        assert_ne!(key(&["x", "y"], &one), key(&["x", "y"], &other));
+        let shared = shared_values(&by(&["x"]), &one);
+        assert_ne!(
+            group_key(rule, false, &shared),
+            group_key(rule, true, &shared)
+        );
+        assert_eq!(
+            shared_text(&shared_values(&by(&["severity", "z"]), &one)),
+            "severity=error, no z"
+        );
+    }
+}

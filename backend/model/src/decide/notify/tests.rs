@@ -1,0 +1,476 @@
+//! Tests of the notifications that steps cause.
+
+mod delay;
+mod flapping;
+mod held;
+mod model;
+mod shadow;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::*;
+use crate::{
+    decide::{LoadedTrigger, Past, Silences, Transition, hand_over},
+    domain::LifetimeConfig,
+    domain::{CloseReason, IncomingEvent, Revised, Revision, Rule, Severity},
+    lifecycle::{Arrival, Cause, Received, StateChange, alter, receive},
+    limits::CHAIN_MAX,
+    matching::compile,
+    samples::plain::{self as samples, DISK_TRIGGER, START_MS, rule},
+};
+
+/// One occurrence's life under rules that may be edited meanwhile.
+struct Life {
+    rules: Vec<Rule>,
+    occurrence: Option<Occurrence>,
+    /// Those before it, oldest first.
+    earlier: Vec<Occurrence>,
+    now_ms: i64,
+    last_id: u128,
+    stopped: usize,
+    past: Past,
+    /// The newest deliveries.
+    sent: Vec<Delivery>,
+    silences: Vec<Arc<LoadedSilence>>,
+}
+
+/// A notification as tests compare it: rule, destination, clear.
+type Sent = (String, String, bool);
+
+fn told(rule: &str, destination: &str, clear: bool) -> Sent {
+    (rule.into(), destination.into(), clear)
+}
+
+impl Life {
+    fn under(rules: Vec<Rule>) -> Self {
+        Self {
+            rules,
+            occurrence: None,
+            earlier: Vec::new(),
+            now_ms: START_MS,
+            last_id: 0,
+            stopped: 0,
+            past: Past::default(),
+            sent: Vec::new(),
+            silences: Vec::new(),
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let triggers = [DISK_TRIGGER, "everything", "closed", "nothing"].map(|of| {
+            let trigger = samples::trigger(of);
+            let query = compile(&trigger.query).ok();
+            (
+                trigger.name.clone(),
+                Arc::new(LoadedTrigger { trigger, query }),
+            )
+        });
+        let destinations = ["hook", "mail", "event"].map(|of| {
+            let destination = samples::destination(of);
+            (destination.name.clone(), Arc::new(destination))
+        });
+        let snapshot = Snapshot::new(
+            BTreeMap::from(triggers),
+            self.rules.iter().cloned().map(Arc::new).collect(),
+            BTreeMap::from(destinations),
+            None,
+        );
+        snapshot.with_silences(Arc::new(Silences::new(self.silences.clone())))
+    }
+
+    fn event(&mut self, change: impl FnOnce(&mut IncomingEvent)) -> Vec<Sent> {
+        self.event_after(&[], change)
+    }
+
+    fn event_after(
+        &mut self,
+        chain: &[RecordId],
+        change: impl FnOnce(&mut IncomingEvent),
+    ) -> Vec<Sent> {
+        let mut event = samples::event("a");
+        event.timestamp_ms = self.now_ms;
+        change(&mut event);
+        let arrival = Arrival {
+            trace: None,
+            event: &event,
+            author: None,
+            chain,
+            now_ms: self.now_ms,
+        };
+        let lifetime = LifetimeConfig::default();
+        let key = samples::id("occurrence");
+        let (occurrence, transition) =
+            match receive(self.occurrence.as_mut(), &arrival, &lifetime, key) {
+                Received::Opened(mut opened) => {
+                    if let Some(mut before) = self.occurrence.take() {
+                        hand_over(&mut before, &mut opened, &self.snapshot(), self.now_ms);
+                        self.earlier.push(before);
+                    }
+                    (*opened, Transition::default())
+                }
+                Received::Repeated(transition) => (self.occurrence.take().unwrap(), transition),
+                Received::Counted => return Vec::new(),
+            };
+        self.step(StepKind::Event, occurrence, transition)
+    }
+
+    fn alter(&mut self, change: &StateChange) -> Vec<Sent> {
+        let mut occurrence = self.occurrence.take().unwrap();
+        let before = occurrence.clone();
+        let cause = Cause {
+            author: None,
+            reason: CloseReason::Operator,
+            now_ms: self.now_ms,
+        };
+        let transition = alter(&mut occurrence, change, cause, &LifetimeConfig::default());
+        if occurrence == before {
+            self.occurrence = Some(occurrence);
+            return Vec::new();
+        }
+        self.step(StepKind::Change, occurrence, transition)
+    }
+
+    fn status(&mut self, status: Status) -> Vec<Sent> {
+        self.alter(&StateChange {
+            status: Some(status),
+            ..StateChange::default()
+        })
+    }
+
+    /// Re-evaluates what waits.
+    fn look(&mut self) -> Vec<Sent> {
+        let Some(occurrence) = self.occurrence.take() else {
+            return Vec::new();
+        };
+        self.step(StepKind::Look, occurrence, Transition::default())
+    }
+
+    fn step(
+        &mut self,
+        kind: StepKind,
+        mut occurrence: Occurrence,
+        transition: Transition,
+    ) -> Vec<Sent> {
+        let snapshot = self.snapshot();
+        let matches = snapshot.matches(&occurrence);
+        let step = Step {
+            kind,
+            transition,
+            matches: &matches,
+            now_ms: self.now_ms,
+            past: &self.past,
+        };
+        let mut new_id = || {
+            self.last_id += 1;
+            RecordId::from_parts(1, self.last_id)
+        };
+        let notices = notify(&mut occurrence, &step, &snapshot, &mut new_id);
+        self.stopped += notices.stopped.len();
+        self.occurrence = Some(occurrence);
+        self.sent.clone_from(&notices.deliveries);
+        let deliveries = notices.deliveries.into_iter();
+        let tell = |it: Delivery| {
+            told(
+                &it.content.rule.name,
+                &it.destination_name,
+                it.content.clear,
+            )
+        };
+        deliveries.map(tell).collect()
+    }
+
+    fn wait(&mut self, seconds: i64) {
+        self.now_ms += seconds * 1000;
+    }
+}
+
+fn with_updates() -> Rule {
+    Rule {
+        send_updates: true,
+        ..rule("page", &[DISK_TRIGGER], &["hook"])
+    }
+}
+
+fn close(event: &mut IncomingEvent) {
+    event.status = Some(Status::Closed);
+}
+
+#[test]
+fn every_destination_of_a_matching_rule_is_told_once_for_an_occurrence() {
+    let mut life = Life::under(vec![rule(
+        "page",
+        &["nothing", DISK_TRIGGER],
+        &["hook", "mail"],
+    )]);
+    let both = vec![told("page", "hook", false), told("page", "mail", false)];
+    assert_eq!(life.event(|_| {}), both);
+    life.wait(100_000);
+    assert!(life.event(|_| {}).is_empty());
+    assert!(life.event(close).is_empty());
+    life.wait(1);
+    assert_eq!(life.event(|_| {}), both, "the next occurrence");
+}
+
+#[test]
+fn a_rule_repeats_when_its_interval_has_passed() {
+    let mut repeating = rule("page", &[DISK_TRIGGER], &["hook"]);
+    repeating.repeat = true;
+    repeating.repeat_interval_seconds = 60;
+    let mut life = Life::under(vec![repeating]);
+    let sent: Vec<_> = [0, 59, 1, 1, 59]
+        .map(|seconds| {
+            life.wait(seconds);
+            life.event(|_| {}).len()
+        })
+        .into();
+    assert_eq!(sent, [1, 0, 1, 0, 1]);
+    life.rules[0].repeat_interval_seconds = 0;
+    assert_eq!(life.event(|_| {}).len(), 1);
+    assert_eq!(life.event(|_| {}).len(), 1, "zero means every match");
+}
+
+#[test]
+fn a_suppressed_occurrence_notifies_nobody_until_it_is_open_again() {
+    let mut life = Life::under(vec![with_updates()]);
+    assert!(
+        life.event(|it| it.status = Some(Status::Suppressed))
+            .is_empty()
+    );
+    assert!(life.event(|_| {}).is_empty());
+    let opened = life.event(|it| it.status = Some(Status::Open));
+    assert_eq!(opened, [told("page", "hook", false)]);
+    assert!(life.status(Status::Suppressed).is_empty());
+    assert!(
+        life.event(|it| it.severity = Some(Severity::Critical))
+            .is_empty()
+    );
+    let closed = life.event(close);
+    assert_eq!(closed, [told("page", "hook", true)], "the obligation holds");
+}
+
+#[test]
+fn the_close_of_a_suppressed_occurrence_opens_nothing_however_often_it_comes() {
+    let mut life = Life::under(vec![rule("page", &["everything", "closed"], &["hook"])]);
+    life.event(|it| it.status = Some(Status::Suppressed));
+    for _ in 0..3 {
+        assert!(life.event(close).is_empty());
+        life.wait(1);
+    }
+    let opened = life.status(Status::Open);
+    assert_eq!(opened, [told("page", "hook", false)], "it was reopened");
+}
+
+#[test]
+fn whoever_got_the_closing_hears_of_the_reopening_and_is_owed_the_next_closing() {
+    let once = rule("once", &["everything"], &["mail"]);
+    let mut life = Life::under(vec![with_updates(), once]);
+    life.event(|_| {});
+    for round in 0..3 {
+        let closed = [told("page", "hook", true)];
+        assert_eq!(life.status(Status::Closed), closed, "round {round}");
+        life.rules[0].trigger_names = vec![samples::name("nothing")];
+        assert!(life.status(Status::Suppressed).is_empty(), "round {round}");
+        let opened = [told("page", "hook", false)];
+        assert_eq!(life.status(Status::Open), opened, "round {round}");
+    }
+    life.rules.clear();
+    assert_eq!(life.event(close), [told("page", "hook", true)]);
+}
+
+#[test]
+fn a_closing_is_owed_by_what_the_rule_says_when_it_is_due() {
+    let mut life = Life::under(vec![rule("page", &[DISK_TRIGGER], &["hook"])]);
+    life.event(|_| {});
+    life.rules[0].send_updates = true;
+    assert_eq!(life.event(close), [told("page", "hook", true)], "since on");
+    life.wait(1);
+    life.event(|_| {});
+    life.past.add(Revision {
+        was: Revised::Rule(Rule {
+            send_updates: false,
+            ..life.rules.remove(0)
+        }),
+        until_ms: life.now_ms,
+        deleted: true,
+    });
+    assert!(life.event(close).is_empty(), "off when it was deleted");
+}
+
+#[test]
+fn a_late_event_only_counts() {
+    let mut repeating = rule("page", &["everything"], &["hook"]);
+    repeating.repeat = true;
+    repeating.repeat_interval_seconds = 0;
+    let mut life = Life::under(vec![repeating]);
+    life.event(|_| {});
+    let before = life.occurrence.clone().unwrap();
+    life.wait(5);
+    assert!(life.event(|it| it.timestamp_ms -= 6_000).is_empty());
+    let after = life.occurrence.clone().unwrap();
+    let counted = Occurrence { count: 2, ..before };
+    assert_eq!(after, counted);
+}
+
+#[test]
+fn closing_acknowledging_and_a_new_severity_are_told_again() {
+    let mut life = Life::under(vec![with_updates()]);
+    life.event(|_| {});
+    let again = [told("page", "hook", true)];
+    assert_eq!(
+        life.event(|it| it.severity = Some(Severity::Critical)),
+        again
+    );
+    let acknowledge = StateChange {
+        acknowledged: Some(true),
+        ..StateChange::default()
+    };
+    assert_eq!(life.alter(&acknowledge), again);
+    assert!(life.alter(&acknowledge).is_empty(), "nothing changed");
+    let taken_back = StateChange {
+        acknowledged: Some(false),
+        ..StateChange::default()
+    };
+    assert_eq!(life.alter(&taken_back), again);
+    assert_eq!(
+        life.event(|it| it.severity = Some(Severity::Info)),
+        again,
+        "no match any more"
+    );
+    assert_eq!(life.event(close), again);
+    assert!(life.event(close).is_empty(), "only once");
+}
+
+#[test]
+fn whoever_was_told_is_told_the_end_whatever_became_of_the_rule() {
+    type Edit = fn(&mut Vec<Rule>);
+    let edits: [(&str, Edit); 5] = [
+        ("deleted", |rules| rules.clear()),
+        ("disabled", |rules| rules[0].enabled = false),
+        ("other triggers", |rules| {
+            rules[0].trigger_names = vec![samples::name("nothing")];
+        }),
+        ("no triggers", |rules| rules[0].trigger_names.clear()),
+        ("other destinations", |rules| {
+            rules[0].destination_names = vec![samples::name("mail")];
+        }),
+    ];
+    for (case, edit) in edits {
+        let mut life = Life::under(vec![with_updates()]);
+        assert_eq!(life.event(|_| {}), [told("page", "hook", false)], "{case}");
+        edit(&mut life.rules);
+        assert_eq!(life.event(close), [told("page", "hook", true)], "{case}");
+    }
+}
+
+#[test]
+fn a_closing_message_names_the_trigger_of_the_opening_one_whatever_was_edited() {
+    let mut life = Life::under(vec![with_updates()]);
+    life.event(|_| {});
+    life.rules[0].trigger_names = vec![samples::name("everything"), samples::name("closed")];
+    assert_eq!(life.event(close), [told("page", "hook", true)]);
+    assert_eq!(
+        life.sent[0].content.trigger,
+        Some(samples::trigger(DISK_TRIGGER))
+    );
+    life.wait(1);
+    life.event(|_| {});
+    life.event(close);
+    let trigger = life.sent[0].content.trigger.as_ref().unwrap();
+    assert_eq!(trigger.name.as_str(), "everything", "the next occurrence");
+}
+
+#[test]
+fn a_closing_message_of_what_is_gone_tells_it_as_it_was() {
+    let mut rule = with_updates();
+    rule.message = "as it was".into();
+    rule.revision = 7;
+    rule.trigger_names = vec![samples::name("everything")];
+    let mut life = Life::under(vec![rule.clone()]);
+    life.event(|_| {});
+    let opening = life.occurrence.as_mut().unwrap().notified[0]
+        .opening
+        .as_mut();
+    // The trigger in force is another one than that of the opening message.
+    opening.unwrap().trigger.revision = 3;
+    let mut trigger = samples::trigger("everything");
+    trigger.revision = 3;
+    trigger.description = "as it was".into();
+    for was in [Revised::Rule(rule), Revised::Trigger(trigger.clone())] {
+        life.past.add(Revision {
+            was,
+            until_ms: START_MS,
+            deleted: true,
+        });
+    }
+    life.rules.clear();
+    assert_eq!(life.event(close), [told("page", "hook", true)]);
+    assert_eq!(life.sent[0].content.rule.message, "as it was");
+    assert_eq!(life.sent[0].content.trigger, Some(trigger));
+}
+
+#[test]
+fn rules_are_asked_at_every_change_whoever_made_it() {
+    let closes = rule("closes", &["closed"], &["mail"]);
+    let mut late = rule("late", &["everything"], &["hook"]);
+    late.enabled = false;
+    let mut life = Life::under(vec![closes, late]);
+    assert!(life.event(|_| {}).is_empty());
+    life.rules[1].enabled = true;
+    let acknowledge = StateChange {
+        acknowledged: Some(true),
+        ..StateChange::default()
+    };
+    assert_eq!(life.alter(&acknowledge), [told("late", "hook", false)]);
+    assert_eq!(life.status(Status::Closed), [told("closes", "mail", true)]);
+}
+
+#[test]
+fn an_acknowledgement_repeats_nothing_and_after_the_closing_notifies_nobody() {
+    let acknowledge = |flag| StateChange {
+        acknowledged: Some(flag),
+        ..StateChange::default()
+    };
+    for interval in [0, 60] {
+        let repeating = Rule {
+            repeat: true,
+            repeat_interval_seconds: interval,
+            ..rule("page", &["everything", "closed"], &["hook"])
+        };
+        let mut late = rule("late", &["closed"], &["mail"]);
+        late.enabled = false;
+        let mut life = Life::under(vec![repeating, late]);
+        assert_eq!(life.event(|_| {}).len(), 1);
+        life.wait(100);
+        assert!(life.alter(&acknowledge(true)).is_empty(), "{interval}");
+        life.status(Status::Closed);
+        life.wait(100);
+        life.rules[1].enabled = true;
+        for flag in [false, true] {
+            assert!(life.alter(&acknowledge(flag)).is_empty(), "{interval}");
+        }
+        assert_eq!(life.status(Status::Open).len(), 0, "{interval}");
+    }
+}
+
+#[test]
+fn what_is_closed_is_matched_by_triggers_that_speak_of_the_status_only() {
+    let all = rule("all", &["everything"], &["hook"]);
+    let mut life = Life::under(vec![rule("closes", &["closed"], &["mail"]), all]);
+    assert_eq!(life.event(close), [told("closes", "mail", true)]);
+    assert!(life.event(close).is_empty(), "once");
+}
+
+#[test]
+fn the_loop_guard_stops_events_that_would_pass_a_rule_twice() {
+    let mut life = Life::under(vec![rule("page", &[DISK_TRIGGER], &["event", "hook"])]);
+    let told_once = life.event_after(&[samples::id("page")], |_| {});
+    assert_eq!(told_once, [told("page", "hook", false)]);
+    assert_eq!(life.stopped, 1);
+    let mut other = Life::under(vec![rule("page", &[DISK_TRIGGER], &["event"])]);
+    assert_eq!(other.event_after(&[samples::id("other")], |_| {}).len(), 1);
+    let mut long = Life::under(vec![rule("page", &[DISK_TRIGGER], &["event"])]);
+    assert!(
+        long.event_after(&[samples::id("other"); CHAIN_MAX], |_| {})
+            .is_empty()
+    );
+}

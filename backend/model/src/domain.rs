@@ -1,0 +1,70 @@
+//! What the service is about, as types that cannot be invalid: no I/O, no clock, no wire, no disk.
+
+pub mod any_resource;
+pub mod audit;
+pub mod calendar;
+pub mod client;
+pub mod counter;
+pub mod delivery;
+pub mod destination;
+pub mod digest;
+pub mod event;
+pub mod flapping;
+pub mod group;
+pub mod hold;
+pub mod inhibition;
+pub mod intake_mapping;
+pub mod lifetime;
+pub mod name;
+pub mod occurrence;
+pub mod query;
+pub mod receipt;
+pub mod record_id;
+pub mod report;
+pub mod revision;
+pub mod rule;
+pub mod saved_view;
+pub mod silence;
+pub mod sort_field;
+pub mod template_language;
+pub mod trace;
+pub mod trigger;
+pub mod value;
+
+pub use crate::secret::{self, Secret};
+pub use any_resource::AnyResource;
+pub use audit::{AuditAction, AuditEntry};
+pub use calendar::Calendar;
+pub use client::{CertificateName, Client, Dialect, KeyScope, PreviousKey, Rates, Role};
+pub use delivery::{Attempt, Content, Delivery, DeliveryState, Outcome, Transcript};
+pub use destination::{DeliverySettings, Destination, DestinationKind, Health, HealthState};
+pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestRow, Folding};
+pub use event::{
+    EventId, IncomingEvent, NO_EVENT_ID, OccurrenceId, Severity, Status, claims_own, is_own,
+};
+pub use flapping::{Flapping, FlappingLimits, ThreadOf};
+pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};
+pub use hold::{HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
+pub use inhibition::{CauseMark, EqualFields, Inhibition};
+pub use intake_mapping::{
+    IntakeMapping, MappedEvent, MappedSeverity, SignatureScheme, WebhookSignature,
+};
+pub use lifetime::LifetimeConfig;
+pub use name::Name;
+pub use occurrence::{
+    Annotation, Close, CloseReason, Earlier, Evaluation, Field, HistoryEntry, Notified, Occurrence,
+    Opening,
+};
+pub use query::{Clause, Literal, Query};
+pub use receipt::{Receipt, Refusal};
+pub use record_id::RecordId;
+pub use report::{Lease, Report, Reports};
+pub use revision::{Revised, Revision, RevisionId, RevisionOf};
+pub use rule::{Grouping, Rule};
+pub use saved_view::SavedView;
+pub use silence::{Comment, Flexible, Progress, Silence, SilenceState, Stage};
+pub use sort_field::SortField;
+pub use template_language::TemplateLanguage;
+pub use trace::TraceContext;
+pub use trigger::Trigger;
+pub use value::Value;

@@ -1,0 +1,58 @@
+//! Every bound of what is decided, by name.
+
+use std::time::Duration;
+
+/// Attempts that are kept to determine the health of a destination.
+pub const HEALTH_ATTEMPTS_MAX: usize = 50;
+/// Levels of nested clauses in a query.
+pub use bellwether_proto::filter::DEPTH_MAX as CLAUSE_DEPTH_MAX;
+/// Clauses in a query.
+pub const CLAUSES_MAX: usize = 500;
+/// Bytes of a template.
+pub const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a rendered template.
+pub const RENDERED_BYTES_MAX: usize = 256 * 1024;
+/// Steps that rendering one template may take: parts of it, entries of lists, look-ups of names, and
+/// each 64 bytes written or compared.
+pub const TEMPLATE_STEPS_MAX: usize = 100_000;
+/// Steps that rendering all templates of one message may take.
+pub const MESSAGE_STEPS_MAX: usize = 200_000;
+/// Bytes of an event's name or type.
+pub const EVENT_NAME_BYTES_MAX: usize = 256;
+/// How long after its sender ended a condition a report of it is a late one.
+pub const REPORT_LATE_MAX: Duration = Duration::from_secs(15 * 60);
+/// History entries kept for one occurrence.
+pub const HISTORY_MAX: usize = 100;
+
+/// Variables of a webhook's own.
+pub const VALUES_MAX: usize = 20;
+/// Bytes of a value by which a rule groups.
+pub const GROUP_VALUE_BYTES_MAX: usize = 256;
+/// Counts by rule and severity that a digest has.
+pub const DIGEST_ROWS_MAX: usize = 200;
+/// Messages whose occurrence a digest shows.
+pub const DIGEST_SHOWN_MAX: usize = 20;
+/// Bytes of the texts of these together.
+pub const DIGEST_SHOWN_BYTES_MAX: usize = 160 * 1024;
+/// Dates that a window leaves out, and that it adds.
+pub const CALENDAR_DATES_MAX: usize = 500;
+/// Days that one span of a calendar lasts at most.
+pub const CALENDAR_LENGTH_DAYS_MAX: i32 = 366;
+/// Periods between two of a recurrence.
+pub const CALENDAR_INTERVAL_MAX: u16 = 1_000;
+/// Starts that a recurrence counts.
+pub const CALENDAR_COUNT_MAX: u16 = 10_000;
+/// Days that are looked at to find the last start of a recurrence that counts.
+pub const CALENDAR_COUNTED_MAX: usize = 200_000;
+/// Days that looking up a moment of a calendar looks at.
+pub const CALENDAR_CANDIDATES_MAX: usize = 10_000;
+/// Years within which a recurrence must produce something.
+pub const CALENDAR_FIRST_YEARS: i16 = 10;
+/// Links of a chain of causes that are followed.
+pub const INHIBITION_CHAIN_MAX: usize = 16;
+/// Causes in all that are looked at for one event.
+pub const INHIBITION_CAUSES_MAX: usize = 256;
+/// Rules that may lead to an event one after the other, through `event` destinations.
+pub const CHAIN_MAX: usize = 16;
+/// Changes of what waits that an occurrence keeps of each rule.
+pub const HOLD_CHANGES_MAX: usize = 20;

@@ -1,0 +1,221 @@
+//! Conditions on any JSON document, with the clauses of queries: a field is a member by its path.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    domain::{Clause, Occurrence, Query, Value, value::Fields},
+    matching::{
+        CompiledQuery, compile,
+        compile::{Comparison, Node},
+        field::Field,
+    },
+    violation::Violation,
+};
+
+/// Bytes of a text that cost as much to look at as a value.
+const STEP_BYTES: usize = 16;
+
+/// What stands before a path inside a document, for the fields of queries.
+const INSIDE: &str = "metadata.";
+
+/// A condition on a document, ready to be asked.
+#[derive(Debug)]
+pub struct DocumentQuery(CompiledQuery);
+
+impl DocumentQuery {
+    /// Checks a condition and makes it ready.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it; paths begin at the clause.
+    pub fn compile(clause: &Clause) -> Result<Self, Vec<Violation>> {
+        let clause = inside(clause);
+        let compiled = compile(&Query { clause });
+        compiled.map(Self).map_err(|faults| {
+            let shorten = |fault: Violation| {
+                let path = fault.field.strip_prefix("clause").unwrap_or(&fault.field);
+                let path = path.strip_prefix('.').unwrap_or(path);
+                let description = fault.description.replace(INSIDE, "");
+                Violation::new(path, description)
+            };
+            faults.into_iter().map(shorten).collect()
+        })
+    }
+
+    /// Whether it is true of that document, which `document` holds.
+    pub fn matches(&self, document: &Document) -> bool {
+        self.0.matches(&document.held)
+    }
+
+    /// The steps that [`Self::matches`] takes at most: for each comparison, the values and texts of the
+    /// member that its path begins with.
+    pub fn steps(&self, document: &Document) -> usize {
+        steps(&self.0.root, document)
+    }
+}
+
+fn steps(node: &Node, document: &Document) -> usize {
+    let all = |nodes: &[Node]| {
+        let each = nodes.iter().map(|it| steps(it, document));
+        each.fold(1, usize::saturating_add)
+    };
+    match node {
+        Node::And(nodes) | Node::Or(nodes) => all(nodes),
+        Node::Not(node) => steps(node, document),
+        Node::Compare(field, comparison) => {
+            let factor = match comparison {
+                Comparison::In(operands) => operands.all().len(),
+                Comparison::Matches(_) => 4,
+                _ => 1,
+            };
+            let weight = match field {
+                Field::Metadata(path) => document.weight(path),
+                _ => 1,
+            };
+            weight.saturating_mul(factor)
+        }
+    }
+}
+
+/// A JSON document as conditions see it.
+#[derive(Debug)]
+pub struct Document {
+    held: Occurrence,
+    /// What looking at each of its members costs.
+    weights: BTreeMap<String, usize>,
+}
+
+impl Document {
+    /// That document. What is no object has its value under the empty name only.
+    pub fn new(value: &serde_json::Value, blank: Occurrence) -> Self {
+        let metadata = match value_of(value) {
+            Value::Object(fields) => fields,
+            other => Fields::from([(String::new(), other)]),
+        };
+        let weights = metadata.iter().map(|(name, it)| (name.clone(), weight(it)));
+        Self {
+            weights: weights.collect(),
+            held: Occurrence { metadata, ..blank },
+        }
+    }
+
+    /// Puts a value in the place of a member.
+    pub fn put(&mut self, name: &str, value: &serde_json::Value) {
+        let value = value_of(value);
+        self.weights.insert(name.to_owned(), weight(&value));
+        self.held.metadata.insert(name.to_owned(), value);
+    }
+
+    /// What looking at the member costs that a path begins with, and finding it.
+    fn weight(&self, path: &str) -> usize {
+        let steps = path.split('.').count();
+        let first = path.split('.').next().unwrap_or_default();
+        // A name may hold dots itself; then it may be any of those that begin so.
+        let begin = self.weights.range(first.to_owned()..);
+        let begin = begin.take_while(|(name, _)| name.starts_with(first));
+        let weights = begin.filter(|(name, _)| path.starts_with(name.as_str()));
+        weights.map(|(_, weight)| weight).max().unwrap_or(&0) + steps
+    }
+}
+
+/// The values inside one, and its texts by their length.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+        Value::Text(text) => 1 + text.len() / STEP_BYTES,
+        Value::List(values) => 1 + values.iter().map(weight).sum::<usize>(),
+        Value::Object(fields) => 1 + fields.values().map(weight).sum::<usize>(),
+    }
+}
+
+/// A value of JSON. What nests deeper than a body of the wire may is not in here: it was refused when
+/// it was read.
+fn value_of(value: &serde_json::Value) -> Value {
+    match value {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(flag) => Value::Bool(*flag),
+        serde_json::Value::Number(number) => number
+            .as_f64()
+            .filter(|it| it.is_finite())
+            .map_or_else(|| Value::Text(number.to_string()), Value::Number),
+        serde_json::Value::String(text) => Value::Text(text.clone()),
+        serde_json::Value::Array(list) => Value::List(list.iter().map(value_of).collect()),
+        serde_json::Value::Object(members) => {
+            let members = members.iter();
+            Value::Object(
+                members
+                    .map(|(key, it)| (key.clone(), value_of(it)))
+                    .collect(),
+            )
+        }
+    }
+}
+
+/// The same clause about members of a document.
+fn inside(clause: &Clause) -> Clause {
+    let all = |clauses: &[Clause]| clauses.iter().map(inside).collect();
+    // A field that is not named stays so, and is reported as such.
+    let at = |field: &str| match field {
+        "" => String::new(),
+        field => format!("{INSIDE}{field}"),
+    };
+    match clause {
+        Clause::And(clauses) => Clause::And(all(clauses)),
+        Clause::Or(clauses) => Clause::Or(all(clauses)),
+        Clause::Not(clause) => Clause::Not(Box::new(inside(clause))),
+        Clause::Equals(field, literal) => Clause::Equals(at(field), literal.clone()),
+        Clause::In(field, literals) => Clause::In(at(field), literals.clone()),
+        Clause::GreaterAndEquals(field, it) => Clause::GreaterAndEquals(at(field), it.clone()),
+        Clause::LessAndEquals(field, it) => Clause::LessAndEquals(at(field), it.clone()),
+        Clause::Contains(field, text) => Clause::Contains(at(field), text.clone()),
+        Clause::StartsWith(field, text) => Clause::StartsWith(at(field), text.clone()),
+        Clause::EndsWith(field, text) => Clause::EndsWith(at(field), text.clone()),
+        Clause::Matches(field, text) => Clause::Matches(at(field), text.clone()),
+        Clause::Exists(field) => Clause::Exists(at(field)),
+        Clause::Greater(field, literal) => Clause::Greater(at(field), literal.clone()),
+        Clause::Less(field, literal) => Clause::Less(at(field), literal.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{domain::Literal, matching::tests::occurrence};
+
+    #[test]
+    fn a_field_is_a_member_by_its_path_whatever_it_is_called() {
+        let document = json!({
+            "ok": true,
+            "status": "success",
+            "severity": "P1",
+            "result": {"code": 7, "tags": ["a", "b"]},
+        });
+        let text = |text: &str| Literal::Text(text.into());
+        let equals = |field: &str, literal| Clause::Equals(field.into(), literal);
+        let table = [
+            (equals("ok", Literal::Bool(true)), true),
+            (equals("status", text("success")), true),
+            (equals("status", text("open")), false),
+            (equals("severity", text("P1")), true),
+            (equals("result.code", Literal::Number(7.0)), true),
+            (equals("result.tags", text("b")), true),
+            (Clause::Exists("name".into()), false),
+            (Clause::Exists("result".into()), false),
+            (
+                Clause::Not(Box::new(equals("ok", Literal::Bool(true)))),
+                false,
+            ),
+        ];
+        for (clause, expected) in table {
+            let query = DocumentQuery::compile(&clause).unwrap();
+            let document = Document::new(&document, occurrence());
+            assert_eq!(query.matches(&document), expected, "{clause:?}");
+        }
+        let wrong = Clause::And(vec![Clause::Matches("a".into(), "(".into())]);
+        let faults = DocumentQuery::compile(&wrong).unwrap_err();
+        assert_eq!(faults[0].field, "and.clauses[0].matches.value");
+        let nameless = DocumentQuery::compile(&Clause::Exists(String::new())).unwrap_err();
+        assert_eq!(nameless[0].field, "exists.field");
+    }
+}

@@ -1,0 +1,243 @@
+//! The fields of an occurrence that a query can look at.
+
+use crate::{
+    domain::{Occurrence, Value, value::Fields},
+    limits::EVENT_NAME_BYTES_MAX,
+};
+
+/// A field of an occurrence.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Field {
+    /// The event's id.
+    Id,
+    /// The event's name.
+    Name,
+    /// The event's type.
+    Type,
+    /// The line for people.
+    Summary,
+    /// The details for people.
+    Body,
+    /// How bad it is.
+    Severity,
+    /// Where it stands.
+    Status,
+    /// The acknowledged flag.
+    Acknowledged,
+    /// The client that looks after it.
+    Assignee,
+    /// How often it was sent.
+    Count,
+    /// When it was opened.
+    StartTime,
+    /// The newest time a sender gave; also called `timestamp`.
+    LastSeen,
+    /// A dimension.
+    Dimension(String),
+    /// A metadata field; dots reach into nested objects.
+    Metadata(String),
+    /// The dimension of that name, else the metadata field.
+    Either(String),
+}
+
+/// What a field holds, in the order in which a query looks at it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FieldValue<'a> {
+    /// A text.
+    Text(&'a str),
+    /// A number; severity and status by their order, times in milliseconds since 1970.
+    Number(f64),
+    /// True or false.
+    Bool(bool),
+}
+
+/// What values a field can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// Texts.
+    Text,
+    /// Numbers.
+    Number,
+    /// Moments.
+    Time,
+    /// A severity.
+    Severity,
+    /// A status.
+    Status,
+    /// True or false.
+    Bool,
+    /// Anything: the sender decides.
+    Anything,
+}
+
+/// Every fixed field by its name in a query.
+const FIXED: [(&str, Field); 13] = [
+    ("id", Field::Id),
+    ("name", Field::Name),
+    ("type", Field::Type),
+    ("summary", Field::Summary),
+    ("body", Field::Body),
+    ("severity", Field::Severity),
+    ("status", Field::Status),
+    ("acknowledged", Field::Acknowledged),
+    ("assignee", Field::Assignee),
+    ("count", Field::Count),
+    ("timestamp", Field::LastSeen),
+    ("startTime", Field::StartTime),
+    ("lastSeen", Field::LastSeen),
+];
+
+impl Field {
+    /// The names of the fixed fields.
+    pub fn fixed_names() -> [&'static str; 13] {
+        FIXED.map(|(name, _)| name)
+    }
+
+    /// Reads the name of a field.
+    ///
+    /// # Errors
+    /// A sentence fragment for people.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("is required: the field to look at".into());
+        }
+        if text.len() > EVENT_NAME_BYTES_MAX {
+            return Err(format!(
+                "has {} bytes; at most {EVENT_NAME_BYTES_MAX} are taken",
+                text.len()
+            ));
+        }
+        if let Some((_, field)) = FIXED.iter().find(|(name, _)| *name == text) {
+            return Ok(field.clone());
+        }
+        let inside = |prefix: &str| text.strip_prefix(prefix).map(str::to_owned);
+        match (inside("dimensions."), inside("metadata.")) {
+            (Some(key), _) | (_, Some(key)) if key.is_empty() => {
+                Err(format!("`{text}` names no key after the dot"))
+            }
+            (Some(key), _) => Ok(Self::Dimension(key)),
+            (_, Some(key)) => Ok(Self::Metadata(key)),
+            _ => Ok(Self::Either(text.to_owned())),
+        }
+    }
+
+    /// Reads the name of a field that several occurrences may share, by which they are grouped.
+    ///
+    /// # Errors
+    /// A sentence fragment for people.
+    pub fn parse_shared(text: &str) -> Result<Self, String> {
+        let field = Self::parse(text)?;
+        match field {
+            Self::Name
+            | Self::Type
+            | Self::Severity
+            | Self::Status
+            | Self::Acknowledged
+            | Self::Assignee
+            | Self::Dimension(_)
+            | Self::Metadata(_)
+            | Self::Either(_) => Ok(field),
+            Self::Id
+            | Self::Summary
+            | Self::Body
+            | Self::Count
+            | Self::StartTime
+            | Self::LastSeen => Err(format!(
+                "`{text}` is not what occurrences are grouped by; `name`, `type`, `severity`, \
+                 `status`, `acknowledged`, `assignee`, a dimension or a metadata field is"
+            )),
+        }
+    }
+
+    /// Whether it stays as it is when an event comes again.
+    pub fn is_kept(&self) -> bool {
+        !matches!(self, Self::Count | Self::LastSeen)
+    }
+
+    /// What values the field can hold.
+    pub fn holds(&self) -> Holds {
+        match self {
+            Self::Id
+            | Self::Name
+            | Self::Type
+            | Self::Summary
+            | Self::Body
+            | Self::Assignee
+            | Self::Dimension(_) => Holds::Text,
+            Self::Severity => Holds::Severity,
+            Self::Status => Holds::Status,
+            Self::Acknowledged => Holds::Bool,
+            Self::Count => Holds::Number,
+            Self::StartTime | Self::LastSeen => Holds::Time,
+            Self::Metadata(_) | Self::Either(_) => Holds::Anything,
+        }
+    }
+
+    /// Whether any value the field holds satisfies the test. False when the event lacks the field.
+    pub fn any(
+        &self,
+        occurrence: &Occurrence,
+        test: &mut dyn FnMut(FieldValue<'_>) -> bool,
+    ) -> bool {
+        let number = |value: i64| {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "exact up to 2^53: until the year 287396"
+            )]
+            FieldValue::Number(value as f64)
+        };
+        match self {
+            Self::Id => test(FieldValue::Text(&occurrence.event.to_string())),
+            Self::Name => test(FieldValue::Text(&occurrence.name)),
+            Self::Type => test(FieldValue::Text(&occurrence.kind)),
+            Self::Summary => test(FieldValue::Text(&occurrence.summary)),
+            Self::Body => test(FieldValue::Text(&occurrence.body)),
+            Self::Severity => test(number(occurrence.severity as i64)),
+            Self::Status => test(number(occurrence.status as i64)),
+            Self::Acknowledged => test(FieldValue::Bool(occurrence.acknowledged)),
+            Self::Assignee => {
+                let assignee = occurrence.assignee.as_ref();
+                assignee.is_some_and(|it| test(FieldValue::Text(it.as_str())))
+            }
+            Self::Count => test(number(i64::try_from(occurrence.count).unwrap_or(i64::MAX))),
+            Self::StartTime => test(number(occurrence.start_ms)),
+            Self::LastSeen => test(number(occurrence.last_seen_ms)),
+            Self::Dimension(key) => occurrence
+                .dimensions
+                .get(key)
+                .is_some_and(|value| test(FieldValue::Text(value))),
+            Self::Metadata(path) => any_at(&occurrence.metadata, path, test),
+            Self::Either(key) => match occurrence.dimensions.get(key) {
+                Some(value) => test(FieldValue::Text(value)),
+                None => any_at(&occurrence.metadata, key, test),
+            },
+        }
+    }
+}
+
+/// Looks at every value that a dotted path reaches. A key may hold dots itself: the longest part
+/// of the path that is a key is taken.
+fn any_at(fields: &Fields, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
+    if let Some(value) = fields.get(path) {
+        return any_in(value, "", test);
+    }
+    let ends = path.rmatch_indices('.').map(|(at, _)| at);
+    for at in ends {
+        let (key, rest) = (&path[..at], &path[at + 1..]);
+        if let Some(value) = fields.get(key) {
+            return any_in(value, rest, test);
+        }
+    }
+    false
+}
+
+fn any_in(value: &Value, path: &str, test: &mut dyn FnMut(FieldValue<'_>) -> bool) -> bool {
+    match (value, path) {
+        (Value::List(values), _) => values.iter().any(|value| any_in(value, path, test)),
+        (Value::Object(fields), path) if !path.is_empty() => any_at(fields, path, test),
+        (Value::Text(value), "") => test(FieldValue::Text(value)),
+        (Value::Number(number), "") => test(FieldValue::Number(*number)),
+        (Value::Bool(flag), "") => test(FieldValue::Bool(*flag)),
+        _ => false,
+    }
+}

@@ -1,0 +1,26 @@
+//! What is wrong with templates, reported when they are saved.
+
+use crate::{domain::TemplateLanguage, template::AnyTemplate, violation::Violation};
+
+/// What is wrong with a rule's message; the path is `message`.
+pub fn check_message(language: TemplateLanguage, message: &str) -> Vec<Violation> {
+    fault("message".into(), language, message)
+        .into_iter()
+        .collect()
+}
+
+/// What a rule's message will not show, for people: variables that no event can have.
+pub fn message_warnings(language: TemplateLanguage, message: &str) -> Vec<String> {
+    let unknown = AnyTemplate::parse(language, message);
+    let unknown = unknown.map(|template| template.unknown_variables());
+    let unknown = unknown.unwrap_or_default().into_iter();
+    unknown
+        .map(|name| format!("the rule's message: no event has a variable `{name}`"))
+        .collect()
+}
+
+/// What is wrong with a template that stands at that path.
+pub fn fault(path: String, language: TemplateLanguage, source: &str) -> Option<Violation> {
+    let error = AnyTemplate::parse(language, source).err()?;
+    Some(Violation::new(path, error.to_string()))
+}

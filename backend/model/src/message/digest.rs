@@ -1,0 +1,102 @@
+//! What messages report on the many that a digest stands for.
+
+use serde_json::{Value, json};
+
+use super::domain_json;
+use crate::domain::{DigestContent, DigestId, Occurrence};
+
+/// One line about a digest: how many messages it stands for, and the most severe one.
+pub(super) fn headline(digest: &DigestContent, worst: &str) -> String {
+    let messages = if digest.count == 1 {
+        "message"
+    } else {
+        "messages"
+    };
+    format!("{} {messages} ({}): {worst}", digest.count, parts(digest))
+}
+
+/// How many of the messages are new, and how many are not.
+fn parts(digest: &DigestContent) -> String {
+    let new = digest.count - digest.clear_count;
+    match (new, digest.clear_count) {
+        (new, 0) => format!("{new} new"),
+        (0, other) => format!("{other} changed or closed"),
+        (new, other) => format!("{new} new, {other} changed or closed"),
+    }
+}
+
+/// The counts by rule and severity, and the most severe messages, one a line; and how many more there
+/// are.
+pub(super) fn lines(
+    digest: &DigestContent,
+    headline: impl Fn(&Occurrence) -> String,
+) -> Vec<String> {
+    let rows = digest.rows.iter().map(|row| {
+        let severity = row.severity.word();
+        let rule = match &row.rule_name {
+            Some(name) => format!("rule {name}, {severity}"),
+            None => format!("other rules, at most {severity}"),
+        };
+        let clear = match row.clear_count {
+            0 => String::new(),
+            clear => format!(", {clear} of them changed or closed"),
+        };
+        format!("{rule}: {}{clear}", row.count)
+    });
+    let items = digest.items.iter().map(|it| {
+        let severity = it.occurrence.severity.word();
+        let clear = if it.clear { " (changed or closed)" } else { "" };
+        format!("{severity}: {}{clear}", headline(&it.occurrence))
+    });
+    let more = match digest.beside(digest.items.len()) {
+        0 => None,
+        more => Some(format!("and {more} more")),
+    };
+    rows.chain(items).chain(more).collect()
+}
+
+/// What a reader sees first: pairs of a label and a value.
+pub(super) fn fields(digest: &DigestContent, worst: &Occurrence) -> Vec<(&'static str, String)> {
+    vec![
+        ("Severity", worst.severity.word().to_owned()),
+        ("Messages", digest.count.to_string()),
+        ("From", domain_json::time(digest.start_ms)),
+        ("Until", domain_json::time(digest.end_ms)),
+    ]
+}
+
+/// What templates and documents see of a digest; `events` are those that are shown.
+pub fn variables(digest: &DigestContent, events: &[Value]) -> Value {
+    let rows = digest.rows.iter().map(|row| {
+        json!({
+            "rule_name": row.rule_name.as_deref().unwrap_or_default(),
+            "severity": row.severity.word(),
+            "count": row.count,
+            "clear_count": row.clear_count,
+        })
+    });
+    json!({
+        "id": DigestId(digest.id).to_string(),
+        "count": digest.count,
+        "new_count": digest.count - digest.clear_count,
+        "clear_count": digest.clear_count,
+        "more_count": digest.beside(events.len()),
+        "start": domain_json::time(digest.start_ms),
+        "end": domain_json::time(digest.end_ms),
+        "rows": rows.collect::<Vec<_>>(),
+        "events": events,
+    })
+}
+
+/// The most severe messages, each as what is shown of its occurrence.
+pub fn events(
+    digest: &DigestContent,
+    event: impl Fn(&Occurrence) -> Value,
+) -> impl Iterator<Item = Value> {
+    digest.items.iter().map(move |it| {
+        let mut shown = event(&it.occurrence);
+        shown["rule_name"] = it.rule_name.as_str().into();
+        shown["clear"] = it.clear.into();
+        shown
+    })
+}

@@ -1,0 +1,121 @@
+//! The domain as JSON documents show it.
+
+use jiff::Timestamp;
+use serde_json::{Map, Number, Value as Json, json};
+
+use crate::domain::{Clause, Literal, Trigger, Value, value::Fields};
+
+/// Up to here every whole number is a double and every double is a whole number.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// A value; whole numbers are written without a fraction.
+pub fn value(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Bool(flag) => (*flag).into(),
+        Value::Number(number) => self::number(*number),
+        Value::Text(text) => text.as_str().into(),
+        Value::List(values) => values.iter().map(self::value).collect(),
+        Value::Object(fields) => object(fields),
+    }
+}
+
+/// A value on its own: a text as it is, all else as JSON.
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        other => self::value(other).to_string(),
+    }
+}
+
+/// An object's fields.
+pub fn object(fields: &Fields) -> Json {
+    let pairs = fields.iter();
+    Json::Object(
+        pairs
+            .map(|(key, field)| (key.clone(), value(field)))
+            .collect(),
+    )
+}
+
+/// A moment as RFC 3339; empty when it lies beyond all calendars.
+pub fn time(at_ms: i64) -> String {
+    Timestamp::from_millisecond(at_ms).map_or_else(|_| String::new(), |at| at.to_string())
+}
+
+/// A trigger as REST shows it, without what only a read can know: `ruleNames`,
+/// `recentNotificationCount`, `etag`.
+pub fn trigger(trigger: &Trigger) -> Json {
+    let mut shown = Map::new();
+    shown.insert("name".into(), trigger.name.as_str().into());
+    if !trigger.description.is_empty() {
+        shown.insert("description".into(), trigger.description.as_str().into());
+    }
+    if !trigger.tags.is_empty() {
+        shown.insert("tags".into(), trigger.tags.clone().into());
+    }
+    let query = json!({"clause": clause(&trigger.query.clause)});
+    shown.insert("type".into(), json!({"event": {"query": query}}));
+    shown.insert("createTime".into(), time(trigger.create_ms).into());
+    shown.insert("updateTime".into(), time(trigger.update_ms).into());
+    Json::Object(shown)
+}
+
+fn clause(of: &Clause) -> Json {
+    let part = |field: &str, text: &str| json!({"field": field, "value": text});
+    match of {
+        Clause::And(clauses) => json!({"and": {"clauses": clauses_of(clauses)}}),
+        Clause::Or(clauses) => json!({"or": {"clauses": clauses_of(clauses)}}),
+        Clause::Not(inner) => json!({"not": {"clause": clause(inner)}}),
+        Clause::Equals(field, literal) => {
+            let key = match literal {
+                Literal::Text(_) => "stringVal",
+                Literal::Number(_) => "numberVal",
+                Literal::Bool(_) => "boolVal",
+            };
+            json!({"equals": {"field": field, key: self::literal(literal)}})
+        }
+        Clause::In(field, literals) => {
+            let values: Vec<_> = literals.iter().map(literal).collect();
+            json!({"in": {"field": field, "values": values}})
+        }
+        Clause::GreaterAndEquals(field, value) => {
+            json!({"greaterAndEquals": {"field": field, "value": literal(value)}})
+        }
+        Clause::LessAndEquals(field, value) => {
+            json!({"lessAndEquals": {"field": field, "value": literal(value)}})
+        }
+        Clause::Contains(field, text) => json!({"contains": part(field, text)}),
+        Clause::StartsWith(field, text) => json!({"startsWith": part(field, text)}),
+        Clause::EndsWith(field, text) => json!({"endsWith": part(field, text)}),
+        Clause::Matches(field, pattern) => json!({"matches": part(field, pattern)}),
+        Clause::Exists(field) => json!({"exists": {"field": field}}),
+        Clause::Greater(field, value) => {
+            json!({"greater": {"field": field, "value": literal(value)}})
+        }
+        Clause::Less(field, value) => json!({"less": {"field": field, "value": literal(value)}}),
+    }
+}
+
+fn clauses_of(clauses: &[Clause]) -> Vec<Json> {
+    clauses.iter().map(clause).collect()
+}
+
+fn literal(literal: &Literal) -> Json {
+    match literal {
+        Literal::Text(text) => text.as_str().into(),
+        Literal::Number(value) => number(*value),
+        Literal::Bool(flag) => (*flag).into(),
+    }
+}
+
+fn number(value: f64) -> Json {
+    if value.fract() == 0.0 && value.abs() <= WHOLE_MAX {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "whole and within 2^53, as just checked"
+        )]
+        return Json::from(value as i64);
+    }
+    Number::from_f64(value).map_or(Json::Null, Json::Number)
+}

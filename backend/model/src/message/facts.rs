@@ -1,0 +1,407 @@
+//! What there is to tell, as templates and documents see it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{Context, cut, digest, domain_json, labels, members};
+use crate::{
+    domain::{
+        Content, DestinationKind, DigestId, GroupId, Occurrence, Severity, Status,
+        TemplateLanguage, delivery::RuleContent, destination::ValueMap,
+    },
+    template::{AnyTemplate, Budget, Escape, Variables},
+};
+
+/// Characters of a headline.
+const HEADLINE_CHARACTERS_MAX: usize = 200;
+
+/// Characters of a title, which every receiver that limits one takes.
+const TITLE_CHARACTERS_MAX: usize = 100;
+
+/// Characters of a text in a template that is filled in its simplest form.
+const SIMPLE_CHARACTERS_MAX: usize = 200;
+
+/// What a rule's message is called among warnings.
+const RULE_MESSAGE: &str = "the rule's message";
+
+/// A template that takes more than rendering may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exceeded {
+    /// Whether it is the rule's message; else it is of the destination, or of the settings.
+    pub of_rule: bool,
+    /// Which template, and which limit.
+    pub fault: String,
+}
+
+/// What there is to tell.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    /// What the delivery is about.
+    pub content: &'a Content,
+    /// What the message says beside it.
+    pub context: &'a Context<'a>,
+    /// One line that shows what happened, to how many where it is a group; never empty.
+    pub headline: String,
+    /// The values of the dimensions, joined.
+    pub entity: String,
+    /// Where to read more; may be empty.
+    pub link: String,
+    /// The rule's message; none when the rule leaves it to the default, or its template failed.
+    pub message: Option<String>,
+    /// What went wrong so far, for people.
+    pub warnings: Vec<String>,
+    /// The first template that took too much.
+    pub exceeded: Option<Exceeded>,
+    /// What all its templates may take still.
+    budget: Budget,
+    /// Whether the rule's message is in the markup of the destination, its values escaped for that.
+    pub is_markup: bool,
+    /// The language of the destination's templates.
+    pub language: TemplateLanguage,
+    /// Variables of the destination's own.
+    values: BTreeMap<String, String>,
+    /// Made when a template first asks for them.
+    variables: Option<Variables>,
+}
+
+impl<'a> Facts<'a> {
+    /// The facts of a delivery, with the rule's message rendered.
+    pub fn new(content: &'a Content, around: &'a Context<'a>) -> Self {
+        let occurrence = &content.occurrence;
+        let values: Vec<_> = occurrence.dimensions.values().map(String::as_str).collect();
+        let mut facts = Self {
+            content,
+            context: around,
+            headline: match (&content.digest, &content.group) {
+                (Some(digest), _) => digest::headline(digest, &headline(occurrence)),
+                (None, Some(group)) => members::headline(group, &headline(occurrence)),
+                (None, None) => headline(occurrence),
+            },
+            entity: values.join(", "),
+            link: String::new(),
+            message: None,
+            warnings: Vec::new(),
+            exceeded: None,
+            budget: Budget::of_message(),
+            is_markup: false,
+            language: content.template_language,
+            values: BTreeMap::new(),
+            variables: None,
+        };
+        let own = &around.links.template;
+        // What a digest includes is behind no single link.
+        if content.digest.is_none() {
+            facts.link = around.links.to(content, facts.timestamp_ms());
+        }
+        let mustache = TemplateLanguage::Mustache;
+        let link = facts.fill_in(mustache, "the setting link_template", own, Escape::Percent);
+        if let Some(link) = link {
+            if let Some(variables) = &mut facts.variables {
+                let variables = variables.edit();
+                variables["link"] = link.as_str().into();
+                if content.group.is_some() {
+                    variables["group"]["link"] = link.as_str().into();
+                }
+            }
+            facts.link = link;
+        }
+        let RuleContent {
+            message,
+            template_language,
+            ..
+        } = &content.rule;
+        let (place, is_markup) = place_of_message(&content.destination_kind, *template_language);
+        facts.message = facts.fill_in(*template_language, RULE_MESSAGE, message, place);
+        facts.is_markup = is_markup;
+        // From here on templates can show it.
+        if let (Some(variables), Some(message)) = (&mut facts.variables, &facts.message) {
+            variables.edit()["rule"]["message"] = message.as_str().into();
+        }
+        facts
+    }
+
+    /// Gives templates variables of the destination's own.
+    pub fn define(&mut self, values: &BTreeMap<String, ValueMap>) {
+        for (name, value) in values {
+            let what = format!("the value `{name}`");
+            let from = format!("{{{{{{{}}}}}}}", value.from);
+            let found = self.fill_in(TemplateLanguage::Mustache, &what, &from, Escape::None);
+            let mapped = found.and_then(|found| value.map.get(&found));
+            let mapped = mapped.unwrap_or(&value.default);
+            self.values.insert(name.clone(), mapped.clone());
+        }
+        // From here on templates can show them.
+        if let Some(variables) = &mut self.variables {
+            variables.edit()["values"] = json!(self.values);
+        }
+    }
+
+    /// Whether the message tells that the occurrence was closed.
+    pub fn is_closing(&self) -> bool {
+        self.content.is_closing()
+    }
+
+    /// The occurrence; of a group or a digest, the one that it is shown by.
+    pub fn occurrence(&self) -> &'a Occurrence {
+        &self.content.occurrence
+    }
+
+    /// When the notification was decided, in milliseconds since 1970.
+    pub fn timestamp_ms(&self) -> i64 {
+        i64::try_from(self.context.delivery_id.time_ms()).unwrap_or(i64::MAX)
+    }
+
+    /// The rule's message, empty when there is none.
+    pub fn message(&self) -> &str {
+        self.message.as_deref().unwrap_or_default()
+    }
+
+    /// What happened to the occurrence, when the message is about a change, and that it flaps; else
+    /// nothing.
+    pub fn change(&self) -> Option<&'static str> {
+        let occurrence = self.occurrence();
+        if self.content.digest.is_some() {
+            return None;
+        }
+        match (self.content.clear, occurrence.status) {
+            (false, _) => occurrence.is_notified_flapping().then_some("flapping"),
+            (true, _) if self.is_over() => Some("closed"),
+            (true, _) if occurrence.is_notified_settled() => Some("settled, still open"),
+            (true, _) if self.is_acknowledged() => Some("acknowledged"),
+            (true, _) => Some("changed"),
+        }
+    }
+
+    /// Whether nothing of what it reports on is open.
+    pub fn is_over(&self) -> bool {
+        let group = self.content.group.as_ref();
+        group.map_or(self.occurrence().status == Status::Closed, |it| it.is_over)
+    }
+
+    /// Whether everything of it that is open is acknowledged.
+    pub fn is_acknowledged(&self) -> bool {
+        let group = self.content.group.as_ref();
+        group.map_or(self.occurrence().acknowledged, |it| it.acknowledged)
+    }
+
+    /// What receivers see as one matter: the occurrence, the group, or the digest.
+    pub fn thread_id(&self) -> String {
+        match (&self.content.digest, &self.content.group) {
+            (Some(digest), _) => DigestId(digest.id).to_string(),
+            (None, Some(group)) => GroupId(group.id).to_string(),
+            (None, None) => self.content.known_as().to_string(),
+        }
+    }
+
+    /// What a reader sees first: pairs of a label and a value.
+    pub fn fields(&self) -> Vec<(&'static str, String)> {
+        let occurrence = self.occurrence();
+        if let Some(digest) = &self.content.digest {
+            return digest::fields(digest, occurrence);
+        }
+        let acknowledged = if self.is_acknowledged() { "yes" } else { "no" };
+        vec![
+            ("Severity", occurrence.severity.word().to_owned()),
+            ("Status", occurrence.status.word().to_owned()),
+            ("Acknowledged", acknowledged.to_owned()),
+        ]
+    }
+
+    /// The members of the group, or what a digest includes, one a line, and how many more there
+    /// are; none for an occurrence on its own.
+    pub fn members(&self) -> Option<Vec<String>> {
+        if let Some(digest) = &self.content.digest {
+            return Some(digest::lines(digest, headline));
+        }
+        let group = self.content.group.as_ref()?;
+        Some(members::lines(group, &self.link, headline))
+    }
+
+    /// Fills a template of the destination; none when it is empty or fails, which is then among the
+    /// warnings.
+    pub fn fill(&mut self, what: &str, source: &str, escape: Escape) -> Option<String> {
+        self.fill_in(self.language, what, source, escape)
+    }
+
+    fn fill_in(
+        &mut self,
+        language: TemplateLanguage,
+        what: &str,
+        source: &str,
+        escape: Escape,
+    ) -> Option<String> {
+        if source.is_empty() {
+            return None;
+        }
+        let template = match AnyTemplate::parse(language, source) {
+            Ok(template) => template,
+            Err(error) => {
+                self.warn(what, &error.to_string());
+                return None;
+            }
+        };
+        for name in template.unknown_variables() {
+            self.warn(what, &format!("no event has a variable `{name}`"));
+        }
+        let variables = self.variables();
+        let filled = template.render(&variables, escape, &mut self.budget);
+        self.variables = Some(variables);
+        match filled {
+            Ok(text) => Some(text),
+            Err(error) => {
+                self.warn(what, &error.to_string());
+                if error.is_limit() {
+                    self.exceeded.get_or_insert_with(|| Exceeded {
+                        of_rule: what == RULE_MESSAGE,
+                        fault: format!("{what}: {error}"),
+                    });
+                }
+                None
+            }
+        }
+    }
+
+    /// Fills a template of the destination with the least there is to tell: short texts and empty lists,
+    /// every value escaped. None when that fails too.
+    pub fn fill_simply(&mut self, source: &str, escape: Escape) -> Option<String> {
+        let template = AnyTemplate::parse(self.language, source).ok()?;
+        let mut json = self.make_variables();
+        simplify(&mut json);
+        let variables = Variables::new(json);
+        template
+            .render_simply(&variables, escape, &mut Budget::of_message())
+            .ok()
+    }
+
+    fn variables(&mut self) -> Variables {
+        let made = self.variables.take();
+        made.unwrap_or_else(|| Variables::new(self.make_variables()))
+    }
+
+    /// Notes what is wrong with something.
+    pub fn warn(&mut self, what: &str, wrong: &str) {
+        self.warnings.push(format!("{what}: {wrong}"));
+    }
+
+    /// Notes that a text is not sent whole, when that is so; gives what is sent.
+    pub fn note_cut(&mut self, whole: &str, cut: String, provider: &str, limit: &str) -> String {
+        if cut != whole {
+            let wrong = format!("it is cut to the limit of {provider}, {limit}");
+            self.warn("the message", &wrong);
+        }
+        cut
+    }
+
+    fn make_variables(&self) -> Value {
+        let Content {
+            clear,
+            occurrence,
+            rule,
+            trigger,
+            destination_kind,
+            template_language: _,
+            group,
+            thread: _,
+            digest,
+        } = self.content;
+        let mut variables = json!({
+            "clear": clear,
+            "thread_id": self.thread_id(),
+            "labels": labels::labels(self.content, self.thread_id()),
+            "headline": self.headline,
+            "title": cut::one_line(&self.headline, TITLE_CHARACTERS_MAX),
+            "is_over": digest.is_none() && self.is_over(),
+            "acknowledged": digest.is_none() && self.is_acknowledged(),
+            "id": self.context.delivery_id.to_string(),
+            "link": self.link,
+            "url": self.context.links.url(),
+            "tenant": self.context.tenant,
+            "timestamp": domain_json::time(self.timestamp_ms()),
+            "timestamp_ms": self.timestamp_ms(),
+            "event": event(occurrence),
+            "entity": {"name": self.entity},
+            "trigger": {"name": trigger.as_ref().map_or("", |trigger| trigger.name.as_str())},
+            "values": self.values,
+            "rule": {
+                "name": rule.name,
+                "description": rule.description,
+                "message": self.message(),
+            },
+            "destination": {
+                "name": self.context.destination_name,
+                "type": destination_kind.word(),
+            },
+        });
+        if let Some(group) = group {
+            variables["group"] = members::variables(group, &self.link, &event);
+        }
+        if let Some(digest) = digest {
+            let events: Vec<_> = digest::events(digest, event).collect();
+            variables["digest"] = digest::variables(digest, &events);
+        }
+        variables
+    }
+}
+
+/// How values are in a rule's message to that kind of destination, and whether the whole is its
+/// markup then. Elsewhere the message is plain text, which each destination escapes as a whole.
+fn place_of_message(kind: &DestinationKind, language: TemplateLanguage) -> (Escape, bool) {
+    match (kind, language) {
+        (DestinationKind::Slack(_), TemplateLanguage::Jinja) => (Escape::Slack, true),
+        (DestinationKind::MsTeams(_), _) => (Escape::Card, true),
+        _ => (Escape::None, false),
+    }
+}
+
+/// Cuts texts, empties lists, and leaves out what nests.
+fn simplify(variables: &mut Value) {
+    match variables {
+        Value::String(text) => *text = cut::characters(text, SIMPLE_CHARACTERS_MAX),
+        Value::Array(entries) => entries.clear(),
+        Value::Object(fields) => fields.values_mut().for_each(simplify),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn headline(occurrence: &Occurrence) -> String {
+    [&occurrence.summary, &occurrence.name, &occurrence.kind]
+        .into_iter()
+        .map(|text| cut::one_line(text, HEADLINE_CHARACTERS_MAX))
+        .find(|line| !line.is_empty())
+        .unwrap_or_else(|| occurrence.event.to_string())
+}
+
+/// What templates see of an occurrence.
+fn event(occurrence: &Occurrence) -> Value {
+    let headline = headline(occurrence);
+    json!({
+        "id": occurrence.event.to_string(),
+        "occurrence_id": occurrence.id().to_string(),
+        "headline": headline,
+        "title": cut::one_line(&headline, TITLE_CHARACTERS_MAX),
+        "name": occurrence.name,
+        "type": occurrence.kind,
+        "summary": occurrence.summary,
+        "body": occurrence.body,
+        "severity": occurrence.severity.word(),
+        "severity_number": occurrence.severity as i32,
+        "is_debug": occurrence.severity == Severity::Debug,
+        "is_info": occurrence.severity == Severity::Info,
+        "is_warning": occurrence.severity == Severity::Warning,
+        "is_error": occurrence.severity == Severity::Error,
+        "is_critical": occurrence.severity == Severity::Critical,
+        "status": occurrence.status.word(),
+        "is_open": occurrence.status == Status::Open,
+        "is_closed": occurrence.status == Status::Closed,
+        "acknowledged": occurrence.acknowledged,
+        "assignee": occurrence.assignee.as_ref().map_or("", |it| it.as_str()),
+        "flapping": occurrence.is_notified_flapping(),
+        "count": occurrence.count,
+        "timestamp": domain_json::time(occurrence.last_seen_ms),
+        "start_time": domain_json::time(occurrence.start_ms),
+        "last_seen": domain_json::time(occurrence.last_seen_ms),
+        "dimensions": occurrence.dimensions,
+        "metadata": domain_json::object(&occurrence.metadata),
+    })
+}

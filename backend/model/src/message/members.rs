@@ -1,0 +1,111 @@
+//! What messages report on the members of a group.
+
+use serde_json::{Value, json};
+
+use super::cut;
+use crate::domain::{GroupContent, GroupId, MemberChange, Occurrence, hold::SharedValue};
+
+/// Members that a default text and the variable `group.events` have.
+const LISTED_MAX: usize = 20;
+
+/// Characters of what the members share, in a headline.
+const SHARED_CHARACTERS_MAX: usize = 80;
+
+/// One line about a group: how many are open and what changed, and its most severe member.
+pub(super) fn headline(group: &GroupContent, worst: &str) -> String {
+    let mut parts = Vec::new();
+    if !group.is_over {
+        parts.push(format!("{} open", group.open_count));
+    }
+    for (count, word) in [(group.joined_count, "new"), (group.closed_count, "closed")] {
+        if count > 0 {
+            parts.push(format!("{count} {word}"));
+        }
+    }
+    let shared: Vec<_> = group.by.iter().map(shared).collect();
+    let by = match cut::one_line(&shared.join(", "), SHARED_CHARACTERS_MAX) {
+        shared if shared.is_empty() => String::new(),
+        shared => format!(" ({shared})"),
+    };
+    format!("{}{by}: {worst}", parts.join(", "))
+}
+
+fn shared((field, value): &SharedValue) -> String {
+    match value {
+        Some(value) => format!("{field}={value}"),
+        None => format!("no {field}"),
+    }
+}
+
+/// The members that are shown, one a line, and how many more there are.
+pub(super) fn lines(
+    group: &GroupContent,
+    link: &str,
+    headline: impl Fn(&Occurrence) -> String,
+) -> Vec<String> {
+    let listed = group.members.iter().take(LISTED_MAX);
+    let mut lines: Vec<_> = listed
+        .map(|(change, it)| {
+            let change = change.map_or("", MemberChange::word);
+            let change = if change.is_empty() {
+                String::new()
+            } else {
+                format!(" ({change})")
+            };
+            format!("{}: {}{change}", it.severity.word(), headline(it))
+        })
+        .collect();
+    match more(group) {
+        0 => {}
+        more if link.is_empty() => lines.push(format!("and {more} more")),
+        more => lines.push(format!("and {more} more: {link}")),
+    }
+    lines
+}
+
+/// How many there are beside those that are listed.
+fn more(group: &GroupContent) -> u32 {
+    let listed = group.members.len().min(LISTED_MAX);
+    let listed = u32::try_from(listed).unwrap_or(u32::MAX);
+    group.count.saturating_sub(listed)
+}
+
+/// What templates see of a group.
+pub(super) fn variables(
+    group: &GroupContent,
+    link: &str,
+    event: &dyn Fn(&Occurrence) -> Value,
+) -> Value {
+    let listed = group.members.iter().take(LISTED_MAX);
+    let events = listed.map(|(change, it)| {
+        let mut shown = event(it);
+        shown["change"] = change.map_or("", MemberChange::word).into();
+        shown
+    });
+    json!({
+        "id": GroupId(group.id).to_string(),
+        "count": group.count,
+        "open_count": group.open_count,
+        "joined_count": group.joined_count,
+        "closed_count": group.closed_count,
+        "more_count": more(group),
+        "is_first": group.is_first,
+        "is_over": group.is_over,
+        "acknowledged": group.acknowledged,
+        "link": link,
+        "by": by(group),
+        "events": events.collect::<Vec<_>>(),
+    })
+}
+
+/// What the members share, by the names of the fields without `dimensions.` and `metadata.`.
+pub fn by(group: &GroupContent) -> Value {
+    let name = |field: &str| {
+        let inside = field.strip_prefix("dimensions.");
+        let inside = inside.or_else(|| field.strip_prefix("metadata."));
+        inside.unwrap_or(field).to_owned()
+    };
+    let pairs = group.by.iter();
+    let pairs = pairs.map(|(field, value)| (name(field), value.clone().into()));
+    Value::Object(pairs.collect())
+}

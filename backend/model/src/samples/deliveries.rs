@@ -1,0 +1,157 @@
+//! Deliveries, their attempts and the health of destinations.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use super::{AT_MS, destinations, id, name, occurrence, trigger};
+use crate::domain::{
+    Attempt, Content, Delivery, DeliveryState, Folding, Health, HealthState, Outcome,
+    TemplateLanguage, Transcript, delivery::Recipients, delivery::Request, delivery::Response,
+    delivery::RuleContent, destination::RefusedRecipient, destination::Tried,
+};
+
+/// A delivery that was tried once.
+pub fn delivery(number: u64, state: DeliveryState) -> Delivery {
+    let rule_content = RuleContent {
+        name: "page".into(),
+        description: "tell the team".into(),
+        message: "{{event.summary}}".into(),
+        template_language: TemplateLanguage::Mustache,
+        enabled: true,
+        repeat_interval_seconds: 600,
+        trigger_names: vec![name("disk")],
+        destination_names: vec![name("to 0")],
+    };
+    let occurrence = occurrence(1);
+    Delivery {
+        id: id(60 + number),
+        rule: Some(id(31)),
+        destination: id(21),
+        destination_name: "to 1".into(),
+        event: Some(occurrence.event),
+        state,
+        test: false,
+        attempts: 1,
+        last_error: "answered 500".into(),
+        create_ms: AT_MS + 1,
+        end_ms: state.due_ms().is_none().then_some(AT_MS + 5),
+        retry_of: Some(id(61)),
+        origin: None,
+        retried_as: None,
+        folding: Folding::Open,
+        recipients: Recipients::default(),
+        content: Content {
+            clear: true,
+            occurrence,
+            rule: rule_content,
+            trigger: Some(trigger("disk")),
+            destination_kind: destinations().swap_remove(1).kind,
+            template_language: TemplateLanguage::Mustache,
+            group: None,
+            thread: None,
+            digest: None,
+        },
+    }
+}
+
+/// A delivery of a mail that some addresses have, and that one refused.
+pub fn partial_delivery() -> Delivery {
+    Delivery {
+        recipients: Recipients {
+            reached: vec!["a@example.com".into(), "b@example.com".into()],
+            refused: vec!["c@example.com".into()],
+        },
+        ..delivery(5, DeliveryState::Retry { due_ms: 3 })
+    }
+}
+
+/// A delivery that was sent again.
+pub fn retried_delivery() -> Delivery {
+    Delivery {
+        retried_as: Some(id(62)),
+        ..delivery(3, DeliveryState::Dead)
+    }
+}
+
+/// An attempt of a delivery.
+pub fn attempt(delivery: u64, number: u32) -> Attempt {
+    let headers = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
+    Attempt {
+        delivery: id(60 + delivery),
+        number,
+        start_ms: AT_MS + 2,
+        duration: Some(Duration::from_micros(1_234)),
+        outcome: Some(Outcome::Rejected),
+        explanation: "answered 500".into(),
+        transcript: Transcript {
+            request: Some(Request {
+                method: "POST".into(),
+                url: "https://example.com/hook".into(),
+                headers: headers.clone(),
+                body: "sent".into(),
+            }),
+            response: Some(Response {
+                status: 500,
+                headers,
+                body: "came back".into(),
+            }),
+        },
+    }
+}
+
+/// The health of the deliveries to a destination.
+pub fn health() -> Health {
+    Health {
+        destination: id(21),
+        state: HealthState::Failing,
+        since_ms: AT_MS + 3,
+        failures: 2,
+        last_error: "answered 500".into(),
+        last_success_ms: None,
+        tried: Vec::new(),
+        refused: Vec::new(),
+        asked_until_ms: None,
+    }
+}
+
+/// The same of a receiver that asks for nothing for a while.
+pub fn asking_health() -> Health {
+    Health {
+        asked_until_ms: Some(AT_MS + 90_000),
+        ..health()
+    }
+}
+
+/// The same with addresses that are refused.
+pub fn refusing_health() -> Health {
+    let refused = |address: &str, said: &str, is_permanent| RefusedRecipient {
+        address: address.into(),
+        said: said.into(),
+        is_permanent,
+        since_ms: AT_MS + 3,
+    };
+    Health {
+        refused: vec![
+            refused("a@example.com", "450 greylisted", false),
+            refused("b@example.com", "550 no such user", true),
+        ],
+        ..health()
+    }
+}
+
+/// The same with what is kept of attempts.
+pub fn tried_health() -> Health {
+    Health {
+        last_success_ms: Some(AT_MS + 2),
+        tried: vec![
+            Tried {
+                took_ms: 70,
+                is_delivered: true,
+            },
+            Tried {
+                took_ms: 30_000,
+                is_delivered: false,
+            },
+        ],
+        ..health()
+    }
+}

@@ -1,0 +1,204 @@
+//! Templates: Mustache with interpolation, sections and comments, no partials and no lambdas; and Jinja.
+
+mod budget;
+pub mod cut;
+mod escape;
+mod jinja;
+mod known;
+mod parse;
+mod render;
+#[cfg(test)]
+mod specification;
+#[cfg(test)]
+mod tests;
+
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::{domain::TemplateLanguage, limits::TEMPLATE_BYTES_MAX};
+
+pub use budget::{Budget, RenderError};
+pub use escape::Escape;
+pub use escape::{escaped, html};
+pub use jinja::FILTERS as JINJA_FILTERS;
+pub use jinja::Jinja;
+pub use known::{OPEN as OPEN_VARIABLES, VARIABLES};
+pub use known::{VALUES as OWN_VALUES, is_known as is_variable};
+
+/// A template that parsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    parts: Vec<Part>,
+}
+
+/// A piece of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Variable {
+        name: String,
+        raw: bool,
+    },
+    Section {
+        name: String,
+        inverted: bool,
+        parts: Vec<Part>,
+    },
+}
+
+impl Template {
+    /// Whether a value is put somewhere as it is (`{{{x}}}`).
+    pub fn has_raw(&self) -> bool {
+        fn any(parts: &[Part]) -> bool {
+            parts.iter().any(|part| match part {
+                Part::Text(_) => false,
+                Part::Variable { raw, .. } => *raw,
+                Part::Section { parts, .. } => any(parts),
+            })
+        }
+        any(&self.parts)
+    }
+}
+
+/// A template in one of the languages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnyTemplate {
+    /// In Mustache.
+    Mustache(Template),
+    /// In Jinja.
+    Jinja(Jinja),
+}
+
+impl AnyTemplate {
+    /// Takes a text as a template.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn parse(language: TemplateLanguage, source: &str) -> Result<Self, TemplateError> {
+        match language {
+            TemplateLanguage::Mustache => Template::parse(source).map(Self::Mustache),
+            TemplateLanguage::Jinja => Jinja::parse(source).map(Self::Jinja),
+        }
+    }
+
+    /// Renders the template.
+    ///
+    /// # Errors
+    /// When a limit is passed, and when an expression fails.
+    pub fn render(
+        &self,
+        data: &Variables,
+        escape: Escape,
+        budget: &mut Budget,
+    ) -> Result<String, RenderError> {
+        match self {
+            Self::Mustache(template) => template.render(&data.json, escape, budget),
+            Self::Jinja(template) => template.render(data.jinja(), escape, budget),
+        }
+    }
+
+    /// Renders the template with every value escaped; in JSON, a value that a template puts as it is
+    /// stays when it is JSON on its own.
+    ///
+    /// # Errors
+    /// When a limit is passed, and when an expression fails.
+    pub fn render_simply(
+        &self,
+        data: &Variables,
+        escape: Escape,
+        budget: &mut Budget,
+    ) -> Result<String, RenderError> {
+        match self {
+            Self::Mustache(template) => template.render_simply(&data.json, escape, budget),
+            Self::Jinja(template) => template.render(data.jinja(), escape, budget),
+        }
+    }
+
+    /// The variables that no event can have, each once, at most 20.
+    pub fn unknown_variables(&self) -> Vec<String> {
+        match self {
+            Self::Mustache(template) => template.unknown_variables(),
+            Self::Jinja(template) => template.unknown_variables(),
+        }
+    }
+
+    /// The variables of a destination's own that it asks for, without what stands before each.
+    pub fn own_values(&self) -> Vec<&str> {
+        match self {
+            Self::Mustache(template) => template.own_values(),
+            Self::Jinja(template) => template.own_values(),
+        }
+    }
+
+    /// Whether a value is put somewhere as it is.
+    pub fn has_raw(&self) -> bool {
+        match self {
+            Self::Mustache(template) => template.has_raw(),
+            // In an address nothing is: that is decided while it is written.
+            Self::Jinja(_) => false,
+        }
+    }
+}
+
+/// What templates see, made ready for each language when a template of it asks.
+#[derive(Debug, Default)]
+pub struct Variables {
+    json: Value,
+    jinja: OnceLock<minijinja::Value>,
+}
+
+impl Variables {
+    /// These.
+    pub fn new(json: Value) -> Self {
+        Self {
+            json,
+            jinja: OnceLock::new(),
+        }
+    }
+
+    /// Changes them.
+    pub fn edit(&mut self) -> &mut Value {
+        self.jinja = OnceLock::new();
+        &mut self.json
+    }
+
+    fn jinja(&self) -> &minijinja::Value {
+        let made = || minijinja::Value::from(minijinja::value::Serde(&self.json));
+        self.jinja.get_or_init(made)
+    }
+}
+
+/// Why a text is no template.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct TemplateError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong: a lower-case fragment without a full stop.
+    pub message: String,
+}
+
+impl TemplateError {
+    fn at(text: &str, at: usize, message: impl Into<String>) -> Self {
+        let before = &text[..at];
+        let line_at = before.rfind('\n').map_or(0, |at| at + 1);
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before[line_at..].chars().count() + 1,
+            message: message.into(),
+        }
+    }
+}
+
+/// Refuses a text that is too long for a template.
+fn check_size(text: &str) -> Result<(), TemplateError> {
+    let bytes = text.len();
+    if bytes <= TEMPLATE_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!("the template has {bytes} bytes; at most {TEMPLATE_BYTES_MAX} are kept");
+    Err(TemplateError::at(text, 0, message))
+}

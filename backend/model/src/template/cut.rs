@@ -1,0 +1,77 @@
+//! Texts that must not be longer than a provider takes.
+
+/// What stands where the rest of a text was cut off.
+const MARK: char = '\u{2026}';
+
+/// The text, with at most so many characters.
+pub fn characters(text: &str, max: usize) -> String {
+    cut(text, max, |_| 1)
+}
+
+/// The text, with at most so many bytes.
+pub fn bytes(text: &str, max: usize) -> String {
+    cut(text, max, char::len_utf8)
+}
+
+/// The text, with at most so many bytes once it is in a JSON document.
+pub fn json_bytes(text: &str, max: usize) -> String {
+    cut(text, max, |c| match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        c if c < ' ' => 6,
+        c => c.len_utf8(),
+    })
+}
+
+/// The text on one line: control characters and line breaks become spaces.
+pub fn one_line(text: &str, characters_max: usize) -> String {
+    let breaks = |c: char| c.is_whitespace() || c.is_control();
+    let words: Vec<_> = text.split(breaks).filter(|word| !word.is_empty()).collect();
+    characters(&words.join(" "), characters_max)
+}
+
+/// The text, with at most so much of what each character costs; the mark is paid for.
+pub fn cut(text: &str, max: usize, cost: impl Fn(char) -> usize) -> String {
+    let mut spent = 0;
+    // Up to here the mark still fits.
+    let mut fits = 0;
+    for (at, c) in text.char_indices() {
+        if spent + cost(MARK) <= max {
+            fits = at;
+        }
+        spent += cost(c);
+        if spent > max {
+            let mut start = text[..fits].to_owned();
+            if cost(MARK) <= max {
+                start.push(MARK);
+            }
+            return start;
+        }
+    }
+    text.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_with_a_mark() {
+        assert_eq!(characters("abc", 3), "abc");
+        assert_eq!(characters("abcd", 3), "ab\u{2026}");
+        assert_eq!(bytes("abcd", 3), "\u{2026}");
+        assert_eq!(bytes("abcd", 2), "");
+        assert_eq!(one_line(" a\r\nb\u{0}c ", 9), "a b c");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_cut_fits(text in any::<String>(), max in 0..60_usize) {
+            prop_assert!(characters(&text, max).chars().count() <= max);
+            prop_assert!(bytes(&text, max).len() <= max);
+            let written = serde_json::Value::from(json_bytes(&text, max)).to_string();
+            prop_assert!(written.len() <= max + 2);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What is done to a value, so that it cannot end the place that it is in.
+
+use std::borrow::Cow;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+/// What cannot be in a part of a path, or in a value of a query or a form.
+const RESERVED: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// Keeps words apart for programs, and is nothing to readers.
+const WORD_JOINER: char = '\u{2060}';
+
+/// What chats call everybody by, behind an `@`.
+const ROOMS: [&str; 7] = [
+    "all", "channel", "everyone", "here", "online", "room", "team",
+];
+
+/// What `{{x}}` does to a value, by the place it is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Escape {
+    /// Nothing.
+    None,
+    /// `&`, `<`, `>`, `"` and `'` become HTML entities.
+    Html,
+    /// As inside the quotes of a JSON string.
+    Json,
+    /// As in the value of a header: control characters and line breaks become spaces.
+    Header,
+    /// As one part of a path or one value of a query or a form: all but letters, digits, `-`, `.`,
+    /// `_` and `~` is percent-encoded. A value of dots alone, which would lead up a path, is `_`.
+    Percent,
+    /// As text of Slack inside the quotes of a JSON string.
+    SlackJson,
+    /// As text of Slack: neither a link nor a mention, and no room is called.
+    Slack,
+    /// As text among Markdown: its signs stand for themselves, and no room is called.
+    Markdown,
+    /// As text of a card: no link, no tag, and no room is called; other signs stay.
+    Card,
+    /// As text of Telegram's `MarkdownV2`.
+    Telegram,
+}
+
+impl Escape {
+    const ALL: [(Self, &str); 10] = [
+        (Self::None, "text"),
+        (Self::Html, "html"),
+        (Self::Json, "json"),
+        (Self::Header, "header"),
+        (Self::Percent, "address"),
+        (Self::SlackJson, "slack-json"),
+        (Self::Slack, "slack"),
+        (Self::Markdown, "markdown"),
+        (Self::Card, "card"),
+        (Self::Telegram, "telegram"),
+    ];
+
+    /// The word for the place.
+    pub(super) fn name(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(it, _)| *it == self);
+        found.map_or("text", |(_, name)| name)
+    }
+
+    /// The place of that word.
+    pub(super) fn of_name(name: &str) -> Self {
+        let found = Self::ALL.iter().find(|(_, it)| *it == name);
+        found.map_or(Self::None, |(it, _)| *it)
+    }
+}
+
+/// A text as it is in that place.
+pub fn escaped(text: &str, escape: Escape) -> Cow<'_, str> {
+    match escape {
+        Escape::Html => html(text),
+        Escape::Header if text.contains(char::is_control) => {
+            text.replace(char::is_control, " ").into()
+        }
+        Escape::None | Escape::Header => Cow::Borrowed(text),
+        Escape::Percent if !text.is_empty() && text.bytes().all(|it| it == b'.') => "_".into(),
+        Escape::Percent => utf8_percent_encode(text, &RESERVED).into(),
+        Escape::Json => {
+            let quoted = Value::from(text).to_string();
+            let inner = quoted
+                .strip_prefix('"')
+                .and_then(|rest| rest.strip_suffix('"'));
+            Cow::Owned(inner.unwrap_or_default().to_owned())
+        }
+        Escape::Slack => {
+            let text = quiet(text).replace('&', "&amp;");
+            text.replace('<', "&lt;").replace('>', "&gt;").into()
+        }
+        Escape::SlackJson => {
+            let text = escaped(text, Escape::Slack);
+            escaped(&text, Escape::Json).into_owned().into()
+        }
+        Escape::Markdown => backslashed(&quiet(text), r"\`*_{}[]<>()#+-!|~").into(),
+        Escape::Telegram => backslashed(&quiet(text), r"\`*_{}[]<>()#+-=.!|~").into(),
+        Escape::Card => card(&quiet(text)).into(),
+    }
+}
+
+fn backslashed(text: &str, signs: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if signs.contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+/// A text that links to nothing but what it shows and opens no tag, with all else as it is.
+fn card(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + 16);
+    let mut before = ' ';
+    for c in text.chars() {
+        let opens_link = before == ']' && matches!(c, '(' | '[' | ':');
+        let opens_tag = before == '<' && (c.is_alphabetic() || matches!(c, '/' | '!' | '@' | '#'));
+        if opens_link || opens_tag {
+            escaped.push(if opens_link { ' ' } else { WORD_JOINER });
+        }
+        escaped.push(c);
+        before = c;
+    }
+    escaped
+}
+
+/// A text in which the words by which chats call everybody in a room are none to them any more.
+fn quiet(text: &str) -> Cow<'_, str> {
+    if !text.contains('@') {
+        return Cow::Borrowed(text);
+    }
+    let mut quiet = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some(at) = rest.find('@') {
+        quiet.push_str(&rest[..=at]);
+        rest = &rest[at + 1..];
+        // Zulip has two stars around the word.
+        let word = rest.trim_start_matches(['*', '_']);
+        let word = word.split(|c: char| !c.is_ascii_alphanumeric()).next();
+        let word = word.unwrap_or_default().to_ascii_lowercase();
+        if ROOMS.contains(&word.as_str()) {
+            quiet.push(WORD_JOINER);
+        }
+    }
+    quiet.push_str(rest);
+    Cow::Owned(quiet)
+}
+
+/// A text as it is in HTML.
+pub fn html(text: &str) -> Cow<'_, str> {
+    if !text.contains(['&', '<', '>', '"', '\'']) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What chats read as a call, a link, a mention or a tag.
+    const HOSTILE: &str =
+        "@all @Channel @here, @**all** <!channel> <users/all> [a](https://e) <at>x</at> [b]: x";
+
+    #[test]
+    fn a_text_calls_nobody_and_links_nowhere_in_any_chat() {
+        for place in [
+            Escape::Slack,
+            Escape::Markdown,
+            Escape::Card,
+            Escape::Telegram,
+        ] {
+            let text = escaped(HOSTILE, place).to_lowercase();
+            for call in [
+                "@all", "@channel", "@here", "@*", "<!", "<users", "](", "<at", "]: ",
+            ] {
+                let is_call = text.contains(call) && !text.contains(&format!("\\{call}"));
+                assert!(
+                    !is_call || (place == Escape::Slack && call.starts_with(']')),
+                    "{place:?}: {text}"
+                );
+            }
+        }
+        let mail = "mail ada@channelfour.example, a < b, x[1] (y) *z*";
+        assert_eq!(escaped(mail, Escape::Card), mail);
+    }
+}

@@ -1,0 +1,417 @@
+//! The filters beside `MiniJinja`'s own.
+
+use std::{borrow::Cow, collections::BTreeMap, io};
+
+use jiff::{Timestamp, fmt::strtime, tz::TimeZone};
+use minijinja::{
+    Environment, Error, ErrorKind, State, Value,
+    value::{Kwargs, ValueKind},
+};
+use regex::{Regex, RegexBuilder};
+
+use super::super::{Escape, cut, escape::escaped};
+
+/// Bytes of a text that a regular expression looks at.
+const REGEX_TEXT_BYTES_MAX: usize = 64 * 1024;
+/// Memory of a compiled regular expression.
+const REGEX_MEMORY_BYTES_MAX: usize = 64 * 1024;
+/// What compiling one costs.
+const REGEX_STEPS: u64 = 1_000;
+/// What it costs to look at this many bytes of a text: at worst as many states as fit into the memory.
+const REGEX_STEP_BYTES: usize = 4;
+/// What a look-up of a zone and writing a date cost.
+const DATE_STEPS: u64 = 50;
+/// Bytes of JSON that cost one step.
+const JSON_STEP_BYTES: usize = 4;
+/// Characters that `truncate` leaves by default.
+const TRUNCATE_CHARACTERS: usize = 255;
+/// How a date is written by default.
+const DATE_FORMAT: &str = "%Y-%m-%d %H:%M %Z";
+
+/// The filters that templates have, in the order of the alphabet.
+pub const FILTERS: [&str; 59] = [
+    "abs",
+    "ago",
+    "attr",
+    "batch",
+    "bool",
+    "capitalize",
+    "card",
+    "chain",
+    "count",
+    "d",
+    "date",
+    "default",
+    "dictsort",
+    "duration",
+    "e",
+    "escape",
+    "first",
+    "float",
+    "format",
+    "groupby",
+    "html",
+    "indent",
+    "int",
+    "items",
+    "join",
+    "json",
+    "last",
+    "length",
+    "lines",
+    "list",
+    "lower",
+    "map",
+    "markdown",
+    "max",
+    "min",
+    "regex_replace",
+    "reject",
+    "rejectattr",
+    "replace",
+    "reverse",
+    "round",
+    "safe",
+    "select",
+    "selectattr",
+    "slack",
+    "slice",
+    "sort",
+    "split",
+    "string",
+    "sum",
+    "telegram",
+    "title",
+    "tojson",
+    "trim",
+    "truncate",
+    "unique",
+    "upper",
+    "urlencode",
+    "zip",
+];
+
+pub(super) fn add(environment: &mut Environment<'static>) {
+    environment.add_filter("truncate", truncate);
+    environment.add_filter("regex_replace", regex_replace);
+    environment.add_filter("date", date);
+    environment.add_filter("ago", ago);
+    environment.add_filter("duration", duration);
+    environment.add_filter("json", json);
+    environment.add_filter("tojson", json);
+    for (name, place) in [
+        ("card", Escape::Card),
+        ("html", Escape::Html),
+        ("markdown", Escape::Markdown),
+        ("slack", Escape::Slack),
+        ("telegram", Escape::Telegram),
+        ("urlencode", Escape::Percent),
+    ] {
+        environment.add_filter(name, move |state: &State<'_, '_>, value: &Value| {
+            escape(state, value, place)
+        });
+    }
+    environment.set_unknown_method_callback(method);
+}
+
+/// A value as text: texts as they are, lists and objects as JSON, nothing for what is not there.
+pub(super) fn text<'a>(state: &State<'_, '_>, value: &'a Value) -> Result<Cow<'a, str>, Error> {
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => Ok("".into()),
+        // It carries an error, such as that of the fuel.
+        ValueKind::Invalid => Err(value
+            .try_iter()
+            .err()
+            .unwrap_or_else(|| wrong("is no value"))),
+        ValueKind::Bool => Ok(if value.is_true() { "true" } else { "false" }.into()),
+        ValueKind::String | ValueKind::Number => Ok(match value.as_str() {
+            Some(text) => text.into(),
+            None => number(value).into(),
+        }),
+        _ => Ok(written(state, value)?.into()),
+    }
+}
+
+/// A number as text; whole numbers without a fraction.
+fn number(value: &Value) -> String {
+    match f64::try_from(value.clone()) {
+        #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53")]
+        Ok(float) if value.is_number() && float.fract() == 0.0 && float.abs() < 9e15 => {
+            (float as i64).to_string()
+        }
+        _ => value.to_string(),
+    }
+}
+
+/// A value as JSON.
+fn written(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
+    let mut json = Counted {
+        state,
+        bytes: Vec::new(),
+        fault: None,
+    };
+    let done = serde_json::to_writer(&mut json, value);
+    if let Some(fault) = json.fault {
+        return Err(fault);
+    }
+    done.map_err(|error| wrong(format!("cannot be JSON: {error}")))?;
+    String::from_utf8(json.bytes).map_err(|_bytes| wrong("cannot be JSON"))
+}
+
+/// Takes what is written as long as the fuel lasts.
+struct Counted<'a, 'b, 'c> {
+    state: &'a State<'b, 'c>,
+    bytes: Vec<u8>,
+    fault: Option<Error>,
+}
+
+impl io::Write for Counted<'_, '_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (before, after) = (self.bytes.len(), self.bytes.len() + bytes.len());
+        let steps = after / JSON_STEP_BYTES - before / JSON_STEP_BYTES;
+        if let Err(fault) = self.state.consume_fuel(steps as u64) {
+            self.fault = Some(fault);
+            return Err(io::Error::other("too many steps"));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn wrong(detail: impl Into<Cow<'static, str>>) -> Error {
+    Error::new(ErrorKind::InvalidOperation, detail)
+}
+
+/// A text that is escaped for one place, and needs no more where the template is in that place.
+fn escape(state: &State<'_, '_>, value: &Value, place: Escape) -> Result<Value, Error> {
+    let text = text(state, value)?;
+    let own = Escape::of_name(state.name());
+    // What stands as text of Slack in JSON is escaped for both when it is written.
+    let is_done = own == Escape::SlackJson && place == Escape::Slack;
+    if is_done || (value.is_safe() && own == place) {
+        return Ok(value.clone());
+    }
+    let text = escaped(&text, place).into_owned();
+    let is_escaped = own == place || place == Escape::Percent;
+    Ok(if is_escaped && own != Escape::None {
+        Value::from_safe_string(text)
+    } else {
+        Value::from(text)
+    })
+}
+
+fn json(state: &State<'_, '_>, value: &Value) -> Result<Value, Error> {
+    let text = match value.kind() {
+        ValueKind::Undefined => "null".to_owned(),
+        _ => written(state, value)?,
+    };
+    Ok(match Escape::of_name(state.name()) {
+        Escape::Json => Value::from_safe_string(text),
+        _ => Value::from(text),
+    })
+}
+
+/// `truncate(80)`, `truncate(characters=80)` or `truncate(bytes=200)`: cut with a mark that is counted.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "filters get their arguments by value"
+)]
+fn truncate(
+    state: &State<'_, '_>,
+    value: &Value,
+    length: Option<usize>,
+    kwargs: Kwargs,
+) -> Result<String, Error> {
+    let text = text(state, value)?;
+    let characters: Option<usize> = kwargs.get("characters")?;
+    let named: Option<usize> = kwargs.get("length")?;
+    let bytes: Option<usize> = kwargs.get("bytes")?;
+    kwargs.assert_all_used()?;
+    let cut = match bytes {
+        Some(bytes) => cut::bytes(&text, bytes),
+        None => text.into_owned(),
+    };
+    let characters = characters.or(named).or(length);
+    Ok(match (characters, bytes) {
+        (Some(characters), _) => cut::characters(&cut, characters),
+        (None, Some(_)) => cut,
+        (None, None) => cut::characters(&cut, TRUNCATE_CHARACTERS),
+    })
+}
+
+/// The expressions of one rendering, compiled once.
+#[derive(Default)]
+struct Expressions(BTreeMap<String, Regex>);
+
+fn regex_replace(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    pattern: &str,
+    with: &str,
+) -> Result<String, Error> {
+    let text = text(state, value)?.into_owned();
+    if text.len() > REGEX_TEXT_BYTES_MAX {
+        let bytes = text.len();
+        return Err(wrong(format!(
+            "regex_replace: the text has {bytes} bytes; at most {REGEX_TEXT_BYTES_MAX} are searched"
+        )));
+    }
+    state.consume_fuel((text.len() / REGEX_STEP_BYTES) as u64)?;
+    let known = state.get_or_insert_extension(Expressions::default());
+    let known = known.0.get(pattern).cloned();
+    let regex = if let Some(regex) = known {
+        regex
+    } else {
+        state.consume_fuel(REGEX_STEPS)?;
+        let built = RegexBuilder::new(pattern)
+            .size_limit(REGEX_MEMORY_BYTES_MAX)
+            .dfa_size_limit(REGEX_MEMORY_BYTES_MAX)
+            .build();
+        let regex = built.map_err(|error| {
+            if let regex::Error::CompiledTooBig(_) = error {
+                wrong("regex_replace: the regular expression grows too large")
+            } else {
+                let text = error.to_string();
+                let reason = text.lines().last().unwrap_or_default().to_owned();
+                wrong(format!("regex_replace: no regular expression: {reason}"))
+            }
+        })?;
+        let known = state.get_or_insert_extension(Expressions::default());
+        known.0.insert(pattern.to_owned(), regex.clone());
+        regex
+    };
+    let mut replaced = String::new();
+    let mut from = 0;
+    for found in regex.captures_iter(&text) {
+        let whole = found.get_match();
+        replaced.push_str(&text[from..whole.start()]);
+        let before = replaced.len();
+        found.expand(with, &mut replaced);
+        state.consume_fuel(1 + ((replaced.len() - before) / REGEX_STEP_BYTES) as u64)?;
+        from = whole.end();
+    }
+    replaced.push_str(&text[from..]);
+    Ok(replaced)
+}
+
+/// A moment of RFC 3339, or milliseconds since 1970.
+fn moment(value: &Value) -> Result<Timestamp, Error> {
+    let read = match (value.as_str(), i64::try_from(value.clone())) {
+        (Some(text), _) => text.trim().parse().ok(),
+        (None, Ok(at_ms)) => Timestamp::from_millisecond(at_ms).ok(),
+        (None, Err(_)) => None,
+    };
+    let wants =
+        || wrong("is no time: use RFC 3339, as `event.timestamp`, or milliseconds since 1970");
+    read.ok_or_else(wants)
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "filters get their arguments by value"
+)]
+fn date(
+    state: &State<'_, '_>,
+    value: &Value,
+    format: Option<&str>,
+    zone: Option<&str>,
+    kwargs: Kwargs,
+) -> Result<String, Error> {
+    state.consume_fuel(DATE_STEPS)?;
+    let named_format: Option<&str> = kwargs.get("format")?;
+    let named_zone: Option<&str> = kwargs.get("zone")?;
+    kwargs.assert_all_used()?;
+    let format = format.or(named_format).unwrap_or(DATE_FORMAT);
+    let zone = zone.or(named_zone).unwrap_or("UTC");
+    let known = TimeZone::get(zone);
+    let known = known.map_err(|_unknown| {
+        wrong(format!(
+            "date: there is no zone `{zone}`, such as `Europe/Berlin`"
+        ))
+    })?;
+    let at = moment(value)?.to_zoned(known);
+    strtime::format(format, &at).map_err(|error| wrong(format!("date: {error}")))
+}
+
+/// How long before the message a moment was, such as `5m 10s ago`.
+fn ago(state: &State<'_, '_>, value: &Value) -> Result<String, Error> {
+    let now = state.lookup("timestamp_ms").unwrap_or_default();
+    let seconds = moment(&now)?.as_second() - moment(value)?.as_second();
+    Ok(match seconds {
+        0 => "now".to_owned(),
+        past if past > 0 => format!("{} ago", spelled(past.unsigned_abs())),
+        ahead => format!("in {}", spelled(ahead.unsigned_abs())),
+    })
+}
+
+/// Seconds as days, hours, minutes and seconds.
+fn duration(value: &Value) -> Result<String, Error> {
+    let number = match value.as_str() {
+        Some(text) => text.trim().parse().ok(),
+        None => f64::try_from(value.clone()).ok(),
+    };
+    let Some(seconds) = number.filter(|it: &f64| it.is_finite() && it.abs() < 1e15) else {
+        return Err(wrong("duration: is no number of seconds"));
+    };
+    let sign = if seconds < 0.0 { "-" } else { "" };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole, positive and below 10^15"
+    )]
+    let whole = seconds.abs().round() as u64;
+    Ok(format!("{sign}{}", spelled(whole)))
+}
+
+fn spelled(seconds: u64) -> String {
+    let units = [
+        (seconds / 86_400, "d"),
+        (seconds / 3_600 % 24, "h"),
+        (seconds / 60 % 60, "m"),
+        (seconds % 60, "s"),
+    ];
+    let parts = units.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<_> = parts
+        .map(|(count, unit)| format!("{count}{unit}"))
+        .collect();
+    if parts.is_empty() {
+        "0s".to_owned()
+    } else {
+        parts.join(" ")
+    }
+}
+
+/// The methods of maps that authors know from Jinja.
+fn method(
+    state: &mut State<'_, '_>,
+    value: &Value,
+    name: &str,
+    args: &[Value],
+) -> Result<Value, Error> {
+    if value.kind() != ValueKind::Map {
+        return Err(Error::from(ErrorKind::UnknownMethod));
+    }
+    match (name, args) {
+        ("items", []) => state.apply_filter("items", std::slice::from_ref(value)),
+        ("keys", []) => state.apply_filter("list", std::slice::from_ref(value)),
+        ("values", []) => {
+            let pairs = state.apply_filter("items", std::slice::from_ref(value))?;
+            let last = [pairs, Value::from("last")];
+            state.apply_filter("map", &last)
+        }
+        ("get", [key]) => Ok(value.get_item(key).unwrap_or_default()),
+        ("get", [key, other]) => {
+            let found = value.get_item(key).unwrap_or_default();
+            Ok(if found.is_undefined() {
+                other.clone()
+            } else {
+                found
+            })
+        }
+        _ => Err(Error::from(ErrorKind::UnknownMethod)),
+    }
+}

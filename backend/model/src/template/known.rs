@@ -1,0 +1,216 @@
+//! The variables that messages have, and which names of a template are none of them.
+
+use super::{Part, Template};
+
+/// Every variable but the open ones.
+pub const VARIABLES: [&str; 82] = [
+    "acknowledged",
+    "clear",
+    "destination",
+    "destination.name",
+    "destination.type",
+    "digest",
+    "digest.clear_count",
+    "digest.count",
+    "digest.end",
+    "digest.events",
+    "digest.events.clear",
+    "digest.events.rule_name",
+    "digest.id",
+    "digest.more_count",
+    "digest.new_count",
+    "digest.rows",
+    "digest.rows.clear_count",
+    "digest.rows.count",
+    "digest.rows.rule_name",
+    "digest.rows.severity",
+    "digest.start",
+    "entity",
+    "entity.name",
+    "event",
+    "event.acknowledged",
+    "event.assignee",
+    "event.body",
+    "event.count",
+    "event.dimensions",
+    "event.flapping",
+    "event.headline",
+    "event.id",
+    "event.is_closed",
+    "event.is_critical",
+    "event.is_debug",
+    "event.is_error",
+    "event.is_info",
+    "event.is_open",
+    "event.is_warning",
+    "event.last_seen",
+    "event.metadata",
+    "event.name",
+    "event.occurrence_id",
+    "event.severity",
+    "event.severity_number",
+    "event.start_time",
+    "event.status",
+    "event.summary",
+    "event.timestamp",
+    "event.title",
+    "event.type",
+    "group",
+    "group.acknowledged",
+    "group.by",
+    "group.closed_count",
+    "group.count",
+    "group.events",
+    "group.events.change",
+    "group.id",
+    "group.is_first",
+    "group.is_over",
+    "group.joined_count",
+    "group.link",
+    "group.more_count",
+    "group.open_count",
+    "headline",
+    "id",
+    "is_over",
+    "labels",
+    "link",
+    "rule",
+    "rule.description",
+    "rule.message",
+    "rule.name",
+    "tenant",
+    "thread_id",
+    "timestamp",
+    "timestamp_ms",
+    "title",
+    "trigger",
+    "trigger.name",
+    "url",
+];
+
+/// Below these the sender of an event decides, or the author of a rule or destination.
+pub const OPEN: [&str; 4] = ["event.dimensions.", "event.metadata.", "group.by.", VALUES];
+
+/// Below this a destination has separate variables.
+pub const VALUES: &str = "values.";
+
+/// The members of a group, and what a digest includes, have the variables of an event.
+const MEMBERS: [&str; 2] = ["group.events.", "digest.events."];
+
+/// Unknown names that are reported about one template.
+pub(super) const UNKNOWN_MAX: usize = 20;
+
+/// Whether some message may have the variable.
+pub fn is_known(name: &str) -> bool {
+    let mut members = MEMBERS.iter();
+    if let Some(of_event) = members.find_map(|it| name.strip_prefix(it))
+        && is_known(&format!("event.{of_event}"))
+    {
+        return true;
+    }
+    VARIABLES.binary_search(&name).is_ok()
+        || OPEN
+            .iter()
+            .any(|open| name.len() > open.len() && name.starts_with(open))
+}
+
+impl Template {
+    /// The variables of a destination's own that it asks for, without what stands before each.
+    pub fn own_values(&self) -> Vec<&str> {
+        fn collect<'a>(parts: &'a [Part], found: &mut Vec<&'a str>) {
+            for part in parts {
+                let (name, inside) = match part {
+                    Part::Text(_) => continue,
+                    Part::Variable { name, .. } => (name, &[][..]),
+                    Part::Section { name, parts, .. } => (name, &parts[..]),
+                };
+                found.extend(name.strip_prefix(VALUES));
+                collect(inside, found);
+            }
+        }
+        let mut found = Vec::new();
+        collect(&self.parts, &mut found);
+        found
+    }
+
+    /// The variables that no event can have: each once, in the order of their first use, at most
+    /// 20.
+    ///
+    /// Inside a section a name may also be a part of what the section is about.
+    pub fn unknown_variables(&self) -> Vec<String> {
+        let mut unknown = Vec::new();
+        collect(&self.parts, &mut Vec::new(), &mut unknown);
+        unknown
+    }
+}
+
+fn collect(parts: &[Part], around: &mut Vec<String>, unknown: &mut Vec<String>) {
+    for part in parts {
+        let (name, inside) = match part {
+            Part::Text(_) => continue,
+            Part::Variable { name, .. } => (name, None),
+            Part::Section {
+                name,
+                inverted,
+                parts,
+            } => (name, Some((*inverted, parts))),
+        };
+        if unknown.len() == UNKNOWN_MAX {
+            return;
+        }
+        let full = full_name(name, around);
+        if full.is_none() && name != "." && !unknown.contains(name) {
+            unknown.push(name.clone());
+        }
+        match (inside, full) {
+            (Some((false, parts)), Some(full)) => {
+                around.push(full);
+                collect(parts, around, unknown);
+                around.pop();
+            }
+            (Some((inverted, parts)), _) if inverted || name == "." => {
+                collect(parts, around, unknown);
+            }
+            // What an unknown section is about is unknown too; one name of it is enough.
+            _ => {}
+        }
+    }
+}
+
+/// The name from the outermost level, when some message may have such a variable.
+fn full_name(name: &str, around: &[String]) -> Option<String> {
+    let inside = around
+        .iter()
+        .rev()
+        .map(|section| format!("{section}.{name}"));
+    inside.chain([name.to_owned()]).find(|full| is_known(full))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_that_no_event_can_have_are_told() {
+        let cases: [(&str, &[&str]); 7] = [
+            ("{{event.summary}} {{event.metadata.a.b}} {{tenant}}", &[]),
+            ("{{event.sumary}} {{x}} {{x}}", &["event.sumary", "x"]),
+            (
+                "{{#event}}{{summary}} {{dimensions.host}} {{foo}}{{/event}}",
+                &["foo"],
+            ),
+            (
+                "{{#event.metadata.list}}{{name}} {{.}}{{/event.metadata.list}}",
+                &[],
+            ),
+            ("{{^event}}{{summary}}{{/event}}", &["summary"]),
+            ("{{event.dimensions.}}", &["event.dimensions."]),
+            ("{{#clear}}{{rule.name}}{{/clear}}", &[]),
+        ];
+        for (source, expected) in cases {
+            let template = Template::parse(source).unwrap();
+            assert_eq!(template.unknown_variables(), expected, "{source}");
+        }
+        assert!(VARIABLES.is_sorted() && VARIABLES.iter().all(|name| is_known(name)));
+    }
+}
