@@ -9,6 +9,7 @@ mod access;
 mod alertmanager;
 mod audit;
 mod backup;
+mod bench;
 mod calendars;
 mod canary;
 mod command;

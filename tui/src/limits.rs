@@ -92,6 +92,10 @@ pub(crate) const CYCLE_MS: i64 = 20_000;
 pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
 /// Columns from which a form is beside the result from the service.
 pub(crate) const FORM_SPLIT_COLUMNS: u16 = 110;
+/// Columns from which the form of a destination is beside its test bench.
+pub(crate) const BENCH_COLUMNS: u16 = 120;
+/// Tests that a form keeps.
+pub(crate) const BENCH_TESTS: usize = 5;
 /// How long a row has to be under the cursor to be what a key is about.
 pub(crate) const SEEN_MS: i64 = 400;
 /// How long a list that follows stays still after a key.

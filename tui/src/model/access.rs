@@ -5,6 +5,7 @@ use crate::{
     data::{Kind, Word, covers},
     keymap::{Action, ActionPlace, Entry, Need},
     kind::{self, FieldKind, FieldSpec},
+    limits,
     route::Route,
 };
 
@@ -111,6 +112,9 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             let mut specs = specs.map(|index| &form.specs[index]);
             specs.any(|spec| spec.kind == FieldKind::Clause && is_meant(spec))
         }
+        Action::FormFlip => form.bench.count() > 1,
+        Action::FormEvent | Action::FormCurl => form.kind == Kind::Destination,
+        Action::FormBench => form.kind == Kind::Destination && model.size.0 < limits::BENCH_COLUMNS,
         Action::FormReveal => has(|kind| *kind == FieldKind::Secret),
         Action::FormText => kind::spec(form.kind).nested,
         Action::FormTest => matches!(

@@ -43,6 +43,8 @@ pub(crate) enum Then {
     },
     Delivery,
     Report(Box<Inquired>),
+    /// The test of a form.
+    FormTest,
     /// Where the event of a test would be sent.
     TestQuestion(Box<TestQuestion>),
     /// What a silence would cover.

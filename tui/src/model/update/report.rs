@@ -3,9 +3,9 @@
 use bellwether_proto::v1;
 use serde_json::{Value, json};
 
-use super::{call, navigate, read};
+use super::{call, forms, navigate, read, tested};
 use crate::{
-    client::{Command, Span, Ticket},
+    client::{Command, Span, Ticket, events},
     data::{EventRow, Failure, FailureKind, Kind, Object, Word},
     kind, limits,
     model::{
@@ -182,7 +182,7 @@ fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
             ("Try", Inquiry::Trigger { fields, span })
         }
         Kind::Destination => {
-            let fields = object.part(&["name", "type", "delivery"]);
+            let fields = object.part(&["name", "type", "delivery", "templateLanguage"]);
             ("Test", Inquiry::Destination { fields, event_id })
         }
         Kind::Mapping => {
@@ -387,6 +387,39 @@ impl Model {
     }
 }
 
+/// Tests the destination in the form, and shows the result in it.
+pub(super) fn test_form(model: &mut Model, inquiry: Inquiry, effects: &mut Vec<Effect>) {
+    if !asks_first(model, None, &inquiry, effects) {
+        run_in_form(model, &inquiry, effects);
+    }
+}
+
+/// Makes the test of the form on the screen.
+pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
+    let call = inquiry.call(model.now_ms, None);
+    let ticket = self::call(model, call, Then::FormTest, effects);
+    if let Some(form) = model.page.form_mut() {
+        form.testing(ticket);
+    }
+}
+
+/// Processes the result of the test of a form.
+pub(super) fn form_tested(
+    model: &mut Model,
+    ticket: Ticket,
+    found: Result<v1::TestDestinationResponse, Failure>,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    if let Ok(test) = &found {
+        tested::close_created(model, test, effects);
+    }
+    let now_ms = model.now_ms;
+    let pages = std::iter::once(&mut model.page).chain(&mut model.back);
+    let mut forms = pages.filter_map(Page::form_mut);
+    let form = forms.find(|form| form.bench.waiting.is_some_and(|(it, _)| it == ticket));
+    form.is_some_and(|form| form.tested(ticket, found, now_ms))
+}
+
 /// Opens a page with the report.
 pub(super) fn open(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
     let ticket = ask(model, Inquired::new(inquiry.clone()), effects);
@@ -448,6 +481,11 @@ pub(super) fn heard(
 
 /// Repeats the report's inquiry with another event.
 pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
+    if let Some(form) = model.page.form_mut() {
+        form.bench.event_id = events::event_id(id).to_owned();
+        form.live.due_ms = Some(0);
+        return forms::preview_if_due(model, effects);
+    }
     let Content::Report(report) = &mut model.page.content else {
         return;
     };
