@@ -48,6 +48,7 @@ use attempt::{AttemptContext, Ending};
 use check::Checks;
 
 pub use egress::Guard;
+pub use http::ExchangeTimes;
 pub use renderers::Renderers;
 pub use sender::{SendRequest, Sender};
 pub use sink::EventSink;
