@@ -14,7 +14,7 @@ pub mod verify;
 
 pub use bellwether_backend_engine as engine;
 pub use engine::{
-    Direction, Engine, EngineError, Index, Kind, Lane, Membership, Range, SilenceStanding,
+    Direction, Duty, Engine, EngineError, Index, Kind, Lane, Membership, Range, SilenceStanding,
 };
 pub use follow::LogFollower;
 pub use open::{OpenError, open};

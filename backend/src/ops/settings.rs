@@ -115,7 +115,7 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
     Ok(())
 }
 
-/// Settings that nobody has stored yet.
+/// Settings that are stored for the first time.
 ///
 /// # Errors
 /// None that is expected: their name is a name.
