@@ -23,7 +23,7 @@ use std::{
 
 use bellwether_backend::{
     clock::{Clock, SystemClock},
-    config::Config,
+    config::Location,
     domain::{
         Clause, DeliverySettings, Destination, DestinationKind, EqualFields, IncomingEvent,
         Inhibition, Literal, Name, Progress, Query, RecordId, Report, Severity, Silence,
@@ -128,7 +128,7 @@ enum Around {
 impl Load {
     /// Sends for a while; answers how long each list took.
     async fn run(self, folder: &Path) -> Vec<Duration> {
-        let store = store::open(&Config::new(folder)).await.unwrap();
+        let store = store::open(&Location::folder(folder)).await.unwrap();
         if self.around != Around::Nothing {
             tell_of_everything(&store).await;
         }

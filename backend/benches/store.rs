@@ -22,7 +22,7 @@ use std::{
 };
 
 use bellwether_backend::{
-    config::Config,
+    config::Location,
     store::{
         self, Index, Kind, Lane,
         engine::{Action, Change, Entry, Expect},
@@ -49,8 +49,8 @@ fn main() {
             let folder = parent
                 .path()
                 .join(format!("{two_phase_commit}-{in_flight}"));
-            let mut config = Config::new(folder);
-            config.store.two_phase_commit = two_phase_commit;
+            let mut config = Location::folder(folder);
+            config.options.two_phase_commit = two_phase_commit;
             let disk_before = syncs_per_second(parent.path());
             let mut took = runtime.block_on(write(&config, in_flight));
             let disk = disk_before.midpoint(syncs_per_second(parent.path()));
@@ -86,7 +86,7 @@ fn syncs_per_second(folder: &Path) -> f64 {
 }
 
 /// Writes for a while; answers how long each record took.
-async fn write(config: &Config, in_flight: u64) -> Vec<Duration> {
+async fn write(config: &Location, in_flight: u64) -> Vec<Duration> {
     let store = store::open(config).await.unwrap();
     let next = Arc::new(AtomicU64::new(0));
     let start = Instant::now();

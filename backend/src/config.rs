@@ -18,6 +18,7 @@ use ipnet::IpNet;
 use url::Url;
 
 pub use authorities::{Authorities, BadAuthorities};
+pub use bellwether_backend_store::{DatabaseConfig, Location, StoreConfig};
 pub use bellwether_proto::{
     listen::{Hosts, Origins, Proxies},
     otlp::Settings as LogSettings,
@@ -110,6 +111,15 @@ impl Config {
         }
     }
 
+    /// Where the store is.
+    pub fn location(&self) -> Location {
+        Location {
+            data_dir: self.data_dir.clone(),
+            options: self.store,
+            database: self.database.clone(),
+        }
+    }
+
     /// The defaults, for a data folder.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -134,47 +144,6 @@ impl Config {
             logs: LogSettings::default(),
         }
     }
-}
-
-/// The store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoreConfig {
-    /// Memory for cached pages, in bytes.
-    pub cache_bytes: usize,
-    /// Whether a commit takes two syncs, which also holds against crafted input that aims at the
-    /// checksum of a torn page.
-    pub two_phase_commit: bool,
-    /// Intake stops while the disk has less room than this, in bytes.
-    pub free_space_floor_bytes: u64,
-}
-
-impl Default for StoreConfig {
-    fn default() -> Self {
-        Self {
-            cache_bytes: 64 * 1024 * 1024,
-            two_phase_commit: true,
-            free_space_floor_bytes: 64 * 1024 * 1024,
-        }
-    }
-}
-
-/// A database that holds the store.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DatabaseConfig {
-    /// Its address, without a password.
-    pub url: String,
-    /// The password.
-    pub password: Option<Secret>,
-    /// The schema that the tables are in.
-    pub schema: String,
-    /// What this process is called where another one wants the store.
-    pub node_name: String,
-    /// The file with the keys that seal secrets; never created when serving.
-    pub secret_key_file: PathBuf,
-    /// Connections that this process keeps.
-    pub connections: usize,
-    /// Whether each commit has to be on a standby as well: without one nothing is served.
-    pub require_standby: bool,
 }
 
 const HOUR: Duration = Duration::from_secs(3600);

@@ -49,6 +49,7 @@ use check::Checks;
 use outlets::Outlets;
 
 pub use egress::Guard;
+pub use http::ExchangeTimes;
 pub use renderers::Renderers;
 pub use sender::{SendRequest, Sender};
 pub use sink::EventSink;

@@ -5,7 +5,6 @@ pub mod delivery;
 pub mod destination;
 pub mod error;
 pub mod limits;
-pub mod metrics;
 pub mod oidc;
 pub mod ops;
 #[cfg(test)]
@@ -13,7 +12,6 @@ mod reference_tests;
 pub mod rpc;
 pub mod scan;
 pub mod server;
-pub mod store;
 #[cfg(test)]
 mod tests;
 pub mod trace;
@@ -22,5 +20,6 @@ pub use bellwether_backend_engine::clock;
 pub use bellwether_backend_model::{
     calendar, decide, domain, lifecycle, matching, message, secret, template,
 };
+pub use bellwether_backend_store::{self as store, metrics};
 pub use config::Config;
 pub use server::{Backend, ServeError, StartError};

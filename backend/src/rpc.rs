@@ -7,6 +7,7 @@ pub mod backup;
 pub mod calendar;
 pub mod check;
 pub mod client;
+pub mod code;
 pub mod config;
 pub mod convert;
 pub mod data_receiver;

@@ -72,16 +72,25 @@ async fn a_test_that_creates_an_event_asks_first_names_who_may_be_notified_and_c
         "severity": "SEVERITY_CRITICAL",
     }}});
     rest.post("/v1/notification/destinations", &echo).await.ok();
+    // Only what matches it notifies.
+    for name in ["echo", "other"] {
+        let filter = format!("name={name}");
+        let trigger = json!({"name": name, "type": {"event": {"filter": filter}}});
+        rest.post("/v1/notification/triggers", &trigger).await.ok();
+        let rule = samples::rule(&format!("{name}-rule"), name, "hook", "");
+        rest.post("/v1/notification/rules", &rule).await.ok();
+    }
     let mut console = console(&world);
     console.shows(&["● connected"]);
     console.press("4");
     console.shows(&["echo", "hook"]);
     console.press("t");
-    console.shows(&[
+    let screen = console.shows(&[
         "Test echo with a real event?",
         "an event of severity critical in this service",
-        "disks to hook",
+        "echo-rule to hook",
     ]);
+    assert!(!screen.contains("other-rule"), "{screen}");
     // The answer is No until a user says Yes.
     console.press("\r");
     let search = json!({"query": {"filter": "name=echo"}});
@@ -92,7 +101,7 @@ async fn a_test_that_creates_an_event_asks_first_names_who_may_be_notified_and_c
         "{found}"
     );
     console.press("t");
-    console.shows(&["Test echo with a real event?"]);
+    console.shows(&["Test echo with a real event?", "echo-rule to hook"]);
     console.press("y");
     console.shows(&["verdict", "closed the event of the test"]);
     let found = rest.post("/v1/events:search", &search).await.ok();

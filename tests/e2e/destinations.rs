@@ -9,6 +9,7 @@ mod limits;
 mod msteams;
 mod order;
 mod pagerduty;
+mod render;
 mod servicenow;
 mod slack;
 mod stage;

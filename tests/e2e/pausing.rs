@@ -147,3 +147,52 @@ async fn a_test_tells_how_a_destination_fares_and_another_address_makes_it_untri
     assert_eq!(elsewhere["health"]["state"], "UNTRIED", "{elsewhere}");
     assert_eq!(elsewhere["health"]["attemptCount"], 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_delivery_has_one_reason_and_time_in_the_list_on_its_page_and_in_explanations() {
+    let world = World::with_settings(SETTINGS);
+    let receiver = Receiver::start().await;
+    let rest = world.rest();
+    journey::set_up(&rest, &receiver).await;
+    let seen = async || {
+        let list = rest.get("/v1/notification/deliveries").await.ok();
+        let listed = list["deliveries"][0].clone();
+        let id = listed["id"].as_str()?.to_owned();
+        let path = format!("/v1/notification/deliveries/{id}");
+        let shown = rest.get(&path).await.ok()["delivery"].clone();
+        let event = listed["eventId"].as_str()?;
+        let path = format!("/v1/events/{event}:explain");
+        let explained = rest.get(&path).await.ok()["rules"][0]["deliveries"][0].clone();
+        Some((listed, shown, explained))
+    };
+    let same = |(listed, shown, explained): &(Value, Value, Value)| {
+        assert_eq!(shown["waitReason"], listed["waitReason"]);
+        assert_eq!(explained["waitReason"], listed["waitReason"]);
+        let moment = listed["nextAttemptTime"].as_str();
+        let moment = moment.map(|text| text.parse::<jiff::Timestamp>().expect("a time"));
+        let millis = moment.map(|at| at.as_millisecond().to_string());
+        assert_eq!(explained["nextAttemptTime"].as_str(), millis.as_deref());
+    };
+    act(&rest, "pause").await;
+    send(&rest, "a").await;
+    let paused = eventually("a delivery that waits", async || seen().await).await;
+    assert_eq!(paused.0["waitReason"], "the destination is paused by admin");
+    assert!(paused.0["nextAttemptTime"].is_null(), "{paused:?}");
+    same(&paused);
+    // Its next attempt is an hour ahead.
+    receiver.otherwise(Reply::status(500));
+    act(&rest, "resume").await;
+    let failed = eventually("a failed attempt", async || {
+        let seen = seen().await?;
+        (seen.0["state"] == "RETRY").then_some(seen)
+    })
+    .await;
+    assert!(failed.0["nextAttemptTime"].is_string(), "{failed:?}");
+    same(&failed);
+    // The reason of the pause is gone.
+    let health = health(&rest).await;
+    assert!(
+        !health["lastError"].to_string().contains("paused"),
+        "{health}"
+    );
+}

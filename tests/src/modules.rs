@@ -158,7 +158,9 @@ impl Modules {
         let mut detours = Vec::new();
         for (path, module) in self.0.iter().filter(|(path, _)| !path.is_empty()) {
             for seen in paths(&module.code, path) {
-                let name = seen.first().filter(|name| root.exports.contains_key(*name));
+                let is_module = |name: &String| self.0.contains_key(std::slice::from_ref(name));
+                let name = seen.first();
+                let name = name.filter(|it| root.exports.contains_key(*it) && !is_module(it));
                 if let Some(name) = name {
                     detours.push((module.file.clone(), name.clone()));
                 }

@@ -12,13 +12,16 @@ use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native
 
 use crate::{eventually::eventually_blocking, process};
 
+/// The side of a terminal that a person sits at.
+type Pty = Box<dyn MasterPty + Send>;
+
 /// A terminal with the console in it.
 pub struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     output: Arc<Mutex<Output>>,
     // The terminal is gone when this is dropped.
-    master: Box<dyn MasterPty + Send>,
+    master: Pty,
 }
 
 impl std::fmt::Debug for Terminal {
@@ -45,6 +48,68 @@ fn pty_size((cols, rows): (u16, u16)) -> PtySize {
         pixel_width: 0,
         pixel_height: 0,
     }
+}
+
+fn screen_of((columns, rows): (u16, u16)) -> vt100::Parser {
+    let [rows, columns] = [rows, columns].map(|cells| NonZero::new(cells).unwrap());
+    vt100::Parser::new(rows, columns, 0)
+}
+
+/// Starts the binary in a terminal of that size.
+fn spawn(
+    size: (u16, u16),
+    home: &Path,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+) -> (Box<dyn Child + Send + Sync>, Pty) {
+    let pty = native_pty_system().openpty(pty_size(size)).unwrap();
+    let mut command = CommandBuilder::new(process::binary());
+    command.args(arguments);
+    command.env("HOME", home);
+    command.env("TERM", "xterm-256color");
+    for name in [
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "NO_COLOR",
+        "COLORTERM",
+        "COLORFGBG",
+        "KITTY_WINDOW_ID",
+        "SSH_CONNECTION",
+        "SSH_TTY",
+        "STY",
+        "TMUX",
+    ] {
+        command.env_remove(name);
+    }
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("BELLWETHER_") {
+            command.env_remove(name);
+        }
+    }
+    for (name, value) in environment {
+        command.env(name, value);
+    }
+    let child = pty.slave.spawn_command(command).unwrap();
+    (child, pty.master)
+}
+
+/// Starts the binary in a terminal that is closed once its screen shows this text; gives its exit code.
+///
+/// # Panics
+/// When it does not start, does not show the text or does not end.
+pub fn closed_at(text: &str, home: &Path, arguments: &[&str]) -> u32 {
+    let (mut child, pty) = spawn(SIZE, home, arguments, &[]);
+    let mut reader = pty.try_clone_reader().unwrap();
+    let mut screen = screen_of(SIZE);
+    let mut chunk = [0; 4096];
+    while !screen.screen().contents().contains(text) {
+        let length = reader.read(&mut chunk).unwrap();
+        screen.process(&chunk[..length]);
+    }
+    drop(reader);
+    drop(pty);
+    let status = eventually_blocking("the console to end", || child.try_wait().unwrap());
+    status.exit_code()
 }
 
 impl Terminal {
@@ -74,34 +139,10 @@ impl Terminal {
         arguments: &[&str],
         environment: &[(&str, &str)],
     ) -> Self {
-        let pty = native_pty_system().openpty(pty_size(size)).unwrap();
-        let mut command = CommandBuilder::new(process::binary());
-        command.args(arguments);
-        command.env("HOME", home);
-        command.env("TERM", "xterm-256color");
-        for name in [
-            "XDG_CONFIG_HOME",
-            "XDG_DATA_HOME",
-            "NO_COLOR",
-            "COLORTERM",
-            "COLORFGBG",
-        ] {
-            command.env_remove(name);
-        }
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("BELLWETHER_") {
-                command.env_remove(name);
-            }
-        }
-        for (name, value) in environment {
-            command.env(name, value);
-        }
-        let child = pty.slave.spawn_command(command).unwrap();
-        drop(pty.slave);
-        let keys = pty.master.take_writer().unwrap();
-        let mut reader = pty.master.try_clone_reader().unwrap();
-        let [columns, rows] = [size.0, size.1].map(|cells| NonZero::new(cells).unwrap());
-        let screen = vt100::Parser::new(rows, columns, 0);
+        let (child, pty) = spawn(size, home, arguments, environment);
+        let keys = pty.take_writer().unwrap();
+        let mut reader = pty.try_clone_reader().unwrap();
+        let screen = screen_of(size);
         let output = Arc::new(Mutex::new(Output {
             screen,
             bytes: Vec::new(),
@@ -121,7 +162,7 @@ impl Terminal {
             child,
             keys,
             output,
-            master: pty.master,
+            master: pty,
         }
     }
 

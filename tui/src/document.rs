@@ -8,7 +8,14 @@ use serde_json::Value;
 pub(crate) use self::{difference::difference, json::readable};
 use bellwether_proto::filter;
 
-use crate::{data::Failure, keymap::Action, limits, route::Route, text, theme::Token};
+use crate::{
+    data::{Failure, Object},
+    keymap::Action,
+    limits,
+    route::Route,
+    text,
+    theme::Token,
+};
 
 /// A piece of a line with one meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +43,8 @@ pub(crate) enum Link {
     Heading(Route, String),
     /// To a screen, and there an action.
     Act(Route, Action),
+    /// To the question whether a resource is to be as it was.
+    Restore(Box<Object>),
 }
 
 impl Link {

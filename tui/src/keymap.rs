@@ -3,6 +3,7 @@
 mod actions;
 mod binding;
 mod chord;
+mod layout;
 mod reference;
 mod setting;
 mod table;
@@ -12,6 +13,7 @@ pub use binding::Keymap;
 pub(crate) use binding::Meaning;
 pub use chord::Unknown;
 pub(crate) use chord::{normal, parse, shown};
+pub(crate) use layout::positioned;
 pub use setting::{KeyProblem, KeySetting};
 pub(crate) use table::ACTIONS;
 

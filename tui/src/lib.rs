@@ -25,9 +25,10 @@ pub use console::ServiceStatus;
 pub use headless::{Headless, Snapshot, Step, UnknownScreen, recording, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
 pub use options::{
-    Background, Colour, Context, Depth, Error, Key, Now, Options, Renewal, Renewed, Shell, Theme,
-    View,
+    Background, Colour, Context, Depth, ESCAPE_DELAY, ESCAPE_DELAY_FAR, ESCAPE_DELAY_MAX, Error,
+    Key, Now, Options, Renewal, Renewed, Shell, Theme, View,
 };
+pub use theme::has_kitty_keys;
 
 /// Runs a console on this process's terminal until the operator leaves or SIGTERM, SIGHUP or
 /// SIGINT comes. The terminal is given back as it was on every way out, also on a panic.

@@ -17,6 +17,8 @@ pub(crate) const BULK_STEP: i32 = 100;
 /// Events that one action changes at most, and with one call: their ids are held meanwhile.
 pub(crate) const BULK_EVENTS: usize = 10_000;
 pub(crate) const BULK_EVENT_STEP: usize = 100;
+/// Events that one call changes back.
+pub(crate) const BULK_UNDO_STEP: usize = 500;
 /// Entries of the audit log that are read.
 pub(crate) const HELD_AUDIT: usize = 200;
 /// Calls that read them.
@@ -90,6 +92,10 @@ pub(crate) const CYCLE_MS: i64 = 20_000;
 pub(crate) const REFRESH_SOON_MS: i64 = 1_000;
 /// Columns from which a form is beside the result from the service.
 pub(crate) const FORM_SPLIT_COLUMNS: u16 = 110;
+/// Columns from which the form of a destination is beside its test bench.
+pub(crate) const BENCH_COLUMNS: u16 = 120;
+/// Tests that a form keeps.
+pub(crate) const BENCH_TESTS: usize = 5;
 /// How long a row has to be under the cursor to be what a key is about.
 pub(crate) const SEEN_MS: i64 = 400;
 /// How long a list that follows stays still after a key.
@@ -130,3 +136,5 @@ pub(crate) const PROGRESS_MS: i64 = 2_000;
 pub(crate) const STILL_BUSY: Duration = Duration::from_secs(5);
 /// Bytes of a colour that a terminal tells.
 pub(crate) const COLOUR_BYTES: usize = 32;
+/// Bytes of the parameters of an escape sequence.
+pub(crate) const ESCAPE_BYTES: usize = 64;

@@ -392,6 +392,8 @@ impl Model {
         let tabs = self.tabs_at_ms();
         let check = self.page.form().and_then(|form| form.check_at_ms);
         let live = self.page.form().and_then(|form| form.live.due_ms);
+        let tested = self.page.form();
+        let tested = tested.and_then(|form| form.bench.wake_at_ms(self.now_ms));
         let due = [
             self.page.list.matching.due_ms,
             self.page.list.following.wake_at_ms(),
@@ -401,6 +403,7 @@ impl Model {
             tabs,
             check,
             live,
+            tested,
             self.begun_until_ms,
             self.cycle,
             self.notice.as_ref().and_then(|notice| notice.until_ms),

@@ -1,6 +1,6 @@
 //! What a console is started with, and what can go wrong with starting one.
 
-use std::{fmt, io, sync::Arc};
+use std::{fmt, io, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use jiff::{Timestamp, tz::TimeZone};
@@ -144,6 +144,13 @@ impl Default for Shell {
     }
 }
 
+/// How long Esc waits on a terminal of this machine.
+pub const ESCAPE_DELAY: Duration = Duration::from_millis(40);
+/// How long it waits over ssh.
+pub const ESCAPE_DELAY_FAR: Duration = Duration::from_millis(100);
+/// How long it may be set to wait.
+pub const ESCAPE_DELAY_MAX: Duration = Duration::from_secs(1);
+
 /// What a console is started with.
 #[expect(
     clippy::struct_excessive_bools,
@@ -165,6 +172,10 @@ pub struct Options {
     pub read_only: bool,
     /// Whether clicks and the wheel are the console's from the start; else the terminal's.
     pub mouse: bool,
+    /// How long to wait after Esc for the rest of a sequence that it may begin; zero waits for nothing.
+    pub escape_delay: Duration,
+    /// Whether the terminal has kitty's keyboard protocol, which tells Esc from what begins with it.
+    pub kitty_keys: bool,
     /// Whether it is a wall that no one stands before: the overview alone, going through its spans.
     pub wall: bool,
     /// How it looks.
@@ -213,6 +224,8 @@ impl Options {
             keep_alive: true,
             read_only: false,
             mouse: true,
+            escape_delay: ESCAPE_DELAY,
+            kitty_keys: false,
             wall: false,
             theme: Theme::default(),
             depth: Depth::default(),

@@ -2,6 +2,7 @@
 
 mod background;
 mod child;
+mod escapes;
 mod fault;
 mod guard;
 mod keys;

@@ -10,7 +10,7 @@ use crate::data::{DeliveryState, HealthState, Outcome, Severity, Status};
 pub(crate) use self::look::Look;
 pub use self::{
     colour::Colour,
-    depth::{Background, Depth},
+    depth::{Background, Depth, has_kitty_keys},
 };
 
 /// The looks a console can have.

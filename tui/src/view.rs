@@ -21,6 +21,7 @@ use ratatui::{
 use self::pen::Pen;
 pub(crate) use self::{frame::crumbs, list::cells};
 use crate::{
+    data::Kind,
     document::Document,
     limits,
     model::{self, Model, form::Form, overlay::Overlay, page::Content},
@@ -91,6 +92,9 @@ fn split(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 
 /// A form, and where there is room beside it the result from the service.
 fn form_and_made(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
+    if form.kind == Kind::Destination {
+        return form_and_bench(model, form, pen, area);
+    }
     let columns = [Constraint::Fill(3), Constraint::Fill(2)];
     let [left, right] = Layout::horizontal(columns).areas(area);
     let space = usize::from(right.width.saturating_sub(4));
@@ -102,6 +106,44 @@ fn form_and_made(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
         }
         None => form::draw(model, form, pen, area),
     }
+}
+
+/// The form of a destination beside its test bench, or one of them where there is no room for both.
+fn form_and_bench(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
+    let columns = [Constraint::Fill(1), Constraint::Fill(1)];
+    let [left, right] = Layout::horizontal(columns).areas(area);
+    let is_wide = area.width >= limits::BENCH_COLUMNS;
+    if !is_wide && !form.bench.is_open {
+        return form::draw(model, form, pen, area);
+    }
+    let right = if is_wide { right } else { area };
+    if is_wide {
+        form::draw(model, form, pen, left);
+    }
+    let space = usize::from(right.width.saturating_sub(4));
+    let [request, response] = model::document::bench(model, form, space);
+    let wanted = u16::try_from(request.lines.len()).unwrap_or(u16::MAX);
+    let rows = wanted.saturating_add(2).min(right.height / 2);
+    let parts = [Constraint::Length(rows), Constraint::Fill(1)];
+    let [above, below] = Layout::vertical(parts).areas(right);
+    let with = if form.bench.event_id.is_empty() {
+        "sample event"
+    } else {
+        "stored event"
+    };
+    panel(
+        &format!("Request as it would be sent · {with}"),
+        &request,
+        pen,
+        above,
+    );
+    let tested = form.tested_words(model.now_ms);
+    let tested = tested.map_or_else(String::new, |(_, words)| format!(" · {words}"));
+    let place = match form.bench.count() {
+        0 | 1 => String::new(),
+        count => format!(" {}/{count}", form.bench.shown + 1),
+    };
+    panel(&format!("Test{place}{tested}"), &response, pen, below);
 }
 
 /// A document in a frame, from its first line.

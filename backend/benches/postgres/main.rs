@@ -22,7 +22,7 @@ use std::{
 };
 
 use bellwether_backend::{
-    config::Config,
+    config::Location,
     store::{
         self,
         engine::{
@@ -175,7 +175,7 @@ async fn batches(place: &Place<'_>) {
     let (new_without_log, mut there) = without_log.new_events(span()).await;
     let repeats_without_log = without_log.repeats(&mut there, span()).await;
     let folder = tempfile::tempdir().unwrap();
-    let embedded = store::open(&Config::new(folder.path().join("data")))
+    let embedded = store::open(&Location::folder(folder.path().join("data")))
         .await
         .unwrap();
     let of_redb = new_events(embedded.engine(), span()).await.0;

@@ -63,6 +63,8 @@ pub struct StateChange {
     pub acknowledged: Option<bool>,
     /// Who looks after it.
     pub assignment: Assignment,
+    /// Whether receivers get no update about the acknowledgement.
+    pub without_updates: bool,
 }
 
 /// Who asks for a change, and when.
@@ -123,7 +125,7 @@ pub fn receive(
         severity: event.severity,
         status: event.status,
         acknowledged: event.acknowledged,
-        assignment: Assignment::Stays,
+        ..StateChange::default()
     };
     let cause = Cause {
         author: arrival.author,
@@ -290,6 +292,10 @@ pub fn alter(
         note(occurrence, cause, Field::Acknowledged, from, to);
         occurrence.acknowledged = flag;
         transition.acknowledgement_changed = true;
+        if let (true, Some(before)) = (change.without_updates, &mut transition.before) {
+            // As if those who were notified knew of it.
+            before.acknowledged = flag;
+        }
     }
     let assignee = match &change.assignment {
         Assignment::Stays => occurrence.assignee.clone(),

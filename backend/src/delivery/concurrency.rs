@@ -56,6 +56,7 @@ mod tests {
             verdict,
             duration: Duration::from_millis(millis),
             transcript: Transcript::default(),
+            times: None,
         }
     }
 

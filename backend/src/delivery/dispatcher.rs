@@ -380,5 +380,6 @@ fn fault_of_our_own(error: &JoinError) -> Report {
         verdict: Verdict::unknown("the service has an internal fault"),
         duration: Duration::ZERO,
         transcript: Transcript::default(),
+        times: None,
     }
 }

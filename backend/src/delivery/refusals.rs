@@ -82,6 +82,7 @@ mod tests {
             verdict,
             duration: Duration::ZERO,
             transcript: Transcript::default(),
+            times: None,
         }
     }
 

@@ -1,6 +1,9 @@
 //! What every attempt over HTTP has in common: headers, transcript, time.
 
-use std::time::Duration;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -8,7 +11,7 @@ use tokio::time::Instant;
 
 use super::{
     Advice, ChatThread, Verdict,
-    http::{Answer, HttpClient, HttpRequest, SendFailure, USER_AGENT},
+    http::{Answer, ExchangeTimes, HttpClient, HttpRequest, SendFailure, USER_AGENT},
     outlets::Outlets,
     transcript::{EXPLANATION_BYTES_MAX, Masker},
 };
@@ -51,6 +54,10 @@ pub(crate) struct AttemptContext<'a> {
     pub(super) masker: Masker,
     /// What requests go through.
     pub(super) http: HttpClient,
+    /// Whether requests leave; else they are only rendered.
+    pub(super) sends: bool,
+    /// The times of the last exchange.
+    pub(super) times: Mutex<Option<ExchangeTimes>>,
     /// What all attempts share.
     pub(super) outlets: &'a Outlets,
 }
@@ -120,6 +127,11 @@ impl AttemptContext<'_> {
             }),
             response: None,
         };
+        if !self.sends {
+            let refused = self.http.check(&request.url).err();
+            let failure = refused.map_or(SendFailure::OnlyRendered, SendFailure::Blocked);
+            return (Err(failure), transcript);
+        }
         let left = self.timeout.saturating_sub(self.begun.elapsed());
         let result = self.http.send(request, left).await;
         let result = result.map_err(|failure| match failure {
@@ -129,6 +141,7 @@ impl AttemptContext<'_> {
         });
         match &result {
             Ok(answer) => {
+                *self.times.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer.times);
                 transcript.response = Some(Response {
                     status: answer.status.as_u16(),
                     headers: self.masker.mask_headers(&answer.headers),
@@ -138,7 +151,8 @@ impl AttemptContext<'_> {
             Err(
                 SendFailure::Blocked(_) | SendFailure::Unreachable(_) | SendFailure::NotSent(_),
             ) => transcript.request = None,
-            Err(SendFailure::NoAnswer(_) | SendFailure::Unknown(_)) => {}
+            Err(SendFailure::NoAnswer(_) | SendFailure::Unknown(_) | SendFailure::OnlyRendered) => {
+            }
         }
         (result, transcript)
     }

@@ -5,7 +5,10 @@ use std::{fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use tokio::{net::TcpStream, time::Instant};
 
-use crate::destination::egress::{Guard, Refusal};
+use crate::destination::{
+    egress::{Guard, Refusal},
+    http::line::Dialed,
+};
 
 /// Addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 8;
@@ -107,7 +110,17 @@ impl Dialer {
 
     /// Resolves, checks, and connects to the first checked address that answers.
     pub(crate) async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, DialError> {
-        let deadline = Instant::now() + self.limit;
+        Ok(self.dial(host, port).await?.0)
+    }
+
+    /// As [`Self::connect`], with how long that took.
+    pub(crate) async fn dial(
+        &self,
+        host: &str,
+        port: u16,
+    ) -> Result<(TcpStream, Dialed), DialError> {
+        let begun = Instant::now();
+        let deadline = begun + self.limit;
         let timeout = || DialError::Timeout {
             host: host.into(),
             limit: self.limit,
@@ -115,13 +128,20 @@ impl Dialer {
         let addresses = tokio::time::timeout_at(deadline, self.addresses(host, port))
             .await
             .unwrap_or_else(|_elapsed| Err(timeout()))?;
+        let resolve = begun.elapsed();
         let mut last_error = timeout();
         for (index, &address) in addresses.iter().enumerate() {
             // An address that does not answer leaves time for those after it.
             let left = deadline.saturating_duration_since(Instant::now());
             let share = left / u32::try_from(addresses.len() - index).unwrap_or(1);
             match tokio::time::timeout(share, TcpStream::connect(address)).await {
-                Ok(Ok(stream)) => return Ok(stream),
+                Ok(Ok(stream)) => {
+                    let dialed = Dialed {
+                        resolve: Some(resolve),
+                        connect: begun.elapsed().saturating_sub(resolve),
+                    };
+                    return Ok((stream, dialed));
+                }
                 Ok(Err(source)) => last_error = DialError::Connect { address, source },
                 Err(_elapsed) => last_error = timeout(),
             }

@@ -3,7 +3,7 @@
 mod body;
 mod connector;
 pub(crate) mod fault;
-mod line;
+pub(crate) mod line;
 mod origins;
 mod retry_after;
 pub(crate) mod route;
@@ -13,6 +13,7 @@ mod tunnel;
 
 use std::{
     io::Write as _,
+    pin::pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -36,7 +37,7 @@ use crate::destination::{
         body::{Outgoing, Sent},
         connector::GuardedConnector,
         fault::Lost,
-        line::Answered,
+        line::{Answered, Dialed},
         origins::{Connections, Origins},
         route::Route,
     },
@@ -95,6 +96,23 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
     /// How the body ended.
     pub(crate) end: BodyEnd,
+    /// How long it took.
+    pub(crate) times: ExchangeTimes,
+}
+
+/// How long the parts of an exchange took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ExchangeTimes {
+    /// Resolving the name; none through a proxy and over a kept connection.
+    pub resolve: Option<Duration>,
+    /// Connecting, after that; none over a kept connection.
+    pub connect: Option<Duration>,
+    /// The TLS handshake, after that; none without TLS and over a kept connection.
+    pub tls: Option<Duration>,
+    /// Until the first byte of the answer, from the start.
+    pub first_byte: Duration,
+    /// Until the end of the answer, from the start.
+    pub total: Duration,
 }
 
 /// How a body ended.
@@ -126,6 +144,9 @@ pub(crate) enum SendFailure {
     /// It was sent, and its end is not known.
     #[error("{0}")]
     Unknown(String),
+    /// It was not meant to be sent.
+    #[error("the request was rendered and not sent")]
+    OnlyRendered,
 }
 
 impl HttpClient {
@@ -184,6 +205,14 @@ impl HttpClient {
         Ok(origins)
     }
 
+    /// Checks an address without resolving its name.
+    ///
+    /// # Errors
+    /// The guard does not allow it.
+    pub(crate) fn check(&self, url: &str) -> Result<Url, Refusal> {
+        self.dialer.guard().check_url(url)
+    }
+
     /// Sends a request and reads the answer, both within that time.
     ///
     /// Connections to an origin that did not answer are not used again. A request that the receiver did
@@ -198,7 +227,7 @@ impl HttpClient {
         timeout: Duration,
     ) -> Result<Answer, SendFailure> {
         let deadline = Instant::now() + timeout;
-        let url = self.dialer.guard().check_url(&request.url)?;
+        let url = self.check(&request.url)?;
         let origin = url.origin().ascii_serialization();
         let origins = match request.identity.clone() {
             Some(identity) => self.shown(identity)?,
@@ -284,7 +313,21 @@ async fn once(
     let sent = body.sent();
     let mut outgoing = request.clone().map(|_bytes| body);
     let connection = capture_connection(&mut outgoing);
-    let answer = tokio::time::timeout_at(deadline, connections.request(outgoing)).await;
+    let begun = Instant::now();
+    let mut connecting = connection.clone();
+    let mut answer = pin!(tokio::time::timeout_at(
+        deadline,
+        connections.request(outgoing)
+    ));
+    let connected = async { drop(connecting.wait_for_connection_metadata().await) };
+    let (answer, connected) = tokio::select! {
+        biased;
+        answer = &mut answer => (answer, None),
+        () = connected => {
+            let connected = begun.elapsed();
+            (answer.await, Some(connected))
+        }
+    };
     let answer = match answer {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => return Err(fault::classify(&error, progress(&connection, &sent))),
@@ -298,17 +341,37 @@ async fn once(
             return Err(Lost::Broken(failure));
         }
     };
+    let mut times = ExchangeTimes {
+        first_byte: begun.elapsed(),
+        ..ExchangeTimes::default()
+    };
+    let is_tls = request.uri().scheme_str() == Some("https");
     if let Some(answered) = answer.extensions().get::<Answered>() {
+        if !answered.is_noted() {
+            let dialed = answer.extensions().get().copied();
+            times.open(dialed.unwrap_or_default(), connected.filter(|_| is_tls));
+        }
         answered.note();
     }
     let (head, body) = answer.into_parts();
     let (body, end) = read_start(body, deadline).await;
+    times.total = begun.elapsed();
     Ok(Answer {
         status: head.status,
         headers: head.headers,
         body,
         end,
+        times,
     })
+}
+
+impl ExchangeTimes {
+    /// Notes how long the connection took that was opened for it, and with TLS until when.
+    fn open(&mut self, dialed: Dialed, secured: Option<Duration>) {
+        (self.resolve, self.connect) = (dialed.resolve, Some(dialed.connect));
+        let before = dialed.resolve.unwrap_or_default() + dialed.connect;
+        self.tls = secured.map(|secured| secured.saturating_sub(before));
+    }
 }
 
 /// How far a request got that was not answered.
@@ -381,6 +444,8 @@ impl SendFailure {
             Self::Blocked(_) => Verdict::blocked(explanation),
             Self::Unreachable(_) | Self::NotSent(_) => Verdict::unreachable(explanation),
             Self::NoAnswer(_) | Self::Unknown(_) => Verdict::unknown(explanation),
+            // Nothing is known that keeps it from arriving.
+            Self::OnlyRendered => Verdict::delivered(explanation),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{
     tokens::Token,
     verdict::Fault,
 };
-use crate::domain::{Outcome, Transcript};
+use crate::domain::{Outcome, Transcript, secret::MASK};
 
 /// A token is renewed so long before it ends.
 const RENEW_EARLY_MS: i64 = 60_000;
@@ -85,6 +85,8 @@ pub(super) async fn with_token(
     let was_kept = kept.is_some();
     let bearer = match kept {
         Some(bearer) => bearer,
+        // Its place in the request.
+        None if !attempt.sends => MASK.to_owned(),
         None => fetch(attempt, grant).await?,
     };
     let bearing = bearing_of(attempt, request, &bearer)?;

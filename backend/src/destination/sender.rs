@@ -3,7 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use tokio::{sync::watch, time::Instant};
 use url::Url;
@@ -13,7 +16,7 @@ use super::{
     Report, Verdict, aside,
     dial::{Dialer, SystemResolver},
     egress::Guard,
-    http::{HttpClient, route::Route},
+    http::{ExchangeTimes, HttpClient, route::Route},
     made,
     mail_server::MailServer,
     of_type,
@@ -29,6 +32,7 @@ use crate::{
     domain::{
         Content, DestinationKind, IncomingEvent, Outcome, RecordId, SharedSettings, Status,
         TemplateLanguage, TraceContext, Transcript, delivery::Recipients,
+        destination::EventTemplates,
     },
     error::Error,
     message::{Context, Links},
@@ -122,6 +126,21 @@ impl Sender {
         })
     }
 
+    /// The event that an event destination creates; none for other types.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] while the service stops.
+    pub async fn event_of(&self, request: SendRequest<'_>) -> Result<Option<IncomingEvent>, Error> {
+        let kind = &request.content.destination_kind;
+        let Some(templates) = of_type::<EventTemplates>(kind) else {
+            return Ok(None);
+        };
+        let shared = Arc::clone(&self.0.settings.borrow());
+        let content = (request.content, &self.context(&request, &shared.tenant));
+        let made = aside(&self.0.renderers, templates, content, made);
+        Ok(Some(made.await?.message))
+    }
+
     fn context<'a>(&'a self, request: &SendRequest<'a>, tenant: &'a str) -> Context<'a> {
         Context {
             delivery_id: request.delivery,
@@ -169,8 +188,8 @@ impl Sender {
             request.destination_name.to_owned()
         });
         let trace = span.context();
-        let ending = with_type!(request.kind, settings => self.attempt(settings, request, (begun, trace)).await);
-        let (verdict, transcript) = ending;
+        let made = with_type!(request.kind, settings => self.attempt(settings, request, (begun, trace), true).await);
+        let ((verdict, transcript), times) = made;
         span.note("bellwether.outcome", || verdict.outcome.word());
         if verdict.outcome != Outcome::Delivered {
             span.fail(&verdict.explanation);
@@ -182,7 +201,16 @@ impl Sender {
                 begun.elapsed().as_micros().try_into().unwrap_or(u64::MAX),
             ),
             transcript,
+            times,
         }
+    }
+
+    /// Makes the request of an attempt as [`Self::send`] does, and sends nothing. The verdict is what would keep
+    /// it from being sent: it is delivered where nothing would.
+    pub async fn request_of(&self, request: SendRequest<'_>) -> (Verdict, Transcript) {
+        let begun = Instant::now();
+        let made = with_type!(request.kind, settings => self.attempt(settings, request, (begun, None), false).await);
+        made.0
     }
 
     async fn attempt<T: DestinationType>(
@@ -190,7 +218,8 @@ impl Sender {
         settings: &T,
         request: SendRequest<'_>,
         (begun, trace): (Instant, Option<TraceContext>),
-    ) -> Ending {
+        sends: bool,
+    ) -> (Ending, Option<ExchangeTimes>) {
         let outlets = &*self.0;
         let current;
         let (content, templates) =
@@ -214,7 +243,7 @@ impl Sender {
             Ok(made) => made,
             Err(error) => {
                 let verdict = Verdict::unreachable(error.to_string());
-                return (verdict, Transcript::default());
+                return ((verdict, Transcript::default()), None);
             }
         };
         let mut attempt = AttemptContext {
@@ -236,9 +265,15 @@ impl Sender {
             } else {
                 outlets.http.clone()
             },
+            sends,
+            times: Mutex::default(),
             outlets,
         };
         let (mut verdict, transcript) = settings.send(&mut attempt, message).await;
+        let times = *attempt.times.lock().unwrap_or_else(PoisonError::into_inner);
+        if !sends {
+            return ((verdict, transcript), times);
+        }
         let is_sent =
             transcript.request.is_some() && !matches!(request.kind, DestinationKind::Event(_));
         if request.is_fresh && is_sent {
@@ -250,7 +285,7 @@ impl Sender {
             let shown = warnings[..start].join("; ");
             verdict.explanation = format!("{} ({shown})", verdict.explanation);
         }
-        (verdict, transcript)
+        ((verdict, transcript), times)
     }
 }
 

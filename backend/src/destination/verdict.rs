@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::http::ExchangeTimes;
 use crate::domain::{Outcome, Transcript, delivery::Recipients};
 
 /// The outcome of an attempt.
@@ -13,6 +14,8 @@ pub struct Report {
     pub duration: Duration,
     /// What was sent and what came back, secrets masked.
     pub transcript: Transcript,
+    /// The times of the last exchange over HTTP that was answered.
+    pub times: Option<ExchangeTimes>,
 }
 
 /// What is to be believed of an attempt, and what is to be done.

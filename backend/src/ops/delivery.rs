@@ -30,7 +30,7 @@ pub use condition::Condition;
 pub use list::Filter;
 pub use obligation::{Obligation, ObligationFilter};
 pub use shadow::would_send;
-pub use waiting::{Hold, Holds, Waiting};
+pub use waiting::{Hold, Holds, WaitReasons, Waiting};
 
 /// Reads and steers deliveries.
 #[derive(Debug, Clone)]

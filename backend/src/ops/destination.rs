@@ -30,10 +30,10 @@ use crate::{
     store::Changes,
 };
 
-pub use crate::destination::{is_credential, is_plain_header, is_secret_header};
+pub use crate::destination::{ExchangeTimes, is_credential, is_plain_header, is_secret_header};
 pub use health::health;
 pub use health_summary::{HealthSummary, Verdict};
-pub use tester::{About, Test, TestTarget, Tester};
+pub use tester::{About, RenderedTest, Test, TestTarget, Tester, Tried};
 
 /// Manages destinations.
 pub type Destinations = Resources<Destination>;

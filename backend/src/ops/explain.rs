@@ -32,6 +32,7 @@ use crate::{
     error::Error,
     limits::EVENT_AHEAD_MAX,
     matching::Explained,
+    ops::delivery::{Deliveries, Waiting},
     scan,
     store::Store,
 };
@@ -40,6 +41,8 @@ use crate::{
 const POINTS_MAX: usize = 32;
 /// Rules and triggers times decisions that are looked at.
 const LOOKS_MAX: usize = 50_000;
+/// Deliveries of an explanation for which those before them are counted.
+const WAITS_LOOKED_MAX: usize = 20;
 /// Rules explained without letting others have their turn.
 const RULES_AT_ONCE: usize = 50;
 /// How much an edit may have been under way before the decision that did not know it.
@@ -217,6 +220,8 @@ pub struct SentDelivery {
     pub attempts: Vec<Attempt>,
     /// What happened to the digest that includes it; none where it is sent separately.
     pub digest: Option<DigestEnd>,
+    /// Why it waits, or its digest does.
+    pub waiting: Waiting,
 }
 
 /// What happened to a digest.
@@ -314,6 +319,27 @@ pub async fn explain(
         key(a).cmp(&key(b))
     });
     Ok(explanations)
+}
+
+/// Finds out why the deliveries of explanations wait, as lists of deliveries do.
+///
+/// # Errors
+/// Those of the store.
+pub async fn add_waits(all: &Deliveries, rules: &mut [RuleExplanation]) -> Result<(), Error> {
+    let mut reasons = all.wait_reasons();
+    let sent = rules.iter_mut().flat_map(|rule| &mut rule.deliveries);
+    let is_waiting = |it: &&mut SentDelivery| it.ended().due_ms().is_some();
+    for (at, sent) in sent.filter(is_waiting).enumerate() {
+        let looking = at < WAITS_LOOKED_MAX;
+        sent.waiting = match &sent.digest {
+            None => reasons.of(&sent.delivery, looking).await?,
+            Some(digest) => {
+                let (digest, _) = all.get(digest.id).await?;
+                reasons.of(&digest, looking).await?
+            }
+        };
+    }
+    Ok(())
 }
 
 /// What one rule decided about it; none for one that was deleted before anything was decided.

@@ -17,6 +17,7 @@ use tonic::{Request, Response, Status, async_trait};
 use crate::{
     error::Error,
     limits::{BACKUP_BYTES_PER_SECOND, BACKUPS_MAX},
+    ops::wire::Shows,
     store::{
         Store,
         backup::{BackupError, BackupRecord, Reader},
@@ -59,7 +60,7 @@ impl BackupStream {
             return Ok(None);
         };
         let bytes: usize = step.records.iter().map(BackupRecord::bytes).sum();
-        let mut response = ReadBackupResponse::from(step);
+        let mut response = ReadBackupResponse::of(step);
         response.row_count = std::mem::take(&mut self.row_count);
         // What comes last is little, and must not fall behind what is written meanwhile.
         if !self.reader.is_catching_up() {

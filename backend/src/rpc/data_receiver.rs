@@ -18,6 +18,7 @@ use tonic::{
 
 use super::{
     access,
+    code::word,
     convert::incoming::{fitted, incoming, sentence},
 };
 use crate::{
@@ -95,7 +96,9 @@ impl DataReceiver {
         };
         received.inspect_err(|status| {
             span.fail(status.message());
-            self.intake.metrics().refused(dialect, status.code(), total);
+            self.intake
+                .metrics()
+                .refused(dialect, word(status.code()), total);
         })
     }
 
@@ -187,7 +190,7 @@ impl DataReceiver {
             metrics.accepted(dialect, taken_in, submitted.opened);
         }
         refused.sort_by_key(|(refusal, _)| refusal.place);
-        metrics.refused(dialect, Code::InvalidArgument, invalid);
+        metrics.refused(dialect, word(Code::InvalidArgument), invalid);
         Ok(refused)
     }
 
@@ -215,7 +218,7 @@ impl DataReceiver {
         let taken_in = accepted.len();
         match self.intake.submit_once(accepted, author, claim).await? {
             Once::Now(opened) => {
-                metrics.refused(dialect, Code::InvalidArgument, refused.len());
+                metrics.refused(dialect, word(Code::InvalidArgument), refused.len());
                 metrics.accepted(dialect, taken_in, opened);
                 Ok((refused, false))
             }
@@ -303,7 +306,7 @@ impl DataReceiver {
         let status = Status::from(error);
         self.intake
             .metrics()
-            .refused(dialect, status.code(), events);
+            .refused(dialect, word(status.code()), events);
         status
     }
 

@@ -85,8 +85,9 @@ impl DeliveryService for DeliveryCalls {
         let filter = filter.under(condition);
         let (deliveries, next_page_token) = self.deliveries.list(&filter, &page).await?;
         let mut shown = Vec::with_capacity(deliveries.len());
+        let mut reasons = self.deliveries.wait_reasons();
         for delivery in deliveries {
-            let waiting = self.deliveries.waiting(&delivery, false).await?;
+            let waiting = reasons.of(&delivery, false).await?;
             shown.push(convert::delivery(delivery, Vec::new(), waiting));
         }
         Ok(Response::new(v1::ListDeliveriesResponse {

@@ -1,14 +1,24 @@
 //! `DestinationService`.
 
+use std::sync::Arc;
+
 use bellwether_proto::v1::{self, destination_service_server::DestinationService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{access, audit, convert::delivery as convert, serve::serve};
+use super::{
+    access, audit,
+    convert::{delivery as convert, event},
+    serve::serve,
+};
 use crate::{
     domain::TemplateLanguage,
     error::Error,
     message::check_message,
-    ops::destination::{Destinations, Test, TestTarget, Tester},
+    ops::{
+        destination::{Destinations, Test, TestTarget, Tester},
+        route,
+        ruleset::Ruleset,
+    },
 };
 
 /// Serves destinations.
@@ -16,15 +26,39 @@ use crate::{
 pub struct DestinationApi {
     destinations: Destinations,
     tester: Tester,
+    ruleset: Arc<Ruleset>,
 }
 
 impl DestinationApi {
-    /// Serves these destinations, and tests them.
-    pub fn new(destinations: Destinations, tester: Tester) -> Self {
+    /// Serves these destinations, and tests them; what they create is routed by these rules.
+    pub fn new(destinations: Destinations, tester: Tester, ruleset: Arc<Ruleset>) -> Self {
         Self {
             destinations,
             tester,
+            ruleset,
         }
+    }
+
+    /// The test that a request asks for.
+    async fn asked(&self, mut request: v1::TestDestinationRequest) -> Result<Test, Error> {
+        let event = request.event.take();
+        let about = convert::about(&request.event_id, event, self.tester.now_ms())?;
+        let message = request.message.clone();
+        let language = TemplateLanguage::of_number(request.template_language).ok_or_else(|| {
+            let fault = "is an unknown value; expected one of MUSTACHE, JINJA";
+            Error::invalid("templateLanguage", fault)
+        })?;
+        let faults = check_message(language, &message);
+        if !faults.is_empty() {
+            return Err(Error::Invalid(faults));
+        }
+        let target = self.target(request).await?;
+        Ok(Test {
+            target,
+            message,
+            message_language: language,
+            about,
+        })
     }
 
     /// What a request asks to test: without a type, the stored destination of that name.
@@ -94,26 +128,39 @@ impl DestinationService for DestinationApi {
         &self,
         request: Request<v1::TestDestinationRequest>,
     ) -> Result<Response<v1::TestDestinationResponse>, Status> {
-        let mut request = request.into_inner();
-        let event = request.event.take();
-        let about = convert::about(&request.event_id, event, self.tester.now_ms())?;
-        let message = request.message.clone();
-        let language = TemplateLanguage::of_number(request.template_language).ok_or_else(|| {
-            let fault = "is an unknown value; expected one of MUSTACHE, JINJA";
-            Error::invalid("templateLanguage", fault)
-        })?;
-        let faults = check_message(language, &message);
-        if !faults.is_empty() {
-            return Err(Error::Invalid(faults).into());
-        }
-        let target = self.target(request).await?;
-        let test = Test {
-            target,
-            message,
-            message_language: language,
-            about,
+        let test = self.asked(request.into_inner()).await?;
+        let (delivery, attempt, times) = self.tester.test(test).await?;
+        Ok(Response::new(convert::tested(&delivery, attempt, times)))
+    }
+
+    async fn render_destination(
+        &self,
+        request: Request<v1::RenderDestinationRequest>,
+    ) -> Result<Response<v1::RenderDestinationResponse>, Status> {
+        let request = request.into_inner();
+        let asked = v1::TestDestinationRequest {
+            name: request.name,
+            r#type: request.r#type,
+            template_language: request.template_language,
+            message: request.message,
+            event_id: request.event_id,
+            event: request.event,
+            ..v1::TestDestinationRequest::default()
         };
-        let (delivery, attempt) = self.tester.test(test).await?;
-        Ok(Response::new(convert::tested(&delivery, attempt)))
+        let test = self.asked(asked).await?;
+        let rendered = self.tester.render(test).await?;
+        let route = match &rendered.event {
+            Some(event) => {
+                let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
+                let route = route::route(&snapshot, event, self.tester.now_ms());
+                // It has no occurrence yet.
+                Some(v1::EventRoute {
+                    occurrence_id: String::new(),
+                    ..event::route(&route)
+                })
+            }
+            None => None,
+        };
+        Ok(Response::new(convert::rendered(rendered, route)))
     }
 }

@@ -79,9 +79,13 @@ impl EventManagementService for EventManagement {
         request: Request<SetStatusRequest>,
     ) -> Result<Response<SetStatusResponse>, Status> {
         let author = access::caller(&request)?.name;
-        let items = request.into_inner().statuses;
+        let SetStatusRequest {
+            statuses: items,
+            without_updates,
+        } = request.into_inner();
         check_count("statuses", items.len())?;
-        let mut outcomes = Outcomes::take(items.iter().map(operator::status));
+        let read = |item| operator::status(item, without_updates);
+        let mut outcomes = Outcomes::take(items.iter().map(read));
         let modules = (&self.deciding, &self.intake);
         let answers = set_status::set_status(modules, &outcomes.valid, &author).await?;
         let results = items.into_iter().zip(outcomes.merge(answers));

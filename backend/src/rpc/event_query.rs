@@ -23,7 +23,10 @@ use crate::{
     domain::{EventId, NO_EVENT_ID, Occurrence, OccurrenceId},
     error::Error,
     limits::{OCCURRENCES_PER_REQUEST_MAX, ROUTES_PER_REQUEST_MAX},
-    ops::{explain, fields::FieldsSeen, find, route, ruleset::Ruleset, search, watch::Watch},
+    ops::{
+        delivery::Deliveries, explain, fields::FieldsSeen, find, route, ruleset::Ruleset, search,
+        watch::Watch,
+    },
     scan,
     store::Store,
 };
@@ -35,6 +38,7 @@ pub struct EventQueries {
     clock: Arc<dyn Clock>,
     ruleset: Arc<Ruleset>,
     fields: FieldsSeen,
+    deliveries: Deliveries,
     shutdown: CancellationToken,
 }
 
@@ -45,6 +49,7 @@ impl EventQueries {
         clock: Arc<dyn Clock>,
         ruleset: Arc<Ruleset>,
         fields: FieldsSeen,
+        deliveries: Deliveries,
         shutdown: CancellationToken,
     ) -> Self {
         Self {
@@ -52,6 +57,7 @@ impl EventQueries {
             clock,
             ruleset,
             fields,
+            deliveries,
             shutdown,
         }
     }
@@ -181,7 +187,7 @@ impl EventQueryService for EventQueries {
         let by = input::group_field(&request.field)?;
         let limit = input::group_limit(request.limit)?;
         let (filter, warnings) = self.filter(request.query).await?;
-        let groups = search::group(&self.store, &filter, &by).await?;
+        let groups = search::group(&self.store, &*self.clock, &filter, &by).await?;
         Ok(Response::new(GroupEventsResponse {
             warnings,
             ..event::groups(groups, limit)
@@ -271,7 +277,8 @@ impl EventQueryService for EventQueries {
             .unwrap_or(newest);
         let snapshot = self.ruleset.refreshed().await.map_err(Error::from)?;
         let now_ms = self.clock.now_ms();
-        let rules = explain::explain(&self.store, &snapshot, &occurrence, now_ms).await?;
+        let mut rules = explain::explain(&self.store, &snapshot, &occurrence, now_ms).await?;
+        explain::add_waits(&self.deliveries, &mut rules).await?;
         Ok(Response::new(ExplainEventResponse {
             event_id: occurrence.event.to_string(),
             occurrence_id: occurrence.id().to_string(),

@@ -59,11 +59,13 @@ use crate::{
         audit::AuditLog,
         client::{ClientDraft, Clients, Keys},
         deciding::Deciding,
+        delivery::Deliveries,
         destination::{Destinations, Tester},
         fields::FieldsSeen,
         intake::Intake,
         notify_open::NotifyOpen,
         rule::{Installation, Rules},
+        ruleset::Ruleset,
         samples,
         trigger::Triggers,
     },
@@ -243,8 +245,9 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
     let events = EventQueries::new(
         store(),
         clock(),
-        ruleset,
+        Arc::clone(&ruleset),
         FieldsSeen::new(store(), clock()),
+        Deliveries::new(store(), clock()),
         CancellationToken::new(),
     );
     let triggers = Triggers::new(store(), clock());
@@ -256,6 +259,7 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
     .add_service(DestinationServiceServer::new(destination_api(
         store(),
         clock(),
+        ruleset,
     )))
     .add_service(RuleServiceServer::new(rules))
     .add_service(ClientServiceServer::new(ClientApi::new(
@@ -273,7 +277,7 @@ fn routes(deciding: &Deciding, intake: Intake, clients: &Clients, keys: &Arc<Key
     )))
 }
 
-fn destination_api(store: Store, clock: Arc<dyn Clock>) -> DestinationApi {
+fn destination_api(store: Store, clock: Arc<dyn Clock>, ruleset: Arc<Ruleset>) -> DestinationApi {
     let mut config = Config::new("unused");
     config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
     let egress = Arc::new(EgressGuard::new(&config.egress, Vec::new()));
@@ -286,7 +290,8 @@ fn destination_api(store: Store, clock: Arc<dyn Clock>) -> DestinationApi {
         None,
     );
     let tester = Tester::new(store.clone(), Arc::clone(&clock), sender, config.delivery);
-    DestinationApi::new(Destinations::new(store, clock).behind(egress), tester)
+    let destinations = Destinations::new(store, clock).behind(egress);
+    DestinationApi::new(destinations, tester, ruleset)
 }
 
 /// The code of a call that was refused.

@@ -157,7 +157,7 @@ pub(super) async fn assemble(
     own: SocketAddr,
     streams: CancellationToken,
 ) -> Result<Assembled, StartError> {
-    let store = store::open(config).await?;
+    let store = store::open(&config.location()).await?;
     let engine = Arc::clone(store.engine());
     let assembled = assemble_over(store, config, clock, own, streams).await;
     if assembled.is_err() {
@@ -403,8 +403,17 @@ impl Modules {
         let deliveries = Deliveries::new(store(), clock())
             .with_holds(self.holds.clone())
             .with_fields(fields.clone());
-        let events =
-            || EventQueries::new(store(), clock(), ruleset(), fields.clone(), streams.clone());
+        let events = || {
+            let (fields, deliveries) = (fields.clone(), deliveries.clone());
+            EventQueries::new(
+                store(),
+                clock(),
+                ruleset(),
+                fields,
+                deliveries,
+                streams.clone(),
+            )
+        };
         let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
@@ -428,11 +437,11 @@ impl Modules {
             TriggerServiceServer:
                 TriggerApi::new(Triggers::new(store(), clock()), opens.clone(), streams.clone()),
             DestinationServiceServer:
-                DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), self.tester(config)),
+                DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), self.tester(config), ruleset()),
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation.clone()),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             ConfigServiceServer: self.config_api(),
-            DeliveryServiceServer: DeliveryCalls::new(deliveries, installation),
+            DeliveryServiceServer: DeliveryCalls::new(deliveries.clone(), installation),
             EventQueryServiceServer: events(),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),
             SettingsServiceServer: SettingsApi::new(InstallationSettings::new(store(), clock()), store()),

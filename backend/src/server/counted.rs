@@ -13,7 +13,7 @@ use tower::{Layer, Service};
 
 use crate::{
     metrics::Metrics,
-    rpc::{access::code_of, methods::method},
+    rpc::{access::code_of, code::word, methods::method},
 };
 
 /// What calls of methods are counted under that there are not.
@@ -60,7 +60,7 @@ where
         let answering = self.inner.call(request);
         Box::pin(async move {
             let response = answering.await?;
-            metrics.called(name, code_of(response.headers()), begin.elapsed());
+            metrics.called(name, word(code_of(response.headers())), begin.elapsed());
             Ok(response)
         })
     }
@@ -75,7 +75,7 @@ pub(super) async fn counted<T>(
     let begin = Instant::now();
     let answer = call.await;
     let code = answer.as_ref().err().map_or(Code::Ok, Status::code);
-    metrics.called(name(path), code, begin.elapsed());
+    metrics.called(name(path), word(code), begin.elapsed());
     answer
 }
 

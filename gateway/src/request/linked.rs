@@ -318,6 +318,7 @@ impl Handler {
         };
         let asked = SetStatusRequest {
             statuses: vec![item],
+            without_updates: false,
         };
         let set = self.ask_own(
             "EventManagementService/SetStatus",

@@ -158,6 +158,15 @@ fn changed(change: &StatusChange) -> v1::StatusItem {
 
 /// Changes these occurrences.
 pub(crate) fn set_status(ids: &[String], change: &StatusChange) -> Call {
+    set(ids, change, false)
+}
+
+/// Changes these occurrences without updates about the acknowledgement.
+pub(crate) fn set_status_quietly(ids: &[String], change: &StatusChange) -> Call {
+    set(ids, change, true)
+}
+
+fn set(ids: &[String], change: &StatusChange, without_updates: bool) -> Call {
     let change = changed(change);
     let statuses = ids.iter().map(|id| v1::StatusItem {
         event_id: event_id(id).to_owned(),
@@ -166,6 +175,7 @@ pub(crate) fn set_status(ids: &[String], change: &StatusChange) -> Call {
     });
     let request = v1::SetStatusRequest {
         statuses: statuses.collect(),
+        without_updates,
     };
     Call::of(CHANGES, &request).writes(|answer| {
         let done: v1::SetStatusResponse = message(answer)?;

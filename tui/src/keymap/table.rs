@@ -157,6 +157,8 @@ actions! {
         "pause": "Pause or resume the destination";
     TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.text()]
         "with event": "Repeat with a stored event instead of the sample";
+    SendWaiting ["s"] in &[ActionPlace::Report], OPERATE, 13
+        "send waiting": "Send what waits for the destination of a passed test";
     TestTrigger ["t"] in &[ActionPlace::Many(Kind::Trigger), ActionPlace::One(Kind::Trigger)], OPERATE, 11
         "try": "Try on stored events of the last 24 h";
     TestMapping ["t"] in &[ActionPlace::Many(Kind::Mapping), ActionPlace::One(Kind::Mapping)], OPERATE, 11 [LINES.text()]
@@ -293,6 +295,14 @@ actions! {
         "save": "Save";
     FormTest ["<C-t>"] in FORM, VIEW, 11
         "test": "Test, try or preview the unsaved form";
+    FormFlip ["<A-t>"] in FORM, VIEW, 0
+        "earlier test": "Show the test before, up to five, with what differs";
+    FormEvent ["<A-v>"] in FORM, VIEW, 0
+        "with event": "Render and test with a stored event instead of the sample";
+    FormCurl ["<A-y>"] in FORM, Need::None, 0
+        "copy curl": "Copy the request as a curl command";
+    FormBench ["<A-b>"] in FORM, VIEW, 23
+        "bench": "Show request and response in place of the form, where there is no room for both";
     FormText ["<C-e>"] in FORM, Need::None, 14
         "as text": "Edit as text in $EDITOR";
     FormAddClause ["<C-n>"] in FORM, Need::None, 16 [LINES.screen()]

@@ -268,7 +268,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         FieldSpec::section(
             "#sign",
             "Authentication",
-            "A signature, or one of basic, bearer and OAuth 2.",
+            "A signature, or one of basic, bearer, OAuth 2 and a client certificate.",
         )
         .only("webhook"),
         FieldSpec::new(
@@ -321,6 +321,16 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "OAuth2 params",
             FieldKind::Pairs,
             "OAuth 2: further parameters of the token request, a line `name: value` for each.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.mtls.certificate",
+            "Certificate",
+            FieldKind::Lines,
+            "Client certificate: the certificate in PEM, followed by intermediate ones. The address must be https.").only("webhook"),
+        FieldSpec::new(
+            "type.webhook.auth.mtls.privateKey",
+            "Private key",
+            FieldKind::Secret,
+            "Client certificate: its private key in PEM, not encrypted. Paste it; line ends are kept.").only("webhook"),
         FieldSpec::section(
             "#closings",
             "When the event closes",

@@ -5,6 +5,7 @@ use crate::{
     data::{Kind, Word, covers},
     keymap::{Action, ActionPlace, Entry, Need},
     kind::{self, FieldKind, FieldSpec},
+    limits,
     route::Route,
 };
 
@@ -81,6 +82,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
                 matches!(model.page.inquiry(), Some(Inquiry::Mapping { .. }))
             }
             Action::LongerTry => matches!(model.page.inquiry(), Some(Inquiry::Trigger { .. })),
+            Action::SendWaiting => model.tested_backlog().is_some(),
             Action::CopyAs => model.page.route != Route::Reference,
             Action::Copy if model.page.route == Route::Events && model.page.list.count == 0 => {
                 model.sending.is_some() && model.first_steps().is_some()
@@ -110,6 +112,9 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             let mut specs = specs.map(|index| &form.specs[index]);
             specs.any(|spec| spec.kind == FieldKind::Clause && is_meant(spec))
         }
+        Action::FormFlip => form.bench.count() > 1,
+        Action::FormEvent | Action::FormCurl => form.kind == Kind::Destination,
+        Action::FormBench => form.kind == Kind::Destination && model.size.0 < limits::BENCH_COLUMNS,
         Action::FormReveal => has(|kind| *kind == FieldKind::Secret),
         Action::FormText => kind::spec(form.kind).nested,
         Action::FormTest => matches!(

@@ -4,7 +4,7 @@ mod events;
 
 use std::collections::BTreeMap;
 
-pub(crate) use self::events::{EventBulk, EventTransition};
+pub(crate) use self::events::{DoneEvents, EventBulk, EventTransition};
 use super::then::BulkStep;
 use crate::{
     client::{Call, Chosen, Ticket, deliveries},
@@ -190,6 +190,30 @@ impl Bulk {
             lines.push((Token::Bad, format!("✗ {reason}")));
         }
         lines
+    }
+
+    /// How many messages it is known to send.
+    fn sent(&self) -> i64 {
+        match &self.updates {
+            Some(Ok((counts, _))) => counts.values().sum(),
+            _ => 0,
+        }
+    }
+
+    /// Whether it can be done without the updates that it would send.
+    pub(crate) fn can_be_quiet(&self) -> bool {
+        let Work::Events(events) = &self.work else {
+            return false;
+        };
+        events.updates() && (self.sent() > 0 || matches!(self.updates, Some(Err(_))))
+    }
+
+    /// What takes it back, as far as it can be taken back.
+    pub(crate) fn back(&self) -> Option<DoneEvents> {
+        let Work::Events(events) = &self.work else {
+            return None;
+        };
+        Some(events.done_so_far(self.sent())).filter(|done| !done.is_empty())
     }
 
     /// How many messages it sends, and where.

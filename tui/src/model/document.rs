@@ -1,6 +1,7 @@
 //! Pages that are read: lines of text with links, made again from the state for each frame.
 
 mod audit;
+mod bench;
 mod event;
 mod explain;
 mod obligation;
@@ -66,10 +67,18 @@ pub(crate) fn made(form: &Form, columns: usize) -> Option<Document> {
     let mut document = Document::new(columns);
     match form.live.made.as_ref()? {
         Ok(Made::Messages(found)) => report::previews(&mut document, found),
-        Ok(Made::Matching(_)) => return None,
+        Ok(Made::Matching(_) | Made::Request(_)) => return None,
         Err(failure) => document.failure(failure),
     }
     Some(document)
+}
+
+/// The test bench of a destination: the request as it would be sent, and the last test.
+pub(crate) fn bench(model: &Model, form: &Form, columns: usize) -> [Document; 2] {
+    let mut documents = [Document::new(columns), Document::new(columns)];
+    bench::request(&mut documents[0], form);
+    bench::response(&mut documents[1], model, form);
+    documents
 }
 
 fn of(model: &Model, page: &Page) -> Document {

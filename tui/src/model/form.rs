@@ -1,5 +1,6 @@
 //! A resource being written: fields over the JSON of the object, which is never lost.
 
+mod bench;
 mod clauses;
 mod input;
 mod list;
@@ -11,6 +12,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
 pub(crate) use self::{
+    bench::{Bench, FormTest, curl},
     clauses::{ClauseInput, Node, goes_on},
     input::Input,
     live::{Live, Made},
@@ -50,6 +52,8 @@ pub(crate) struct Form {
     zone: TimeZone,
     /// What the service produces from it.
     pub(crate) live: Live,
+    /// Its tests.
+    pub(crate) bench: Bench,
     /// When the service is asked to check.
     pub(crate) check_at_ms: Option<i64>,
     /// The write under way.
@@ -101,6 +105,7 @@ impl Form {
             now_ms: 0,
             zone: TimeZone::UTC,
             live: Live::default(),
+            bench: Bench::default(),
             check_at_ms: None,
             waiting: None,
             checking: None,
@@ -152,6 +157,11 @@ impl Form {
             )) => words.get(*at).copied().unwrap_or_default(),
             _ => "",
         }
+    }
+
+    /// The word of the destination type that is chosen.
+    pub(crate) fn type_word(&self) -> &'static str {
+        self.chosen_type()
     }
 
     /// Whether a field belongs to what is chosen now.

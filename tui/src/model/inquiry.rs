@@ -78,6 +78,18 @@ impl Inquiry {
         }
     }
 
+    /// The call that renders the request of a test; none of other inquiries.
+    pub(crate) fn render_call(&self) -> Option<Call> {
+        let Self::Destination { fields, event_id } = self else {
+            return None;
+        };
+        let mut body = with(fields, "eventId", event_id.as_str());
+        if let Some(fields) = body.as_object_mut() {
+            fields.remove("delivery");
+        }
+        Some(Call::new("DestinationService", "RenderDestination", body))
+    }
+
     /// Reads an answer; of lists, adds it to what was read before.
     pub(crate) fn read(&self, before: Option<Outcome>, answer: Answer) -> Result<Outcome, Failure> {
         Ok(match self {

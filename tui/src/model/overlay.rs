@@ -28,6 +28,21 @@ pub(crate) enum Overlay {
     },
 }
 
+impl Overlay {
+    /// Whether keys type a text.
+    pub(crate) fn takes_text(&self) -> bool {
+        match self {
+            Self::Prompt(_) | Self::Pick(_) | Self::Palette(_) => true,
+            Self::Silence(choice) => choice.other.is_some(),
+            Self::Confirm(_)
+            | Self::Clash(_)
+            | Self::Bulk(_)
+            | Self::Menu(_)
+            | Self::Key { .. } => false,
+        }
+    }
+}
+
 /// A question with what will change. The answer is No until a user says Yes.
 #[derive(Clone, Debug)]
 pub(crate) struct Confirm {
@@ -87,6 +102,8 @@ pub(crate) enum Consequence {
     LeaveForm,
     /// Make this test; without a title, the one on the screen again.
     Test(Option<String>, Box<Inquiry>),
+    /// Take back what was done last.
+    Undo,
     /// End the console and lose what was typed.
     Quit,
 }

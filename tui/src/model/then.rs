@@ -43,6 +43,10 @@ pub(crate) enum Then {
     },
     Delivery,
     Report(Box<Inquired>),
+    /// The test of a form.
+    FormTest,
+    /// Where the event of a test would be sent.
+    TestQuestion(Box<TestQuestion>),
     /// What a silence would cover.
     Silence,
     /// Whether the form passes the check of the service.
@@ -51,6 +55,13 @@ pub(crate) enum Then {
     Live,
     Bulk(BulkStep),
     Write(Box<Write>, ReadTaken),
+}
+
+/// A test that is to be asked about; without a title, the one on the screen again.
+#[derive(Clone, Debug)]
+pub(crate) struct TestQuestion {
+    pub(crate) title: Option<String>,
+    pub(crate) inquiry: Inquiry,
 }
 
 /// An inquiry that is under way.

@@ -1,10 +1,14 @@
 //! What was done last and how it is taken back: with changes like any other.
 
-use super::Model;
+use bellwether_proto::v1;
+
+use super::{Model, bulk::DoneEvents};
 use crate::{
-    client::{Call, Note, StatusChange, events, resources},
-    data::{Kind, Status},
-    kind, limits,
+    client::{Call, Note, StatusChange, events, resources, whole},
+    data::{HealthState, Kind, Object, Status},
+    document::difference,
+    kind, limits, text,
+    theme::Token,
 };
 
 /// Something that was done, and what takes it back.
@@ -28,7 +32,16 @@ pub(crate) enum Back {
     Notes(Vec<Note>),
     /// The silence of this name.
     Silence(String),
+    /// What was done to many.
+    Many(Box<DoneEvents>),
+    /// The resource as it was before it was edited.
+    Edited(Box<Object>),
+    /// Whether nothing was sent to the destination.
+    Paused { destination: String, was: bool },
 }
+
+/// Lines of a difference that a question shows.
+const LINES: usize = 40;
 
 impl Back {
     /// What takes a change of occurrences back, as far as it is one and it is known how they were.
@@ -59,8 +72,29 @@ impl Back {
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Set(groups) => groups.is_empty(),
-            Self::Enable { .. } | Self::Silence(_) => false,
+            Self::Many(done) => done.is_empty(),
+            Self::Enable { .. } | Self::Silence(_) | Self::Edited(_) | Self::Paused { .. } => false,
             Self::Notes(notes) => notes.is_empty(),
+        }
+    }
+
+    /// What is to be known before it is taken back; nothing where no one is asked.
+    pub(crate) fn question(&self, model: &Model) -> Vec<(Token, String)> {
+        match self {
+            Self::Set(_) | Self::Enable { .. } | Self::Notes(_) | Self::Silence(_) => Vec::new(),
+            Self::Many(done) => done.question(),
+            Self::Edited(before) => {
+                let now = model.store.object(before.kind, before.name());
+                let now = now.map_or_else(String::new, |now| kind::text(&kind::draft(now)));
+                let mut lines = difference(&now, &kind::text(before), 1);
+                lines.truncate(LINES);
+                let words = "Secrets stay as they are now; what was sent stays sent.";
+                lines.push((Token::Dim, words.to_owned()));
+                lines
+            }
+            Self::Paused { destination, was } => {
+                vec![(Token::Text, model.pause_words(destination, !was))]
+            }
         }
     }
 
@@ -81,10 +115,30 @@ impl Back {
                 });
                 update.into_iter().collect()
             }
+            Self::Many(done) => done.back_calls(),
+            Self::Edited(before) => {
+                let now = model.store.object(before.kind, before.name());
+                vec![now.map_or_else(
+                    || resources::create(&before),
+                    |now| resources::update(&before, now.etag()),
+                )]
+            }
+            Self::Paused { destination, was } => vec![pause_call(&destination, was)],
             Self::Notes(notes) => vec![events::remove_notes(notes)],
             Self::Silence(name) => vec![resources::delete(Kind::Silence, &name, "", false)],
         }
     }
+}
+
+/// Pauses a destination, or resumes it.
+pub(crate) fn pause_call(name: &str, pause: bool) -> Call {
+    let (service, name) = ("DestinationService", name.to_owned());
+    let call = if pause {
+        Call::of(service, &v1::PauseDestinationRequest { name })
+    } else {
+        Call::of(service, &v1::ResumeDestinationRequest { name })
+    };
+    call.writes(whole)
 }
 
 /// How an occurrence stands.
@@ -131,6 +185,36 @@ impl Model {
         if self.done.len() > limits::UNDO_STEPS {
             self.done.remove(0);
         }
+    }
+
+    /// Whether a destination is paused.
+    pub(crate) fn is_paused(&self, destination: &str) -> bool {
+        let found = self.store.object(Kind::Destination, destination);
+        found.is_some_and(|it| kind::destination::health(it) == HealthState::Paused)
+    }
+
+    /// What pausing a destination does, or resuming it.
+    pub(crate) fn pause_words(&self, destination: &str, resume: bool) -> String {
+        let found = self.store.object(Kind::Destination, destination);
+        let waiting = found.and_then(|it| it.number("health.waitingCount"));
+        match waiting.unwrap_or_default() {
+            _ if !resume => {
+                "Nothing is sent to it until it is resumed or edited; messages wait meanwhile."
+                    .to_owned()
+            }
+            0 => "Nothing waits for it.".to_owned(),
+            1 => "Sends the 1 message that waits for it now.".to_owned(),
+            count => format!(
+                "Sends the {} messages that wait for it now.",
+                text::grouped(count)
+            ),
+        }
+    }
+
+    /// What was done last, if it can be taken back.
+    pub(crate) fn last_done(&self) -> Option<(&str, &Back)> {
+        let done = self.done.last().filter(|done| self.is_fresh(done))?;
+        Some((&done.what, &done.back))
     }
 
     /// Whether there is something to take back.

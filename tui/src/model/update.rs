@@ -98,6 +98,7 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     model.touched = model.counts_seconds() || model.shows_ages;
     let wakes = model.page.list.following.wake_at_ms();
     model.touched |= wakes.is_some_and(|at| at <= model.now_ms);
+    model.touched |= model.page.form().is_some_and(|form| form.bench.count() > 0);
     if model.begun_until_ms.is_some_and(|at| at <= model.now_ms) {
         model.touched |= model.drop_begun();
     }

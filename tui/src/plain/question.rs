@@ -80,7 +80,7 @@ pub(super) fn answer(overlay: &Overlay, line: &str) -> (Vec<Msg>, Option<&'stati
         Overlay::Confirm(_) | Overlay::Silence(_) if is_yes => (key(YES), None),
         Overlay::Confirm(confirm) => {
             let said = match confirm.then {
-                Consequence::Write(..) => "No. Nothing was changed.",
+                Consequence::Write(..) | Consequence::Undo => "No. Nothing was changed.",
                 Consequence::Test(..) => "No. Nothing was sent.",
                 Consequence::LeaveForm | Consequence::Quit => "No. Nothing is lost.",
             };

@@ -6,7 +6,9 @@ use std::{
 };
 
 use crossterm::{
-    cursor, event, execute, queue,
+    cursor,
+    event::{self, KeyboardEnhancementFlags},
+    execute, queue,
     style::{Print, ResetColor},
     terminal::{
         self, BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen,
@@ -22,13 +24,15 @@ pub(super) struct Guard {
     entered: bool,
     /// Whether clicks and the wheel are ours.
     mouse: bool,
+    /// Whether the terminal has kitty's keyboard protocol.
+    kitty_keys: bool,
     /// The message of a panic, to be printed when the screen is gone.
     fault: Arc<Mutex<Option<String>>>,
 }
 
 impl Guard {
     /// Takes the terminal, and keeps panics of any task off the screen from now on.
-    pub(super) fn take(mouse: bool) -> io::Result<Self> {
+    pub(super) fn take(mouse: bool, kitty_keys: bool) -> io::Result<Self> {
         let fault = Arc::new(Mutex::new(None));
         let message = Arc::clone(&fault);
         std::panic::set_hook(Box::new(move |panic| {
@@ -38,6 +42,7 @@ impl Guard {
         let mut guard = Self {
             entered: false,
             mouse,
+            kitty_keys,
             fault,
         };
         guard.enter()?;
@@ -55,6 +60,10 @@ impl Guard {
             terminal::Clear(terminal::ClearType::All),
             cursor::Hide
         )?;
+        if self.kitty_keys {
+            let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
+            execute!(io::stdout(), event::PushKeyboardEnhancementFlags(flags))?;
+        }
         self.set_mouse(self.mouse)
     }
 
@@ -74,6 +83,11 @@ impl Guard {
         if !std::mem::take(&mut self.entered) {
             return Ok(());
         }
+        let keys = if self.kitty_keys {
+            execute!(io::stdout(), event::PopKeyboardEnhancementFlags)
+        } else {
+            Ok(())
+        };
         let modes = execute!(
             io::stdout(),
             EndSynchronizedUpdate,
@@ -84,7 +98,7 @@ impl Guard {
             LeaveAlternateScreen,
             cursor::Show
         );
-        terminal::disable_raw_mode().and(modes)
+        terminal::disable_raw_mode().and(keys).and(modes)
     }
 
     /// The bytes of a frame are shown together.

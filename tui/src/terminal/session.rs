@@ -17,6 +17,7 @@ use tokio::{
 use super::{
     background::{Heard, Question},
     child,
+    escapes::Escapes,
     fault::Fault,
     guard::Guard,
     keys::Keys,
@@ -33,7 +34,8 @@ use crate::{
 /// context is to be opened next, if one is.
 pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
     let editor = options.editor.clone();
-    let guard = Guard::take(options.mouse).map_err(Error::Terminal)?;
+    let guard = Guard::take(options.mouse, options.kitty_keys).map_err(Error::Terminal)?;
+    let escapes = Escapes::new(options.escape_delay);
     // Whether there is colour is the theme's to say, also under NO_COLOR.
     crossterm::style::force_color_output(true);
     let backend = CrosstermBackend::new(io::stdout());
@@ -43,10 +45,17 @@ pub(crate) async fn run(options: Options) -> Result<Option<String>, Error> {
         console,
         editor,
         keys: Keys::read(),
+        escapes,
         question: Question::default(),
     };
-    session.run().await.map_err(Error::Terminal)?;
-    Ok(session.console.next_context())
+    let ended = session.run().await;
+    let next = session.console.next_context();
+    if ended.is_err() {
+        // Dropped, it would show the cursor of a terminal that may be gone, and panic where it cannot.
+        std::mem::forget(session.console);
+    }
+    ended.map_err(Error::Terminal)?;
+    Ok(next)
 }
 
 struct Session {
@@ -54,6 +63,7 @@ struct Session {
     console: Console<CrosstermBackend<Stdout>>,
     editor: String,
     keys: Keys,
+    escapes: Escapes,
     question: Question,
 }
 
@@ -109,6 +119,11 @@ impl Session {
                     // A key is answered immediately, whatever else happens.
                     draw_at = Instant::now();
                 }
+                () = until(self.escapes.deadline()) => {
+                    let overdue = self.escapes.overdue(Instant::now());
+                    overdue.into_iter().for_each(|event| self.whole(event));
+                    draw_at = Instant::now();
+                }
                 () = until(frame) => {}
                 () = self.console.hear() => {}
                 () = until(wake) => self.console.handle(Msg::Tick),
@@ -132,8 +147,15 @@ impl Session {
         Ok(())
     }
 
-    /// Processes what came from the terminal, without what it answered to a question of ours.
+    /// Processes what came from the terminal once it is whole.
     fn input(&mut self, event: Event) {
+        for event in self.escapes.hear(event, Instant::now()) {
+            self.whole(event);
+        }
+    }
+
+    /// Processes a key, without what the terminal answered to a question of ours.
+    fn whole(&mut self, event: Event) {
         match self.question.hear(event) {
             Heard::Event(event) => self.console.input(event),
             Heard::Events(events) => events

@@ -31,6 +31,18 @@ const FULL_TERMS: [&str; 6] = [
     "wezterm",
 ];
 
+/// Terminals with kitty's keyboard protocol, as `TERM` names them; tmux and screen have their own names.
+const KITTY_TERMS: [&str; 5] = ["alacritty", "foot", "ghostty", "kitty", "wezterm"];
+
+/// Whether a terminal has kitty's keyboard protocol, by `TERM` and by whether there is a variable of a name.
+#[must_use]
+pub fn has_kitty_keys(term: Option<&str>, has: &dyn Fn(&str) -> bool) -> bool {
+    let term = term.unwrap_or_default();
+    let is_between = has("TMUX") || has("STY");
+    let named = KITTY_TERMS.iter().any(|name| term.contains(name));
+    !is_between && (named || has("KITTY_WINDOW_ID"))
+}
+
 impl Depth {
     /// What `COLORTERM` and `TERM` say.
     #[must_use]

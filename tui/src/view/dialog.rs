@@ -67,11 +67,11 @@ pub(super) fn confirm(confirm: &Confirm, pen: &mut Pen<'_>, area: Rect) {
             &words,
         );
     }
-    answers(confirm.verb, confirm.yes, pen, inside);
+    answers(confirm.verb, confirm.yes, "", pen, inside);
 }
 
 /// No and Yes at the foot of a question.
-fn answers(verb: &str, is_yes: bool, pen: &mut Pen<'_>, inside: Rect) {
+fn answers(verb: &str, is_yes: bool, other: &str, pen: &mut Pen<'_>, inside: Rect) {
     let foot = inside.bottom().saturating_sub(1);
     let (no, yes) = if is_yes {
         ("  No  ".to_owned(), format!("[ {verb} ]"))
@@ -86,7 +86,8 @@ fn answers(verb: &str, is_yes: bool, pen: &mut Pen<'_>, inside: Rect) {
     let x = pen.put(inside.x, foot, 10, no_token, &no);
     let x = pen.put(x + 2, foot, 24, yes_token, &yes);
     let rest = usize::from(inside.right().saturating_sub(x + 2));
-    pen.put(x + 2, foot, rest, Token::Dim, "y yes · Esc no · Tab other");
+    let keys = format!("y yes · {other}Esc no · Tab other");
+    pen.put(x + 2, foot, rest, Token::Dim, &keys);
 }
 
 /// Both versions, and the choices.
@@ -140,7 +141,14 @@ pub(super) fn bulk(bulk: &Bulk, pen: &mut Pen<'_>, area: Rect) {
         pen.put(inside.x, y, usize::from(inside.width), *token, line);
     }
     let words = match &bulk.stage {
-        Stage::Asking { yes } => return answers(bulk.verb(), *yes, pen, inside),
+        Stage::Asking { yes } => {
+            let other = if bulk.can_be_quiet() {
+                "w without updates · "
+            } else {
+                ""
+            };
+            return answers(bulk.verb(), *yes, other, pen, inside);
+        }
         Stage::Counting => "… counting · Esc leaves; nothing was changed".to_owned(),
         Stage::Running => format!("… {} done · Esc stops", bulk.progress()),
         Stage::Stopping => format!("… {} done · stopping", bulk.progress()),

@@ -1,10 +1,13 @@
 //! Draws a form: labels, fields, errors beside them, and one line of help for the focused one.
 
 use ratatui::layout::Rect;
+use serde_json::Value;
 
 use super::pen::Pen;
 use crate::{
+    data::get,
     kind::{FieldKind, FieldSpec},
+    limits,
     model::{
         Model,
         field::TextField,
@@ -177,6 +180,9 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
                 pen.put(area.x, area.y, space, Token::Dim, "·");
             } else if let Some(words) = form.understood(index) {
                 moment(field, focused, &words, pen, area);
+            } else if spec.path == HEADERS && !focused && !form.reveal {
+                let masked = TextField::new(masked(form, field.text())).with_lines();
+                pen.field(area, &masked, false, false);
             } else {
                 pen.field(area, field, focused, mask);
             }
@@ -202,6 +208,32 @@ fn input(form: &Form, index: usize, focused: bool, pen: &mut Pen<'_>, area: Rect
         Input::Clause(clause) => clauses(clause, focused.then_some(form.part), pen, area),
         Input::Section(_) => {}
     }
+}
+
+/// The field of headers, whose values are secret unless they are listed as plain.
+const HEADERS: &str = "type.webhook.headers";
+
+/// Headers with their secret values masked.
+fn masked(form: &Form, text: &str) -> String {
+    let plain = get(form.original(), "type.webhook.plainHeaders").and_then(Value::as_array);
+    let plain: Vec<&str> = plain
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let line = |line: &str| match line.split_once(':') {
+        Some((name, _)) if is_plain(name, &plain) => line.to_owned(),
+        Some((name, value)) if !value.trim().is_empty() => format!("{name}: ********"),
+        _ => line.to_owned(),
+    };
+    let lines: Vec<String> = text.split('\n').map(line).collect();
+    lines.join("\n")
+}
+
+fn is_plain(name: &str, plain: &[&str]) -> bool {
+    let name = name.trim();
+    let mut known = plain.iter().chain(&["content-type"]);
+    known.any(|it| it.eq_ignore_ascii_case(name))
 }
 
 /// A moment as it was typed, and beside it what was understood.
@@ -323,7 +355,12 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     } else {
         (Token::Dim, String::new())
     };
-    let words = [words, matching(form)];
+    let tested = form.tested_words(model.now_ms).map(|(_, words)| words);
+    let lead = form.lead().map(|lead| lead.words);
+    let is_wide = model.columns() >= usize::from(limits::BENCH_COLUMNS);
+    let tested = tested.filter(|_| !is_wide).unwrap_or_default();
+    let lead = lead.filter(|_| !is_wide).unwrap_or_default();
+    let words = [words, matching(model, form), tested, lead];
     let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
     let words = words.join("  ·  ");
     // The help has both lines while there is nothing else to say.
@@ -340,8 +377,11 @@ fn foot(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
 }
 
 /// How many open events the trigger in the form matches.
-fn matching(form: &Form) -> String {
+fn matching(model: &Model, form: &Form) -> String {
     match &form.live.made {
+        Some(Ok(Made::Matching(None))) => {
+            model.tell("open events not counted: too many; ‹form_test› counts")
+        }
         Some(Ok(Made::Matching(Some(1)))) => "1 open event matches".to_owned(),
         Some(Ok(Made::Matching(Some(count)))) => {
             let count = text::grouped((*count).into());

@@ -25,6 +25,7 @@ mod silences;
 mod snapshots;
 mod tasks;
 mod trials;
+mod undoing;
 mod waiting;
 
 use bellwether_proto::{cloud::Severity, v1};

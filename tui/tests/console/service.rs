@@ -358,6 +358,13 @@ resource_service!(
             Ok(Response::new(v1::ResumeDestinationResponse { destination: Some(destination) }))
         }
 
+        async fn render_destination(
+            &self,
+            _: Request<v1::RenderDestinationRequest>,
+        ) -> Answer<v1::RenderDestinationResponse> {
+            Err(Status::unimplemented("an older service renders nothing"))
+        }
+
         async fn test_destination(
             &self,
             request: Request<v1::TestDestinationRequest>,
@@ -380,6 +387,7 @@ resource_service!(
                     body: "no such hook".to_owned(),
                 }),
                 delivery_id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
+                times: None,
             }))
         }
     }

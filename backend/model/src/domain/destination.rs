@@ -160,7 +160,7 @@ impl Health {
         Self {
             state: HealthState::Paused,
             since_ms: now_ms,
-            last_error: format!("paused by {author}"),
+            last_error: format!("{PAUSED_BY}{author}"),
             ..self
         }
     }
@@ -172,6 +172,7 @@ impl Health {
             state: HealthState::Failing,
             since_ms: now_ms,
             failures: 0,
+            last_error: String::new(),
             tried: Vec::new(),
             refused: Vec::new(),
             asked_until_ms: None,
@@ -179,6 +180,9 @@ impl Health {
         }
     }
 }
+
+/// What the health of a destination that was paused by hand says, before who paused it.
+pub const PAUSED_BY: &str = "paused by ";
 
 /// The name and the dimensions of the event that the service makes of a pause: open while the
 /// destination of that name is paused.

@@ -18,6 +18,7 @@ use crate::{
     destination::{
         Advice, AttemptContext, Ending, Verdict,
         dial::Dialer,
+        http::SendFailure,
         mail_server::MailServer,
         oauth::{self, ClientShown, Grant},
         verdict::RecipientAnswer,
@@ -28,13 +29,20 @@ use crate::{
 
 /// What else a token is asked for with.
 static NO_PARAMS: BTreeMap<String, String> = BTreeMap::new();
+/// Why no mail can be sent.
+const NO_SERVER: &str = "no mail server is configured: set `smtp.host`";
+/// Stands for `smtp.from` where that is not set.
+const UNSET_SENDER: &str = "smtp.from@unset.invalid";
 /// Bytes of a server's answer about one address that an explanation repeats.
 const ANSWER_BYTES_MAX: usize = 120;
 
 pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: Mail) -> Ending {
-    let Some(server) = &attempt.outlets.mail_server else {
-        let verdict = Verdict::unreachable("no mail server is configured: set `smtp.host`");
-        return (verdict, Transcript::default());
+    let server = attempt.outlets.mail_server.as_ref();
+    if !attempt.sends {
+        return rendered(email, attempt, server.map(|it| &it.config), mail);
+    }
+    let Some(server) = server else {
+        return (Verdict::unreachable(NO_SERVER), Transcript::default());
     };
     let token;
     let login = match &server.config.login {
@@ -88,6 +96,43 @@ pub(super) async fn send(email: &Email, attempt: &mut AttemptContext<'_>, mail: 
         response: course.reply_of(attempt, &result),
     };
     (verdict.with_recipients(course.answers(attempt)), transcript)
+}
+
+/// The mail as it would be sent; without a mail server with what its settings would say in their place.
+fn rendered(
+    email: &Email,
+    attempt: &AttemptContext<'_>,
+    config: Option<&SmtpConfig>,
+    mail: Mail,
+) -> Ending {
+    let unset;
+    let (config, verdict) = match config {
+        Some(config) => (config, SendFailure::OnlyRendered.verdict(&attempt.masker)),
+        None => {
+            unset = SmtpConfig {
+                host: "smtp.host".to_owned(),
+                port: 25,
+                security: SmtpSecurity::StartTls,
+                from: UNSET_SENDER.parse().expect("it is an address"),
+                hello: String::new(),
+                login: None,
+            };
+            (&unset, Verdict::unreachable(NO_SERVER))
+        }
+    };
+    match compose(attempt, config, email, mail) {
+        Ok(composed) => {
+            let transcript = Transcript {
+                request: Some(composed.request),
+                response: None,
+            };
+            (verdict, transcript)
+        }
+        Err(explanation) => {
+            let verdict = Verdict::rejected(attempt.explain(&explanation), Advice::FewMore);
+            (verdict, Transcript::default())
+        }
+    }
 }
 
 /// What a token for the mail server is asked for with; none where a password is set.

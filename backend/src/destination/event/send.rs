@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::{
-    destination::{Advice, AttemptContext, Ending, Verdict},
+    destination::{Advice, AttemptContext, Ending, Verdict, http::SendFailure},
     domain::{
         IncomingEvent, Severity, Status, Transcript,
         delivery::{Request, Response},
@@ -35,6 +35,10 @@ pub(super) async fn send(attempt: &AttemptContext<'_>, event: IncomingEvent) -> 
         request: Some(describe(attempt, &event)),
         response: None,
     };
+    if !attempt.sends {
+        let verdict = SendFailure::OnlyRendered.verdict(&attempt.masker);
+        return (verdict, transcript);
+    }
     let chain = chain.iter().copied().chain(rule).collect();
     let id = event.id();
     let verdict = match trace::within(attempt.trace, sink.put(event, chain)).await {

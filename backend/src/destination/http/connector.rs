@@ -7,9 +7,14 @@ use std::{
 };
 
 use http::Uri;
+use tokio::time::Instant;
 use tower::Service;
 
-use super::{line::Line, route::Route, tunnel};
+use super::{
+    line::{Dialed, Line},
+    route::Route,
+    tunnel,
+};
 use crate::destination::dial::{DialError, Dialer};
 
 /// Connects to the host and port of an address.
@@ -43,13 +48,25 @@ impl Service<Uri> for GuardedConnector {
             let default_port = if is_https { 443 } else { 80 };
             let port = uri.port_u16().unwrap_or(default_port);
             let through = route.through(host, port, is_https);
-            let stream = match through {
-                None => dialer.connect(host, port).await?,
-                Some(through) => tunnel::connect(&dialer, through, host, port).await?,
+            let (stream, dialed) = match through {
+                None => dialer.dial(host, port).await?,
+                Some(through) => {
+                    let begun = Instant::now();
+                    let stream = tunnel::connect(&dialer, through, host, port).await?;
+                    let dialed = Dialed {
+                        resolve: None,
+                        connect: begun.elapsed(),
+                    };
+                    (stream, dialed)
+                }
             };
             // Small requests leave immediately; where it cannot be set, they leave a little later.
             let _set = stream.set_nodelay(true);
-            Ok(Line::new(stream, through.is_some_and(|it| it.forwards)))
+            Ok(Line::new(
+                stream,
+                dialed,
+                through.is_some_and(|it| it.forwards),
+            ))
         })
     }
 }

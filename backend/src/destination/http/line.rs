@@ -8,6 +8,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll},
+    time::Duration,
 };
 
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -31,20 +32,31 @@ impl Answered {
     }
 }
 
+/// How long a connection took to be opened.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Dialed {
+    /// Resolving the name; none where a proxy does.
+    pub(crate) resolve: Option<Duration>,
+    /// Connecting, after that.
+    pub(crate) connect: Duration,
+}
+
 /// A connection below TLS.
 #[derive(Debug)]
 pub(super) struct Line {
     stream: TokioIo<TcpStream>,
     answered: Answered,
+    dialed: Dialed,
     /// Whether a proxy at its end forwards requests.
     is_forwarded: bool,
 }
 
 impl Line {
-    pub(super) fn new(stream: TcpStream, is_forwarded: bool) -> Self {
+    pub(super) fn new(stream: TcpStream, dialed: Dialed, is_forwarded: bool) -> Self {
         Self {
             stream: TokioIo::new(stream),
             answered: Answered::default(),
+            dialed,
             is_forwarded,
         }
     }
@@ -53,7 +65,7 @@ impl Line {
 impl Connection for Line {
     fn connected(&self) -> Connected {
         let connected = Connected::new().proxy(self.is_forwarded);
-        connected.extra(self.answered.clone())
+        connected.extra(self.answered.clone()).extra(self.dialed)
     }
 }
 

@@ -8,7 +8,9 @@ use std::{
 use super::{Deliveries, sequencing};
 use crate::{
     clock::MINUTE_MS,
-    domain::{Delivery, DeliveryState, Folding, RecordId},
+    domain::{
+        Delivery, DeliveryState, Folding, Health, HealthState, RecordId, destination::PAUSED_BY,
+    },
     error::Error,
     store::{Index, engine::Range, record::bytes::Key},
 };
@@ -88,80 +90,29 @@ pub struct Waiting {
     pub next_ms: Option<i64>,
 }
 
+/// Finds out why deliveries wait: the one place that lists, pages and explanations ask.
+#[derive(Debug)]
+pub struct WaitReasons<'a> {
+    deliveries: &'a Deliveries,
+    /// The health of destinations that was read before.
+    healths: HashMap<RecordId, Option<Health>>,
+}
+
 impl Deliveries {
-    /// Why a delivery waits, and when it is tried next; where asked to, with what is before it, which
-    /// has to be looked for.
+    /// Finds out why several of them wait.
+    pub fn wait_reasons(&self) -> WaitReasons<'_> {
+        WaitReasons {
+            deliveries: self,
+            healths: HashMap::new(),
+        }
+    }
+
+    /// Why one of them waits, as [`WaitReasons::of`].
     ///
     /// # Errors
     /// Those of the store.
     pub async fn waiting(&self, delivery: &Delivery, looking: bool) -> Result<Waiting, Error> {
-        let waiting = |reason: String, next_ms| Ok(Waiting { reason, next_ms });
-        let due_ms = match delivery.state {
-            DeliveryState::Pending { due_ms } | DeliveryState::Retry { due_ms } => due_ms,
-            state => return waiting(String::new(), state.due_ms()),
-        };
-        if delivery.test {
-            return waiting(String::new(), Some(due_ms));
-        }
-        let now_ms = self.clock.now_ms();
-        if delivery.attempts == 0 && delivery.folding == Folding::Alone && due_ms > now_ms {
-            let reason = if delivery.content.digest.is_some() {
-                "a digest: it collects messages above the budget of its destination until then"
-            } else {
-                "above the budget of its destination: it is sent at that time, in a digest if there are more"
-            };
-            return waiting(reason.into(), Some(due_ms));
-        }
-        let before = if looking {
-            sequencing::before(&self.store, delivery, now_ms).await?
-        } else {
-            sequencing::Before::default()
-        };
-        let hold = self.holds.of(delivery.destination);
-        if let (Some(until_ms), false) = (before.held_until_ms, hold == Some(Hold::Paused)) {
-            let reason = "behind an earlier message of its thread";
-            return waiting(reason.into(), Some(until_ms.max(due_ms)));
-        }
-        match hold {
-            None if self.store.engine().is_shared() && !self.holds.are_known() => {
-                let reason = "the leader delivers and knows the reason";
-                waiting(reason.into(), Some(due_ms.max(now_ms)))
-            }
-            None => waiting(String::new(), Some(due_ms.max(now_ms))),
-            Some(Hold::Paused) => waiting("the destination is paused".into(), None),
-            Some(Hold::Breaker { probe_ms }) => waiting(
-                "circuit breaker open: the destination is failing; one message is tried at that \
-                 time"
-                    .into(),
-                Some(probe_ms.max(due_ms)),
-            ),
-            Some(Hold::Asked { until_ms }) => waiting(ASKED.into(), Some(until_ms.max(due_ms))),
-            // What is due later than all of these is not behind them.
-            Some(_) if due_ms > now_ms => waiting(String::new(), Some(due_ms)),
-            Some(Hold::Rate {
-                per_minute,
-                until_ms,
-            }) => {
-                if !looking {
-                    return waiting(format!("rate {per_minute}/min"), Some(until_ms));
-                }
-                let before = self.before(delivery, due_ms).await?;
-                let minutes =
-                    i64::try_from(before).unwrap_or(i64::MAX) / i64::from(per_minute.max(1));
-                waiting(
-                    format!("rate {per_minute}/min: {} before it", shown(before)),
-                    Some(until_ms.saturating_add(minutes.saturating_mul(MINUTE_MS))),
-                )
-            }
-            Some(Hold::Width { running }) => {
-                let mut reason = format!("{running} attempts are under way");
-                if looking {
-                    let before = shown(self.before(delivery, due_ms).await?);
-                    reason = format!("{reason}: {before} before it");
-                }
-                waiting(reason, Some(now_ms))
-            }
-        }
+        self.wait_reasons().of(delivery, looking).await
     }
 
     /// How many deliveries to its destination are due before a delivery.
@@ -175,6 +126,135 @@ impl Deliveries {
         Ok(engine
             .count(Index::DeliveryByDue, range, COUNTED_MAX)
             .await?)
+    }
+}
+
+impl WaitReasons<'_> {
+    /// Why a delivery waits, and when it is tried next; where asked to, with what is before it, which
+    /// has to be looked for.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn of(&mut self, delivery: &Delivery, looking: bool) -> Result<Waiting, Error> {
+        let all = self.deliveries;
+        let waiting = |reason: String, next_ms| Ok(Waiting { reason, next_ms });
+        let due_ms = match delivery.state {
+            DeliveryState::Pending { due_ms } | DeliveryState::Retry { due_ms } => due_ms,
+            // What its lease has left is no time of an attempt.
+            DeliveryState::Leased { .. } => return waiting(String::new(), None),
+            state => return waiting(String::new(), state.due_ms()),
+        };
+        if delivery.test {
+            return waiting(String::new(), Some(due_ms));
+        }
+        let now_ms = all.clock.now_ms();
+        if delivery.attempts == 0 && delivery.folding == Folding::Alone && due_ms > now_ms {
+            let reason = if delivery.content.digest.is_some() {
+                "a digest: it collects messages above the budget of its destination until then"
+            } else {
+                "above the budget of its destination: it is sent at that time, in a digest if there are more"
+            };
+            return waiting(reason.into(), Some(due_ms));
+        }
+        let before = if looking {
+            sequencing::before(&all.store, delivery, now_ms).await?
+        } else {
+            sequencing::Before::default()
+        };
+        let hold = all.holds.of(delivery.destination);
+        if let (Some(until_ms), false) = (before.held_until_ms, hold == Some(Hold::Paused)) {
+            let reason = "behind an earlier message of its thread";
+            return waiting(reason.into(), Some(until_ms.max(due_ms)));
+        }
+        match hold {
+            None if all.store.engine().is_shared() && !all.holds.are_known() => {
+                let reason = "the leader delivers and knows the reason";
+                waiting(reason.into(), Some(due_ms.max(now_ms)))
+            }
+            None => waiting(String::new(), Some(due_ms.max(now_ms))),
+            Some(Hold::Paused) => waiting(self.paused(delivery).await?, None),
+            Some(Hold::Breaker { probe_ms }) => {
+                let next_ms = probe_ms.max(due_ms).max(now_ms);
+                waiting(self.failing(delivery, now_ms).await?, Some(next_ms))
+            }
+            Some(Hold::Asked { until_ms }) => {
+                waiting(ASKED.into(), Some(until_ms.max(due_ms).max(now_ms)))
+            }
+            // What is due later than all of these is not behind them.
+            Some(_) if due_ms > now_ms => waiting(String::new(), Some(due_ms)),
+            Some(Hold::Rate {
+                per_minute,
+                until_ms,
+            }) => {
+                if !looking {
+                    return waiting(format!("rate {per_minute}/min"), Some(until_ms));
+                }
+                let before = all.before(delivery, due_ms).await?;
+                let minutes =
+                    i64::try_from(before).unwrap_or(i64::MAX) / i64::from(per_minute.max(1));
+                waiting(
+                    format!("rate {per_minute}/min: {} before it", shown(before)),
+                    Some(until_ms.saturating_add(minutes.saturating_mul(MINUTE_MS))),
+                )
+            }
+            Some(Hold::Width { running }) => {
+                let mut reason = format!("{running} attempts are under way");
+                if looking {
+                    let before = shown(all.before(delivery, due_ms).await?);
+                    reason = format!("{reason}: {before} before it");
+                }
+                waiting(reason, Some(now_ms))
+            }
+        }
+    }
+
+    /// What is known of the destination of a delivery.
+    async fn health(&mut self, delivery: &Delivery) -> Result<Option<&Health>, Error> {
+        let id = delivery.destination;
+        if !self.healths.contains_key(&id) {
+            let stored = self.deliveries.store.get::<Health>(id.to_bytes().into());
+            let stored = stored.await?.map(|stored| stored.value);
+            self.healths.insert(id, stored);
+        }
+        Ok(self.healths.get(&id).and_then(Option::as_ref))
+    }
+
+    /// Who paused the destination.
+    async fn paused(&mut self, delivery: &Delivery) -> Result<String, Error> {
+        let health = self.health(delivery).await?;
+        let paused = health.filter(|it| it.state == HealthState::Paused);
+        Ok(match paused.map_or("", |it| &it.last_error) {
+            "" => "the destination is paused".into(),
+            by if by.starts_with(PAUSED_BY) => format!("the destination is {by}"),
+            error => format!("the destination is paused: {error}"),
+        })
+    }
+
+    /// Since when the destination fails, and how.
+    async fn failing(&mut self, delivery: &Delivery, now_ms: i64) -> Result<String, Error> {
+        let health = self.health(delivery).await?;
+        let failing = health.filter(|it| it.state == HealthState::Failing);
+        let (since, error) = failing.map_or((String::new(), ""), |it| {
+            let since = format!(" for {}", lasting(now_ms - it.since_ms));
+            (since, &*it.last_error)
+        });
+        let error = match error {
+            "" => String::new(),
+            error => format!(" ({error})"),
+        };
+        Ok(format!(
+            "circuit breaker open: the destination has been failing{since}{error}; one message is tried at that time"
+        ))
+    }
+}
+
+/// How long something lasts, for people.
+fn lasting(ms: i64) -> String {
+    match ms / MINUTE_MS {
+        ..1 => "less than a minute".into(),
+        minutes @ 1..120 => format!("{minutes} min"),
+        minutes @ 120..2_880 => format!("{} h", minutes / 60),
+        minutes => format!("{} days", minutes / 1_440),
     }
 }
 

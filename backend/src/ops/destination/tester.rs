@@ -10,11 +10,11 @@ use tokio::{sync::oneshot, task::JoinSet};
 use crate::{
     clock::Clock,
     config::DeliveryConfig,
-    destination::{SendRequest, Sender},
+    destination::{ExchangeTimes, Rendered, SendRequest, Sender},
     domain::{
         Attempt, Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, EventId,
         Health, HealthState, IncomingEvent, Occurrence, Outcome, RecordId, SharedSettings,
-        TemplateLanguage,
+        TemplateLanguage, delivery::Request,
     },
     error::Error,
     lifecycle::{Arrival, Received, receive},
@@ -72,6 +72,24 @@ pub enum TestTarget {
     },
 }
 
+/// A test that was made: its entry in the delivery log, its attempt, and the times of its exchange.
+pub type Tried = (Delivery, Attempt, Option<ExchangeTimes>);
+
+/// The request of a test that is not sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RenderedTest {
+    /// The request, secrets masked; none where none can be made.
+    pub request: Option<Request>,
+    /// What went wrong while the message was made, and what would keep it from being sent.
+    pub warnings: Vec<String>,
+    /// The message's size in bytes, without the envelope of HTTP or SMTP.
+    pub size_bytes: usize,
+    /// The most that the provider takes, in bytes; none where no limit is known.
+    pub limit_bytes: Option<usize>,
+    /// What an event destination would open.
+    pub event: Option<Box<Occurrence>>,
+}
+
 /// What a test tells about.
 #[derive(Debug, Clone)]
 pub enum About {
@@ -107,7 +125,16 @@ impl Tester {
         self.works.clock.now_ms()
     }
 
-    /// Sends one message and answers with its entry in the delivery log and its outcome.
+    /// Makes the request of one message and sends nothing.
+    ///
+    /// # Errors
+    /// As [`Self::test`].
+    pub async fn render(&self, test: Test) -> Result<RenderedTest, Error> {
+        self.works.render(test).await
+    }
+
+    /// Sends one message and answers with its entry in the delivery log, its outcome and the times of its
+    /// exchange.
     ///
     /// # Errors
     /// [`Error::NotFound`] for an unknown destination or event, [`Error::Exhausted`] while too many
@@ -115,7 +142,7 @@ impl Tester {
     ///
     /// # Cancel safety
     /// The test of a dropped call continues and is recorded.
-    pub async fn test(&self, test: Test) -> Result<(Delivery, Attempt), Error> {
+    pub async fn test(&self, test: Test) -> Result<Tried, Error> {
         let (answer, answered) = oneshot::channel();
         {
             let under_way = self.under_way.lock();
@@ -139,12 +166,57 @@ impl Tester {
 }
 
 impl Works {
-    async fn test(&self, test: Test) -> Result<(Delivery, Attempt), Error> {
+    async fn test(&self, test: Test) -> Result<Tried, Error> {
         let now_ms = self.clock.now_ms();
+        let (planned, kind, settings) = self.planned(test, now_ms).await?;
+        let longest = attempt::longest(&self.config, settings, &kind);
+        let mut request = self.request(&planned, &kind, settings);
+        self.rendered(request).await?;
+        let (begun, attempt) = attempt::begun(&planned, longest, now_ms);
+        let mut changes = self.store.changes();
+        changes.insert(&begun);
+        changes.insert(&attempt);
+        self.store.apply(Lane::Admin, changes).await?;
+        (request.content, request.destination_name) = (&begun.content, &begun.destination_name);
+        let report = self.sender.send(request).await;
+        let times = report.times;
+        let attempt = attempt::ended(&attempt, &report);
+        let ended = self.ended(&begun, &attempt);
+        if let Err(error) = self.record(&ended, &attempt).await {
+            // The answer reports what happened anyway.
+            tracing::warn!(%error, delivery = %ended.id, "the end of a test was not recorded");
+        }
+        Ok((ended, attempt, times))
+    }
+
+    async fn render(&self, test: Test) -> Result<RenderedTest, Error> {
+        let now_ms = self.clock.now_ms();
+        let (planned, kind, settings) = self.planned(test, now_ms).await?;
+        let request = self.request(&planned, &kind, settings);
+        let event = self.sender.event_of(request).await?;
+        let rendered = self.rendered(request).await?;
+        let (verdict, transcript) = self.sender.request_of(request).await;
+        let mut warnings = rendered.warnings;
+        if verdict.outcome != Outcome::Delivered {
+            warnings.push(verdict.explanation);
+        }
+        Ok(RenderedTest {
+            request: transcript.request,
+            warnings,
+            size_bytes: rendered.size_bytes,
+            limit_bytes: rendered.limit_bytes,
+            event: event.map(|event| Box::new(unstored(&event, now_ms))),
+        })
+    }
+
+    /// The delivery of a test, and the destination that it goes to.
+    async fn planned(
+        &self,
+        test: Test,
+        now_ms: i64,
+    ) -> Result<(Delivery, DestinationKind, DeliverySettings), Error> {
         let (event, occurrence) = self.occurrence(test.about, now_ms).await?;
         let destination = self.destination(test.target, now_ms).await?;
-        let timeout = destination.settings.timeout.unwrap_or(self.config.timeout);
-        let longest = attempt::longest(&self.config, destination.settings, &destination.kind);
         let mut content = sample::content(occurrence, destination.kind.clone(), test.message);
         content.template_language = destination.language;
         content.rule.template_language = test.message_language;
@@ -158,38 +230,42 @@ impl Works {
                 now_ms,
             )
         };
-        let mut request = SendRequest {
+        Ok((planned, destination.kind, destination.settings))
+    }
+
+    /// What its attempt needs to know.
+    fn request<'a>(
+        &self,
+        planned: &'a Delivery,
+        kind: &'a DestinationKind,
+        settings: DeliverySettings,
+    ) -> SendRequest<'a> {
+        SendRequest {
             delivery: planned.id,
             rule: None,
             destination_name: &planned.destination_name,
             content: &planned.content,
-            kind: &destination.kind,
-            template_language: destination.language,
+            kind,
+            template_language: planned.content.template_language,
             opening: None,
             thread: None,
             recipients: &planned.recipients,
-            timeout,
+            timeout: settings.timeout.unwrap_or(self.config.timeout),
             is_fresh: true,
-        };
-        // A message falls back to what is sent by default; the author of a draft needs to know.
-        if let Some(exceeded) = self.sender.render(request).await?.exceeded {
-            let field = if exceeded.of_rule { "message" } else { "type" };
-            return Err(Error::invalid(field, exceeded.fault));
         }
-        let (begun, attempt) = attempt::begun(&planned, longest, now_ms);
-        let mut changes = self.store.changes();
-        changes.insert(&begun);
-        changes.insert(&attempt);
-        self.store.apply(Lane::Admin, changes).await?;
-        (request.content, request.destination_name) = (&begun.content, &begun.destination_name);
-        let report = self.sender.send(request).await;
-        let attempt = attempt::ended(&attempt, &report);
-        let ended = self.ended(&begun, &attempt);
-        if let Err(error) = self.record(&ended, &attempt).await {
-            // The answer reports what happened anyway.
-            tracing::warn!(%error, delivery = %ended.id, "the end of a test was not recorded");
+    }
+
+    /// The message of a test. A message falls back to what is sent by default; the author of a draft needs to
+    /// know.
+    async fn rendered(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
+        let rendered = self.sender.render(request).await?;
+        match rendered.exceeded {
+            Some(exceeded) => {
+                let field = if exceeded.of_rule { "message" } else { "type" };
+                Err(Error::invalid(field, exceeded.fault))
+            }
+            None => Ok(rendered),
         }
-        Ok((ended, attempt))
     }
 
     fn ended(&self, begun: &Delivery, attempt: &Attempt) -> Delivery {

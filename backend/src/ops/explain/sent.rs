@@ -11,6 +11,7 @@ use crate::{
     },
     error::Error,
     limits::ATTEMPTS_MAX,
+    ops::delivery::Waiting,
     store::{Direction, Index, Store, engine::Range},
 };
 
@@ -55,6 +56,7 @@ pub(super) async fn by_rule(
             delivery,
             attempts,
             digest,
+            waiting: Waiting::default(),
         };
         by_rule.entry(rule).or_default().push(sent);
     }

@@ -4,14 +4,16 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use super::{Filter, NEWEST_FIRST, Walk, count};
 use crate::{
+    clock::Clock,
     domain::{Occurrence, Severity},
     error::Error,
+    limits::PAGE_TIME_MAX,
     matching::field::{Field, FieldValue},
     store::Store,
 };
 
-/// Occurrences that are read at most: those last seen newest.
-const GROUPED_MAX: usize = 20_000;
+/// Values that are kept apart at most.
+const GROUPS_MAX: usize = 100_000;
 /// Occurrences read at a time.
 const BATCH: usize = 1_000;
 /// Characters of a value.
@@ -39,11 +41,18 @@ pub struct Groups {
     pub is_complete: bool,
 }
 
-/// Groups the occurrences that are meant by what a field of theirs holds.
+/// Groups the occurrences that are meant by what a field of theirs holds, those last seen newest first, as
+/// long as [`PAGE_TIME_MAX`] allows.
 ///
 /// # Errors
 /// Those of the store.
-pub async fn group(store: &Store, filter: &Filter, field: &Field) -> Result<Groups, Error> {
+pub async fn group(
+    store: &Store,
+    clock: &dyn Clock,
+    filter: &Filter,
+    field: &Field,
+) -> Result<Groups, Error> {
+    let end = clock.passed() + PAGE_TIME_MAX;
     if filter.query.is_none() && filter.start_ms.is_none() && filter.end_ms.is_none() {
         match field {
             Field::Severity => return by_severity(store, filter).await,
@@ -53,28 +62,30 @@ pub async fn group(store: &Store, filter: &Filter, field: &Field) -> Result<Grou
     }
     let mut walk = Walk::new(store, filter, NEWEST_FIRST, None);
     let mut groups: BTreeMap<Option<String>, Group> = BTreeMap::new();
-    let (mut read, mut counted) = (0, 0);
-    let is_complete = loop {
-        let mut batch = walk.next(BATCH.min(GROUPED_MAX + 1 - read)).await?;
+    let (mut counted, mut is_complete) = (0, true);
+    loop {
+        let batch = walk.next(BATCH).await?;
         if batch.is_empty() {
-            break true;
+            break;
         }
-        let left = GROUPED_MAX - read;
-        read += batch.len();
-        batch.truncate(left);
         for occurrence in filter.meant(batch).await {
-            counted += 1;
             let value = value(field, &occurrence);
+            if groups.len() >= GROUPS_MAX && !groups.contains_key(&value) {
+                is_complete = false;
+                continue;
+            }
+            counted += 1;
             let group = groups.entry(value.clone()).or_default();
             group.value = value;
             *group.by_severity.entry(occurrence.severity).or_default() += 1;
             group.last_seen_ms = group.last_seen_ms.max(Some(occurrence.last_seen_ms));
         }
-        if read > GROUPED_MAX {
-            break false;
+        if clock.passed() > end {
+            is_complete = false;
+            break;
         }
         tokio::task::yield_now().await;
-    };
+    }
     Ok(Groups {
         all: largest_first(groups.into_values().collect()),
         counted,

@@ -2,22 +2,25 @@
 
 use bellwether_proto::v1;
 
-use crate::store::backup::{BackupEnd, BackupRecord, Step};
+use crate::{
+    ops::wire::Shows,
+    store::backup::{BackupEnd, BackupRecord, Step},
+};
 
-impl From<Step> for v1::ReadBackupResponse {
-    fn from(step: Step) -> Self {
+impl Shows<Step> for v1::ReadBackupResponse {
+    fn of(step: Step) -> Self {
         Self {
-            records: step.records.into_iter().map(Into::into).collect(),
+            records: step.records.into_iter().map(Shows::of).collect(),
             place: step.place,
-            end: step.end.map(Into::into),
+            end: step.end.map(Shows::of),
             row_count: 0,
             proof: step.proof,
         }
     }
 }
 
-impl From<BackupRecord> for v1::StoredRecord {
-    fn from(kept: BackupRecord) -> Self {
+impl Shows<BackupRecord> for v1::StoredRecord {
+    fn of(kept: BackupRecord) -> Self {
         Self {
             kind: (kept.kind as u8).into(),
             key: kept.key,
@@ -27,8 +30,8 @@ impl From<BackupRecord> for v1::StoredRecord {
     }
 }
 
-impl From<BackupEnd> for v1::BackupEnd {
-    fn from(end: BackupEnd) -> Self {
+impl Shows<BackupEnd> for v1::BackupEnd {
+    fn of(end: BackupEnd) -> Self {
         Self {
             identity: end.identity,
             place: end.place,

@@ -2,10 +2,13 @@
 
 use bellwether_proto::v1;
 
-use crate::store::verify::{Findings, Progress};
+use crate::{
+    ops::wire::Shows,
+    store::verify::{Findings, Progress},
+};
 
-impl From<Findings> for v1::CheckFindings {
-    fn from(findings: Findings) -> Self {
+impl Shows<Findings> for v1::CheckFindings {
+    fn of(findings: Findings) -> Self {
         let records = findings.records.into_iter();
         Self {
             records: records.map(|(word, count)| (word.into(), count)).collect(),
@@ -23,6 +26,6 @@ pub fn response(progress: Progress, findings: Option<Findings>) -> v1::CheckStor
     v1::CheckStoreResponse {
         done: progress.done,
         total: progress.total,
-        findings: findings.map(Into::into),
+        findings: findings.map(Shows::of),
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     limits::RULE_NAMES_MAX,
     ops::{
         delivery::{Filter, Waiting},
-        destination::About,
+        destination::{About, ExchangeTimes, RenderedTest},
         intake::check::check,
         page::PageRequest,
     },
@@ -144,7 +144,11 @@ pub fn about(event_id: &str, event: Option<cloud::Event>, now_ms: i64) -> Result
 }
 
 /// The outcome of a test of a destination.
-pub fn tested(delivery: &Delivery, attempt: Attempt) -> v1::TestDestinationResponse {
+pub fn tested(
+    delivery: &Delivery,
+    attempt: Attempt,
+    times: Option<ExchangeTimes>,
+) -> v1::TestDestinationResponse {
     v1::TestDestinationResponse {
         outcome: attempt
             .outcome
@@ -155,6 +159,28 @@ pub fn tested(delivery: &Delivery, attempt: Attempt) -> v1::TestDestinationRespo
         request: attempt.transcript.request.map(request),
         response: attempt.transcript.response.map(response),
         delivery_id: delivery.id.to_string(),
+        times: times.map(|times| v1::ExchangeTimes {
+            resolve: times.resolve.map(duration),
+            connect: times.connect.map(duration),
+            tls: times.tls.map(duration),
+            first_byte: Some(duration(times.first_byte)),
+            total: Some(duration(times.total)),
+        }),
+    }
+}
+
+/// The request of a test that is not sent.
+pub fn rendered(
+    rendered: RenderedTest,
+    route: Option<v1::EventRoute>,
+) -> v1::RenderDestinationResponse {
+    let bytes = |bytes: usize| i32::try_from(bytes).unwrap_or(i32::MAX);
+    v1::RenderDestinationResponse {
+        request: rendered.request.map(request),
+        warnings: rendered.warnings,
+        size_bytes: Some(bytes(rendered.size_bytes)),
+        limit_bytes: rendered.limit_bytes.map(bytes),
+        route,
     }
 }
 

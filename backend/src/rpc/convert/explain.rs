@@ -153,6 +153,10 @@ fn notification(notification: Notification) -> v1::ExplainedNotification {
 
 fn delivery(sent: SentDelivery) -> v1::ExplainedDelivery {
     let delivery = sent.delivery;
+    let (alone, digest_next) = match &sent.digest {
+        None => (sent.waiting.next_ms, None),
+        Some(_) => (None, sent.waiting.next_ms),
+    };
     v1::ExplainedDelivery {
         id: delivery.id.to_string(),
         destination_name: delivery.destination_name,
@@ -160,7 +164,7 @@ fn delivery(sent: SentDelivery) -> v1::ExplainedDelivery {
         create_time: delivery.create_ms,
         clear: Some(delivery.content.clear),
         end_time: delivery.end_ms,
-        next_attempt_time: next_attempt(delivery.state),
+        next_attempt_time: alone,
         last_error: delivery.last_error,
         attempt_count: Some(small(delivery.attempts as usize)),
         attempts: sent.attempts.into_iter().map(attempt).collect(),
@@ -168,16 +172,10 @@ fn delivery(sent: SentDelivery) -> v1::ExplainedDelivery {
             delivery_id: it.id.to_string(),
             state: state_name(it.state).into(),
             end_time: it.end_ms,
-            next_attempt_time: next_attempt(it.state),
+            next_attempt_time: digest_next,
             message_count: small(it.count as usize),
         }),
-    }
-}
-
-fn next_attempt(state: DeliveryState) -> Option<i64> {
-    match state {
-        DeliveryState::Leased { .. } => None,
-        state => state.due_ms(),
+        wait_reason: sent.waiting.reason,
     }
 }
 

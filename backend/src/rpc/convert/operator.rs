@@ -25,7 +25,7 @@ pub fn annotation(item: v1::AnnotationItem) -> Result<AnnotationItem, Error> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn status(item: &v1::StatusItem) -> Result<StatusItem, Error> {
+pub fn status(item: &v1::StatusItem, without_updates: bool) -> Result<StatusItem, Error> {
     let status = match item.status {
         0 => None,
         number => Some(Status::from_number(number).ok_or_else(|| {
@@ -39,6 +39,7 @@ pub fn status(item: &v1::StatusItem) -> Result<StatusItem, Error> {
             status,
             acknowledged: item.acknowledged,
             assignment: assignment(item.assignee.as_deref())?,
+            without_updates,
         },
     })
 }

@@ -138,6 +138,7 @@ async fn operators_note_and_close_and_each_item_has_its_own_answer() {
     };
     let request = v1::SetStatusRequest {
         statuses: vec![item(3, ""), item(9, ""), item(1, &format!("{id}:2"))],
+        ..v1::SetStatusRequest::default()
     };
     let answer = world.management(&operator).set_status(request).await;
     let results = inner(answer.unwrap()).status_responses;
@@ -155,6 +156,7 @@ async fn operators_note_and_close_and_each_item_has_its_own_answer() {
 
     let request = v1::SetStatusRequest {
         statuses: vec![v1::StatusItem::default(); 1001],
+        ..v1::SetStatusRequest::default()
     };
     let refused = world.management(&operator).set_status(request).await;
     assert_eq!(fields(refused), ["statuses"]);

@@ -101,6 +101,7 @@ impl World {
         };
         let request = v1::SetStatusRequest {
             statuses: vec![item],
+            ..v1::SetStatusRequest::default()
         };
         let answer = self.management(&self.key).set_status(request).await;
         assert_eq!(inner(answer.unwrap()).status_responses[0].error, "");

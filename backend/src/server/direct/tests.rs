@@ -81,7 +81,7 @@ impl World {
         let clock = Arc::new(ManualClock::at(START_MS));
         let mut keys = BTreeMap::new();
         {
-            let store = store::open(&config).await.unwrap();
+            let store = store::open(&config.location()).await.unwrap();
             let clients = Clients::new(store, Arc::clone(&clock) as Arc<dyn Clock>);
             let slow = Rates {
                 requests_per_second: Some(1),

@@ -19,10 +19,13 @@ use std::{
     fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use bellwether_proto::plain_file;
-use bellwether_tui::{Background, Depth, Keymap, Theme, View};
+use bellwether_tui::{
+    Background, Depth, ESCAPE_DELAY, ESCAPE_DELAY_FAR, Keymap, Theme, View, has_kitty_keys,
+};
 use directories::ProjectDirs;
 use toml::Value;
 use tracing_subscriber::filter::Targets;
@@ -89,6 +92,10 @@ pub(crate) struct Settings {
     pub(crate) plain: bool,
     /// Whether clicks and the wheel are the console's.
     pub(crate) mouse: bool,
+    /// How long the console waits after Esc for the rest of a sequence.
+    pub(crate) escape_delay: Duration,
+    /// Whether the terminal has kitty's keyboard protocol.
+    pub(crate) kitty_keys: bool,
     /// Whether the console is a wall to look at from afar.
     pub(crate) wall: bool,
     /// How the console looks.
@@ -295,6 +302,11 @@ impl Settings {
         let (colorterm, term) = (message("COLORTERM"), message("TERM"));
         self.depth =
             Depth::from_environment(colorterm.map(String::as_str), term.map(String::as_str));
+        let has = |name: &str| variables.get(name).is_some_and(|text| !text.is_empty());
+        self.kitty_keys = has_kitty_keys(term.map(String::as_str), &has);
+        if has("SSH_CONNECTION") || has("SSH_TTY") {
+            self.escape_delay = ESCAPE_DELAY_FAR;
+        }
         self.background =
             message("COLORFGBG").and_then(|message| Background::from_environment(message));
         if let Some(editor) = message("VISUAL").or_else(|| message("EDITOR")) {
@@ -402,6 +414,8 @@ impl Default for Settings {
             read_only: false,
             plain: false,
             mouse: true,
+            escape_delay: ESCAPE_DELAY,
+            kitty_keys: false,
             wall: false,
             theme: Theme::Auto,
             depth: Depth::default(),

@@ -130,6 +130,8 @@ async fn open(
     options.shell = sending::shell(settings, address, signed_in);
     options.sending = sending::command(&options.shell);
     options.mouse = settings.mouse;
+    options.escape_delay = settings.escape_delay;
+    options.kitty_keys = settings.kitty_keys;
     options.wall = settings.wall;
     options.theme = settings.theme;
     options.depth = settings.depth;

@@ -23,6 +23,56 @@ pub(crate) enum EventTransition {
     Note(String),
 }
 
+/// Events that were changed, by what takes the change back.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DoneEvents {
+    groups: Vec<(StatusChange, Vec<String>)>,
+    /// Whether they were closed: taken back, they are open again.
+    was_closed: bool,
+    /// How many updates it sent.
+    updates: i64,
+}
+
+impl DoneEvents {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    fn count(&self) -> i64 {
+        let count = self.groups.iter().map(|(_, ids)| ids.len()).sum::<usize>();
+        i64::try_from(count).unwrap_or(i64::MAX)
+    }
+
+    /// What is to be known before it is taken back; nothing where that sends nothing.
+    pub(crate) fn question(&self) -> Vec<(Token, String)> {
+        let count = plural(self.count(), "event");
+        let words = match (self.was_closed, self.updates) {
+            (true, _) => format!("Opens {count} again; rules may notify again."),
+            (false, 0) => return Vec::new(),
+            (false, updates) => {
+                let updates = plural(updates, "update");
+                format!("Changes {count} back; sends about {updates} again.")
+            }
+        };
+        let sent = "What was sent stays sent.".to_owned();
+        vec![(Token::Warning, words), (Token::Dim, sent)]
+    }
+
+    /// The changes that take it back. Where it sent no updates, they send none.
+    pub(crate) fn back_calls(&self) -> Vec<Call> {
+        let is_quiet = self.updates == 0;
+        let parts = self.groups.iter().flat_map(|(change, ids)| {
+            let parts = ids.chunks(limits::BULK_UNDO_STEP);
+            parts.map(move |ids| (change, ids))
+        });
+        let call = |(change, ids): (&StatusChange, &[String])| match change {
+            StatusChange::Acknowledged(_) if is_quiet => events::set_status_quietly(ids, change),
+            change => events::set_status(ids, change),
+        };
+        parts.map(call).collect()
+    }
+}
+
 /// A change of all events that a filter leaves. The ids are those that were found while it was
 /// counted: what comes later is not among them.
 #[derive(Clone, Debug)]
@@ -34,6 +84,10 @@ pub(crate) struct EventBulk {
     ids: Vec<String>,
     known: HashSet<String>,
     named: Vec<String>,
+    /// What takes the change of each of the ids back.
+    before: Vec<StatusChange>,
+    /// Whether it sends no updates.
+    pub(crate) is_quiet: bool,
     /// How many the service counted.
     pub(crate) found: Option<i64>,
     /// How many of the ids are through, whatever happened to them.
@@ -54,6 +108,8 @@ impl EventBulk {
             ids: Vec::new(),
             known: HashSet::new(),
             named: Vec::new(),
+            before: Vec::new(),
+            is_quiet: false,
             found: None,
             through: 0,
             failed: 0,
@@ -99,9 +155,45 @@ impl EventBulk {
             tally.count += 1;
             let severity = row.severity.word().to_owned();
             *tally.destinations.entry(severity).or_default() += 1;
+            self.before.extend(self.back(&row));
             self.ids.push(row.id.into());
         }
         (tally, self.left)
+    }
+
+    /// What takes the change of an occurrence back; none of a note.
+    fn back(&self, row: &EventRow) -> Option<StatusChange> {
+        match &self.transition {
+            EventTransition::Set(StatusChange::Acknowledged(_)) => {
+                Some(StatusChange::Acknowledged(row.acknowledged))
+            }
+            EventTransition::Set(StatusChange::Status(_)) => Some(StatusChange::Status(row.status)),
+            EventTransition::Set(StatusChange::Assigned(_)) => {
+                Some(StatusChange::Assigned(row.assignee.to_string()))
+            }
+            EventTransition::Note(_) => None,
+        }
+    }
+
+    /// What was done of it, to be taken back.
+    pub(crate) fn done_so_far(&self, sent: i64) -> DoneEvents {
+        let mut groups: Vec<(StatusChange, Vec<String>)> = Vec::new();
+        let done = self.ids.iter().zip(&self.before).take(self.through);
+        for (id, before) in done {
+            match groups.iter_mut().find(|(known, _)| known == before) {
+                Some((_, ids)) => ids.push(id.clone()),
+                None => groups.push((before.clone(), vec![id.clone()])),
+            }
+        }
+        DoneEvents {
+            groups,
+            was_closed: self.closes(),
+            updates: if self.updates() && !self.is_quiet {
+                sent
+            } else {
+                0
+            },
+        }
     }
 
     /// Why nothing is to be done to an occurrence, if so.
@@ -150,6 +242,9 @@ impl EventBulk {
     /// Changes the next ones.
     pub(crate) fn part_call(&self) -> (Call, BulkStep) {
         let call = match &self.transition {
+            EventTransition::Set(change) if self.is_quiet => {
+                events::set_status_quietly(self.part(), change)
+            }
             EventTransition::Set(change) => events::set_status(self.part(), change),
             EventTransition::Note(text) => events::write_notes(self.part(), text),
         };

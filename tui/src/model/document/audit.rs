@@ -10,8 +10,9 @@ use bellwether_proto::{
 use serde_json::Value;
 
 use crate::{
-    data::{Kind, Word, millis},
+    data::{Kind, Object, Word, millis},
     document::{Document, Link, difference, span},
+    kind,
     model::Model,
     route::Route,
     theme::Token,
@@ -84,6 +85,10 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
     if row.before.is_some() && row.after.is_some() {
         change(into, row);
     }
+    if let Some(version) = version(model, row) {
+        let line = vec![span(Token::Link, "  restore this version")];
+        into.linked(line, Link::Restore(Box::new(version)));
+    }
     for secret in &row.changed_secrets {
         into.text(Token::Warning, 2, &format!("secret given: {secret}"));
     }
@@ -126,6 +131,19 @@ fn text(state: Option<&AuditState>, kind: &str) -> String {
         }
     }
     format!("{value:#}\n")
+}
+
+/// What an entry left of a resource, or of one that was deleted what there was; none where it is so now.
+fn version(model: &Model, row: &AuditEntry) -> Option<Object> {
+    let kind = *Kind::ALL.iter().find(|it| it.word() == row.kind)?;
+    kind::spec(kind).update?;
+    let state = row.after.as_ref().or(row.before.as_ref())?;
+    let wire = json::to_json(state).ok()?;
+    let mut read: Value = serde_json::from_slice(&wire).ok()?;
+    let json = read[row.kind.as_str()].take();
+    let version = kind::draft(&Object { kind, json });
+    let now = model.store.object(kind, version.name()).map(kind::draft);
+    (now.as_ref() != Some(&version)).then_some(version)
 }
 
 /// Where a thing is shown.

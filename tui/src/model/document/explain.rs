@@ -180,21 +180,26 @@ fn next_attempt(delivery: &ExplainedDelivery) -> Option<i64> {
     digest.map_or(delivery.next_attempt_time, |it| it.next_attempt_time)
 }
 
-/// When what waits is tried next; what is past is no time for that.
+/// Why it waits and when it is tried next, as lists of deliveries show it.
 fn next_try(model: &Model, delivery: &ExplainedDelivery) -> String {
-    match next_attempt(delivery) {
-        Some(ms) if ms > model.now_ms => format!("next try {}", model.moment(ms)),
-        Some(_) => "next attempt as soon as possible".to_owned(),
-        None => "no next try while its destination is paused".to_owned(),
-    }
+    let next = match next_attempt(delivery) {
+        Some(ms) if ms > model.now_ms => Some(format!("next try {}", model.moment(ms))),
+        Some(_) => Some("next attempt as soon as possible".to_owned()),
+        None if delivery.wait_reason.is_empty() => Some("an attempt is under way".to_owned()),
+        None => None,
+    };
+    let reason = Some(delivery.wait_reason.clone()).filter(|it| !it.is_empty());
+    let parts: Vec<_> = reason.into_iter().chain(next).collect();
+    parts.join(", ")
 }
 
 /// What a delivery waits for: `decided 21:50, not delivered yet: hook answers 401, next try 21:58`.
 fn waiting(model: &Model, delivery: &ExplainedDelivery) -> String {
     let decided = model.moment(delivery.create_time);
     let name = &delivery.destination_name;
+    // The reason has the error where it is the destination's.
     let why = match &delivery.last_error[..] {
-        "" => String::new(),
+        error if error.is_empty() || delivery.wait_reason.contains(error) => String::new(),
         error => format!(": {error}"),
     };
     let next = next_try(model, delivery);
@@ -491,8 +496,8 @@ fn notification(
 }
 
 fn delivery(into: &mut Document, model: &Model, delivery: &ExplainedDelivery) {
-    let next = delivery.next_attempt_time;
-    let next = next.map(|_| format!(", {}", next_try(model, delivery)));
+    let waits = fate(delivery) == Fate::Waiting;
+    let next = waits.then(|| format!(", {}", next_try(model, delivery)));
     into.linked(
         vec![
             span(Token::Dim, "    delivery to "),

@@ -18,6 +18,7 @@ use crate::{
         page::Report,
     },
     route::Route,
+    text,
     theme::Token,
 };
 
@@ -44,6 +45,16 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
                 response: test.response.clone(),
                 ..Attempt::default()
             };
+            if let Some((_, count)) = model.tested_backlog() {
+                let words = format!(
+                    "‹send_waiting› sends the {} that wait",
+                    text::grouped(count)
+                );
+                into.text(Token::Good, 0, &model.tell(&words));
+            }
+            if let Some(times) = &test.times {
+                into.field("times", Token::Text, &transcript::times(times));
+            }
             transcript::attempt(into, &attempt);
             if !test.delivery_id.is_empty() {
                 into.heading("Recorded");

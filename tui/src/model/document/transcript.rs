@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_proto::v1::{Attempt, Delivery};
+use bellwether_proto::v1::{Attempt, Delivery, ExchangeTimes, RequestTranscript};
 
 use super::rendered;
 use crate::{
@@ -108,6 +108,38 @@ pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) 
 
 /// The verdict first, then the answer, which is short, then what was sent.
 pub(super) fn attempt(into: &mut Document, attempt: &Attempt) {
+    answer(into, attempt);
+    into.heading("Request");
+    match &attempt.request {
+        None => into.text(Token::Dim, 0, "nothing was sent"),
+        Some(it) => request(into, it),
+    }
+}
+
+/// A request.
+pub(super) fn request(into: &mut Document, it: &RequestTranscript) {
+    let line = format!("{} {}", it.method, it.url);
+    sent(into, &line, &it.headers, &it.body);
+}
+
+/// How long the parts of an exchange took.
+pub(super) fn times(times: &ExchangeTimes) -> String {
+    let parts = [
+        ("name", &times.resolve),
+        ("connect", &times.connect),
+        ("TLS", &times.tls),
+        ("first byte", &times.first_byte),
+        ("total", &times.total),
+    ];
+    let parts = parts.into_iter().filter_map(|(name, span)| {
+        let took = duration(span_ms(span.as_ref()?));
+        Some(format!("{name} {took}"))
+    });
+    parts.collect::<Vec<_>>().join(" · ")
+}
+
+/// The verdict and the response.
+pub(super) fn answer(into: &mut Document, attempt: &Attempt) {
     let outcome = attempt.outcome();
     let mark = match outcome {
         Outcome::Delivered => "✓",
@@ -134,16 +166,6 @@ pub(super) fn attempt(into: &mut Document, attempt: &Attempt) {
         Some(it) => sent(
             into,
             &format!("status {}", it.status),
-            &it.headers,
-            &it.body,
-        ),
-    }
-    into.heading("Request");
-    match &attempt.request {
-        None => into.text(Token::Dim, 0, "nothing was sent"),
-        Some(it) => sent(
-            into,
-            &format!("{} {}", it.method, it.url),
             &it.headers,
             &it.body,
         ),

@@ -31,6 +31,10 @@ impl Input {
             Some(other) => other.to_string(),
         };
         match spec.kind {
+            // A key in PEM has lines.
+            FieldKind::Secret if spec.path.ends_with("privateKey") => {
+                Self::Text(TextField::new(text()).with_lines())
+            }
             FieldKind::Text | FieldKind::Moment | FieldKind::Secret | FieldKind::Number(..) => {
                 Self::Text(TextField::new(text()))
             }

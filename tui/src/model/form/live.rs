@@ -7,7 +7,7 @@ use crate::{
     client::{Answer, Call, EventFilter, Ticket, events::estimated, message},
     data::{Failure, Kind},
     limits,
-    model::inquiry::preview,
+    model::inquiry::{Inquiry, preview},
 };
 
 /// What is known of that, and when it is asked next.
@@ -24,6 +24,8 @@ pub(crate) struct Live {
 pub(crate) enum Made {
     /// The messages of a rule.
     Messages(v1::PreviewRuleResponse),
+    /// The request of a test of a destination.
+    Request(Box<v1::RenderDestinationResponse>),
     /// How many open events a trigger matches; none where finding out would take long.
     Matching(Option<i32>),
 }
@@ -53,6 +55,7 @@ impl Form {
     pub(crate) fn hear_live(&mut self, ticket: Ticket, answer: Answer) -> bool {
         let found = match self.kind {
             Kind::Rule => message(answer).map(Made::Messages),
+            Kind::Destination => message(answer).map(|it| Made::Request(Box::new(it))),
             _ => estimated(answer).map(Made::Matching),
         };
         self.live.heard(ticket, found)
@@ -62,6 +65,11 @@ impl Form {
     pub(crate) fn live_call(&self) -> Option<Call> {
         match self.kind {
             Kind::Rule => Some(preview(&self.to_json(), "")),
+            Kind::Destination => {
+                let fields = self.test_fields();
+                let event_id = self.bench.event_id.clone();
+                Inquiry::Destination { fields, event_id }.render_call()
+            }
             Kind::Trigger => {
                 let mut clauses = self.inputs.iter().filter_map(|input| match input {
                     Input::Clause(clause) if clause.error(false).is_none() => clause.write(),

@@ -20,6 +20,7 @@ use crate::{
         message::Effect,
         overlay::Overlay,
         then::{BulkStep, Then, Updating},
+        undo::Back,
     },
     theme::Token,
 };
@@ -206,11 +207,18 @@ pub(super) fn press(
     effects: &mut Vec<Effect>,
 ) {
     let leaves = matches!(key.code, KeyCode::Esc | KeyCode::Char('n' | 'q'));
+    let can_be_quiet = bulk.can_be_quiet();
     match &mut bulk.stage {
         Stage::Counting if leaves => return abandon(model, &bulk, effects),
         Stage::Asking { .. } if leaves => return,
         Stage::Asking { yes } => match key.code {
             KeyCode::Char('y') => return run(model, bulk, effects),
+            KeyCode::Char('w') if can_be_quiet => {
+                if let Work::Events(events) = &mut bulk.work {
+                    events.is_quiet = true;
+                }
+                return run(model, bulk, effects);
+            }
             KeyCode::Enter if *yes => return run(model, bulk, effects),
             KeyCode::Enter => return,
             KeyCode::Tab | KeyCode::BackTab | KeyCode::Left | KeyCode::Right => *yes = !*yes,
@@ -354,10 +362,15 @@ fn go_on_with(
 
 fn end(model: &mut Model, bulk: &Bulk, effects: &mut Vec<Effect>) {
     let (outcome, has_failed) = bulk.outcome();
+    if let Some(done) = bulk.back() {
+        model.remember(outcome.clone(), Back::Many(Box::new(done)));
+    }
     if bulk.is_through() && has_failed {
         model.say(Token::Bad, format!("✗ {outcome}"));
     } else if bulk.is_through() {
-        model.say(Token::Good, format!("✓ {outcome}"));
+        if bulk.back().is_none() {
+            model.say(Token::Good, format!("✓ {outcome}"));
+        }
     } else if bulk.token.is_empty() && bulk.is_counted {
         let left = bulk.counted.count - bulk.done.count;
         let text = format!("✓ {outcome}; {left} did not need it any more");

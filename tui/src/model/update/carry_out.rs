@@ -1,6 +1,6 @@
 //! Does what was agreed to.
 
-use super::{navigate, report, send};
+use super::{confirm, navigate, report, send};
 use crate::{
     client::whole,
     model::{Model, message::Effect, overlay::Consequence, then::Then},
@@ -12,6 +12,10 @@ pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<
     match then {
         Consequence::LeaveForm => navigate::back(model, effects),
         Consequence::Quit => model.quit = true,
+        Consequence::Undo => confirm::take_back(model, false, effects),
+        Consequence::Test(None, inquiry) if model.page.form().is_some() => {
+            report::run_in_form(model, &inquiry, effects);
+        }
         Consequence::Test(Some(title), inquiry) => report::open(model, title, *inquiry, effects),
         Consequence::Test(None, _) => report::repeat(model, effects),
         Consequence::Write(call, write) => {

@@ -6,7 +6,7 @@ use bellwether_proto::v1;
 use super::carry_out::carry_out;
 use crate::{
     client::{Call, StatusChange, deliveries, events, resources, whole},
-    data::{HealthState, Kind, Object, Status, Transition, Word},
+    data::{Kind, Object, Status, Transition, Word},
     document::difference,
     kind,
     model::{
@@ -15,10 +15,11 @@ use crate::{
         overlay::{Confirm, Consequence, Overlay},
         page::Content,
         silencing::SilenceScope,
-        undo::Back,
+        undo::{Back, pause_call},
         write::{TextEdit, Write},
     },
     route::Route,
+    text,
     theme::Token,
 };
 
@@ -52,6 +53,22 @@ fn do_or_ask(
 
 /// Takes back what was done last.
 pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some((what, back)) = model.last_done() else {
+        return model.say(Token::Info, "there is nothing to undo");
+    };
+    let lines = back.question(model);
+    if lines.is_empty() {
+        return take_back(model, true, effects);
+    }
+    let mut confirm = Confirm::new(format!("Undo: {what}?"), "Undo", Consequence::Undo);
+    for (token, line) in lines {
+        confirm = confirm.line(token, line);
+    }
+    ask(model, confirm);
+}
+
+/// Takes back what was done last, with a question before or without one.
+pub(super) fn take_back(model: &mut Model, at_once: bool, effects: &mut Vec<Effect>) {
     let Some((what, calls)) = model.take_undo() else {
         return model.say(Token::Info, "there is nothing to undo");
     };
@@ -60,7 +77,7 @@ pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
     }
     for call in calls {
         let mut write = Box::new(Write::new(format!("undone: {what}")));
-        write.at_once = true;
+        write.at_once = at_once;
         carry_out(model, Consequence::Write(Box::new(call), write), effects);
     }
 }
@@ -168,20 +185,36 @@ pub(super) fn pause(model: &mut Model) {
         return;
     };
     let name = found.name().to_owned();
-    let is_paused = kind::destination::health(found) == HealthState::Paused;
-    let service = "DestinationService";
-    let (verb, done, words, call) = if is_paused {
-        let request = v1::ResumeDestinationRequest { name: name.clone() };
-        let words = "Its waiting messages are sent now.";
-        ("Resume", "resumed", words, Call::of(service, &request))
+    let was = model.is_paused(&name);
+    let (verb, done) = if was {
+        ("Resume", "resumed")
     } else {
-        let request = v1::PauseDestinationRequest { name: name.clone() };
-        let words = "Nothing is sent to it until it is resumed or edited; messages wait meanwhile.";
-        ("Pause", "paused", words, Call::of(service, &request))
+        ("Pause", "paused")
     };
-    let then = writing(call.writes(whole), format!("{name} {done}"));
+    let mut write = Write::new(format!("{name} {done}"));
+    let destination = name.clone();
+    write.back = Some(Back::Paused { destination, was });
+    let then = Consequence::Write(Box::new(pause_call(&name, !was)), Box::new(write));
+    let words = model.pause_words(&name, was);
     let confirm = Confirm::new(format!("{verb} {name}?"), verb, then);
     ask(model, confirm.line(Token::Text, words));
+}
+
+/// Sending what waits for the destination of the test on the screen.
+pub(super) fn send_waiting(model: &mut Model) {
+    let Some((name, count)) = model.tested_backlog() else {
+        return model.say(Token::Info, "nothing waits for it");
+    };
+    let words = model.pause_words(&name, true);
+    let then = writing(
+        pause_call(&name, false),
+        format!("sent what waited for {name}"),
+    );
+    let title = format!("Send the {} that wait for {name}?", text::grouped(count));
+    ask(
+        model,
+        Confirm::new(title, "Send", then).line(Token::Text, words),
+    );
 }
 
 /// Sending what waits now.
@@ -442,6 +475,8 @@ pub(super) fn storing(
     let mut write = Box::new(Write::new(format!("{word} {name} {done}")));
     write.closes_form = matches!(model.page.content, Content::Form(_));
     write.text = text;
+    let before = stored.and_then(|_| model.store.object(draft.kind, &name));
+    write.back = before.map(|before| Back::Edited(Box::new(kind::draft(before))));
     write.then = Some(Route::Object(draft.kind, name));
     write.mine = stored.map(|_| Box::new(draft));
     Consequence::Write(Box::new(call), write)
@@ -468,6 +503,26 @@ pub(super) fn save(
         confirm = confirm.line(token, line);
     }
     ask(model, confirm);
+}
+
+/// Storing a resource as it was, with the difference to what is stored.
+pub(super) fn restore(model: &mut Model, version: Object) {
+    let now = model.store.object(version.kind, version.name());
+    let stored = now.map(|now| (now.name().to_owned(), now.etag().to_owned()));
+    let before = now.map_or_else(String::new, |now| kind::text(&kind::draft(now)));
+    let (word, name) = (version.kind.word(), version.name().to_owned());
+    let after = kind::text(&version);
+    let then = storing(model, version, stored.as_ref(), None);
+    let mut confirm = Confirm::new(
+        format!("Restore this version of {word} {name}?"),
+        "Restore",
+        then,
+    );
+    for (token, line) in differs(&before, &after) {
+        confirm = confirm.line(token, line);
+    }
+    let words = "Secrets stay as they are now.";
+    ask(model, confirm.line(Token::Dim, words));
 }
 
 /// What changes, with a line around it.

@@ -13,7 +13,8 @@ use crate::{
     model::{
         Model, document,
         field::TextField,
-        form::{ClauseInput, Form, Input},
+        form::{ClauseInput, Form, Input, curl},
+        inquiry::Inquiry,
         message::Effect,
         overlay::{Confirm, Consequence, Overlay, Pick},
         page::{Content, Page},
@@ -137,6 +138,8 @@ pub(super) fn press(model: &mut Model, key: KeyEvent) {
     let Some(form) = model.page.form_mut() else {
         return;
     };
+    // What is typed is for the form, which is shown again.
+    form.bench.is_open = false;
     match key.code {
         KeyCode::Enter if matches!(form.spec().kind, FieldKind::Names(_)) => pick(model),
         _ => match typed(form, key) {
@@ -249,9 +252,46 @@ pub(super) fn reveal(model: &mut Model) {
 
 /// Tests, tries or previews what is in the form.
 pub(super) fn test(model: &mut Model, effects: &mut Vec<Effect>) {
-    if let Some(draft) = draft(model) {
-        report::draft(model, &draft, effects);
+    let Some(draft) = draft(model) else { return };
+    let event_id = model.page.form().map(|form| form.bench.event_id.clone());
+    if draft.kind != Kind::Destination {
+        return report::draft(model, &draft, effects);
     }
+    let inquiry = Inquiry::Destination {
+        fields: draft.part(&["name", "type", "delivery", "templateLanguage"]),
+        event_id: event_id.unwrap_or_default(),
+    };
+    report::test_form(model, inquiry, effects);
+}
+
+/// Shows the test before the one that is shown.
+pub(super) fn flip(model: &mut Model) {
+    if let Some(form) = model.page.form_mut() {
+        form.bench.flip();
+    }
+}
+
+/// Shows the test bench in place of the form, or the form again.
+pub(super) fn toggle_bench(model: &mut Model, effects: &mut Vec<Effect>) {
+    let now_ms = model.now_ms;
+    if let Some(form) = model.page.form_mut() {
+        form.bench.is_open = !form.bench.is_open;
+        form.live.due_ms = Some(now_ms);
+    }
+    preview_if_due(model, effects);
+}
+
+/// Copies the request as a command for a shell.
+pub(super) fn copy_curl(model: &mut Model, effects: &mut Vec<Effect>) {
+    let request = model.page.form().and_then(Form::request);
+    let Some(command) = request.and_then(curl) else {
+        return model.say(Token::Info, "there is no HTTP request to copy");
+    };
+    effects.push(Effect::Copy(command));
+    model.say(
+        Token::Info,
+        "the request is copied as curl; secrets are masked in it",
+    );
 }
 
 /// What is in the form; reports it when something in it is wrong.
@@ -442,6 +482,7 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     let (now_ms, is_up) = (model.now_ms, model.is_up());
     let is_wide = model.size.0 >= limits::FORM_SPLIT_COLUMNS;
+    let has_bench = model.size.0 >= limits::BENCH_COLUMNS;
     let Some(form) = model.page.form_mut() else {
         return;
     };
@@ -449,7 +490,11 @@ pub(super) fn preview_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     form.live.due_ms = None;
-    let is_seen = is_wide || form.kind != Kind::Rule;
+    let is_seen = match form.kind {
+        Kind::Rule => is_wide,
+        Kind::Destination => has_bench || form.bench.is_open,
+        _ => true,
+    };
     if !is_up || !is_seen {
         return;
     }

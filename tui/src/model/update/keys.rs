@@ -4,6 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::{forms, navigate, overlays};
 use crate::{
+    keymap,
     model::{Model, field::TextField, matching::Matching, message::Effect},
     route::Route,
     theme::Token,
@@ -13,14 +14,16 @@ pub(super) fn press(model: &mut Model, key: KeyEvent, effects: &mut Vec<Effect>)
     if key.kind == KeyEventKind::Release {
         return;
     }
-    if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+    let placed = keymap::positioned(key);
+    if placed.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
         model.drop_begun();
         return forms::quit(model);
     }
     model.clear_notice();
     model.page.list.to_end = false;
     hold(model);
-    if model.overlay.is_some() {
+    if let Some(overlay) = &model.overlay {
+        let key = if overlay.takes_text() { key } else { placed };
         overlays::press(model, key, effects);
     } else if model.page.form().is_some() {
         forms::press(model, key);

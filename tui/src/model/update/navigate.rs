@@ -1,6 +1,6 @@
 //! Going to a page, back and forward, and the rows of the list on the screen.
 
-use super::{grouped, read};
+use super::{confirm, grouped, read};
 use crate::{
     client::Command,
     document::Link,
@@ -134,6 +134,7 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
             go(model, route, effects);
             model.follow.push_back(action);
         }
+        Link::Restore(version) => confirm::restore(model, *version),
     }
 }
 

@@ -154,6 +154,7 @@ fn forget_waits(model: &mut Model) {
     model.store.forget_waits();
     if let Some(form) = model.page.form_mut() {
         form.waiting = None;
+        form.bench.waiting = None;
     }
     if let Content::Report(report) = &mut model.page.content
         && report.found.waiting.take().is_some()
@@ -219,6 +220,11 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
                 tested::close_created(model, test, effects);
             }
             report::heard(model, ticket, inquired, found, effects)
+        }
+        Then::FormTest => report::form_tested(model, ticket, message(answer), effects),
+        Then::TestQuestion(asked) => {
+            report::question(model, *asked, message(answer));
+            true
         }
         Then::Silence => silencing::counted(model, ticket, message(answer), effects),
         Then::Check => {

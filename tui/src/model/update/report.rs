@@ -3,10 +3,10 @@
 use bellwether_proto::v1;
 use serde_json::{Value, json};
 
-use super::{call, navigate};
+use super::{call, forms, navigate, read, tested};
 use crate::{
-    client::{Command, Span, Ticket},
-    data::{EventRow, Failure, Kind, Object, Word},
+    client::{Command, Span, Ticket, events},
+    data::{EventRow, Failure, FailureKind, Kind, Object, Word},
     kind, limits,
     model::{
         Model,
@@ -16,7 +16,7 @@ use crate::{
         overlay::{Confirm, Consequence, Overlay, Pick, Prompt, PromptPurpose},
         page::{Content, Page, Report},
         store::Loaded,
-        then::{Inquired, Then},
+        then::{Inquired, TestQuestion, Then},
     },
     route::Route,
     theme::Token,
@@ -43,7 +43,7 @@ pub(super) fn again(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     };
     let inquiry = report.inquiry.clone();
-    if !asks_first(model, None, &inquiry) {
+    if !asks_first(model, None, &inquiry, effects) {
         repeat(model, effects);
     }
 }
@@ -182,7 +182,7 @@ fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
             ("Try", Inquiry::Trigger { fields, span })
         }
         Kind::Destination => {
-            let fields = object.part(&["name", "type", "delivery"]);
+            let fields = object.part(&["name", "type", "delivery", "templateLanguage"]);
             ("Test", Inquiry::Destination { fields, event_id })
         }
         Kind::Mapping => {
@@ -249,11 +249,17 @@ pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
         asked.kinds.push(kind.to_owned());
         asked.names.push(name);
     }
+    // What is so now is no version to restore.
+    let edited = Kind::ALL.iter().copied();
+    let edited: Vec<Kind> = edited
+        .filter(|it| kind::spec(*it).update.is_some())
+        .collect();
+    read::resources(model, &edited, effects);
     report(model, title, Inquiry::Audit(asked), effects);
 }
 
 fn report(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<Effect>) {
-    if !asks_first(model, Some(&title), &inquiry) {
+    if !asks_first(model, Some(&title), &inquiry, effects) {
         open(model, title, inquiry, effects);
     }
 }
@@ -261,38 +267,157 @@ fn report(model: &mut Model, title: String, inquiry: Inquiry, effects: &mut Vec<
 /// Rules that are named in the question before a test.
 const RULES: usize = 6;
 
-/// Asks before a test that creates an event in this service, which people are notified of; `false` for
-/// every other inquiry.
-fn asks_first(model: &mut Model, title: Option<&str>, inquiry: &Inquiry) -> bool {
-    let Some((name, severity)) = model.created_event(inquiry) else {
+/// Before a test that creates an event in this service, asks where that would be sent; `false` for every
+/// other inquiry.
+fn asks_first(
+    model: &mut Model,
+    title: Option<&str>,
+    inquiry: &Inquiry,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    if model.created_event(inquiry).is_none() {
+        return false;
+    }
+    let Some(render) = inquiry.render_call() else {
         return false;
     };
-    let title = title.map(str::to_owned);
-    let then = Consequence::Test(title, Box::new(inquiry.clone()));
-    let question = format!("Test {name} with a real event?");
+    let asked = TestQuestion {
+        title: title.map(str::to_owned),
+        inquiry: inquiry.clone(),
+    };
+    model.say(Token::Dim, "… finding out who would be notified");
+    call(model, render, Then::TestQuestion(Box::new(asked)), effects);
+    true
+}
+
+/// Asks whether to create the event of a test, with who would be notified of it.
+pub(super) fn question(
+    model: &mut Model,
+    asked: TestQuestion,
+    found: Result<v1::RenderDestinationResponse, Failure>,
+) {
+    let Some((name, severity)) = model.created_event(&asked.inquiry) else {
+        return;
+    };
+    model.notice = None;
+    let lines = match found {
+        Ok(rendered) => model.notified_by(&rendered.route.unwrap_or_default()),
+        Err(failure) if failure.kind == FailureKind::Unsupported => model.may_notify(),
+        Err(failure) => return model.say(Token::Bad, format!("✗ {}", failure.sentence())),
+    };
+    let then = Consequence::Test(asked.title, Box::new(asked.inquiry));
     let words = format!(
         "Creates an event of severity {severity} in this service, and closes it after the test."
     );
-    let mut confirm = Confirm::new(question, "Create it", then).line(Token::Warning, words);
-    let rules = model.store.of(Kind::Rule).rows().iter();
-    let enabled: Vec<_> = rules.filter(|rule| rule.flag("enabled")).collect();
-    let words = match enabled.len() {
-        0 => "No rule is enabled: no one is notified.",
-        _ => "Enabled rules notify if it matches, and again when it is closed:",
-    };
-    let mut lines = vec![words.to_owned()];
-    for rule in enabled.iter().take(RULES) {
-        let receivers: Vec<&str> = rule.texts("destinationNames").collect();
-        lines.push(format!("  {} to {}", rule.name(), receivers.join(", ")));
-    }
-    if enabled.len() > RULES {
-        lines.push(format!("  and {} more rules", enabled.len() - RULES));
-    }
+    let title = format!("Test {name} with a real event?");
+    let mut confirm = Confirm::new(title, "Create it", then).line(Token::Warning, words);
     for line in lines {
         confirm = confirm.line(Token::Text, line);
     }
     model.overlay = Some(Overlay::Confirm(confirm));
-    true
+}
+
+impl Model {
+    /// A rule with its receivers in a line.
+    fn receivers_of(&self, rule: &str) -> String {
+        let found = self.store.object(Kind::Rule, rule);
+        let receivers: Vec<&str> =
+            found.map_or_else(Vec::new, |it| it.texts("destinationNames").collect());
+        format!("  {rule} to {}", receivers.join(", "))
+    }
+
+    /// Who is notified of an event that goes this way.
+    fn notified_by(&self, route: &v1::EventRoute) -> Vec<String> {
+        if route.rule_names.is_empty() {
+            return vec!["No rule matches it: no one is notified.".to_owned()];
+        }
+        let silences = route.silence_names.join(", ");
+        let mut lines = if silences.is_empty() {
+            vec!["These rules notify, and again when it is closed if they send updates:".to_owned()]
+        } else {
+            vec![format!(
+                "Silenced by {silences}; otherwise these rules would notify:"
+            )]
+        };
+        lines.extend(self.some_rules(route.rule_names.iter().map(String::as_str)));
+        lines
+    }
+
+    /// Who may be notified, as far as it is known here.
+    fn may_notify(&self) -> Vec<String> {
+        let rules = self.store.of(Kind::Rule).rows().iter();
+        let enabled: Vec<&str> = rules
+            .filter(|rule| rule.flag("enabled"))
+            .map(Object::name)
+            .collect();
+        if enabled.is_empty() {
+            return vec!["No rule is enabled: no one is notified.".to_owned()];
+        }
+        let words = "Enabled rules notify if it matches, and again when it is closed:";
+        let rules = self.some_rules(enabled.into_iter());
+        std::iter::once(words.to_owned()).chain(rules).collect()
+    }
+
+    /// The first of these rules with their receivers, and how many more there are.
+    fn some_rules<'a>(&self, names: impl ExactSizeIterator<Item = &'a str>) -> Vec<String> {
+        let more = names.len().saturating_sub(RULES);
+        let lines = names.take(RULES).map(|rule| self.receivers_of(rule));
+        let rest = (more > 0).then(|| format!("  and {more} more rules"));
+        lines.chain(rest).collect()
+    }
+
+    /// The stored destination of the passed test on the screen, and how many messages wait for it.
+    pub(crate) fn tested_backlog(&self) -> Option<(String, i64)> {
+        let Content::Report(report) = &self.page.content else {
+            return None;
+        };
+        let (Inquiry::Destination { fields, .. }, Some(Outcome::Test(test))) =
+            (&report.inquiry, &report.found.value)
+        else {
+            return None;
+        };
+        let is_stored = fields.get("type").is_none();
+        let has_passed = test.outcome() == v1::Outcome::Delivered;
+        let name = fields["name"]
+            .as_str()
+            .filter(|_| is_stored && has_passed)?;
+        let found = self.store.object(Kind::Destination, name)?;
+        let waiting = found.number("health.waitingCount").filter(|it| *it > 0)?;
+        Some((name.to_owned(), waiting))
+    }
+}
+
+/// Tests the destination in the form, and shows the result in it.
+pub(super) fn test_form(model: &mut Model, inquiry: Inquiry, effects: &mut Vec<Effect>) {
+    if !asks_first(model, None, &inquiry, effects) {
+        run_in_form(model, &inquiry, effects);
+    }
+}
+
+/// Makes the test of the form on the screen.
+pub(super) fn run_in_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
+    let call = inquiry.call(model.now_ms, None);
+    let ticket = self::call(model, call, Then::FormTest, effects);
+    if let Some(form) = model.page.form_mut() {
+        form.testing(ticket);
+    }
+}
+
+/// Processes the result of the test of a form.
+pub(super) fn form_tested(
+    model: &mut Model,
+    ticket: Ticket,
+    found: Result<v1::TestDestinationResponse, Failure>,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    if let Ok(test) = &found {
+        tested::close_created(model, test, effects);
+    }
+    let now_ms = model.now_ms;
+    let pages = std::iter::once(&mut model.page).chain(&mut model.back);
+    let mut forms = pages.filter_map(Page::form_mut);
+    let form = forms.find(|form| form.bench.waiting.is_some_and(|(it, _)| it == ticket));
+    form.is_some_and(|form| form.tested(ticket, found, now_ms))
 }
 
 /// Opens a page with the report.
@@ -356,6 +481,11 @@ pub(super) fn heard(
 
 /// Repeats the report's inquiry with another event.
 pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
+    if let Some(form) = model.page.form_mut() {
+        form.bench.event_id = events::event_id(id).to_owned();
+        form.live.due_ms = Some(0);
+        return forms::preview_if_due(model, effects);
+    }
     let Content::Report(report) = &mut model.page.content else {
         return;
     };

@@ -25,7 +25,14 @@ impl Model {
             return true;
         }
         keys.push(keymap::normal(key));
-        match self.keymap.step(&keys, &self.page.route.places()) {
+        let places = self.page.route.places();
+        let mut meaning = self.keymap.step(&keys, &places);
+        if matches!(meaning, Meaning::Nothing) {
+            keys.pop();
+            keys.push(keymap::normal(keymap::positioned(key)));
+            meaning = self.keymap.step(&keys, &places);
+        }
+        match meaning {
             Meaning::Act(entry) => {
                 if !moves(entry.action) {
                     self.select_seen();

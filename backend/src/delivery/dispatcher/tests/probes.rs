@@ -198,7 +198,8 @@ async fn what_waits_for_a_paused_destination_says_so() {
     world.start();
     world.settled().await;
     let waiting = world.waiting(gone[2]).await;
-    assert_eq!(waiting, ("the destination is paused".into(), None));
+    let reason = "the destination is paused: the receiver answered 410 Gone";
+    assert_eq!(waiting, (reason.into(), None));
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ impl World {
             message: "about {{event.summary}}".into(),
             about,
         };
-        let (delivery, attempt) = self.tester().test(test).await?;
+        let (delivery, attempt, _) = self.tester().test(test).await?;
         let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
         let (stored, attempts) = deliveries.get(delivery.id).await?;
         assert_eq!(stored.state, delivery.state);

@@ -1,6 +1,6 @@
 //! The table of all settings: the key of each, and how its value is taken over.
 
-use bellwether_tui::Theme;
+use bellwether_tui::{ESCAPE_DELAY_MAX, Theme};
 
 #[cfg(feature = "embedded")]
 use super::service;
@@ -78,6 +78,14 @@ const COMMAND: &[Setting] = &[
     }),
     Setting::new("mouse", |settings, value| {
         settings.mouse = value::flag(value)?;
+        Ok(())
+    }),
+    Setting::new("escape_delay", |settings, value| {
+        let delay = value::duration(value)?;
+        if delay > ESCAPE_DELAY_MAX {
+            return Err(value::refuse("a duration from \"0ms\" to \"1s\"", value));
+        }
+        settings.escape_delay = delay;
         Ok(())
     }),
     Setting::new("theme", |settings, value| {

@@ -1,6 +1,6 @@
 //! Which setting wins, and what is reported about those that cannot be used.
 
-use std::{fs, time::Duration};
+use std::fs;
 
 use super::*;
 
@@ -544,4 +544,34 @@ fn a_view_is_read_and_one_that_cannot_be_used_is_told_with_its_name() {
             "{message}"
         );
     }
+}
+
+#[test]
+fn esc_waits_longer_over_ssh_and_as_long_as_is_set() {
+    let delay = |variables: &[(&str, &str)], file| {
+        let settings = load(&Flags::default(), variables, file);
+        settings.map(|it| it.escape_delay.as_millis())
+    };
+    let far = ("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.2 22");
+    assert_eq!(delay(&[], "").unwrap(), 40);
+    assert_eq!(delay(&[far], "").unwrap(), 100);
+    assert_eq!(delay(&[far], "escape_delay = \"25ms\"").unwrap(), 25);
+    assert_eq!(delay(&[], "escape_delay = \"0ms\"").unwrap(), 0);
+    let refused = delay(&[], "escape_delay = \"2s\"").unwrap_err().to_string();
+    assert!(
+        refused.contains("escape_delay") && refused.contains("0ms"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn terminals_with_the_protocol_of_kitty_are_known_by_their_names() {
+    let has = |variables: &[(&str, &str)]| {
+        let settings = load(&Flags::default(), variables, "").unwrap();
+        settings.kitty_keys
+    };
+    assert!(has(&[("TERM", "xterm-kitty")]));
+    assert!(has(&[("TERM", "xterm-256color"), ("KITTY_WINDOW_ID", "1")]));
+    assert!(!has(&[("TERM", "xterm-256color")]));
+    assert!(!has(&[("TERM", "foot"), ("TMUX", "/tmp/tmux")]));
 }

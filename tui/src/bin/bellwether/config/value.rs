@@ -1,6 +1,6 @@
 //! Readers of single settings, from a file's value or from the text of a flag or variable.
 
-use std::{net::SocketAddr, path::PathBuf, str::FromStr};
+use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use toml::Value;
 
@@ -46,6 +46,28 @@ pub(crate) fn flag(value: &Value) -> Read<bool> {
     }
 }
 
+/// A span of time with its unit: `ms`, `s`, `m`, `h` or `d`.
+pub(crate) fn duration(value: &Value) -> Read<Duration> {
+    let milliseconds = value.as_str().and_then(|text| {
+        let (number, unit) = number_and_unit(text)?;
+        let unit = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return None,
+        };
+        number.checked_mul(unit)
+    });
+    milliseconds.map(Duration::from_millis).ok_or_else(|| {
+        refuse(
+            "a duration with its unit (ms, s, m, h, d) such as \"30s\"",
+            value,
+        )
+    })
+}
+
 /// A text that has a separate form.
 pub(crate) fn parse<T: FromStr>(value: &Value, expected: &str) -> Read<T> {
     value
@@ -77,4 +99,12 @@ fn one_of(words: &[String]) -> String {
 /// What was expected, and what was found instead.
 pub(crate) fn refuse(expected: &str, value: &Value) -> String {
     format!("expected {expected}, found {value}")
+}
+
+pub(crate) fn number_and_unit(text: &str) -> Option<(u64, &str)> {
+    let end = text
+        .find(|character: char| !character.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit.trim_start()))
 }

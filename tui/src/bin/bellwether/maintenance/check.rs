@@ -2,11 +2,14 @@
 
 use std::{io::Write, path::Path};
 
-use bellwether_backend::store::{
-    self,
-    backup::{BackupError, Source, Trust},
-    open::{OpenError, ReadOnlyStore},
-    verify::Findings,
+use bellwether_backend::{
+    ops::wire::Shows,
+    store::{
+        self,
+        backup::{BackupError, Source, Trust},
+        open::{OpenError, ReadOnlyStore},
+        verify::Findings,
+    },
 };
 use bellwether_proto::{
     text,
@@ -115,7 +118,7 @@ async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Fa
         Err(error @ OpenError::Damaged { .. }) => {
             let mut findings = Findings::default();
             findings.tell(sentence(&error));
-            return Ok(Some(findings.into()));
+            return Ok(Some(Shows::of(findings)));
         }
         Err(OpenError::InUse(_)) => return Ok(None),
         Err(error) => return Err(Failure::new(sentence(&error))),
@@ -126,7 +129,7 @@ async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Fa
     if let Some(fault) = key_fault {
         findings.tell(sentence(&fault));
     }
-    Ok(Some(findings.into()))
+    Ok(Some(Shows::of(findings)))
 }
 
 /// Has a running service read what it keeps.

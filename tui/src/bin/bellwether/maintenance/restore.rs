@@ -40,7 +40,7 @@ pub(crate) async fn run(
             bar.show(done, total);
         }
     };
-    let restored = restore(&config, &how, &show).await;
+    let restored = restore(&config.location(), &how, &show).await;
     drop(bars);
     let restored = restored.map_err(|error| Failure::new(sentence(&error)))?;
     let into = match &config.database {

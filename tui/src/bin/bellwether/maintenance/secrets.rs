@@ -21,7 +21,7 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     let SecretsCommand::Rotate { forget } = command;
     let config = settings.backend_config()?;
-    let rotated = rotate_key(&config, forget).await;
+    let rotated = rotate_key(&config.location(), forget).await;
     let rotated = rotated.map_err(|error| Failure::new(sentence(&error)))?;
     let file = match &config.database {
         Some(database) => database.secret_key_file.clone(),

@@ -5,7 +5,8 @@ use std::{fmt::Display, ops::RangeInclusive, str::FromStr, time::Duration};
 use bellwether_backend::limits::{SETTING_TIME_MAX, TENANT_CHARACTERS_MAX};
 use toml::Value;
 
-use crate::config::value::{Read, refuse};
+pub(crate) use crate::config::value::duration;
+use crate::config::value::{Read, number_and_unit, refuse};
 
 /// A text that may be empty.
 pub(crate) fn text_or_empty(value: &Value) -> Read<String> {
@@ -43,28 +44,6 @@ pub(crate) fn share(value: &Value) -> Read<f64> {
     share
         .filter(|share| (0.0..=1.0).contains(share))
         .ok_or_else(|| refuse("a share from 0.0 to 1.0", value))
-}
-
-/// A span of time with its unit: `ms`, `s`, `m`, `h` or `d`.
-pub(crate) fn duration(value: &Value) -> Read<Duration> {
-    let milliseconds = value.as_str().and_then(|text| {
-        let (number, unit) = number_and_unit(text)?;
-        let unit = match unit {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            _ => return None,
-        };
-        number.checked_mul(unit)
-    });
-    milliseconds.map(Duration::from_millis).ok_or_else(|| {
-        refuse(
-            "a duration with its unit (ms, s, m, h, d) such as \"30s\"",
-            value,
-        )
-    })
 }
 
 /// A span of time that is not zero.
@@ -132,12 +111,4 @@ pub(crate) fn list<T>(value: &Value, item: impl Fn(&Value) -> Read<T>) -> Read<V
             .collect(),
         _ => Err(refuse("a list", value)),
     }
-}
-
-fn number_and_unit(text: &str) -> Option<(u64, &str)> {
-    let end = text
-        .find(|character: char| !character.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    Some((number.parse().ok()?, unit.trim_start()))
 }

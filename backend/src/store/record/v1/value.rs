@@ -1,8 +1,0 @@
-//! JSON values.
-
-use crate::{domain::value::Value, store::record::table::one_of};
-
-one_of! { Value {
-    unit 1 null Null,
-    2 flag Bool, 3 number Number, 4 text Text, 5 list List as Wrapped, 6 object Object as Wrapped,
-} }

@@ -1,0 +1,223 @@
+//! What is written down together with a change: the client, and the change.
+
+use std::{net::IpAddr, sync::Arc};
+
+use super::engine::{EngineError, Kind};
+use crate::domain::{AnyResource, AuditAction, AuditEntry, KeyScope};
+
+/// Names that an entry holds of several things.
+const NAMES_MAX: usize = 10;
+
+tokio::task_local! {
+    /// The client for which this task stores. It belongs to the task and not to the arguments of
+    /// every operation, so that none can forget to say it.
+    static BY: Arc<By>;
+}
+
+/// The client for which a change is made.
+#[derive(Debug, Clone)]
+pub struct By {
+    /// The client.
+    pub client: String,
+    /// The address that it called from.
+    pub address: Option<IpAddr>,
+    /// The path of the method.
+    pub method: &'static str,
+    /// When it called, in milliseconds since 1970.
+    pub time_ms: i64,
+    /// What it is kept to.
+    pub scope: Arc<KeyScope>,
+}
+
+/// Does some work for a user: what it stores is written down under their name, in the same commit.
+pub fn by<F: Future>(by: By, work: F) -> impl Future<Output = F::Output> {
+    BY.scope(Arc::new(by), work)
+}
+
+/// Work for the client of this task, that another task does.
+pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let by = current();
+    async {
+        match by {
+            Some(by) => BY.scope(by, work).await,
+            None => work.await,
+        }
+    }
+}
+
+/// The client of this task; none for what the service does automatically.
+pub fn current() -> Option<Arc<By>> {
+    BY.try_with(Arc::clone).ok()
+}
+
+impl By {
+    /// Whether it may change a definition that carries these tags.
+    fn may_change(&self, tags: &[String]) -> bool {
+        let own = &self.scope.tags;
+        own.is_empty() || tags.iter().any(|tag| own.contains(tag))
+    }
+
+    /// An entry of a call by them, about nothing yet.
+    pub fn entry(&self, action: AuditAction) -> AuditEntry {
+        AuditEntry {
+            number: 0,
+            time_ms: self.time_ms,
+            client: self.client.clone(),
+            address: self.address,
+            method: self.method.trim_start_matches('/').to_owned(),
+            action,
+            kind: String::new(),
+            names: Vec::new(),
+            count: 1,
+            before: None,
+            after: None,
+            changed_secrets: Vec::new(),
+            reason: String::new(),
+            previous: [0; 32],
+            hash: [0; 32],
+            is_proven: true,
+        }
+    }
+}
+
+/// What the audit log says of a record.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// What it is called.
+    pub name: String,
+    /// It itself; none for a record that is only counted.
+    pub state: Option<AnyResource>,
+}
+
+/// What befell a record.
+#[derive(Debug, Clone)]
+pub(super) struct AuditedChange {
+    kind: Kind,
+    before: Option<Seen>,
+    after: Option<Seen>,
+}
+
+impl AuditedChange {
+    /// Says it, where the log says anything of such records.
+    pub(super) fn of(kind: Kind, before: Option<Seen>, after: Option<Seen>) -> Option<Self> {
+        (before.is_some() || after.is_some()).then_some(Self {
+            kind,
+            before,
+            after,
+        })
+    }
+
+    fn name(&self) -> &str {
+        let seen = self.after.as_ref().or(self.before.as_ref());
+        seen.map_or("", |seen| &seen.name)
+    }
+
+    fn action(&self) -> AuditAction {
+        match (&self.before, &self.after) {
+            (None, _) => AuditAction::Created,
+            (Some(_), Some(_)) => AuditAction::Updated,
+            (Some(_), None) => AuditAction::Deleted,
+        }
+    }
+
+    /// The tags that it carried and carries, of a thing that people define.
+    fn tags(&self) -> impl Iterator<Item = &[String]> {
+        let seen = [&self.before, &self.after].into_iter().flatten();
+        seen.filter_map(|seen| Some(seen.state.as_ref()?.tags()))
+    }
+
+    fn has_state(&self) -> bool {
+        let seen = [&self.before, &self.after];
+        seen.into_iter().flatten().any(|seen| seen.state.is_some())
+    }
+}
+
+/// What a set of changes does, and for which client.
+#[derive(Debug)]
+pub(super) struct Audited {
+    pub(super) by: Arc<By>,
+    pub(super) told: Vec<AuditedChange>,
+}
+
+impl Audited {
+    /// Whether who does it may, by the tags that it is kept to.
+    ///
+    /// # Errors
+    /// [`EngineError::Forbidden`], naming the first thing that it may not change.
+    pub(super) fn check_scope(&self) -> Result<(), EngineError> {
+        let is_outside = |told: &&AuditedChange| !told.tags().all(|tags| self.by.may_change(tags));
+        let Some(told) = self.told.iter().find(is_outside) else {
+            return Ok(());
+        };
+        let tags: Vec<_> = self
+            .by
+            .scope
+            .tags
+            .iter()
+            .map(|it| format!("`{it}`"))
+            .collect();
+        Err(EngineError::Forbidden(format!(
+            "the {} `{}` has none of the tags that `{}` is restricted to: {}",
+            told.kind.word(),
+            told.name(),
+            self.by.client,
+            tags.join(", ")
+        )))
+    }
+
+    /// An entry for each thing that people define, and one for what else was done to each kind.
+    pub(super) fn entries(self) -> Vec<AuditEntry> {
+        let (defined, counted): (Vec<_>, Vec<_>) =
+            self.told.into_iter().partition(AuditedChange::has_state);
+        let mut entries: Vec<AuditEntry> = Vec::new();
+        for told in defined {
+            let (action, name) = (told.action(), told.name().to_owned());
+            let before = told.before.and_then(|seen| seen.state);
+            let after = told.after.and_then(|seen| seen.state);
+            let changed_secrets = after
+                .as_ref()
+                .map(|after| after.changed_secrets(before.as_ref()));
+            entries.push(AuditEntry {
+                kind: told.kind.word().into(),
+                names: vec![name],
+                changed_secrets: changed_secrets.unwrap_or_default(),
+                before,
+                after,
+                ..self.by.entry(action)
+            });
+        }
+        let first_counted = entries.len();
+        for told in counted {
+            let (action, word) = (told.action(), told.kind.word());
+            let is_same = |entry: &&mut AuditEntry| entry.action == action && entry.kind == word;
+            let group = entries[first_counted..].iter_mut().find(is_same);
+            if let Some(entry) = group {
+                entry.count = entry.count.saturating_add(1);
+                if entry.names.len() < NAMES_MAX {
+                    entry.names.push(told.name().to_owned());
+                }
+            } else {
+                entries.push(AuditEntry {
+                    kind: word.into(),
+                    names: vec![told.name().to_owned()],
+                    ..self.by.entry(action)
+                });
+            }
+        }
+        entries
+    }
+}
+
+/// What was reported about changes that are kept back, each record once.
+pub(super) fn merged(told: Vec<AuditedChange>) -> Vec<AuditedChange> {
+    let mut merged: Vec<AuditedChange> = Vec::new();
+    for next in told {
+        let is_same = |it: &&mut AuditedChange| it.kind == next.kind && it.name() == next.name();
+        match merged.iter_mut().find(is_same) {
+            Some(earlier) => earlier.after = next.after,
+            None => merged.push(next),
+        }
+    }
+    merged.retain(|told| told.before.is_some() || told.after.is_some());
+    merged
+}

@@ -1,0 +1,304 @@
+//! Reading a store for a backup while it is in use: page after page, then what the change log says
+//! was changed meanwhile, until one last look at one point in time leaves nothing out.
+
+use std::collections::BTreeMap;
+
+use prost::Message;
+use sha2::{Digest, Sha256};
+
+use super::{
+    BackupError,
+    step::{BackupEnd, BackupRecord, Step},
+};
+use crate::{
+    engine::{Delta, Direction, EngineError, Kind, Range, Row},
+    limits::{BACKUP_LOG_STEPS, BACKUP_PAGE_RECORDS_MAX, BACKUP_STEP_BYTES},
+    record::Store,
+};
+
+/// The kinds that are read page by page. Attempts come with their delivery; what is not logged
+/// comes with the last look.
+fn walked() -> impl Iterator<Item = Kind> {
+    Kind::ALL.into_iter().filter(|kind| kind.is_logged())
+}
+
+/// Reads a store for a backup. It holds nothing but its place, which every step tells, so that a
+/// reading that was cut off continues elsewhere and later.
+#[derive(Debug)]
+pub struct Reader {
+    store: Store,
+    place: ReadPosition,
+    /// Records of the next page: as many as make a step of the size that is meant.
+    page_records: usize,
+}
+
+/// Where a reading is.
+#[derive(Clone, PartialEq, Message)]
+struct ReadPosition {
+    /// Tells the store from others.
+    #[prost(bytes = "vec", tag = "1")]
+    identity: Vec<u8>,
+    /// Which of them is being read; beyond the last, all were.
+    #[prost(uint32, tag = "2")]
+    walked: u32,
+    /// The last record read of it; none before the first.
+    #[prost(bytes = "vec", optional, tag = "3")]
+    after: Option<Vec<u8>>,
+    /// The last record of it when its reading began. Later ones are found in the log.
+    #[prost(bytes = "vec", optional, tag = "4")]
+    bound: Option<Vec<u8>>,
+    /// Everything that the change log reported up to here was read.
+    #[prost(uint64, tag = "5")]
+    cursor: u64,
+    /// Whether everything was read.
+    #[prost(bool, tag = "6")]
+    is_over: bool,
+    /// The proof of the step before.
+    #[prost(bytes = "vec", tag = "7")]
+    proof: Vec<u8>,
+}
+
+impl Reader {
+    /// Begins to read, or continues after the place that a step reported.
+    ///
+    /// # Errors
+    /// [`BackupError::Foreign`] for a place in another store; [`BackupError::Overtaken`] when the
+    /// change log no longer reaches back to it; those of the store.
+    pub async fn begin(store: Store, place: Option<&[u8]>) -> Result<Self, BackupError> {
+        let identity = identity(&store).await?;
+        let place = match place {
+            None => ReadPosition {
+                identity,
+                cursor: store.engine().log_head().await?,
+                ..ReadPosition::default()
+            },
+            Some(bytes) => {
+                let mut place =
+                    ReadPosition::decode(bytes).map_err(|_fault| BackupError::Foreign)?;
+                if place.identity != identity {
+                    return Err(BackupError::Foreign);
+                }
+                if store.engine().log_after(place.cursor, 1).await?.is_none() {
+                    return Err(BackupError::Overtaken);
+                }
+                // One that was over and not finished accepts what came since.
+                place.is_over = false;
+                place
+            }
+        };
+        Ok(Self {
+            store,
+            place,
+            page_records: BACKUP_PAGE_RECORDS_MAX / 10,
+        })
+    }
+
+    /// Reads the next step; none after the last one.
+    ///
+    /// # Errors
+    /// [`BackupError::Overtaken`] when the store changes quicker than it is read; those of the
+    /// store.
+    pub async fn next(&mut self) -> Result<Option<Step>, BackupError> {
+        loop {
+            if self.place.is_over {
+                return Ok(None);
+            }
+            let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
+            let Some(kind) = self::walked().nth(walked) else {
+                return self.changes().await.map(Some);
+            };
+            let behind = self.store.engine().log_head().await? - self.place.cursor;
+            if behind >= BACKUP_LOG_STEPS {
+                return self.changes().await.map(Some);
+            }
+            if let Some(records) = self.page(kind).await? {
+                return Ok(Some(self.step(records, None)));
+            }
+            self.place.walked += 1;
+            (self.place.after, self.place.bound) = (None, None);
+        }
+    }
+
+    /// Whether every page was read, and only what was changed meanwhile is left.
+    pub fn is_catching_up(&self) -> bool {
+        self.is_walked()
+    }
+
+    /// How many records, entries and steps of the log the store has, for telling how far this is.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn row_count(&self) -> Result<u64, BackupError> {
+        Ok(self.store.engine().row_count().await?)
+    }
+
+    fn step(&mut self, records: Vec<BackupRecord>, end: Option<BackupEnd>) -> Step {
+        let mut step = Step {
+            records,
+            end,
+            ..Step::default()
+        };
+        step.prove(&self.place.proof, self.store.sealer());
+        self.place.proof.clone_from(&step.proof);
+        step.place = self.place.encode_to_vec();
+        step
+    }
+
+    /// Reads a page of a kind; none when there is no more of it.
+    async fn page(&mut self, kind: Kind) -> Result<Option<Vec<BackupRecord>>, BackupError> {
+        let engine = self.store.engine();
+        if self.place.bound.is_none() {
+            let last = engine.page(kind, Range::under(&[]), Direction::Descending, 1);
+            let Some((last, _)) = last.await?.pop() else {
+                return Ok(None);
+            };
+            self.place.bound = Some(last);
+        }
+        let start = self.place.after.as_deref().map_or_else(Vec::new, after);
+        let end = self.place.bound.as_deref().map(after);
+        let range = Range { start, end };
+        let page = engine
+            .page(kind, range, Direction::Ascending, self.page_records)
+            .await?;
+        let (Some((first, _)), Some((last, _))) = (page.first(), page.last()) else {
+            return Ok(None);
+        };
+        let mut attempts = match kind {
+            Kind::Delivery => self.attempts(first, last).await?,
+            _ => BTreeMap::new(),
+        };
+        self.place.after = Some(last.clone());
+        let records = page.into_iter().map(|(key, row)| BackupRecord {
+            kind,
+            value: Some(row.value),
+            attempts: attempts.remove(&key).unwrap_or_default(),
+            key,
+        });
+        let records: Vec<_> = records.collect();
+        let bytes: usize = records.iter().map(BackupRecord::bytes).sum();
+        let meant = records.len() * BACKUP_STEP_BYTES / bytes.max(1);
+        self.page_records = meant.clamp(1, BACKUP_PAGE_RECORDS_MAX);
+        Ok(Some(records))
+    }
+
+    /// The attempts of the deliveries from one to another, by delivery. They may be newer than
+    /// these: then the log tells, and both are read again.
+    async fn attempts(
+        &self,
+        first: &[u8],
+        last: &[u8],
+    ) -> Result<BTreeMap<Vec<u8>, Vec<Vec<u8>>>, EngineError> {
+        let range = Range {
+            start: first.into(),
+            end: Range::under(last).end,
+        };
+        let engine = self.store.engine();
+        let found = engine.page(Kind::Attempt, range, Direction::Ascending, usize::MAX);
+        let mut attempts: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
+        for (key, row) in found.await? {
+            let delivery = key.get(..last.len()).unwrap_or_default().to_vec();
+            attempts.entry(delivery).or_default().push(row.value);
+        }
+        Ok(attempts)
+    }
+
+    /// Reads what was changed since the last look at the log.
+    async fn changes(&mut self) -> Result<Step, BackupError> {
+        let engine = self.store.engine();
+        let delta = engine.changed_after(self.place.cursor, BACKUP_STEP_BYTES);
+        let delta = delta.await?.ok_or(BackupError::Overtaken)?;
+        let Delta {
+            through,
+            head,
+            changed,
+            unlogged,
+        } = delta;
+        let records = changed
+            .into_iter()
+            .filter(|found| self.was_passed(found.kind, &found.key))
+            .map(|found| BackupRecord {
+                kind: found.kind,
+                key: found.key,
+                value: found.row.map(|row| row.value),
+                attempts: found.attempts.into_iter().map(|row| row.value).collect(),
+            });
+        let mut records: Vec<_> = records.collect();
+        self.place.cursor = through;
+        let is_last = through == head && self.is_walked();
+        let end = is_last.then(|| {
+            let kept = |(kind, key, row): (Kind, Vec<u8>, Row)| BackupRecord {
+                kind,
+                key,
+                value: Some(row.value),
+                attempts: Vec::new(),
+            };
+            records.extend(unlogged.into_iter().map(kept));
+            self.place.is_over = true;
+            BackupEnd {
+                identity: self.place.identity.clone(),
+                place: head,
+                time: jiff::Timestamp::now()
+                    .strftime("%Y-%m-%dT%H:%M:%SZ")
+                    .to_string(),
+            }
+        });
+        Ok(self.step(records, end))
+    }
+
+    fn is_walked(&self) -> bool {
+        usize::try_from(self.place.walked).is_ok_and(|walked| walked >= self::walked().count())
+    }
+
+    /// Whether the walk will not come to a record any more: what is ahead is read when it does.
+    fn was_passed(&self, kind: Kind, key: &[u8]) -> bool {
+        let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
+        match self::walked().position(|other| other == kind) {
+            Some(at) if at == walked => {
+                let is_ahead = self.place.after.as_deref().is_none_or(|last| key > last)
+                    && self.place.bound.as_deref().is_none_or(|last| key <= last);
+                !is_ahead
+            }
+            Some(at) => at < walked,
+            None => false,
+        }
+    }
+}
+
+/// Tells a store from others: its facts hold a text sealed with a separate nonce.
+async fn identity(store: &Store) -> Result<Vec<u8>, EngineError> {
+    let range = Range::under(&[]);
+    let facts = store
+        .engine()
+        .page(Kind::Meta, range, Direction::Ascending, usize::MAX);
+    let mut hash = Sha256::new();
+    for (key, row) in facts.await? {
+        for part in [key, row.value] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+    }
+    Ok(hash.finalize()[..IDENTITY_BYTES].to_vec())
+}
+
+const IDENTITY_BYTES: usize = 16;
+
+/// The first key after that one.
+fn after(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_record_is_in_a_backup() {
+        for kind in Kind::ALL {
+            let is_walked = walked().any(|it| it == kind);
+            let is_taken_at_the_end = Delta::UNLOGGED.contains(&kind);
+            let comes_with_its_delivery = kind == Kind::Attempt;
+            let ways = [is_walked, is_taken_at_the_end, comes_with_its_delivery];
+            assert_eq!(ways.into_iter().filter(|way| *way).count(), 1, "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The folder that a backup is written to: begun or taken up again, added to, finished.
+
+use std::{
+    fs::{self, DirBuilder, File, TryLockError},
+    io::{self, Seek, SeekFrom, Write},
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+};
+
+use bellwether_proto::plain_file;
+
+use super::{
+    BackupError, Manifest, NEWEST,
+    manifest::{self, Piece},
+    piece::{self, Content},
+    step::{BackupEnd, Step},
+};
+use crate::{
+    limits::BACKUP_PIECE_BYTES,
+    open::{KEY_FILE_BYTES_MAX, private_file},
+};
+
+/// Held and locked while a backup is made; gone when it is finished.
+pub(super) const UNFINISHED: &str = "unfinished";
+/// The files that open what is sealed, and the service.
+pub(super) const KEY_FILES: [&str; 2] = ["secret.key", "admin.key"];
+
+/// What a backup holds in addition to the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keys<'a> {
+    /// The keys of this data folder: anyone with the backup has every secret in it.
+    Of(&'a Path),
+    /// None: the backup is of use only to who has the key from elsewhere.
+    LeftOut,
+}
+
+/// A folder that a backup is written to.
+#[derive(Debug)]
+pub struct BackupFolder {
+    folder: PathBuf,
+    unfinished: File,
+    done: Vec<Piece>,
+    /// The piece that is being written.
+    open: Option<Open>,
+    /// Where the backup continues.
+    place: Option<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    name: String,
+    bytes: u64,
+    checksum: u32,
+}
+
+impl BackupFolder {
+    /// Takes a new or empty folder, or one with a backup that was cut off. What is not whole at its
+    /// end is cut away.
+    ///
+    /// # Errors
+    /// [`BackupError::Finished`], [`BackupError::NotEmpty`], [`BackupError::InUse`], or those of
+    /// the system.
+    pub fn open(folder: &Path) -> Result<Self, BackupError> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(BackupError::io("make", folder))?;
+        inspect(folder)?;
+        let path = folder.join(UNFINISHED);
+        let unfinished = private_file().create(true).truncate(false).open(&path);
+        let unfinished = unfinished.map_err(BackupError::io("open", &path))?;
+        match unfinished.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(BackupError::InUse(folder.into())),
+            Err(TryLockError::Error(error)) => return Err(BackupError::io("lock", &path)(error)),
+        }
+        let mut target = Self {
+            folder: folder.into(),
+            unfinished,
+            done: Vec::new(),
+            open: None,
+            place: None,
+        };
+        target.take_up()?;
+        Ok(target)
+    }
+
+    /// Where the backup continues; none when it begins.
+    pub fn place(&self) -> Option<&[u8]> {
+        self.place.as_deref()
+    }
+
+    /// How many bytes were written.
+    pub fn bytes(&self) -> u64 {
+        let open = self.open.as_ref().map_or(0, |open| open.bytes);
+        self.done.iter().map(|piece| piece.bytes).sum::<u64>() + open
+    }
+
+    /// Adds a step. It is on disk for good when its piece is full, or at the end.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn add(&mut self, step: Step) -> Result<(), BackupError> {
+        self.place = Some(step.place.clone());
+        let number = self.done.len() + 1;
+        let path = self.folder.join(piece::name(number));
+        let add = || {
+            let frame = piece::frame(step)?;
+            let mut open = match self.open.take() {
+                Some(open) => open,
+                None => Open::begin(&path, piece::name(number))?,
+            };
+            open.write(&frame)?;
+            if open.bytes >= BACKUP_PIECE_BYTES {
+                self.done.push(open.close()?);
+            } else {
+                self.open = Some(open);
+            }
+            Ok(())
+        };
+        add().map_err(BackupError::io("write", &path))
+    }
+
+    /// Forgets everything that was written, to begin again.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn start_over(&mut self) -> Result<(), BackupError> {
+        self.open = None;
+        self.place = None;
+        self.done.clear();
+        self.remove_pieces_from(1)
+    }
+
+    /// Ends the backup: everything is on disk, then the manifest reports it.
+    ///
+    /// # Errors
+    /// Those of the system; the backup is not finished then.
+    pub fn finish(mut self, end: BackupEnd, keys: Keys<'_>) -> Result<Manifest, BackupError> {
+        if let Some(open) = self.open.take() {
+            let path = self.folder.join(&open.name);
+            self.done
+                .push(open.close().map_err(BackupError::io("write", &path))?);
+        }
+        for name in KEY_FILES {
+            let path = self.folder.join(name);
+            match keys {
+                Keys::Of(data_dir) => copy_key(&data_dir.join(name), &path)?,
+                Keys::LeftOut => remove(&path)?,
+            }
+        }
+        let manifest = Manifest {
+            layout: NEWEST,
+            end_time: end.time.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            end,
+            has_keys: matches!(keys, Keys::Of(_)),
+            pieces: std::mem::take(&mut self.done),
+        };
+        let path = self.folder.join(manifest::NAME);
+        let draft = self.folder.join(format!("{}.new", manifest::NAME));
+        let write = || {
+            let mut file = private_file().create(true).truncate(true).open(&draft)?;
+            file.write_all(manifest.write().as_bytes())?;
+            file.sync_all()?;
+            let folder = File::open(&self.folder)?;
+            // The pieces have their names before the manifest speaks of them.
+            folder.sync_all()?;
+            fs::rename(&draft, &path)?;
+            folder.sync_all()
+        };
+        write().map_err(BackupError::io("write", &path))?;
+        remove(&self.folder.join(UNFINISHED))?;
+        drop(self.unfinished);
+        Ok(manifest)
+    }
+
+    /// Reads what an earlier process wrote.
+    fn take_up(&mut self) -> Result<(), BackupError> {
+        loop {
+            let number = self.done.len() + 1;
+            let path = self.folder.join(piece::name(number));
+            let content = match Content::read(&path) {
+                Ok(content) => content,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                Err(error) => return Err(BackupError::io("read", &path)(error)),
+            };
+            let newest = content.newest_first().next().flatten();
+            if newest.as_ref().is_some_and(|step| step.proof.is_empty()) {
+                return Err(BackupError::Older(self.folder.clone()));
+            }
+            let place = newest.map(|step| step.place);
+            let is_full = content.is_whole() && content.whole_bytes as u64 >= BACKUP_PIECE_BYTES;
+            if place.is_some() {
+                self.place = place;
+            }
+            if is_full {
+                let (bytes, checksum) = content.sum();
+                let name = piece::name(number);
+                self.done.push(Piece {
+                    name,
+                    bytes,
+                    checksum,
+                });
+                continue;
+            }
+            // The last piece that counts: what is not whole in it goes, and what comes after it.
+            if content.newest_first().next().is_some() {
+                let taken_up = Open::take_up(&path, piece::name(number), &content);
+                self.open = Some(taken_up.map_err(BackupError::io("write", &path))?);
+                return self.remove_pieces_from(number + 1);
+            }
+            return self.remove_pieces_from(number);
+        }
+        self.remove_pieces_from(self.done.len() + 1)
+    }
+
+    fn remove_pieces_from(&self, first: usize) -> Result<(), BackupError> {
+        for found in names(&self.folder)? {
+            if piece::is_name(&found) && found >= piece::name(first) {
+                remove(&self.folder.join(found))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Open {
+    fn begin(path: &Path, name: String) -> io::Result<Self> {
+        let file = private_file().create(true).truncate(true).open(path)?;
+        let mut open = Self {
+            file,
+            name,
+            bytes: 0,
+            checksum: 0,
+        };
+        open.write(&piece::HEAD)?;
+        Ok(open)
+    }
+
+    fn take_up(path: &Path, name: String, content: &Content) -> io::Result<Self> {
+        let mut file = private_file().open(path)?;
+        let bytes = content.whole_bytes as u64;
+        file.set_len(bytes)?;
+        file.seek(SeekFrom::Start(bytes))?;
+        Ok(Self {
+            file,
+            name,
+            bytes,
+            checksum: content.whole_sum(),
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.bytes += bytes.len() as u64;
+        self.checksum = crc32c::crc32c_append(self.checksum, bytes);
+        Ok(())
+    }
+
+    fn close(self) -> io::Result<Piece> {
+        self.file.sync_all()?;
+        Ok(Piece {
+            name: self.name,
+            bytes: self.bytes,
+            checksum: self.checksum,
+        })
+    }
+}
+
+/// Looks whether a folder is empty or holds a backup that was cut off.
+fn inspect(folder: &Path) -> Result<(), BackupError> {
+    let found = names(folder)?;
+    if found.iter().any(|name| name == manifest::NAME) {
+        return Err(BackupError::Finished(folder.into()));
+    }
+    let is_ours = |name: &str| {
+        let draft = name.strip_suffix(".new").unwrap_or(name);
+        piece::is_name(name)
+            || name == UNFINISHED
+            || draft == manifest::NAME
+            || KEY_FILES.contains(&draft)
+    };
+    let is_begun = found.iter().any(|name| name == UNFINISHED);
+    match found.into_iter().find(|name| !is_begun || !is_ours(name)) {
+        None => Ok(()),
+        Some(found) => Err(BackupError::NotEmpty {
+            folder: folder.into(),
+            found,
+        }),
+    }
+}
+
+/// The names of what is in a folder.
+pub(super) fn names(folder: &Path) -> Result<Vec<String>, BackupError> {
+    let read = || {
+        let entries = fs::read_dir(folder)?;
+        let name =
+            |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        entries.map(name).collect::<io::Result<Vec<_>>>()
+    };
+    read().map_err(BackupError::io("read", folder))
+}
+
+fn copy_key(from: &Path, to: &Path) -> Result<(), BackupError> {
+    let key = match plain_file::read(from, KEY_FILE_BYTES_MAX) {
+        Ok(key) => key,
+        // An operator may have taken the first client's key away; the store cannot do without its.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && from.ends_with(KEY_FILES[1]) => {
+            return Ok(());
+        }
+        Err(error) => return Err(BackupError::io("read", from)(error)),
+    };
+    let write = || {
+        let mut file = private_file().create(true).truncate(true).open(to)?;
+        file.write_all(&key)?;
+        file.sync_all()
+    };
+    write().map_err(BackupError::io("write", to))
+}
+
+fn remove(path: &Path) -> Result<(), BackupError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(BackupError::io("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}

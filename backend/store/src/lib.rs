@@ -1,0 +1,37 @@
+//! Stored records: what they are in bytes, and how to find and change them.
+
+pub mod audit;
+pub mod backup;
+pub mod follow;
+pub mod limits;
+mod location;
+pub mod metrics;
+pub mod open;
+pub mod pages;
+pub mod record;
+pub mod restore;
+#[cfg(any(test, feature = "testing"))]
+pub mod samples;
+pub mod seal;
+#[cfg(test)]
+#[path = "../../../tests/src/postgres.rs"]
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "journeys use it too, and more of it"
+)]
+mod server;
+pub mod verify;
+
+pub use bellwether_backend_engine as engine;
+use bellwether_backend_model::domain;
+pub use engine::{
+    Direction, Duty, Engine, EngineError, Index, Kind, Lane, Membership, Range, SilenceStanding,
+};
+pub use follow::LogFollower;
+pub use location::{DatabaseConfig, Location, StoreConfig};
+pub use open::{OpenError, open};
+pub use record::{Changes, Record, StagedStore, Store, Stored};
+pub use restore::restore;
+pub use seal::Sealer;
+pub use verify::{verify, verify_in_use};

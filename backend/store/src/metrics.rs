@@ -1,0 +1,330 @@
+//! What is counted while the service works, shown at `/metrics`.
+//!
+//! Labels are words of the program's own, so that no one who calls can make them many.
+
+use std::{sync::Arc, time::Duration};
+
+use prometheus_client::{
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    registry::{Metric, Registry},
+};
+
+/// What every name begins with.
+pub const PREFIX: &str = "bellwether";
+
+/// Upper bounds, in seconds, for what takes as long as a disk or a call does.
+const QUICK: [f64; 12] = [
+    0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
+];
+/// The same for what takes as long as another client needs, or is tried for days.
+const SLOW: [f64; 14] = [
+    0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1_800.0, 7_200.0, 36_000.0, 172_800.0,
+];
+
+/// The same for how many there are of something.
+const MANY: [f64; 10] = [
+    1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0, 1_000.0, 10_000.0,
+];
+
+type Label = (&'static str, &'static str);
+type Counters<const N: usize> = Family<[Label; N], Counter>;
+type Histograms<const N: usize> = Family<[Label; N], Histogram, fn() -> Histogram>;
+
+/// Counts. Clones count together.
+#[derive(Debug, Clone, Default)]
+pub struct Metrics(Arc<Families>);
+
+#[derive(Debug)]
+struct Families {
+    registry: Registry,
+    events_accepted: Counters<1>,
+    events_deduplicated: Counters<1>,
+    events_refused: Counters<2>,
+    events_replayed: Counters<1>,
+    intake_commit_seconds: Histogram,
+    intake_wait_seconds: Histogram,
+    evaluations: Counter,
+    matches: Counter,
+    notifications: Counters<1>,
+    holds: Counters<1>,
+    skipped: Counters<1>,
+    released: Counter,
+    release_lateness_seconds: Histogram,
+    group_messages: Counter,
+    group_members: Histogram,
+    deliveries: Counters<2>,
+    delivery_seconds: Histograms<1>,
+    attempts: Counters<2>,
+    attempt_seconds: Histograms<1>,
+    test_sends: Counters<2>,
+    calls: Counters<2>,
+    call_seconds: Histograms<1>,
+    refusals: Counters<1>,
+    store_losses: Counter,
+}
+
+/// What a commit did to a delivery, to what waits, or to a group.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CommitStep {
+    /// It was decided that there is to be one to a destination of that type.
+    Decided(&'static str),
+    /// A shadow rule recorded one to a destination of that type.
+    Shadowed(&'static str),
+    /// It ended in that state, so long after it was decided.
+    Ended {
+        /// The type of its destination.
+        kind: &'static str,
+        /// The state.
+        state: &'static str,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A test to a destination of that type ended in that state.
+    Tested {
+        /// The type of the destination.
+        kind: &'static str,
+        /// The state.
+        state: &'static str,
+    },
+    /// A hold of that kind began to keep something.
+    Held(&'static str),
+    /// What a hold of that kind kept was skipped.
+    Skipped(&'static str),
+    /// What waited was sent, so long after nothing held it any more; none where an edit or an operator
+    /// freed it before its time.
+    Released(Option<Duration>),
+    /// A message about a group that so many occurrences had joined.
+    Grouped(u32),
+}
+
+impl Default for Families {
+    fn default() -> Self {
+        let mut to = Registering::begin();
+        Self {
+            events_accepted: to.counters("events_accepted", "Accepted events"),
+            events_deduplicated: to.counters(
+                "events_deduplicated",
+                "Accepted events that repeated an existing occurrence",
+            ),
+            events_refused: to.counters("events_refused", "Rejected events"),
+            events_replayed: to.counters(
+                "events_replayed",
+                "Events of requests repeated with an idempotency key",
+            ),
+            intake_commit_seconds: to.histogram(
+                "intake_commit_seconds",
+                "Time to decide about a batch of events and commit it",
+            ),
+            intake_wait_seconds: to.histogram(
+                "intake_wait_seconds",
+                "Time that events waited in the queue before",
+            ),
+            evaluations: to.counter(
+                "evaluations",
+                "Evaluations of all rules for an occurrence that changed",
+            ),
+            matches: to.counter("matches", "Rules that matched in evaluations"),
+            notifications: to.counters("notifications", "Created deliveries"),
+            holds: to.counters("holds", "Holds that began"),
+            skipped: to.counters(
+                "skipped",
+                "Held notifications dropped because they closed or no longer matched",
+            ),
+            released: to.counter("released", "Held notifications that were sent"),
+            release_lateness_seconds: to.histogram(
+                "release_lateness_seconds",
+                "Time from the end of a hold until its evaluation",
+            ),
+            group_messages: to.counter("group_messages", "Created messages about groups"),
+            group_members: to.family(
+                "group_members",
+                "Occurrences that had joined a group at the time of its message",
+                Histogram::new(MANY),
+            ),
+            deliveries: to.counters("deliveries", "Deliveries that ended"),
+            delivery_seconds: to.histograms(
+                "delivery_seconds",
+                "Time from the decision to the acceptance by the destination",
+                || Histogram::new(SLOW),
+            ),
+            attempts: to.counters("attempts", "Attempts made"),
+            attempt_seconds: to.histograms("attempt_seconds", "Duration of attempts", quick),
+            test_sends: to.counters("test_sends", "Tests of destinations that were sent"),
+            calls: to.counters("calls", "Calls answered"),
+            call_seconds: to.histograms(
+                "call_seconds",
+                "Response time of calls; for a stream, until it began",
+                quick,
+            ),
+            refusals: to.counters(
+                "refusals",
+                "Calls refused for their key, their role or their rate",
+            ),
+            store_losses: to.counter(
+                "store_losses",
+                "Times that the database had lost commits since the process started",
+            ),
+            registry: to.done(),
+        }
+    }
+}
+
+/// Registers each family as it is made.
+pub(crate) struct Registering(Registry);
+
+impl Registering {
+    /// Of names that begin as all do.
+    pub(crate) fn begin() -> Self {
+        Self(Registry::with_prefix(PREFIX))
+    }
+
+    /// What was registered.
+    pub(crate) fn done(self) -> Registry {
+        self.0
+    }
+
+    pub(crate) fn family<M: Metric + Clone>(&mut self, name: &str, help: &str, family: M) -> M {
+        self.0.register(name, help, family.clone());
+        family
+    }
+
+    fn counter(&mut self, name: &str, help: &str) -> Counter {
+        self.family(name, help, Counter::default())
+    }
+
+    fn counters<const N: usize>(&mut self, name: &str, help: &str) -> Counters<N> {
+        self.family(name, help, Counters::default())
+    }
+
+    fn histogram(&mut self, name: &str, help: &str) -> Histogram {
+        self.family(name, help, quick())
+    }
+
+    fn histograms<const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        made: fn() -> Histogram,
+    ) -> Histograms<N> {
+        self.family(name, help, Family::new_with_constructor(made))
+    }
+}
+
+fn quick() -> Histogram {
+    Histogram::new(QUICK)
+}
+
+impl Metrics {
+    /// What was counted.
+    pub fn registry(&self) -> &Registry {
+        &self.0.registry
+    }
+
+    /// The database has lost commits so often before the service started again.
+    pub fn store_lost(&self, times: u64) {
+        self.0.store_losses.inc_by(times);
+    }
+
+    /// So many events were accepted, of which so many reported an occurrence that was not there
+    /// yet.
+    pub fn accepted(&self, dialect: &'static str, events: usize, opened: usize) {
+        let label = [("dialect", dialect)];
+        let repeated = events.saturating_sub(opened);
+        add(&self.0.events_accepted, &label, events);
+        add(&self.0.events_deduplicated, &label, repeated);
+    }
+
+    /// So many events were not accepted.
+    pub fn refused(&self, dialect: &'static str, code: &'static str, events: usize) {
+        let labels = [("dialect", dialect), ("code", code)];
+        add(&self.0.events_refused, &labels, events);
+    }
+
+    /// A request with so many events was answered as the first time.
+    pub fn replayed(&self, dialect: &'static str, events: usize) {
+        add(&self.0.events_replayed, &[("dialect", dialect)], events);
+    }
+
+    /// A batch of events was decided about and is on disk.
+    pub fn intake_committed(&self, took: Duration) {
+        self.0.intake_commit_seconds.observe(took.as_secs_f64());
+    }
+
+    /// Events waited so long before that.
+    pub fn intake_waited(&self, waited: Duration) {
+        self.0.intake_wait_seconds.observe(waited.as_secs_f64());
+    }
+
+    /// All rules were asked, and so many matched.
+    pub fn evaluated(&self, matches: usize) {
+        self.0.evaluations.inc();
+        self.0.matches.inc_by(matches as u64);
+    }
+
+    /// A commit that did this is on disk.
+    pub fn committed(&self, steps: &[CommitStep]) {
+        for step in steps {
+            match *step {
+                CommitStep::Decided(kind) => {
+                    add(&self.0.notifications, &[("type", kind)], 1);
+                }
+                CommitStep::Shadowed(kind) => {
+                    add(
+                        &self.0.deliveries,
+                        &[("type", kind), ("state", "shadowed")],
+                        1,
+                    );
+                }
+                CommitStep::Ended { kind, state, took } => {
+                    add(&self.0.deliveries, &[("type", kind), ("state", state)], 1);
+                    if state == "delivered" {
+                        let seconds = self.0.delivery_seconds.get_or_create(&[("type", kind)]);
+                        seconds.observe(took.as_secs_f64());
+                    }
+                }
+                CommitStep::Tested { kind, state } => {
+                    add(&self.0.test_sends, &[("type", kind), ("state", state)], 1);
+                }
+                CommitStep::Held(kind) => add(&self.0.holds, &[("kind", kind)], 1),
+                CommitStep::Skipped(kind) => add(&self.0.skipped, &[("kind", kind)], 1),
+                CommitStep::Released(late) => {
+                    self.0.released.inc();
+                    if let Some(late) = late {
+                        let seconds = late.as_secs_f64();
+                        self.0.release_lateness_seconds.observe(seconds);
+                    }
+                }
+                CommitStep::Grouped(members) => {
+                    self.0.group_messages.inc();
+                    self.0.group_members.observe(members.into());
+                }
+            }
+        }
+    }
+
+    /// An attempt to a destination of that type ended.
+    pub fn attempted(&self, kind: &'static str, outcome: &'static str, took: Duration) {
+        let labels = [("type", kind), ("outcome", outcome)];
+        add(&self.0.attempts, &labels, 1);
+        let seconds = self.0.attempt_seconds.get_or_create(&[("type", kind)]);
+        seconds.observe(took.as_secs_f64());
+    }
+
+    /// A call was answered.
+    pub fn called(&self, method: &'static str, code: &'static str, took: Duration) {
+        add(&self.0.calls, &[("method", method), ("code", code)], 1);
+        let seconds = self.0.call_seconds.get_or_create(&[("method", method)]);
+        seconds.observe(took.as_secs_f64());
+    }
+
+    /// A call was refused, or a key before there was a call.
+    pub fn refused_call(&self, why: &'static str) {
+        add(&self.0.refusals, &[("why", why)], 1);
+    }
+}
+
+fn add<const N: usize>(counters: &Counters<N>, labels: &[Label; N], count: usize) {
+    if count > 0 {
+        counters.get_or_create(labels).inc_by(count as u64);
+    }
+}

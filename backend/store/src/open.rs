@@ -1,0 +1,176 @@
+//! Opening the store of a data folder: what is not ours, not whole or too new stays untouched.
+
+mod database;
+mod disk;
+mod disk_space;
+mod draft;
+mod error;
+mod folder;
+mod format;
+mod key_check;
+mod key_file;
+mod overlay;
+mod pre_upgrade_copy;
+mod reorder;
+mod rotate;
+mod trust;
+
+use std::{path::Path, sync::Arc};
+
+pub(super) use self::{
+    database::DatabaseDraft,
+    draft::Draft,
+    folder::private_file,
+    key_check::{Checks, is_of_keys},
+    key_file::ring,
+    trust::KEY_FILE_BYTES_MAX,
+};
+pub use self::{
+    database::{database_script, database_status, make_in_database, migrate_database},
+    error::OpenError,
+    rotate::{Rotated, rotate_key},
+};
+use self::{
+    disk::Disk, disk_space::DiskSpace, folder::Folder, key_file::KeyFile, overlay::Overlay,
+};
+use crate::{
+    engine::{
+        EngineError,
+        redb::{Medium, RedbEngine, Settings},
+    },
+    location::Location,
+    record::Store,
+    seal::Sealer,
+};
+
+/// Where a store is, for error messages.
+trait Whereabouts: Sync {
+    /// What an error of the engine says of the store.
+    fn fault(&self, source: EngineError) -> OpenError;
+    /// What is wrong with the keys that belong to it.
+    fn key_fault(&self, why: String) -> OpenError;
+}
+
+impl Whereabouts for Folder {
+    fn fault(&self, source: EngineError) -> OpenError {
+        Folder::fault(self, source)
+    }
+
+    fn key_fault(&self, why: String) -> OpenError {
+        KeyFile::of(self).fault(why)
+    }
+}
+
+/// Opens the store in a database, where one is named; else that in the data folder, or makes both.
+///
+/// # Errors
+/// See [`OpenError`]. Only [`OpenError::Io`] may leave behind what a next start takes up or
+/// replaces.
+pub async fn open(config: &Location) -> Result<Store, OpenError> {
+    if let Some(database) = &config.database {
+        return database::open(database).await;
+    }
+    format::check_file(&config.data_dir)?;
+    let folder = Folder::claim(&config.data_dir)?;
+    let sealer = Arc::new(if folder.has_store() {
+        KeyFile::of(&folder).read()?
+    } else {
+        KeyFile::of(&folder).read_or_make()?
+    });
+    let settings = Settings {
+        two_phase_commit: config.options.two_phase_commit,
+        ..Settings::with_cache(config.options.cache_bytes)
+    };
+    let space = DiskSpace::new(&folder, config.options.free_space_floor_bytes);
+    let folder = Arc::new(folder);
+    if !folder.has_store() {
+        make(&folder, settings, &sealer).await?;
+    }
+    if let Some(older) = format::older(&config.data_dir) {
+        pre_upgrade_copy::keep(&folder, older)?;
+    }
+    // Said before there is a log, which an older version would not look for.
+    format::raise_file(&folder)?;
+    let medium = Disk::store(Arc::clone(&folder), space);
+    let store = open_engine(medium, settings, &sealer, &folder).await?;
+    format::raise(&store, &folder).await?;
+    key_check::check(&store, &sealer, folder.as_ref()).await?;
+    Ok(store)
+}
+
+/// Makes the store's file under another name, so that a crash leaves no half of it.
+async fn make(
+    folder: &Arc<Folder>,
+    settings: Settings,
+    sealer: &Arc<Sealer>,
+) -> Result<(), OpenError> {
+    folder.discard_unfinished()?;
+    let medium = Disk::draft(Arc::clone(folder));
+    let store = open_engine(medium, settings, sealer, folder).await?;
+    format::write(&store)
+        .await
+        .map_err(|source| folder.fault(source))?;
+    key_check::check(&store, sealer, folder.as_ref()).await?;
+    drop(store);
+    format::write_file(folder)?;
+    folder.finish()
+}
+
+/// Opens the store in a data folder to read it: no byte of the folder is changed, also when the
+/// store was not closed well. Writes are taken and forgotten.
+///
+/// # Errors
+/// See [`OpenError`]; a missing key is no error, as most of a store can be read without.
+pub async fn open_to_read(data_dir: &Path, cache_bytes: usize) -> Result<ReadOnlyStore, OpenError> {
+    format::check_file(data_dir)?;
+    let folder = Arc::new(Folder::borrow(data_dir)?);
+    let (sealer, mut key_fault) = match KeyFile::of(&folder).read() {
+        Ok(sealer) => (sealer, None),
+        Err(error) => (Sealer::ephemeral(), Some(error)),
+    };
+    let sealer = Arc::new(sealer);
+    let settings = Settings {
+        two_phase_commit: false,
+        ..Settings::with_cache(cache_bytes)
+    };
+    let medium = Overlay::new(Arc::clone(&folder));
+    let store = open_engine(medium, settings, &sealer, &folder).await?;
+    // An older layout is made the newest in memory.
+    format::raise(&store, &folder).await?;
+    if key_fault.is_none() {
+        key_fault = key_check::check(&store, &sealer, folder.as_ref())
+            .await
+            .err();
+    }
+    Ok(ReadOnlyStore { store, key_fault })
+}
+
+/// A store that is only read.
+#[derive(Debug)]
+pub struct ReadOnlyStore {
+    /// The store.
+    pub store: Store,
+    /// Why secrets cannot be opened, if they cannot.
+    pub key_fault: Option<OpenError>,
+}
+
+async fn open_engine(
+    medium: impl Medium,
+    settings: Settings,
+    sealer: &Arc<Sealer>,
+    folder: &Folder,
+) -> Result<Store, OpenError> {
+    let medium: Arc<dyn Medium> = Arc::new(medium);
+    let opening = tokio::task::spawn_blocking(move || RedbEngine::open(medium, settings));
+    let engine = opening.await.map_err(|error| {
+        let error = std::io::Error::other(error);
+        OpenError::io("open", folder.store_path(), error)
+    })?;
+    let engine = engine.map_err(|source| folder.fault(source))?;
+    Ok(Store::new(Arc::new(engine), Arc::clone(sealer)))
+}
+
+#[cfg(test)]
+mod layouts;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+//! Opening the store in a database. Serving creates nothing there: no tables, no keys.
+
+mod draft;
+
+pub(crate) use self::draft::DatabaseDraft;
+
+use std::{
+    fs, io,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use bellwether_proto::plain_file;
+
+use super::{
+    OpenError, Whereabouts, folder, format, key_check,
+    key_file::{Change, first_key, ring, text},
+    trust::{KEY_FILE_BYTES_MAX, check_key_file},
+};
+use crate::{
+    domain::Secret,
+    engine::{
+        EngineError,
+        postgres::{Address, Layout, Node, PostgresEngine, Status, migrate, status},
+    },
+    location::DatabaseConfig,
+    record::Store,
+    seal::Sealer,
+};
+
+/// What to do about a store that was begun and not finished.
+const UNFINISHED: &str = "`bellwether store init` did not finish there; run it again";
+
+/// Where a store is in a database, with the keys that belong to it.
+#[derive(Debug)]
+struct DatabaseLocation {
+    address: Address,
+    key_file: PathBuf,
+}
+
+impl DatabaseLocation {
+    fn of(database: &DatabaseConfig) -> Result<Self, OpenError> {
+        let DatabaseConfig {
+            url,
+            password,
+            schema,
+            secret_key_file,
+            connections,
+            require_standby,
+            node_name: _,
+        } = database;
+        let address = Address::parse(url, password.as_ref().map(Secret::reveal), schema);
+        let address = address.map_err(|why| OpenError::Database {
+            // An address that cannot be read may hold anything.
+            address: "the database".into(),
+            why,
+        })?;
+        Ok(Self {
+            address: address
+                .with_connections(*connections)
+                .requiring_standby(*require_standby),
+            key_file: secret_key_file.clone(),
+        })
+    }
+
+    fn refuse(&self, why: impl Into<String>) -> OpenError {
+        OpenError::Database {
+            address: self.address.to_string(),
+            why: why.into(),
+        }
+    }
+
+    async fn status(&self) -> Result<Status, OpenError> {
+        let found = status(&self.address).await;
+        found.map_err(|source| self.refuse(format!("looking at it: {source}")))
+    }
+
+    fn key(&self) -> Result<Option<Sealer>, OpenError> {
+        check_key_file(&self.key_file)?;
+        match plain_file::read(&self.key_file, KEY_FILE_BYTES_MAX) {
+            Ok(text) => ring(&text, &self.key_file).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(OpenError::io("read", &self.key_file, error)),
+        }
+    }
+
+    /// Opens the store for a node of those that share it.
+    async fn open(&self, node: &str, sealer: Sealer) -> Result<Store, OpenError> {
+        let failed = |doing: &str, source| self.refuse(format!("{doing}: {source}"));
+        let node = Node::join(&self.address, node).await;
+        let node = node.map_err(|source| failed("joining the nodes", source))?;
+        let engine = PostgresEngine::open(self.address.clone(), Some(node)).await;
+        let engine = engine.map_err(|source| failed("opening its connections", source))?;
+        Ok(Store::new(Arc::new(engine), Arc::new(sealer)))
+    }
+}
+
+impl Whereabouts for DatabaseLocation {
+    fn fault(&self, source: EngineError) -> OpenError {
+        self.refuse(source.to_string())
+    }
+
+    fn key_fault(&self, why: String) -> OpenError {
+        OpenError::Key {
+            file: self.key_file.clone(),
+            why,
+        }
+    }
+}
+
+/// Opens the store for a node that serves.
+pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> {
+    let location = DatabaseLocation::of(database)?;
+    let missing = || {
+        location
+            .key_fault("it is missing; put the file there that `bellwether store init` made".into())
+    };
+    let sealer = location.key()?.ok_or_else(missing)?;
+    let found = location.status().await?;
+    found.check().map_err(|why| location.refuse(why))?;
+    if database.require_standby && found.standbys.is_empty() {
+        return Err(location.refuse(
+            "no standby is set that its commits wait for (synchronous_standby_names is empty), and \
+             store.require_standby demands one",
+        ));
+    }
+    if found.replicas > 0 && found.standbys.is_empty() {
+        tracing::warn!(
+            replicas = found.replicas,
+            "no standby is synchronous (synchronous_standby_names is empty): a failover can lose \
+             events and edits that were answered with success"
+        );
+    }
+    let store = location.open(&database.node_name, sealer).await?;
+    match check(&store, &location).await {
+        Ok(()) => Ok(store),
+        Err(error) => {
+            store.engine().close().await;
+            Err(error)
+        }
+    }
+}
+
+async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
+    draft::check(store, location).await?;
+    let fault = |source| location.fault(source);
+    let format = format::in_store(store).await.map_err(fault)?;
+    let format = match format {
+        Some(found) if found > format::NEWEST => {
+            return Err(location.refuse(format!(
+                "a later version wrote its records (format {found}, this version reads up to {}); \
+                 start that version",
+                format::NEWEST
+            )));
+        }
+        Some(found) if found >= format::IN_DATABASE => found,
+        _ => return Err(location.refuse(UNFINISHED)),
+    };
+    let checks = key_check::judge(store, store.sealer(), location).await?;
+    if checks.is_empty() {
+        return Err(location.refuse(UNFINISHED));
+    }
+    if checks.are_settled(store.sealer()) && format == format::NEWEST {
+        return Ok(());
+    }
+    // What is sealed with a new key, a node without it cannot open; nor does an earlier version read
+    // what is proven since.
+    let nodes = store.engine().nodes().await.map_err(fault)?;
+    if nodes.len() > 1 {
+        let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
+        return Err(location.key_fault(format!(
+            "another key was added, or an earlier version wrote the store: everything must be \
+             encrypted again by one node only; stop these: {}",
+            names.join(", ")
+        )));
+    }
+    key_check::check(store, store.sealer(), location).await?;
+    format::settle(store).await.map_err(fault)
+}
+
+/// Makes the tables of a store and the key that seals its secrets; one that was begun is finished.
+///
+/// # Errors
+/// See [`OpenError`].
+pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenError> {
+    let location = DatabaseLocation::of(database)?;
+    let server = location.status().await?;
+    server
+        .check_database()
+        .map_err(|why| location.refuse(why))?;
+    let (sealer, new_key) = if let Some(sealer) = location.key()? {
+        (sealer, None)
+    } else {
+        let (sealer, content) = first_key();
+        (sealer, Some(content))
+    };
+    if server.layout.is_some() {
+        Layout::check(server.layout).map_err(|why| location.refuse(why))?;
+    } else {
+        let made = migrate(&location.address).await;
+        made.map_err(|source| location.fault(source))?;
+    }
+    let store = location.open(&database.node_name, sealer).await?;
+    let made = async {
+        let fault = |source| location.fault(source);
+        draft::check(&store, &location).await?;
+        if let Some(content) = new_key {
+            // A key that seals nothing would only be taken for the one that does.
+            let checks = key_check::judge(&store, store.sealer(), &location).await;
+            if !checks.is_ok_and(|checks| checks.is_empty()) {
+                return Err(location.key_fault(
+                    "there is a store already, and the file with its key is missing; put it there"
+                        .into(),
+                ));
+            }
+            write_new(&location.key_file, content.as_bytes())?;
+        }
+        // Before there is a text of the keys: a store without one says that all of it is proven.
+        if format::in_store(&store).await.map_err(fault)?.is_none() {
+            format::write(&store).await.map_err(fault)?;
+        }
+        key_check::check(&store, store.sealer(), &location).await?;
+        format::settle(&store).await.map_err(fault)
+    };
+    if let Err(error) = made.await {
+        store.engine().close().await;
+        return Err(error);
+    }
+    Ok(store)
+}
+
+/// Raises the tables of a store to the newest layout; answers the one that they had.
+///
+/// # Errors
+/// See [`OpenError`].
+pub async fn migrate_database(database: &DatabaseConfig) -> Result<Layout, OpenError> {
+    let location = DatabaseLocation::of(database)?;
+    let found = location.status().await?;
+    found.check_server().map_err(|why| location.refuse(why))?;
+    let Some(layout) = found.layout else {
+        let why = Layout::check(None).err().unwrap_or_default();
+        return Err(location.refuse(why));
+    };
+    if layout.version < Layout::NEWEST {
+        for node in found.store.iter().flat_map(|store| &store.nodes) {
+            tracing::info!(node = node.name, "a node uses the store meanwhile");
+        }
+        let raised = migrate(&location.address).await;
+        raised.map_err(|source| location.fault(source))?;
+    } else {
+        Layout::check(Some(layout)).map_err(|why| location.refuse(why))?;
+    }
+    Ok(layout)
+}
+
+/// The statements that raise the tables of a store to the newest layout, or make them.
+///
+/// # Errors
+/// See [`OpenError`].
+pub async fn database_script(database: &DatabaseConfig) -> Result<String, OpenError> {
+    let location = DatabaseLocation::of(database)?;
+    let found = location.status().await?.layout;
+    if found.is_some_and(|found| found.version >= Layout::NEWEST) {
+        return Ok("-- The tables have the newest layout.\n".into());
+    }
+    let version = found.map_or(0, |found| found.version);
+    Ok(location.address.script(version))
+}
+
+/// Looks at a store without taking it.
+///
+/// # Errors
+/// See [`OpenError`].
+pub async fn database_status(database: &DatabaseConfig) -> Result<Status, OpenError> {
+    DatabaseLocation::of(database)?.status().await
+}
+
+/// Changes the key file of a store that no node uses; answers the number of the newest key in it.
+pub(super) async fn change_keys(
+    database: &DatabaseConfig,
+    change: Change,
+) -> Result<u32, OpenError> {
+    let location = DatabaseLocation::of(database)?;
+    let found = location.status().await?;
+    found.check().map_err(|why| location.refuse(why))?;
+    let nodes = found.store.iter().flat_map(|store| &store.nodes);
+    let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
+    if !names.is_empty() {
+        return Err(location.refuse(format!(
+            "its secrets can be encrypted again when no node uses it; stop these: {}",
+            names.join(", ")
+        )));
+    }
+    let (number, content) = change(&text(&location.key_file)?, &location.key_file)?;
+    folder::write_private(&location.key_file, content.as_bytes())?;
+    // Before anything is sealed with it: a key that is not on disk loses what it sealed.
+    sync_folder_of(&location.key_file)
+        .map_err(|error| OpenError::io("write", &location.key_file, error))?;
+    Ok(number)
+}
+
+/// Writes a file that must not be there, for its owner alone.
+fn write_new(path: &Path, content: &[u8]) -> Result<(), OpenError> {
+    let written = || {
+        let mut file = folder::private_file().create_new(true).open(path)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        sync_folder_of(path)
+    };
+    written().map_err(|error| OpenError::io("write", path, error))
+}
+
+/// The name of a file is on disk once its folder is.
+fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+    fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}

@@ -1,0 +1,189 @@
+//! A store in a database that is being filled from elsewhere: no one takes it for one before that
+//! is finished.
+
+use std::{fs, sync::Arc};
+
+use bellwether_proto::plain_file;
+
+use super::{DatabaseLocation, write_new};
+use crate::{
+    engine::{
+        Action, Change, EngineError, Expect, Kind, Lane,
+        postgres::{Layout, PostgresEngine, empty, migrate},
+    },
+    location::DatabaseConfig,
+    open::{Checks, KEY_FILE_BYTES_MAX, OpenError, Whereabouts, format, key_check},
+    record::Store,
+    seal::Sealer,
+};
+
+/// Says that a store is being filled. It exists from before the first record until after the last.
+const MARKER: &[u8] = b"restoring";
+
+/// A store in a database that is being filled.
+#[derive(Debug)]
+pub(crate) struct DatabaseDraft {
+    location: DatabaseLocation,
+    store: Store,
+    /// Whether the file with the keys was made for it.
+    made_key_file: bool,
+}
+
+impl DatabaseDraft {
+    /// Takes a schema in which there is no store, with the content of the key file and the position that
+    /// its change log begins at. What a filling that was cut off left there goes.
+    pub(crate) async fn begin(
+        database: &DatabaseConfig,
+        key: &[u8],
+        first_position: u64,
+    ) -> Result<Self, OpenError> {
+        let location = DatabaseLocation::of(database)?;
+        let found = location.status().await?;
+        found.check_server().map_err(|why| location.refuse(why))?;
+        let nodes = found.store.iter().flat_map(|store| &store.nodes);
+        let names: Vec<_> = nodes.map(|node| node.name.as_str()).collect();
+        if !names.is_empty() {
+            let names = names.join(", ");
+            return Err(location.refuse(format!("it is in use; stop these: {names}")));
+        }
+        if found.layout.is_some() {
+            Layout::check(found.layout).map_err(|why| location.refuse(why))?;
+            refuse_a_store(&location).await?;
+        } else {
+            let made = migrate(&location.address).await;
+            made.map_err(|source| location.fault(source))?;
+        }
+        let made_key_file = put_keys(&location, key)?;
+        let begun = Self::make(&location, &database.node_name, first_position).await;
+        match begun {
+            Ok(store) => Ok(Self {
+                location,
+                store,
+                made_key_file,
+            }),
+            Err(error) => {
+                clear(&location, made_key_file).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn make(
+        location: &DatabaseLocation,
+        node: &str,
+        first_position: u64,
+    ) -> Result<Store, OpenError> {
+        let emptied = empty(&location.address, first_position).await;
+        emptied.map_err(|source| location.fault(source))?;
+        let missing = || location.key_fault("it was deleted meanwhile".into());
+        let sealer = location.key()?.ok_or_else(missing)?;
+        let store = location.open(node, sealer).await?;
+        let put = Action::Put(b"a backup".to_vec());
+        let marked = mark(&store, Expect::Absent, put).await;
+        marked.map_err(|source| location.fault(source))?;
+        Ok(store)
+    }
+
+    /// The store.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What the keys say of what was filled in; an error where they do not fit it.
+    pub(crate) async fn judge(&self) -> Result<Checks, OpenError> {
+        key_check::judge(&self.store, self.store.sealer(), &self.location).await
+    }
+
+    /// Lets it be a store.
+    pub(crate) async fn finish(self) -> Result<(), OpenError> {
+        let Self {
+            location, store, ..
+        } = self;
+        let finished = async {
+            format::write(&store).await?;
+            let rows = store.engine().get(Kind::Meta, &[MARKER.into()]).await?;
+            let version = rows.into_iter().flatten().next().map(|row| row.version);
+            let version = version.unwrap_or_default();
+            mark(&store, Expect::Version(version), Action::Delete).await
+        };
+        let finished = finished.await.map_err(|source| location.fault(source));
+        store.engine().close().await;
+        finished
+    }
+
+    /// Leaves the schema without a store.
+    pub(crate) async fn discard(self) {
+        let Self {
+            location, store, ..
+        } = self;
+        store.engine().close().await;
+        drop(store);
+        clear(&location, self.made_key_file).await;
+    }
+}
+
+/// Refuses a store whose filling did not end.
+pub(super) async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenError> {
+    match is_marked(store).await {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(location.refuse(
+            "a backup is being restored there, or `bellwether restore` was interrupted; rerun it",
+        )),
+        Err(source) => Err(location.fault(source)),
+    }
+}
+
+/// Refuses a schema that holds a store; one that was begun and is empty is none.
+async fn refuse_a_store(location: &DatabaseLocation) -> Result<(), OpenError> {
+    let fault = |source| location.fault(source);
+    let engine = PostgresEngine::open(location.address.clone(), None).await;
+    let engine = Arc::new(engine.map_err(fault)?);
+    let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
+    let is_store = format::in_store(&store).await.map_err(fault)?.is_some();
+    if is_store && !is_marked(&store).await.map_err(fault)? {
+        return Err(location.refuse(
+            "there is a store already; a backup is restored into a schema without one: name another \
+             with store.schema",
+        ));
+    }
+    Ok(())
+}
+
+async fn is_marked(store: &Store) -> Result<bool, EngineError> {
+    let rows = store.engine().get(Kind::Meta, &[MARKER.into()]).await?;
+    Ok(rows.iter().any(Option::is_some))
+}
+
+async fn mark(store: &Store, expect: Expect, action: Action) -> Result<(), EngineError> {
+    let change = Change {
+        is_logged: false,
+        ..Change::new(Kind::Meta, MARKER, expect, action)
+    };
+    let marked = store.engine().apply(Lane::Admin, vec![change].into());
+    marked.await.map(drop)
+}
+
+/// Puts the keys where a node looks for them; whether they were not there yet.
+fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> {
+    if location.key()?.is_none() {
+        return write_new(&location.key_file, key).map(|()| true);
+    }
+    let there = plain_file::read(&location.key_file, KEY_FILE_BYTES_MAX);
+    let is_same = there.is_ok_and(|there| there == key);
+    let other = || {
+        location.key_fault(
+            "it holds other keys than those of the backup; move it away, or name another file with \
+             store.secret_key_file"
+                .into(),
+        )
+    };
+    is_same.then_some(false).ok_or_else(other)
+}
+
+async fn clear(location: &DatabaseLocation, made_key_file: bool) {
+    // What stays anyway is no store, and the next filling takes it away.
+    drop(empty(&location.address, 0).await);
+    if made_key_file {
+        drop(fs::remove_file(&location.key_file));
+    }
+}

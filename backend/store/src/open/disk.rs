@@ -1,0 +1,197 @@
+//! A store's file on a disk, as the engine sees it.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bellwether_proto::plain_file;
+use redb::{StorageBackend, backends::FileBackend};
+
+use super::{
+    disk_space::DiskSpace,
+    folder::{Folder, LOGS, new_file, private_file},
+};
+use crate::{
+    engine::{FreeSpace, redb::Medium},
+    limits::STORE_CHECKSUM_BYTES_MAX,
+};
+
+/// The checksums of the store's blocks.
+pub(super) const CHECKSUMS: &str = "store.sums";
+
+/// The checksums of blocks as they change.
+const JOURNAL: &str = "store.journal";
+/// Where the system shows which of its runs this is; other systems do not say.
+const RUN: &str = "/proc/sys/kernel/random/boot_id";
+
+/// A store's file on a disk.
+#[derive(Debug)]
+pub(super) struct Disk {
+    folder: Arc<Folder>,
+    /// None for a store that is being made.
+    space: Option<DiskSpace>,
+}
+
+impl Disk {
+    /// The store of a folder.
+    pub(super) fn store(folder: Arc<Folder>, space: DiskSpace) -> Self {
+        let space = Some(space);
+        Self { folder, space }
+    }
+
+    /// A store that is being made, under another name. It is synced as a whole when it is finished,
+    /// not with every commit.
+    pub(super) fn draft(folder: Arc<Folder>) -> Self {
+        let space = None;
+        Self { folder, space }
+    }
+
+    fn checksums_path(&self) -> PathBuf {
+        self.folder.path().join(CHECKSUMS)
+    }
+
+    fn journal_path(&self) -> PathBuf {
+        self.folder.path().join(JOURNAL)
+    }
+}
+
+/// The file of a store that is being made.
+#[derive(Debug)]
+struct Draft(FileBackend);
+
+impl StorageBackend for Draft {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read(offset, out)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write(offset, data)
+    }
+}
+
+/// The log of a store that is being made: what it holds need not outlive who makes it.
+#[derive(Debug, Default)]
+struct NoLog(AtomicU64);
+
+impl StorageBackend for NoLog {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.load(Ordering::Relaxed))
+    }
+
+    fn read(&self, _offset: u64, out: &mut [u8]) -> io::Result<()> {
+        out.fill(0);
+        Ok(())
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.0.store(length, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, _offset: u64, _data: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Medium for Disk {
+    fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
+        if self.space.is_none() {
+            return Ok(Box::new(NoLog::default()));
+        }
+        let path = self.folder.path().join(LOGS[number]);
+        let is_new = !path.exists();
+        let file = private_file().create(true).truncate(false).open(path)?;
+        if is_new {
+            fs::File::open(self.folder.path())?.sync_all()?;
+        }
+        let file = FileBackend::new(file).map_err(io::Error::other)?;
+        Ok(Box::new(file))
+    }
+
+    fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
+        let backend = |file| FileBackend::new(file).map_err(io::Error::other);
+        if self.space.is_some() {
+            // Never made here: a store that vanished is not an empty one.
+            let file = private_file().open(self.folder.store_path())?;
+            return Ok(Box::new(backend(file)?));
+        }
+        let path = self.folder.unfinished_path();
+        let file = private_file().create(true).truncate(false).open(path)?;
+        Ok(Box::new(Draft(backend(file)?)))
+    }
+
+    fn is_short(&self, bytes_on_way: u64) -> bool {
+        let space = self.space.as_ref();
+        space.is_some_and(|space| space.is_short(bytes_on_way))
+    }
+
+    fn free_space(&self, bytes_on_way: u64) -> Option<FreeSpace> {
+        self.space.as_ref()?.free_space(bytes_on_way)
+    }
+
+    fn release_reserve(&self) -> bool {
+        self.space.as_ref().is_some_and(DiskSpace::release_reserve)
+    }
+
+    fn checksums(&self) -> Option<Vec<u8>> {
+        plain_file::read(&self.checksums_path(), STORE_CHECKSUM_BYTES_MAX).ok()
+    }
+
+    fn keep_checksums(&self, checksums: &[u8]) -> io::Result<()> {
+        // They carry a separate checksum and name the state they belong to, so a crash here does no
+        // harm.
+        let file = private_file()
+            .create(true)
+            .truncate(true)
+            .open(self.checksums_path());
+        file?.write_all(checksums)
+    }
+
+    fn journal(&self) -> Option<Vec<u8>> {
+        let journal = plain_file::read(&self.journal_path(), STORE_CHECKSUM_BYTES_MAX);
+        let mut journal = journal.ok()?;
+        let run = fs::read(RUN).ok()?;
+        journal
+            .starts_with(&run)
+            .then(|| journal.split_off(run.len()))
+    }
+
+    fn begin_journal(&self, start: &[u8]) -> io::Result<Option<Box<dyn Write + Send + Sync>>> {
+        // What a killed process wrote is there as long as the machine runs.
+        let Some(run) = self.space.as_ref().and_then(|_| fs::read(RUN).ok()) else {
+            return Ok(None);
+        };
+        let unfinished = self.folder.path().join(format!("{JOURNAL}.new"));
+        let mut file = new_file(&unfinished)?;
+        file.write_all(&run)?;
+        file.write_all(start)?;
+        fs::rename(unfinished, self.journal_path())?;
+        Ok(Some(Box::new(file)))
+    }
+
+    fn end_journal(&self) {
+        drop(fs::remove_file(self.journal_path()));
+    }
+}

@@ -1,0 +1,139 @@
+//! A data folder whose store is being filled from elsewhere: no one takes it for one before that is
+//! finished.
+
+use std::{fs, io, path::Path, sync::Arc};
+
+use super::{
+    Checks, OpenError, disk::Disk, folder::Folder, format, key_check, key_file::KeyFile,
+    open_engine,
+};
+use crate::{engine::redb::Settings, record::Store, seal::Sealer};
+
+/// Says that a folder is being filled. A service does not know it, and so leaves such a folder
+/// alone.
+const MARKER: &str = "restore.unfinished";
+const KEY: &str = "secret.key";
+const ADMIN_KEY: &str = "admin.key";
+/// What may lie in a folder that is filled: what locks it, and an operator's settings.
+const EMPTY: [&str; 3] = ["lock", "bellwether.toml", "lost+found"];
+/// What a filling that was cut off leaves.
+const LEFT: [&str; 8] = [
+    MARKER,
+    "store.redb.new",
+    "store.sums",
+    "format",
+    "format.new",
+    KEY,
+    "secret.key.new",
+    ADMIN_KEY,
+];
+
+/// A data folder that is being filled.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    folder: Arc<Folder>,
+    sealer: Arc<Sealer>,
+    store: Store,
+}
+
+impl Draft {
+    /// What a folder holds that must not be in one that is to be filled.
+    pub(crate) fn in_the_way(data_dir: &Path) -> Result<Option<String>, OpenError> {
+        let entries = match fs::read_dir(data_dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(OpenError::io("read", data_dir, error)),
+        };
+        let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+        let names: Vec<_> = names
+            .collect::<io::Result<_>>()
+            .map_err(|error| OpenError::io("read", data_dir, error))?;
+        let is_begun = names.iter().any(|name| name == MARKER);
+        let is_fine = |name: &&str| EMPTY.contains(name) || (is_begun && LEFT.contains(name));
+        let mut names = names.iter().map(String::as_str);
+        Ok(names.find(|name| !is_fine(name)).map(str::to_owned))
+    }
+
+    /// Takes a folder for which [`Draft::in_the_way`] found nothing, with the content of the key
+    /// file and the place that its change log begins at.
+    pub(crate) async fn begin(
+        data_dir: &Path,
+        key: &[u8],
+        cache_bytes: usize,
+        first_position: u64,
+    ) -> Result<Self, OpenError> {
+        let folder = Arc::new(Folder::take(data_dir)?);
+        folder.write_private(
+            MARKER,
+            b"A backup is being restored here, or was interrupted.\n",
+        )?;
+        folder.discard_unfinished()?;
+        folder.write_private(KEY, key)?;
+        match Self::make(&folder, cache_bytes, first_position).await {
+            Ok((sealer, store)) => Ok(Self {
+                folder,
+                sealer,
+                store,
+            }),
+            Err(error) => {
+                clear(&folder);
+                Err(error)
+            }
+        }
+    }
+
+    async fn make(
+        folder: &Arc<Folder>,
+        cache_bytes: usize,
+        first_position: u64,
+    ) -> Result<(Arc<Sealer>, Store), OpenError> {
+        let sealer = Arc::new(KeyFile::of(folder).read()?);
+        let settings = Settings {
+            two_phase_commit: false,
+            quick_repair_from: u64::MAX,
+            first_position,
+            ..Settings::with_cache(cache_bytes)
+        };
+        let medium = Disk::draft(Arc::clone(folder));
+        let store = open_engine(medium, settings, &sealer, folder).await?;
+        let written = format::write(&store).await;
+        written.map_err(|source| folder.fault(source))?;
+        Ok((sealer, store))
+    }
+
+    /// The store.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What the keys say of what was filled in; an error where they do not fit it.
+    pub(crate) async fn judge(&self) -> Result<Checks, OpenError> {
+        key_check::judge(&self.store, &self.sealer, self.folder.as_ref()).await
+    }
+
+    /// Gives the store its name. No one else may hold it any more.
+    pub(crate) fn finish(self, admin_key: Option<&[u8]>) -> Result<(), OpenError> {
+        let Self { folder, store, .. } = self;
+        drop(store);
+        if let Some(admin_key) = admin_key {
+            folder.write_private(ADMIN_KEY, admin_key)?;
+        }
+        format::write_file(&folder)?;
+        folder.finish()?;
+        folder.remove(MARKER)
+    }
+
+    /// Leaves the folder as empty as it was.
+    pub(crate) fn discard(self) {
+        let Self { folder, store, .. } = self;
+        drop(store);
+        clear(&folder);
+    }
+}
+
+fn clear(folder: &Folder) {
+    // What cannot be removed now is reported by the marker, which goes last.
+    for name in LEFT.iter().rev() {
+        drop(folder.remove(name));
+    }
+}

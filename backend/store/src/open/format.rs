@@ -1,0 +1,149 @@
+//! The version of the layout, written into the store when it is made.
+
+use std::path::Path;
+
+use bellwether_proto::plain_file;
+
+use super::{error::OpenError, folder::Folder, reorder};
+use crate::{
+    engine::{Action, Change, EngineError, Expect, Kind, Lane},
+    record::Store,
+};
+
+/// Says it beside the store too, so that an older version need not open a newer store to know.
+const FILE: &str = "format";
+const FILE_BYTES_MAX: u64 = 64;
+
+const KEY: &[u8] = b"format";
+/// The layout of this version: 2 has a log in front of the store's file, and runs of index entries
+/// in it; in 3 occurrences that are alike in an order follow by start and id; in 4 clients and
+/// destinations are proven by the keys beside the store, in 5 everything that people define. A store of
+/// an older layout becomes one of the newest when it is opened.
+pub(super) const NEWEST: u32 = 5;
+/// The first layout of stores in a database.
+pub(super) const IN_DATABASE: u32 = 4;
+/// The first layout whose entries are in order.
+const ORDERED: u32 = 3;
+
+/// Writes the version into a new store.
+pub(super) async fn write(store: &Store) -> Result<(), EngineError> {
+    put_newest(store, Expect::Absent).await
+}
+
+async fn put_newest(store: &Store, expect: Expect) -> Result<(), EngineError> {
+    let put = Action::Put(NEWEST.to_be_bytes().into());
+    let change = Change {
+        is_logged: false,
+        ..Change::new(Kind::Meta, KEY, expect, put)
+    };
+    store
+        .engine()
+        .apply(Lane::Admin, vec![change].into())
+        .await?;
+    Ok(())
+}
+
+/// Says the newest layout in a store in a database, where it says none or an older one.
+pub(super) async fn settle(store: &Store) -> Result<(), EngineError> {
+    let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await?;
+    match rows.into_iter().flatten().next() {
+        None => put_newest(store, Expect::Absent).await,
+        Some(row) if row.value == NEWEST.to_be_bytes() => Ok(()),
+        Some(row) => put_newest(store, Expect::Version(row.version)).await,
+    }
+}
+
+/// Writes the version beside a new store.
+pub(super) fn write_file(folder: &Folder) -> Result<(), OpenError> {
+    folder.write_private(FILE, format!("{NEWEST}\n").as_bytes())
+}
+
+/// What is reported beside the store, if anything is.
+fn said(folder: &Path) -> Option<String> {
+    plain_file::read_text(&folder.join(FILE), FILE_BYTES_MAX).ok()
+}
+
+/// Checks the version beside the store without touching anything.
+pub(super) fn check_file(folder: &Path) -> Result<(), OpenError> {
+    let text = said(folder).unwrap_or_default();
+    match text.trim().parse() {
+        Ok(found) if found > NEWEST => Err(newer(folder, found)),
+        _ => Ok(()),
+    }
+}
+
+/// The older layout that is reported beside the store, if it is one.
+pub(super) fn older(folder: &Path) -> Option<u32> {
+    let text = said(folder)?;
+    text.trim().parse().ok().filter(|found| *found < NEWEST)
+}
+
+/// Says the version of this program beside a store, where another is reported.
+pub(super) fn raise_file(folder: &Folder) -> Result<(), OpenError> {
+    let text = said(folder.path()).unwrap_or_default();
+    if text.trim().parse() == Ok(NEWEST) {
+        return Ok(());
+    }
+    write_file(folder)?;
+    folder.sync()
+}
+
+/// Checks the version of an open store, and makes an older one the newest.
+pub(super) async fn raise(store: &Store, folder: &Folder) -> Result<(), OpenError> {
+    let (version, found) = read(store, folder).await?;
+    if found == NEWEST {
+        return Ok(());
+    }
+    if found < ORDERED {
+        let reordered = reorder::reorder(store).await;
+        reordered.map_err(|source| folder.fault(source))?;
+    }
+    let raised = put_newest(store, Expect::Version(version)).await;
+    raised.map_err(|source| folder.fault(source))?;
+    tracing::info!(from = found, to = NEWEST, "the store has the newest layout");
+    Ok(())
+}
+
+/// The version of the record that has the layout, and the layout.
+async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
+    let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await;
+    let mut rows = rows.map_err(|source| folder.fault(source))?;
+    let Some(row) = rows.pop().flatten() else {
+        return Err(OpenError::NotOurs {
+            folder: folder.path().into(),
+            why: "its store was made by something else".into(),
+        });
+    };
+    Ok((row.version, judge(&row.value, folder)?))
+}
+
+/// The version that a store itself reports; none where it says none.
+pub(super) async fn in_store(store: &Store) -> Result<Option<u32>, EngineError> {
+    let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await?;
+    let Some(row) = rows.into_iter().flatten().next() else {
+        return Ok(None);
+    };
+    let version = row.value.try_into().map(u32::from_be_bytes);
+    let unread = |_value| EngineError::Corrupt("its version cannot be read".into());
+    version.map(Some).map_err(unread)
+}
+
+fn judge(value: &[u8], folder: &Folder) -> Result<u32, OpenError> {
+    let found = value.try_into().map(u32::from_be_bytes);
+    match found {
+        Ok(found @ 1..=NEWEST) => Ok(found),
+        Ok(found) if found > NEWEST => Err(newer(folder.path(), found)),
+        _ => Err(OpenError::Damaged {
+            file: folder.store_path(),
+            why: "its version cannot be read".into(),
+        }),
+    }
+}
+
+fn newer(folder: &Path, found: u32) -> OpenError {
+    OpenError::Newer {
+        folder: folder.into(),
+        found,
+        known: NEWEST,
+    }
+}

@@ -1,0 +1,223 @@
+//! Whether the keys fit the store, and sealing again when a key was added.
+//!
+//! The store holds one known text sealed with every key that sealed or proved something in it.
+
+use super::{Whereabouts, error::OpenError};
+use crate::{
+    domain::{AuditEntry, RecordId, Secret},
+    engine::{Action, Change, Direction, EngineError, Expect, Kind, Lane, Range, Row},
+    record::{Proven, Record, Store, proven_since, with_record},
+    seal::{SealContext, Sealer},
+};
+
+const PREFIX: &[u8] = b"seal/";
+/// What is sealed now. Only who has the key can say that less was proven.
+const TEXT: &str = "bellwether, definitions proven";
+/// What is and was sealed, and what of a store is proven that holds it.
+const TEXTS: [(&str, Proven); 3] = [
+    ("bellwether", Proven::Nothing),
+    ("bellwether, proven", Proven::Access),
+    (TEXT, Proven::Definitions),
+];
+const CONTEXT: SealContext<'_> = SealContext {
+    record: RecordId::from_bytes([0; 16]),
+    field: "check",
+};
+/// Records rewritten at a time.
+const STEP: usize = 100;
+
+/// Checks every key that the store needs; seals and proves with the newest what was with another, and
+/// proves what an earlier version wrote.
+pub(super) async fn check(
+    store: &Store,
+    sealer: &Sealer,
+    location: &impl Whereabouts,
+) -> Result<(), OpenError> {
+    let checks = judge(store, sealer, location).await?;
+    if checks.are_settled(sealer) {
+        return Ok(());
+    }
+    let Checks { texts, proven } = checks;
+    let newest = key_of(sealer.newest());
+    let adopted = async {
+        for kind in Kind::ALL {
+            // What was to be proven before and is not was written by another client.
+            if Proven::first_of(kind).is_some_and(|first| first > proven) {
+                prove(store, kind, sealer).await?;
+            }
+        }
+        adopt(store, sealer, &newest, &texts).await
+    };
+    adopted.await.map_err(|source| location.fault(source))
+}
+
+/// What a store holds to check its keys with.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    texts: Vec<(Vec<u8>, Row)>,
+    /// What of the store was written with a proof.
+    proven: Proven,
+}
+
+impl Checks {
+    /// Whether everything is sealed and proven with the newest key alone.
+    pub(super) fn are_settled(&self, sealer: &Sealer) -> bool {
+        let newest = key_of(sealer.newest());
+        let is_newest = |(key, _): &(Vec<u8>, Row)| *key == newest;
+        self.proves_definitions() && self.texts.len() == 1 && self.texts.iter().all(is_newest)
+    }
+
+    /// Whether everything that people define was written with a proof.
+    pub(crate) fn proves_definitions(&self) -> bool {
+        self.proven == Proven::Definitions
+    }
+
+    /// Whether the store holds nothing that was sealed with any key.
+    pub(super) fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+}
+
+/// Checks every key that the store needs.
+pub(super) async fn judge(
+    store: &Store,
+    sealer: &Sealer,
+    location: &impl Whereabouts,
+) -> Result<Checks, OpenError> {
+    let range = Range::under(PREFIX);
+    let checks = store
+        .engine()
+        .page(Kind::Meta, range, Direction::Ascending, usize::MAX)
+        .await
+        .map_err(|source| location.fault(source))?;
+    // A store that holds none was made by this version. What the newest key says counts: an older
+    // text that a user puts back beside it changes nothing.
+    let mut proven = Proven::Definitions;
+    for (key, row) in &checks {
+        let number = number_of(key);
+        let is_of_key = Sealer::number_in(&row.value) == Some(number);
+        let text = sealer.open(CONTEXT, &row.value).ok().filter(|_| is_of_key);
+        let found = text.and_then(|text| {
+            let mut known = TEXTS.into_iter();
+            known.find(|(known, _)| *known == text.reveal())
+        });
+        let Some((_, found)) = found else {
+            return Err(location.key_fault(format!(
+                "the store is sealed with key {number}, which is not in it or is another one"
+            )));
+        };
+        proven = found;
+    }
+    Ok(Checks {
+        texts: checks,
+        proven,
+    })
+}
+
+/// Proves the records of a kind that an earlier version wrote.
+async fn prove(store: &Store, kind: Kind, sealer: &Sealer) -> Result<(), EngineError> {
+    let mut range = Range::under(&[]);
+    loop {
+        let engine = store.engine();
+        let page = engine
+            .page(kind, range.clone(), Direction::Ascending, STEP)
+            .await?;
+        let Some((last, _)) = page.last() else {
+            return Ok(());
+        };
+        range.go_on_after(last);
+        let changes = page.iter().filter_map(|(key, row)| {
+            let put = Action::Put(proven_since(kind, &row.value, sealer)?);
+            Some(change(kind, key, Expect::Version(row.version), put))
+        });
+        let changes: Vec<_> = changes.collect();
+        if !changes.is_empty() {
+            engine.apply(Lane::Admin, changes.into()).await?;
+        }
+    }
+}
+
+/// Seals everything with the newest key, then forgets that others were needed.
+async fn adopt(
+    store: &Store,
+    sealer: &Sealer,
+    newest: &[u8],
+    checks: &[(Vec<u8>, Row)],
+) -> Result<(), EngineError> {
+    let own = checks.iter().find(|(key, _)| key == newest);
+    let expect = own.map_or(Expect::Absent, |(_, row)| Expect::Version(row.version));
+    let put = Action::Put(sealer.seal(CONTEXT, &Secret::new(TEXT)));
+    let put = change(Kind::Meta, newest, expect, put);
+    store.engine().apply(Lane::Admin, vec![put].into()).await?;
+    let old = checks.iter().filter(|(key, _)| key != newest);
+    let forget = old.map(|(key, row)| {
+        let expect = Expect::Version(row.version);
+        change(Kind::Meta, key, expect, Action::Delete)
+    });
+    let forget: Vec<_> = forget.collect();
+    if forget.is_empty() {
+        return Ok(());
+    }
+    for kind in Kind::ALL {
+        if Proven::first_of(kind).is_some() {
+            with_record!(kind, Of => rewrite::<Of>(store).await?, else {});
+        }
+    }
+    prove_end_of_audit_log(store).await?;
+    store.engine().apply(Lane::Admin, forget.into()).await?;
+    Ok(())
+}
+
+/// Proves the end of the audit log, and with it all before it, again.
+async fn prove_end_of_audit_log(store: &Store) -> Result<(), EngineError> {
+    let newest = store.page::<AuditEntry>(Range::under(&[]), Direction::Descending, 1);
+    let mut changes = store.changes();
+    for entry in newest.await?.iter().filter(|entry| entry.value.is_proven) {
+        changes.update(entry, &entry.value);
+    }
+    if !changes.is_empty() {
+        store.apply(Lane::Admin, changes).await?;
+    }
+    Ok(())
+}
+
+/// Seals and proves the records of a kind again.
+async fn rewrite<T: Record>(store: &Store) -> Result<(), EngineError> {
+    let mut range = Range::under(&[]);
+    loop {
+        let page = store.page::<T>(range.clone(), Direction::Ascending, STEP);
+        let page = page.await?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        range.go_on_after(&last.value.key());
+        let mut changes = store.changes();
+        for stored in &page {
+            changes.update(stored, &stored.value);
+        }
+        store.apply(Lane::Admin, changes).await?;
+    }
+}
+
+fn change(kind: Kind, key: &[u8], expect: Expect, action: Action) -> Change {
+    Change {
+        is_logged: false,
+        ..Change::new(kind, key, expect, action)
+    }
+}
+
+fn key_of(number: u32) -> Vec<u8> {
+    [PREFIX, &number.to_be_bytes()].concat()
+}
+
+/// Whether a fact is one of those that are checked here.
+pub(crate) fn is_of_keys(key: &[u8]) -> bool {
+    key.starts_with(PREFIX)
+}
+
+fn number_of(key: &[u8]) -> u32 {
+    let number = key
+        .strip_prefix(PREFIX)
+        .and_then(|number| number.try_into().ok());
+    number.map_or(0, u32::from_be_bytes)
+}

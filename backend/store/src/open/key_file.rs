@@ -1,0 +1,166 @@
+//! The file that holds the keys which seal secrets: one a line, its number before it.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bellwether_proto::plain_file;
+
+use super::{
+    error::OpenError,
+    folder::Folder,
+    trust::{KEY_FILE_BYTES_MAX, check_key_file},
+};
+use crate::seal::{KEY_BYTES, Sealer, random_key};
+
+pub(super) const NAME: &str = "secret.key";
+const PREFACE: &str = "\
+# Keys that seal the secrets in the store. Keep a copy elsewhere: without it they are lost.
+# `bellwether secrets rotate` adds a key and seals everything with it; older ones open older backups.
+";
+
+/// The key file of a folder.
+#[derive(Debug)]
+pub(super) struct KeyFile<'a> {
+    folder: &'a Folder,
+}
+
+impl<'a> KeyFile<'a> {
+    pub(super) fn of(folder: &'a Folder) -> Self {
+        Self { folder }
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path().join(NAME)
+    }
+
+    /// Reads the keys.
+    pub(super) fn read(&self) -> Result<Sealer, OpenError> {
+        match self.try_read()? {
+            Some(sealer) => Ok(sealer),
+            None => Err(self.fault("it is missing; put the file back that belongs to the store")),
+        }
+    }
+
+    /// Reads the keys, or makes the first one.
+    pub(super) fn read_or_make(&self) -> Result<Sealer, OpenError> {
+        if let Some(sealer) = self.try_read()? {
+            return Ok(sealer);
+        }
+        let (sealer, content) = first_key();
+        self.folder.write_private(NAME, content.as_bytes())?;
+        Ok(sealer)
+    }
+
+    /// Reads the keys, if there are any.
+    pub(super) fn try_read(&self) -> Result<Option<Sealer>, OpenError> {
+        let path = self.path();
+        let text = read(&path)?;
+        text.map(|text| ring(&text, &path)).transpose()
+    }
+
+    /// The content of the file.
+    pub(super) fn text(&self) -> Result<String, OpenError> {
+        text(&self.path())
+    }
+
+    pub(super) fn fault(&self, why: impl Into<String>) -> OpenError {
+        fault(&self.path(), why)
+    }
+}
+
+/// How the content of a key file is changed; answers the number of the newest key in it as well.
+pub(super) type Change = fn(&str, &Path) -> Result<(u32, String), OpenError>;
+
+/// The bytes of a key file, if there is one.
+fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenError> {
+    check_key_file(path)?;
+    match plain_file::read(path, KEY_FILE_BYTES_MAX) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(OpenError::io("read", path, error)),
+    }
+}
+
+/// The content of a key file that has to be there.
+pub(super) fn text(path: &Path) -> Result<String, OpenError> {
+    let content = read(path)?.ok_or_else(|| fault(path, "it is missing"))?;
+    String::from_utf8(content).map_err(|_other| fault(path, "it is not a text"))
+}
+
+/// The content of a key file with one more key, which is the newest, and its number.
+pub(super) fn append(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
+    let newest = ring(text.as_bytes(), file)?.newest();
+    let number = newest.checked_add(1);
+    let number = number.ok_or_else(|| fault(file, "there is no number above the newest"))?;
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let key = STANDARD.encode(random_key());
+    let content = format!("{text}{end}{number} {key}\n");
+    if content.len() as u64 > KEY_FILE_BYTES_MAX {
+        return Err(fault(file, "it is full; drop older keys with --forget"));
+    }
+    Ok((number, content))
+}
+
+/// The content of a key file without the keys before the newest, and its number.
+pub(super) fn newest_alone(text: &str, file: &Path) -> Result<(u32, String), OpenError> {
+    let newest = ring(text.as_bytes(), file)?.newest();
+    let stays = |line: &&str| match line.trim().split_once(' ') {
+        Some((number, _)) if !line.trim_start().starts_with('#') => number == newest.to_string(),
+        _ => true,
+    };
+    let lines: Vec<_> = text.lines().filter(stays).collect();
+    Ok((newest, lines.join("\n") + "\n"))
+}
+
+/// A first key, and what its file holds.
+pub(super) fn first_key() -> (Sealer, String) {
+    let key = random_key();
+    let content = format!("{PREFACE}1 {}\n", STANDARD.encode(key));
+    (Sealer::new(&[(1, key)]), content)
+}
+
+/// The ring of the keys in the content of that file.
+///
+/// # Errors
+/// [`OpenError::Key`].
+pub(crate) fn ring(content: &[u8], file: &Path) -> Result<Sealer, OpenError> {
+    let text = str::from_utf8(content).map_err(|_other| fault(file, "it is not a text"))?;
+    let mut keys: Vec<(u32, [u8; KEY_BYTES])> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let key = parse(line);
+        let is_new = |number| keys.iter().all(|(other, _)| *other != number);
+        match key {
+            Some((number, key)) if is_new(number) => keys.push((number, key)),
+            // The line itself may be a key, so it is not shown.
+            _ => {
+                let line = index + 1;
+                let what = format!("a unique number and {KEY_BYTES} bytes in base64");
+                return Err(fault(file, format!("line {line} is not {what}")));
+            }
+        }
+    }
+    if keys.is_empty() {
+        return Err(fault(file, "it holds no key"));
+    }
+    Ok(Sealer::new(&keys))
+}
+
+fn fault(file: &Path, why: impl Into<String>) -> OpenError {
+    OpenError::Key {
+        file: file.into(),
+        why: why.into(),
+    }
+}
+
+fn parse(line: &str) -> Option<(u32, [u8; KEY_BYTES])> {
+    let (number, key) = line.split_once(' ')?;
+    let key = STANDARD.decode(key.trim()).ok()?;
+    Some((number.parse().ok()?, key.try_into().ok()?))
+}

@@ -1,0 +1,533 @@
+//! Data folders that earlier versions wrote, as they lie on disks: every later version opens them.
+//!
+//! `BELLWETHER_WRITE_LAYOUT=FOLDER cargo test --package bellwether-backend layouts` writes a folder
+//! of the newest layout, with records of every kind. It is committed once, when the layout is new.
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use tempfile::TempDir;
+
+use super::{OpenError, open_to_read, rotate_key};
+use crate::{
+    domain::{
+        Attempt, Client, Delivery, DeliveryState, Destination, Health, Occurrence, Receipt,
+        RecordId, Revision, Rule, Secret, Settings, Trigger,
+    },
+    engine::{Action, Change, Direction, Expect, Index, Kind, Lane, Range},
+    location::Location,
+    record::{Record, Store},
+    samples,
+    seal::{SealContext, Sealer},
+    verify,
+};
+
+/// How long a folder may stay in use after its store was dropped: a read that has answered may hold
+/// the store a moment longer.
+const RELEASED_AFTER: Duration = Duration::from_secs(5);
+
+/// Opens a folder, also one whose store was dropped a moment ago.
+pub(super) async fn open(config: &Location) -> Result<Store, OpenError> {
+    let end = Instant::now() + RELEASED_AFTER;
+    loop {
+        match super::open(config).await {
+            Err(OpenError::InUse(_)) if Instant::now() < end => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Layout 1, of version 0.1.0.
+const LAYOUT_1: [(&str, &[u8]); 3] = [
+    ("store.redb", include_bytes!("layouts/1/store.redb")),
+    ("format", include_bytes!("layouts/1/format")),
+    ("secret.key", include_bytes!("layouts/1/secret.key")),
+];
+
+/// Layout 2, whose service was killed: all that was written is in its log.
+const LAYOUT_2: [(&str, &[u8]); 4] = [
+    ("store.redb", include_bytes!("layouts/2/store.redb")),
+    ("store.log.0", include_bytes!("layouts/2/store.log.0")),
+    ("format", include_bytes!("layouts/2/format")),
+    ("secret.key", include_bytes!("layouts/2/secret.key")),
+];
+
+/// Layout 3, left in the same way.
+const LAYOUT_3: [(&str, &[u8]); 4] = [
+    ("store.redb", include_bytes!("layouts/3/store.redb")),
+    ("store.log.0", include_bytes!("layouts/3/store.log.0")),
+    ("format", include_bytes!("layouts/3/format")),
+    ("secret.key", include_bytes!("layouts/3/secret.key")),
+];
+
+/// Layout 4, left in the same way.
+const LAYOUT_4: [(&str, &[u8]); 4] = [
+    ("store.redb", include_bytes!("layouts/4/store.redb")),
+    ("store.log.0", include_bytes!("layouts/4/store.log.0")),
+    ("format", include_bytes!("layouts/4/format")),
+    ("secret.key", include_bytes!("layouts/4/secret.key")),
+];
+
+/// Layout 5, left in the same way.
+const LAYOUT_5: [(&str, &[u8]); 4] = [
+    ("store.redb", include_bytes!("layouts/5/store.redb")),
+    ("store.log.0", include_bytes!("layouts/5/store.log.0")),
+    ("format", include_bytes!("layouts/5/format")),
+    ("secret.key", include_bytes!("layouts/5/secret.key")),
+];
+
+fn deliveries() -> Vec<Delivery> {
+    let states = [
+        DeliveryState::Pending { due_ms: 1 },
+        DeliveryState::Leased { until_ms: 2 },
+        DeliveryState::Retry { due_ms: 3 },
+        DeliveryState::Delivered,
+        DeliveryState::Dead,
+        DeliveryState::Cancelled,
+    ];
+    let numbered = (1..).zip(states);
+    numbered
+        .map(|(number, state)| samples::delivery(number, state))
+        .collect()
+}
+
+/// Writes a folder as a killed service leaves it.
+async fn write(folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    let used = tempfile::tempdir().unwrap();
+    let key = format!("1 {}\n", STANDARD.encode([7; 32]));
+    fs::write(used.path().join("secret.key"), key).unwrap();
+    let store = open(&Location::folder(used.path())).await.unwrap();
+    let mut changes = store.changes();
+    changes.insert(&samples::trigger("disk"));
+    for destination in samples::destinations() {
+        changes.insert(&destination);
+    }
+    changes.insert(&samples::rule("page"));
+    changes.insert(&samples::client("console"));
+    changes.insert(&samples::occurrence(1));
+    changes.insert(&samples::evaluated_occurrence());
+    for (number, delivery) in (1..).zip(deliveries()) {
+        changes.insert(&delivery);
+        changes.insert(&samples::attempt(number, 1));
+    }
+    changes.insert(&samples::health());
+    changes.insert(&samples::receipt());
+    for revision in samples::revisions() {
+        changes.insert(&revision);
+    }
+    store.apply(Lane::Admin, changes).await.unwrap();
+    for (name, _) in LAYOUT_5 {
+        let mut bytes = fs::read(used.path().join(name)).unwrap();
+        if name.starts_with("store.log") {
+            let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+            bytes.truncate(end + 1);
+        }
+        fs::write(folder.join(name), bytes).unwrap();
+    }
+}
+
+async fn all<T: Record>(store: &Store) -> Vec<T> {
+    let range = Range::under(&[]);
+    let page = store.page::<T>(range, Direction::Ascending, 100).await;
+    page.unwrap().into_iter().map(|it| it.value).collect()
+}
+
+fn folder_of(layout: &[(&str, &[u8])]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in layout {
+        fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    folder
+}
+
+/// Writes every record of a kind again, as any change of it would.
+async fn rewrite<T: Record>(store: &Store) {
+    let range = Range::under(&[]);
+    let page = store.page::<T>(range, Direction::Ascending, 100).await;
+    let mut changes = store.changes();
+    for stored in page.unwrap() {
+        changes.update(&stored, &stored.value);
+    }
+    assert!(!changes.is_empty(), "there is one of every kind");
+    store.apply(Lane::Admin, changes).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_the_first_layout_holds_is_changed_as_what_is_written_now() {
+    let folder = folder_of(&LAYOUT_1);
+    let config = Location::folder(folder.path());
+    let store = open(&config).await.unwrap();
+    let before = verify(&store, &|_| {}).await;
+    rewrite::<Trigger>(&store).await;
+    rewrite::<Destination>(&store).await;
+    rewrite::<Rule>(&store).await;
+    rewrite::<Client>(&store).await;
+    rewrite::<Occurrence>(&store).await;
+    rewrite::<Delivery>(&store).await;
+    rewrite::<Attempt>(&store).await;
+    rewrite::<Health>(&store).await;
+    rewrite::<Receipt>(&store).await;
+    rewrite::<Revision>(&store).await;
+    drop(store);
+    let store = open(&config).await.unwrap();
+    let after = verify(&store, &|_| {}).await;
+    assert_eq!(after.told, Vec::<String>::new());
+    assert_eq!(
+        (after.records, after.entries),
+        (before.records, before.entries)
+    );
+    assert_eq!(all::<Delivery>(&store).await, deliveries());
+    assert_eq!(all::<Destination>(&store).await, samples::destinations());
+}
+
+#[tokio::test]
+async fn a_folder_of_the_first_layout_opens_with_all_that_is_in_it() {
+    has_all(&folder_of(&LAYOUT_1)).await;
+}
+
+#[tokio::test]
+async fn folders_of_killed_services_open_with_all_that_is_in_their_logs() {
+    if let Some(folder) = std::env::var_os("BELLWETHER_WRITE_LAYOUT") {
+        write(Path::new(&folder)).await;
+    }
+    for layout in [LAYOUT_2, LAYOUT_3, LAYOUT_4, LAYOUT_5] {
+        has_all(&folder_of(&layout)).await;
+    }
+}
+
+#[tokio::test]
+async fn entries_of_the_first_layout_go_with_their_records() {
+    let folder = folder_of(&LAYOUT_1);
+    let config = Location::folder(folder.path());
+    let by_event = async |store: &Store| {
+        let (index, all) = (Index::OccurrenceByEvent, Range::under(&[]));
+        store.engine().count(index, all, 100).await.unwrap()
+    };
+    let store = open(&config).await.unwrap();
+    assert_eq!(by_event(&store).await, 2);
+    for left in [1, 0] {
+        let range = Range::under(&[]);
+        let page = store.page::<Occurrence>(range, Direction::Ascending, 1);
+        let mut changes = store.changes();
+        changes.delete(&page.await.unwrap()[0]);
+        store.apply(Lane::Admin, changes).await.unwrap();
+        assert_eq!(by_event(&store).await, left);
+    }
+    drop(store);
+    for _ in 0..2 {
+        let store = open(&config).await.unwrap();
+        assert_eq!(by_event(&store).await, 0);
+        // One that is new takes the place of one that was there.
+        let mut changes = store.changes();
+        let again = samples::occurrence(1);
+        changes.insert(&again);
+        store.apply(Lane::Admin, changes).await.unwrap();
+        assert_eq!(by_event(&store).await, 1);
+        let stored = store.get::<Occurrence>(again.key()).await.unwrap();
+        let mut changes = store.changes();
+        changes.delete(&stored.unwrap());
+        store.apply(Lane::Admin, changes).await.unwrap();
+        assert_eq!(by_event(&store).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_folder_of_the_first_layout_says_that_it_has_a_log_once_it_was_opened() {
+    let folder = folder_of(&LAYOUT_1);
+    let config = Location::folder(folder.path());
+    let before = fs::read_to_string(folder.path().join("format")).unwrap();
+    drop(open_to_read(folder.path(), 1024 * 1024).await.unwrap());
+    let read = fs::read_to_string(folder.path().join("format")).unwrap();
+    assert_eq!(read, before, "who only reads changes nothing");
+    for _ in 0..2 {
+        let store = open(&config).await.unwrap();
+        let rows = store.engine().get(Kind::Meta, &[b"format".to_vec()]).await;
+        let row = rows.unwrap().pop().unwrap().unwrap();
+        assert_eq!(row.value, 5_u32.to_be_bytes());
+    }
+    // What an older version looks at first, and refuses.
+    let after = fs::read_to_string(folder.path().join("format")).unwrap();
+    assert_eq!((before.as_str(), after.as_str()), ("1\n", "5\n"));
+}
+
+#[tokio::test]
+async fn a_folder_of_an_older_layout_is_kept_as_it_was() {
+    for (layout, files) in [
+        (1, &LAYOUT_1[..]),
+        (2, &LAYOUT_2),
+        (3, &LAYOUT_3),
+        (4, &LAYOUT_4),
+    ] {
+        let folder = folder_of(files);
+        let kept = folder.path().join(format!("layout-{layout}"));
+        // A copy that was cut off is made again.
+        fs::create_dir(folder.path().join(format!("layout-{layout}.new"))).unwrap();
+        drop(open_to_read(folder.path(), 1024 * 1024).await.unwrap());
+        assert!(!kept.exists(), "who only reads changes nothing");
+        for _ in 0..2 {
+            drop(open(&Location::folder(folder.path())).await.unwrap());
+            for (name, bytes) in files {
+                assert!(fs::read(kept.join(name)).unwrap() == *bytes, "{name}");
+            }
+        }
+        // It is a data folder, which is opened as any other.
+        let again = folder_of(&[]);
+        for (name, _) in files {
+            fs::copy(kept.join(name), again.path().join(name)).unwrap();
+        }
+        has_all(&again).await;
+    }
+}
+
+/// Opens a folder in which [`write`] wrote.
+async fn has_all(folder: &TempDir) {
+    let store = open(&Location::folder(folder.path())).await.unwrap();
+    assert_eq!(all::<Trigger>(&store).await, [samples::trigger("disk")]);
+    assert_eq!(all::<Destination>(&store).await, samples::destinations());
+    assert_eq!(all::<Rule>(&store).await, [samples::rule("page")]);
+    assert_eq!(all::<Client>(&store).await, [samples::client("console")]);
+    let occurrences = [samples::occurrence(1), samples::evaluated_occurrence()];
+    assert_eq!(all::<Occurrence>(&store).await, occurrences);
+    assert_eq!(all::<Delivery>(&store).await, deliveries());
+    let attempts: Vec<_> = (1..=6).map(|it| samples::attempt(it, 1)).collect();
+    assert_eq!(all::<Attempt>(&store).await, attempts);
+    assert_eq!(all::<Health>(&store).await, [samples::health()]);
+    assert_eq!(all::<Receipt>(&store).await, [samples::receipt()]);
+    assert_eq!(all::<Revision>(&store).await, samples::revisions());
+    let findings = verify(&store, &|_| {}).await;
+    assert_eq!(findings.told, Vec::<String>::new());
+    // Facts are not counted; what came later than these layouts is not in them.
+    let later = [
+        Kind::Meta,
+        Kind::Silence,
+        Kind::Calendar,
+        Kind::Inhibition,
+        Kind::Audit,
+        Kind::Group,
+        Kind::Mapping,
+        Kind::Budget,
+        Kind::View,
+        Kind::Settings,
+    ];
+    // The fifth layout has counters.
+    let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);
+    for kind in kinds {
+        let is_read = findings.records.contains_key(kind.word());
+        assert_eq!(is_read, !later.contains(&kind), "{kind:?}");
+    }
+}
+
+/// Puts bytes in the place of a record, as who can write to the disk and corrects its checksums.
+async fn forge(store: &Store, kind: Kind, key: &str, change: impl FnOnce(&mut Vec<u8>)) {
+    let keys = [key.as_bytes().to_vec()];
+    let row = store.engine().get(kind, &keys).await.unwrap().remove(0);
+    let row = row.unwrap();
+    let mut value = row.value;
+    change(&mut value);
+    let expect = Expect::Version(row.version);
+    let put = Change::new(kind, key.as_bytes(), expect, Action::Put(value));
+    let applied = store.engine().apply(Lane::Admin, vec![put].into()).await;
+    applied.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_or_destination_that_the_service_did_not_write_is_none_in_any_layout() {
+    for layout in [&LAYOUT_1[..], &LAYOUT_3, &LAYOUT_4] {
+        let folder = folder_of(layout);
+        drop(open(&Location::folder(folder.path())).await.unwrap());
+        let store = open(&Location::folder(folder.path())).await.unwrap();
+        let client = async || store.get::<Client>(b"console".into()).await;
+        let written = client()
+            .await
+            .unwrap()
+            .unwrap()
+            .value
+            .encode(store.sealer());
+        // The role is what follows the name: an editor becomes an admin.
+        forge(&store, Kind::Client, "console", |value| {
+            let at = value
+                .windows(9)
+                .position(|it| it == b"console\x18\x04")
+                .unwrap();
+            value[at + 8] = 5;
+        })
+        .await;
+        let refused = client().await.unwrap_err().to_string();
+        assert!(
+            refused.contains("was not written by this service"),
+            "{refused}"
+        );
+        // What an earlier version wrote had no proof.
+        forge(&store, Kind::Client, "console", |value| {
+            *value = [&[1], &value[37..]].concat();
+        })
+        .await;
+        assert!(client().await.is_err());
+        forge(&store, Kind::Client, "console", |value| *value = written).await;
+        assert!(client().await.is_ok());
+
+        let destination = async |name: &str| store.get::<Destination>(name.into()).await;
+        assert!(destination("to 0").await.is_ok());
+        let mut other = Vec::new();
+        forge(&store, Kind::Destination, "to 1", |value| {
+            other.clone_from(value);
+        })
+        .await;
+        forge(&store, Kind::Destination, "to 0", |value| *value = other).await;
+        let refused = destination("to 0").await.unwrap_err().to_string();
+        assert!(refused.contains("under the key of another"), "{refused}");
+        let findings = verify(&store, &|_| {}).await;
+        assert!(findings.faults > 0);
+        drop(store);
+        let store = open(&Location::folder(folder.path())).await.unwrap();
+        let found = store.get::<Destination>(b"to 0".into()).await;
+        assert!(found.is_err(), "nor after a start");
+    }
+}
+
+/// A definition of each kind, and another one of the kind.
+struct Definitions<T>(T, T);
+
+impl<T: Record + PartialEq> Definitions<T> {
+    async fn is_there(&self, store: &Store) -> Result<bool, String> {
+        let found = store.get::<T>(self.0.key()).await;
+        let found = found.map_err(|error| error.to_string())?;
+        Ok(found.is_some_and(|it| it.value == self.0))
+    }
+
+    /// Puts bytes in the place of the first, as who can write to the disk and corrects its
+    /// checksums.
+    async fn forge(&self, store: &Store, bytes: &[u8]) {
+        let keys = [self.0.key()];
+        let row = store.engine().get(T::KIND, &keys).await.unwrap().remove(0);
+        let expect = Expect::Version(row.unwrap().version);
+        let put = Change::new(T::KIND, &keys[0], expect, Action::Put(bytes.to_vec()));
+        let applied = store.engine().apply(Lane::Admin, vec![put].into()).await;
+        applied.unwrap();
+    }
+
+    /// Looks whether the service takes forged bytes for the first.
+    async fn is_refused(&self, config: &Location, bytes: &[u8], why: &str) {
+        let store = open(config).await.unwrap();
+        self.forge(&store, bytes).await;
+        let refused = self.is_there(&store).await.unwrap_err();
+        assert!(refused.contains(why), "{}: {refused}", T::KIND.word());
+        drop(store);
+        // Nor after a start, and the check of a store reports on it.
+        let store = open(config).await.unwrap();
+        assert!(self.is_there(&store).await.is_err(), "{}", T::KIND.word());
+        let told = verify(&store, &|_| {}).await.told;
+        let is_told = |it: &String| it.contains("cannot be read") || it.contains("another's key");
+        assert!(told.iter().any(is_told), "{}: {told:?}", T::KIND.word());
+    }
+
+    async fn are_proven(self, config: &Location) {
+        let store = open(config).await.unwrap();
+        let mut changes = store.changes();
+        changes.insert(&self.0);
+        changes.insert(&self.1);
+        store.apply(Lane::Admin, changes).await.unwrap();
+        let written = self.0.encode(store.sealer());
+        let other = self.1.encode(store.sealer());
+        drop(store);
+        let mut flipped = written.clone();
+        *flipped.last_mut().unwrap() ^= 1;
+        let stripped = [&[1], &written[37..]].concat();
+        let foreign = self.0.encode(&Sealer::new(&[(1, [9; 32])]));
+        let unwritten = "was not written by this service";
+        self.is_refused(config, &flipped, unwritten).await;
+        self.is_refused(config, &stripped, unwritten).await;
+        self.is_refused(config, &foreign, unwritten).await;
+        self.is_refused(config, &other, "under the key of another")
+            .await;
+        let store = open(config).await.unwrap();
+        self.forge(&store, &written).await;
+        assert_eq!(self.is_there(&store).await, Ok(true), "{}", T::KIND.word());
+    }
+}
+
+#[tokio::test]
+async fn a_definition_that_the_service_did_not_write_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = Location::folder(folder.path().join("data"));
+    Definitions(samples::trigger("a"), samples::trigger("b"))
+        .are_proven(&config)
+        .await;
+    Definitions(samples::rule("a"), samples::rule("b"))
+        .are_proven(&config)
+        .await;
+    Definitions(samples::silence("a"), samples::silence("b"))
+        .are_proven(&config)
+        .await;
+    Definitions(samples::calendar("a"), samples::calendar("b"))
+        .are_proven(&config)
+        .await;
+    Definitions(samples::inhibition("a"), samples::inhibition("b"))
+        .are_proven(&config)
+        .await;
+    Definitions(samples::mapping("a"), samples::mapping("b"))
+        .are_proven(&config)
+        .await;
+    Definitions(samples::view("a"), samples::view("b"))
+        .are_proven(&config)
+        .await;
+    let other = Settings {
+        name: samples::name("b"),
+        ..samples::settings()
+    };
+    Definitions(samples::settings(), other)
+        .are_proven(&config)
+        .await;
+    let mut destinations = samples::destinations().into_iter();
+    let (one, other) = (destinations.next().unwrap(), destinations.next().unwrap());
+    Definitions(one, other).are_proven(&config).await;
+    let [one, other] = samples::revisions();
+    Definitions(one, other).are_proven(&config).await;
+}
+
+/// The text that a store of layout 4 holds of a key.
+fn text_of_layout_4(sealer: &Sealer) -> Vec<u8> {
+    let context = SealContext {
+        record: RecordId::from_bytes([0; 16]),
+        field: "check",
+    };
+    sealer.seal(context, &Secret::new("bellwether, proven"))
+}
+
+#[tokio::test]
+async fn what_an_earlier_layout_held_is_proven_once_and_not_when_its_text_is_put_back() {
+    let sealer = Sealer::new(&[(1, [7; 32])]);
+    let trigger = async |store: &Store| store.get::<Trigger>(b"disk".into()).await;
+    // Beside the text of the newest key, in its place, and under a number that no key has.
+    let (record, key) = ("was not written by this service", "is sealed with key");
+    for (number, why) in [(1, record), (2, key), (3, key)] {
+        let folder = folder_of(&LAYOUT_4);
+        let config = Location::folder(folder.path());
+        let store = open(&config).await.unwrap();
+        let found = trigger(&store).await.unwrap().unwrap().value;
+        drop(store);
+        rotate_key(&config, false).await.unwrap();
+        let store = open(&config).await.unwrap();
+        forge(&store, Kind::Trigger, "disk", |value| {
+            *value = [&[1], &found.encode(&sealer)[37..]].concat();
+        })
+        .await;
+        let key = [b"seal/".as_slice(), &u32::to_be_bytes(number)].concat();
+        let kept = store.engine().get(Kind::Meta, std::slice::from_ref(&key));
+        let kept = kept.await.unwrap().remove(0);
+        let expect = kept.map_or(Expect::Absent, |row| Expect::Version(row.version));
+        let put = Action::Put(text_of_layout_4(&sealer));
+        let put = vec![Change::new(Kind::Meta, &key, expect, put)];
+        store.engine().apply(Lane::Admin, put.into()).await.unwrap();
+        drop(store);
+        let refused = open(&config).await.unwrap_err().to_string();
+        assert!(refused.contains(why), "{number}: {refused}");
+    }
+}

@@ -1,0 +1,174 @@
+//! A store's file that is only read: what is written to it is kept in memory and forgotten.
+//!
+//! A store that was not closed well is repaired when it is opened. Here the repair stays in memory.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io,
+    os::unix::fs::FileExt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bellwether_proto::plain_file;
+use redb::StorageBackend;
+
+use super::{
+    disk::CHECKSUMS,
+    folder::{Folder, LOGS},
+};
+use crate::{engine::redb::Medium, limits::STORE_CHECKSUM_BYTES_MAX};
+
+const BLOCK_BYTES: usize = 4096;
+
+/// The store of a folder, only read.
+#[derive(Debug)]
+pub(super) struct Overlay {
+    folder: Arc<Folder>,
+}
+
+impl Overlay {
+    pub(super) fn new(folder: Arc<Folder>) -> Self {
+        Self { folder }
+    }
+}
+
+impl Medium for Overlay {
+    fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
+        let file = plain_file::open(&self.folder.store_path())?;
+        Ok(Box::new(Layered::over(Some(file))?))
+    }
+
+    fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
+        let file = match plain_file::open(&self.folder.path().join(LOGS[number])) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        Ok(Box::new(Layered::over(file)?))
+    }
+
+    fn checksums(&self) -> Option<Vec<u8>> {
+        plain_file::read(
+            &self.folder.path().join(CHECKSUMS),
+            STORE_CHECKSUM_BYTES_MAX,
+        )
+        .ok()
+    }
+}
+
+#[derive(Debug)]
+struct Layered {
+    /// None where there is none.
+    file: Option<File>,
+    layers: Mutex<Layers>,
+}
+
+#[derive(Debug)]
+struct Layers {
+    /// The length as written.
+    length: u64,
+    /// How far the file below is still seen.
+    below: u64,
+    /// What was written, by block.
+    written: HashMap<u64, Vec<u8>>,
+}
+
+impl Layered {
+    fn over(file: Option<File>) -> io::Result<Self> {
+        let metadata = file.as_ref().map(File::metadata).transpose()?;
+        let file_bytes = metadata.map_or(0, |metadata| metadata.len());
+        let layers = Mutex::new(Layers {
+            length: file_bytes,
+            below: file_bytes,
+            written: HashMap::new(),
+        });
+        Ok(Self { file, layers })
+    }
+
+    fn read_below(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
+        let file = self.file.as_ref();
+        file.map_or(Ok(()), |file| file.read_exact_at(out, offset))
+    }
+
+    fn layers(&self) -> MutexGuard<'_, Layers> {
+        self.layers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A block as it was written, or as it lies below.
+    fn block(&self, layers: &Layers, number: u64) -> io::Result<Vec<u8>> {
+        if let Some(written) = layers.written.get(&number) {
+            return Ok(written.clone());
+        }
+        let mut block = vec![0; BLOCK_BYTES];
+        let start = number * BLOCK_BYTES as u64;
+        let seen = layers.below.saturating_sub(start).min(BLOCK_BYTES as u64);
+        let seen = usize::try_from(seen).map_err(io::Error::other)?;
+        self.read_below(&mut block[..seen], start)?;
+        Ok(block)
+    }
+}
+
+/// The parts of a stretch that lie in different blocks: block, place in it, bytes.
+fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, usize)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let at = offset + done as u64;
+        let place = usize::try_from(at % BLOCK_BYTES as u64).unwrap_or_default();
+        let bytes = (BLOCK_BYTES - place).min(length - done);
+        done += bytes;
+        (bytes > 0).then_some((at / BLOCK_BYTES as u64, place, bytes))
+    })
+}
+
+impl StorageBackend for Layered {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.layers().length)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let layers = self.layers();
+        let end = offset + out.len() as u64;
+        if end > layers.length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if layers.written.is_empty() && end <= layers.below {
+            drop(layers);
+            return self.read_below(out, offset);
+        }
+        let mut rest = out;
+        for (number, place, bytes) in parts(offset, rest.len()) {
+            let (part, after) = rest.split_at_mut(bytes);
+            part.copy_from_slice(&self.block(&layers, number)?[place..place + bytes]);
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        let mut layers = self.layers();
+        layers.below = layers.below.min(length);
+        layers
+            .written
+            .retain(|number, _| number * (BLOCK_BYTES as u64) < length);
+        layers.length = length;
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut layers = self.layers();
+        let mut rest = data;
+        for (number, place, bytes) in parts(offset, data.len()) {
+            let (part, after) = rest.split_at(bytes);
+            let mut block = self.block(&layers, number)?;
+            block[place..place + bytes].copy_from_slice(part);
+            layers.written.insert(number, block);
+            rest = after;
+        }
+        Ok(())
+    }
+}

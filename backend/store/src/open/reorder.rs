@@ -1,0 +1,201 @@
+//! Makes the entries by which occurrences of older layouts are put in order again.
+//!
+//! Up to layout 2, what was alike in an order followed by the key of its record. How far this came
+//! is kept with each step, so that a start that is cut off is gone on with.
+
+use crate::{
+    domain::Occurrence,
+    engine::{
+        Action, Change, Direction, EngineError, Entry, Expect, Index, Kind, Lane, Range, Row,
+    },
+    record::{Record, Store, bytes::Key},
+};
+
+/// Occurrences per step.
+const STEP: usize = 1_000;
+/// Steps after which progress is reported.
+const STEPS_TOLD: usize = 100;
+/// The fact that says after which occurrence to continue.
+const MARK: &[u8] = b"reordered";
+
+/// Makes the entries again, of all occurrences.
+pub(super) async fn reorder(store: &Store) -> Result<(), EngineError> {
+    let mut steps = 0_usize;
+    while step(store, STEP).await? {
+        steps += 1;
+        if steps.is_multiple_of(STEPS_TOLD) {
+            tracing::info!(done = steps * STEP, "reordering occurrences");
+        }
+    }
+    let Some(mark) = mark(store).await? else {
+        return Ok(());
+    };
+    let gone = fact(Expect::Version(mark.version), Action::Delete);
+    store.engine().apply(Lane::Admin, vec![gone].into()).await?;
+    Ok(())
+}
+
+/// Takes the next occurrences; false when there are no more.
+async fn step(store: &Store, count: usize) -> Result<bool, EngineError> {
+    let mark = mark(store).await?;
+    let mut range = Range::under(&[]);
+    if let Some(mark) = &mark {
+        range.go_on_after(&mark.value);
+    }
+    let engine = store.engine();
+    let page = engine.page(Kind::Occurrence, range, Direction::Ascending, count);
+    let page = page.await?;
+    let Some((last, _)) = page.last() else {
+        return Ok(false);
+    };
+    let expect = mark.map_or(Expect::Absent, |mark| Expect::Version(mark.version));
+    let marked = fact(expect, Action::Put(last.clone()));
+    // What cannot be read is reported when it is asked for, and by a check.
+    let changes = page.iter().filter_map(|(key, row)| {
+        let occurrence = store.decode::<Occurrence>(&row.value).ok()?;
+        Some(change(key, row, &occurrence))
+    });
+    let changes: Vec<_> = changes.collect();
+    let all: Vec<_> = changes.iter().cloned().chain([marked.clone()]).collect();
+    match engine.apply(Lane::Admin, all.into()).await {
+        // An entry is missing: it is only kept from those that miss one.
+        Err(EngineError::Corrupt(_)) => one_by_one(store, changes, marked).await?,
+        applied => drop(applied?),
+    }
+    Ok(true)
+}
+
+async fn one_by_one(
+    store: &Store,
+    changes: Vec<Change>,
+    marked: Change,
+) -> Result<(), EngineError> {
+    for change in changes {
+        match store.engine().apply(Lane::Admin, vec![change].into()).await {
+            Err(EngineError::Corrupt(why)) => {
+                tracing::error!(why, "an occurrence cannot be put in order");
+            }
+            applied => drop(applied?),
+        }
+    }
+    store
+        .engine()
+        .apply(Lane::Admin, vec![marked].into())
+        .await?;
+    Ok(())
+}
+
+/// Leaves the record as it is, and has it found in its place.
+fn change(key: &[u8], row: &Row, occurrence: &Occurrence) -> Change {
+    let mut add = occurrence.entries();
+    add.retain(|entry| ORDERS.contains(&entry.index));
+    Change {
+        remove: old_entries(occurrence),
+        add,
+        is_logged: false,
+        ..Change::new(
+            Kind::Occurrence,
+            key,
+            Expect::Version(row.version),
+            Action::Touch,
+        )
+    }
+}
+
+const ORDERS: [Index; 3] = [
+    Index::OccurrenceByState,
+    Index::OccurrenceByStart,
+    Index::OccurrenceBySeverity,
+];
+
+/// What layout 2 put an occurrence in order by.
+fn old_entries(occurrence: &Occurrence) -> Vec<Entry> {
+    let state = Key::new()
+        .byte(occurrence.status as u8)
+        .byte(occurrence.severity as u8)
+        .moment(occurrence.last_seen_ms);
+    let start = Key::new().moment(occurrence.start_ms);
+    let entry = |index, key: Key| Entry {
+        index,
+        key: key.id(occurrence.key).build(),
+    };
+    vec![
+        entry(Index::OccurrenceByState, state),
+        entry(Index::OccurrenceByStart, start),
+    ]
+}
+
+async fn mark(store: &Store) -> Result<Option<Row>, EngineError> {
+    let rows = store.engine().get(Kind::Meta, &[MARK.into()]).await;
+    Ok(rows?.pop().flatten())
+}
+
+fn fact(expect: Expect, action: Action) -> Change {
+    Change {
+        is_logged: false,
+        ..Change::new(Kind::Meta, MARK, expect, action)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{samples, verify};
+
+    /// A store with occurrences as layout 2 had them.
+    async fn old_store(count: u32) -> Store {
+        let store = Store::in_memory();
+        for number in 1..=count {
+            let occurrence = samples::occurrence(number);
+            let mut changes = store.changes();
+            changes.insert(&occurrence);
+            store.apply(Lane::Admin, changes).await.unwrap();
+            let key = occurrence.key();
+            let keys = std::slice::from_ref(&key);
+            let rows = store.engine().get(Kind::Occurrence, keys).await;
+            let row = rows.unwrap().pop().flatten().unwrap();
+            let newer = change(&key, &row, &occurrence);
+            let back = Change {
+                add: newer.remove,
+                remove: newer.add,
+                ..newer
+            };
+            let applied = store.engine().apply(Lane::Admin, vec![back].into());
+            applied.await.unwrap();
+        }
+        store
+    }
+
+    #[tokio::test]
+    async fn what_was_cut_off_is_gone_on_with() {
+        for steps in 0..4 {
+            let store = old_store(5).await;
+            assert!(verify(&store, &|_| {}).await.faults > 0);
+            for _ in 0..steps {
+                step(&store, 2).await.unwrap();
+            }
+            reorder(&store).await.unwrap();
+            let findings = verify(&store, &|_| {}).await;
+            assert_eq!((findings.faults, findings.told), (0, Vec::new()));
+            assert!(mark(&store).await.unwrap().is_none());
+        }
+    }
+
+    #[tokio::test]
+    async fn one_that_is_damaged_keeps_no_other_from_its_place() {
+        let store = old_store(3).await;
+        let damaged = samples::occurrence(2);
+        let rows = store.engine().get(Kind::Occurrence, &[damaged.key()]).await;
+        let version = Expect::Version(rows.unwrap().pop().flatten().unwrap().version);
+        let lost = Change {
+            remove: old_entries(&damaged)[..1].to_vec(),
+            ..Change::new(Kind::Occurrence, &damaged.key(), version, Action::Touch)
+        };
+        let applied = store.engine().apply(Lane::Admin, vec![lost].into());
+        applied.await.unwrap();
+        reorder(&store).await.unwrap();
+        let all = Range::under(&[]);
+        let placed = store.engine().count(Index::OccurrenceBySeverity, all, 9);
+        assert_eq!(placed.await.unwrap(), 2);
+    }
+}

@@ -1,0 +1,484 @@
+//! Counters: numbers that each commit adds to without reading them, so that no commit waits for
+//! another one over what it counts.
+//!
+//! What there is now follows from the records, and is compared with them by `verify`; what happened
+//! in a minute or an hour is kept separately. They begin when a data folder is first opened by a
+//! version that counts.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Changes, Store,
+    bytes::{Key, id_at},
+};
+use crate::{
+    domain::{
+        Delivery, RecordId,
+        counter::{Counted, Counter, Numbers, Period, SLOTS, Slot, Subject},
+    },
+    engine::{
+        Action, Change, Direction, EngineError, Expect, Index, Kind, Lane, Range, Row, numbers,
+    },
+};
+
+/// Since when is counted: the key of that record, before all counters.
+const SINCE: &[u8] = &[0];
+/// Records read at a time.
+const PAGE: usize = 1_000;
+
+/// What is added to counters with a set of changes.
+#[derive(Debug, Default)]
+pub(super) struct Counts(BTreeMap<Counter, Numbers>);
+
+impl Counts {
+    pub(crate) fn add(&mut self, counter: Counter, slot: impl Slot, number: i64) {
+        self.0.entry(counter).or_default().add(slot, number);
+    }
+
+    /// Counts a record that comes; what happened before it came is distinguished by `is_past`.
+    pub(crate) fn come(&mut self, new: &[Counted], is_past: bool) {
+        for (counter, tally) in new {
+            if counter.period == Period::Now || !is_past {
+                self.add(*counter, *tally, 1);
+            }
+        }
+    }
+
+    /// Counts a record that becomes another one.
+    pub(crate) fn become_another(&mut self, old: &[Counted], new: &[Counted]) {
+        let other = |these: &[Counted], those: &[Counted]| -> Vec<Counted> {
+            let these = these.iter().filter(|it| !those.contains(it));
+            these.copied().collect()
+        };
+        self.go(&other(old, new));
+        self.come(&other(new, old), false);
+    }
+
+    /// Counts a record that goes. What happened has happened.
+    pub(crate) fn go(&mut self, old: &[Counted]) {
+        for (counter, tally) in old {
+            if counter.period == Period::Now {
+                self.add(*counter, *tally, -1);
+            }
+        }
+    }
+
+    /// The changes of the counters.
+    pub(crate) fn changes(self) -> impl Iterator<Item = Change> {
+        let counted = self.0.into_iter().filter(|(_, numbers)| !numbers.is_zero());
+        counted.map(|(counter, numbers)| addition(counter, &numbers))
+    }
+}
+
+fn addition(counter: Counter, numbers: &Numbers) -> Change {
+    change(&key(counter), Expect::Any, Action::Add(numbers.0.into()))
+}
+
+fn change(key: &[u8], expect: Expect, action: Action) -> Change {
+    Change {
+        is_logged: false,
+        ..Change::new(Kind::Counter, key, expect, action)
+    }
+}
+
+/// The counters of a subject that are of a kind of period.
+fn prefix(subject: Option<Subject>, period: Period) -> Key {
+    let period = match period {
+        Period::Now => 1,
+        Period::Minute(_) => 2,
+        Period::Hour(_) => 3,
+    };
+    let key = Key::new().byte(period);
+    match subject {
+        None => key,
+        Some(Subject::Events) => key.byte(1),
+        Some(Subject::Deliveries) => key.byte(2),
+        Some(Subject::Destination(id)) => key.byte(3).id(id),
+        Some(Subject::Rule(id)) => key.byte(4).id(id),
+    }
+}
+
+fn key(counter: Counter) -> Vec<u8> {
+    let key = prefix(Some(counter.subject), counter.period);
+    match counter.period {
+        Period::Now => key,
+        Period::Minute(number) | Period::Hour(number) => key.number(number),
+    }
+    .build()
+}
+
+/// The counter of a key.
+fn counter(key: &[u8]) -> Option<Counter> {
+    let (period, rest) = key.split_first()?;
+    let (subject, rest) = rest.split_first()?;
+    let id = || -> Option<(RecordId, &[u8])> { Some((id_at(rest, 0)?, rest.get(16..)?)) };
+    let (subject, time) = match subject {
+        1 => (Subject::Events, rest),
+        2 => (Subject::Deliveries, rest),
+        3 => id().map(|(id, time)| (Subject::Destination(id), time))?,
+        4 => id().map(|(id, time)| (Subject::Rule(id), time))?,
+        _ => return None,
+    };
+    let number = || Some(u32::from_be_bytes(time.try_into().ok()?));
+    let period = match period {
+        1 if time.is_empty() => Period::Now,
+        2 => Period::Minute(number()?),
+        3 => Period::Hour(number()?),
+        _ => return None,
+    };
+    Some(Counter { subject, period })
+}
+
+/// Whether a record of a counter is kept separately, and does not follow from other records.
+pub(crate) fn is_kept(key: &[u8]) -> bool {
+    counter(key).is_none_or(|counter| counter.period != Period::Now)
+}
+
+/// A counter as it is kept; none for the record that says since when is counted.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] when it is none.
+pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Option<(Counter, Numbers)>, EngineError> {
+    let found = numbers(value)?;
+    if key == SINCE {
+        return Ok(None);
+    }
+    let corrupt = || EngineError::Corrupt("a counter is of nothing that is counted".into());
+    let counter = counter(key).ok_or_else(corrupt)?;
+    let mut all = [0; SLOTS];
+    all.iter_mut().zip(found).for_each(|(to, from)| *to = from);
+    Ok(Some((counter, Numbers(all))))
+}
+
+/// A counter as it was read.
+#[derive(Debug)]
+pub struct StoredCounter {
+    row: Row,
+    /// Which one.
+    pub counter: Counter,
+    /// Its numbers.
+    pub numbers: Numbers,
+}
+
+/// A walk over counters.
+#[derive(Debug)]
+pub struct CounterPages<'a> {
+    store: &'a Store,
+    /// What is left; none at the end.
+    range: Option<Range>,
+}
+
+impl CounterPages<'_> {
+    /// The next page; none at the end.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn next(&mut self) -> Result<Option<Vec<StoredCounter>>, EngineError> {
+        let Some(range) = &mut self.range else {
+            return Ok(None);
+        };
+        let engine = self.store.engine();
+        let page = engine.page(Kind::Counter, range.clone(), Direction::Ascending, PAGE);
+        let page = page.await?;
+        match page.last() {
+            Some((last, _)) if page.len() == PAGE => range.go_on_after(last),
+            _ => self.range = None,
+        }
+        let mut counters = Vec::with_capacity(page.len());
+        for (key, row) in page {
+            if let Some((counter, numbers)) = read(&key, &row.value)? {
+                counters.push(StoredCounter {
+                    row,
+                    counter,
+                    numbers,
+                });
+            }
+        }
+        Ok(Some(counters))
+    }
+}
+
+impl Store {
+    /// Walks the counters of the kind of a period, of one subject or of all, from that period on.
+    pub fn counters(&self, subject: Option<Subject>, from: Period) -> CounterPages<'_> {
+        let prefix = prefix(subject, from).build();
+        let mut range = Range::under(&prefix);
+        if let Some(subject) = subject {
+            range.start = key(Counter {
+                subject,
+                period: from,
+            });
+        }
+        CounterPages {
+            store: self,
+            range: Some(range),
+        }
+    }
+
+    /// What there is now of each subject, in their order.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn counted_now(&self, subjects: &[Subject]) -> Result<Vec<Numbers>, EngineError> {
+        let period = Period::Now;
+        let keys = subjects.iter().map(|subject| {
+            key(Counter {
+                subject: *subject,
+                period,
+            })
+        });
+        let keys: Vec<_> = keys.collect();
+        let rows = self.engine().get(Kind::Counter, &keys).await?;
+        let numbers = keys.iter().zip(rows).map(|(key, row)| {
+            let read = row.map(|row| read(key, &row.value)).transpose()?.flatten();
+            Ok(read.map(|(_, numbers)| numbers).unwrap_or_default())
+        });
+        numbers.collect()
+    }
+
+    /// Since when is counted, in milliseconds since 1970; none when the store was not opened by a
+    /// service that counts.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn counted_since_ms(&self) -> Result<Option<i64>, EngineError> {
+        let rows = self.engine().get(Kind::Counter, &[SINCE.into()]).await?;
+        let Some(row) = rows.into_iter().next().flatten() else {
+            return Ok(None);
+        };
+        Ok(numbers(&row.value)?.first().copied())
+    }
+
+    /// Begins to count from what there is, unless that was done before. No one else may change the
+    /// store meanwhile.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn begin_counting(&self, now_ms: i64) -> Result<(), EngineError> {
+        if self.counted_since_ms().await?.is_some() {
+            return Ok(());
+        }
+        let mut counts = Counts::default();
+        let mut range = Range::under(&[]);
+        loop {
+            let (index, direction) = (Index::DeliveryByState, Direction::Ascending);
+            let page = self.engine().entries(index, range.clone(), direction, PAGE);
+            let page = page.await?;
+            let Some((last, _)) = page.last() else {
+                break;
+            };
+            range.go_on_after(last);
+            let keys = page.into_iter().map(|(_, key)| key).collect();
+            let (found, _) = self.get_readable::<Delivery>(keys).await?;
+            for delivery in found.into_iter().flatten() {
+                counts.come(&delivery.value.counted(), true);
+            }
+        }
+        // What an earlier, unfinished count or a restore left is counted again.
+        let mut left = self.counters(None, Period::Now);
+        while let Some(page) = left.next().await? {
+            for one in page {
+                let mut back = Numbers::default();
+                for (to, from) in back.0.iter_mut().zip(one.numbers.0) {
+                    *to = from.saturating_neg();
+                }
+                counts.0.entry(one.counter).or_default().add_all(&back);
+            }
+        }
+        let since = change(SINCE, Expect::Absent, Action::Add(vec![now_ms.max(1)]));
+        let changes: Vec<_> = counts.changes().chain([since]).collect();
+        match self.engine().apply(Lane::Admin, changes.into()).await {
+            // Another node that shares the store was faster.
+            Err(EngineError::Conflict(_)) => Ok(()),
+            counted => counted.map(drop),
+        }
+    }
+}
+
+impl Changes {
+    /// Adds to a counter of what happened.
+    pub fn count(&mut self, subject: Subject, at_ms: i64, slot: impl Slot, number: i64) {
+        let period = Period::minute_of(at_ms);
+        self.counts.add(Counter { subject, period }, slot, number);
+    }
+
+    /// Puts what happened in a minute to what happened in its hour.
+    pub fn fold(&mut self, minute: &StoredCounter, hour: u32) {
+        let counter = Counter {
+            period: Period::Hour(hour),
+            ..minute.counter
+        };
+        let folded = self.counts.0.entry(counter).or_default();
+        folded.add_all(&minute.numbers);
+        self.forget(minute);
+    }
+
+    /// Removes a counter that must still be as it was read.
+    pub fn forget(&mut self, stored: &StoredCounter) {
+        let expect = Expect::Version(stored.row.version);
+        let gone = change(&key(stored.counter), expect, Action::Delete);
+        self.list.push(gone);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        domain::{DeliveryState, counter::Tally},
+        samples, verify,
+    };
+
+    const WAITING: DeliveryState = DeliveryState::Pending { due_ms: 5 };
+
+    fn delivery(number: u64, state: DeliveryState) -> Delivery {
+        Delivery {
+            end_ms: state.due_ms().is_none().then_some(90_000),
+            create_ms: 30_000,
+            test: false,
+            ..samples::delivery(number, state)
+        }
+    }
+
+    async fn insert(store: &Store, delivery: &Delivery) {
+        let mut changes = store.changes();
+        changes.insert(delivery);
+        store.apply(Lane::Bulk, changes).await.unwrap();
+    }
+
+    async fn change_to(store: &Store, number: u64, state: Option<DeliveryState>) {
+        let key = delivery(number, WAITING).id.to_bytes().into();
+        let old = store.get::<Delivery>(key).await.unwrap().unwrap();
+        let mut changes = store.changes();
+        match state {
+            Some(state) => changes.update(&old, &delivery(number, state)),
+            None => changes.delete(&old),
+        }
+        store.apply(Lane::Bulk, changes).await.unwrap();
+    }
+
+    async fn now(store: &Store) -> Vec<i64> {
+        let found = store.counted_now(&[Subject::Deliveries]).await.unwrap();
+        found[0].0.into()
+    }
+
+    async fn happened(store: &Store) -> Vec<(Period, [i64; SLOTS])> {
+        let mut pages = store.counters(Some(Subject::Deliveries), Period::Minute(0));
+        let page = pages.next().await.unwrap().unwrap();
+        page.into_iter()
+            .map(|it| (it.counter.period, it.numbers.0))
+            .collect()
+    }
+
+    #[test]
+    fn a_key_is_read_as_it_was_written() {
+        let id = samples::id(7);
+        for subject in [
+            Subject::Events,
+            Subject::Deliveries,
+            Subject::Destination(id),
+            Subject::Rule(id),
+        ] {
+            for period in [Period::Now, Period::Minute(3), Period::Hour(u32::MAX)] {
+                let written = Counter { subject, period };
+                assert_eq!(counter(&key(written)), Some(written));
+            }
+        }
+        for wrong in [
+            &b""[..],
+            SINCE,
+            b"\x01",
+            b"\x01\x03id",
+            b"\x02\x01abc",
+            b"\x09\x01",
+        ] {
+            assert_eq!(counter(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_there_is_follows_deliveries_and_what_happened_stays() {
+        let store = Store::in_memory();
+        store.begin_counting(1).await.unwrap();
+        for number in 1..=3 {
+            insert(&store, &delivery(number, WAITING)).await;
+        }
+        insert(
+            &store,
+            &Delivery {
+                test: true,
+                ..delivery(4, WAITING)
+            },
+        )
+        .await;
+        assert_eq!(now(&store).await, [3, 0, 0, 0, 0, 0]);
+        change_to(&store, 1, Some(DeliveryState::Leased { until_ms: 9 })).await;
+        change_to(&store, 1, Some(DeliveryState::Delivered)).await;
+        change_to(&store, 2, Some(DeliveryState::Dead)).await;
+        assert_eq!(now(&store).await, [1, 0, 1, 1, 0, 0]);
+        let before = happened(&store).await;
+        assert_eq!(
+            before,
+            [
+                (Period::Minute(0), [0, 3, 0, 0, 0, 0]),
+                (Period::Minute(1), [0, 0, 1, 1, 0, 0]),
+            ]
+        );
+        for number in 1..=3 {
+            change_to(&store, number, None).await;
+        }
+        assert_eq!(now(&store).await, [0; SLOTS]);
+        assert_eq!(happened(&store).await, before);
+        assert_eq!(verify(&store, &|_| {}).await.told, Vec::<String>::new());
+    }
+
+    #[tokio::test]
+    async fn a_store_that_was_not_counted_is_counted_once_and_what_happened_before_is_not_told() {
+        let store = Store::in_memory();
+        for number in 1..=5 {
+            insert(&store, &delivery(number, WAITING)).await;
+        }
+        change_to(&store, 1, Some(DeliveryState::Dead)).await;
+        // As a version that does not count leaves a store.
+        let mut gone = Vec::new();
+        for from in [Period::Now, Period::Minute(0)] {
+            let mut pages = store.counters(None, from);
+            while let Some(page) = pages.next().await.unwrap() {
+                gone.extend(page);
+            }
+        }
+        let mut changes = store.changes();
+        for counter in &gone {
+            changes.forget(counter);
+        }
+        store.apply(Lane::Bulk, changes).await.unwrap();
+        assert_eq!(now(&store).await, [0; SLOTS]);
+
+        assert_eq!(store.counted_since_ms().await.unwrap(), None);
+        for at_ms in [70_000, 80_000] {
+            store.begin_counting(at_ms).await.unwrap();
+            assert_eq!(store.counted_since_ms().await.unwrap(), Some(70_000));
+            assert_eq!(now(&store).await, [4, 0, 0, 1, 0, 0]);
+        }
+        assert_eq!(happened(&store).await, []);
+        assert_eq!(verify(&store, &|_| {}).await.told, Vec::<String>::new());
+    }
+
+    #[tokio::test]
+    async fn a_counter_that_differs_from_the_deliveries_is_told_of() {
+        let store = Store::in_memory();
+        store.begin_counting(1).await.unwrap();
+        insert(&store, &delivery(1, WAITING)).await;
+        let counter = Counter {
+            subject: Subject::Deliveries,
+            period: Period::Now,
+        };
+        let mut counts = Counts::default();
+        counts.add(counter, Tally::Dead, 1);
+        let changes: Vec<_> = counts.changes().collect();
+        let engine = store.engine();
+        engine.apply(Lane::Bulk, changes.into()).await.unwrap();
+        let told = verify(&store, &|_| {}).await.told;
+        assert_eq!(told.len(), 1, "{told:?}");
+    }
+}

@@ -1,0 +1,239 @@
+//! What is on disks already: the bytes of each kind of record, of its key and of its index entries.
+//!
+//! A line of the frozen file is never changed. A new encoding gets separate lines beside the old.
+//! A line of `damaged.txt` stands for what the damaged forms of a record are read as.
+
+mod damaged;
+
+use std::{fmt::Write, sync::LazyLock};
+
+use super::{Proven, Record, proven_since};
+use crate::{
+    domain::{DeliveryState, Revised, Revision},
+    engine::{Index, Kind},
+    samples,
+    seal::Sealer,
+};
+
+const FROZEN: &str = include_str!("v1/frozen.txt");
+const DAMAGED: &str = include_str!("v1/damaged.txt");
+
+static SEALER: LazyLock<Sealer> = LazyLock::new(|| Sealer::new(&[(1, [7; 32])]));
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let pairs = hex.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    pairs.map(byte).collect()
+}
+
+/// The bytes that were frozen under a name.
+fn frozen(name: &str) -> Option<Vec<u8>> {
+    let mut lines = FROZEN.lines().filter(|line| !line.starts_with('#'));
+    lines.find_map(|line| Some(bytes(line.strip_prefix(name)?.strip_prefix(": ")?)))
+}
+
+/// Lines that are missing or other than what is written now.
+#[derive(Default)]
+struct Differences(Vec<String>);
+
+impl Differences {
+    fn compare(&mut self, name: &str, written: &[u8]) {
+        if frozen(name).as_deref() != Some(written) {
+            self.0.push(format!("{name}: {}", hex(written)));
+        }
+    }
+
+    /// Compares a record. Sealed secrets are other bytes each time, so of these only the reading
+    /// is frozen.
+    fn record<T: Record + PartialEq>(&mut self, name: &str, value: &T, is_sealed: bool) {
+        self.compare(&format!("{name} key"), &value.key());
+        let mut counts = std::collections::BTreeMap::new();
+        for entry in value.entries() {
+            let since = match entry.index {
+                Index::OccurrenceByState | Index::OccurrenceByStart => " since layout 3",
+                _ => "",
+            };
+            let count = counts.entry(entry.index as u8).or_insert(0);
+            *count += 1;
+            let which = if *count > 1 {
+                format!(" ({count})")
+            } else {
+                String::new()
+            };
+            let name = format!("{name} entry {}{since}{which}", entry.index as u8);
+            self.compare(&name, &entry.key);
+        }
+        let unproven = frozen(&format!("{name} value"));
+        let since = match Proven::first_of(T::KIND) {
+            Some(Proven::Nothing) | None => "",
+            Some(Proven::Access) => " since layout 4",
+            Some(Proven::Definitions) => " since layout 5",
+        };
+        // What is newer than that layout has no line without a proof.
+        if let (false, Some(unproven)) = (since.is_empty(), unproven) {
+            let proven = proven_since(T::KIND, &unproven, &SEALER);
+            let read = proven.and_then(|bytes| T::decode(&bytes, &SEALER).ok());
+            assert!(read.as_ref() == Some(value), "{name} of before{since}");
+        }
+        let name = format!("{name} value{since}");
+        let written = value.encode(&SEALER);
+        let is_read = frozen(&name)
+            .and_then(|frozen| T::decode(&frozen, &SEALER).ok())
+            .is_some_and(|read| read == *value);
+        if !is_read {
+            self.0.push(format!("{name}: {}", hex(&written)));
+        } else if !is_sealed {
+            self.compare(&name, &written);
+        }
+        // The hash of an audit entry covers every change.
+        if let (Some(frozen), false) = (frozen(&name), T::KIND == Kind::Audit) {
+            let line = format!("{name}: {}", damaged::digest::<T>(&frozen, &SEALER));
+            if !DAMAGED.lines().any(|it| it == line) {
+                self.0.push(format!("damaged.txt: {line}"));
+            }
+        }
+    }
+}
+
+/// What a shadow rule leaves behind.
+fn shadows(differences: &mut Differences) {
+    differences.record("shadow rule", &samples::shadow_rule(), false);
+    let shadowed = samples::shadowed_occurrence();
+    differences.record("shadowed occurrence", &shadowed, false);
+    differences.record("shadow group", &samples::shadow_group(), false);
+}
+
+/// What a budget leaves behind.
+fn digests(differences: &mut Differences) {
+    let destination = samples::budget_destination();
+    differences.record("destination with a budget", &destination, true);
+    differences.record("budget window", &samples::budget_window(), false);
+    differences.record("lone delivery", &samples::lone_delivery(), false);
+    differences.record("folded delivery", &samples::folded_delivery(), false);
+    differences.record("digest", &samples::digest_delivery(), false);
+}
+
+/// What a flapping event leaves behind.
+fn flaps(differences: &mut Differences) {
+    differences.record("flapping rule", &samples::flapping_rule(), false);
+    let flapping = samples::flapping_occurrence();
+    differences.record("flapping occurrence", &flapping, false);
+    differences.record("delivery of a thread", &samples::thread_delivery(), false);
+}
+
+/// What can happen to an occurrence.
+fn occurrences(differences: &mut Differences) {
+    differences.record("judged occurrence", &samples::evaluated_occurrence(), false);
+    let reopened = samples::reopened_occurrence();
+    differences.record("reopened occurrence", &reopened, false);
+    differences.record("held occurrence", &samples::held_occurrence(), false);
+    let returned = samples::returned_occurrence();
+    differences.record("returned occurrence", &returned, false);
+    let expiring = samples::expiring_occurrence();
+    differences.record("expiring occurrence", &expiring, false);
+    let assigned = samples::assigned_occurrence();
+    differences.record("assigned occurrence", &assigned, false);
+    let traced = samples::traced_occurrence();
+    differences.record("traced occurrence", &traced, false);
+    let reported = samples::reported_occurrence();
+    differences.record("reported occurrence", &reported, false);
+}
+
+/// Silences of every kind.
+fn silences(differences: &mut Differences) {
+    differences.record("silence", &samples::silence("db patch"), false);
+    differences.record("nightly silence", &samples::nightly_silence(), false);
+    let flexible = samples::flexible_silence();
+    differences.record("flexible silence", &flexible, false);
+    let was = Revision {
+        was: Revised::Silence(samples::silence("db patch")),
+        until_ms: 9,
+        deleted: false,
+    };
+    differences.record("revision of a silence", &was, false);
+}
+
+/// What a rule that groups leaves behind.
+fn groups(differences: &mut Differences) {
+    differences.record("grouping rule", &samples::grouping_rule(), false);
+    differences.record("group", &samples::group(), false);
+    differences.record("open group", &samples::open_group(), false);
+    let grouped = samples::grouped_occurrence();
+    differences.record("grouped occurrence", &grouped, false);
+    differences.record("group delivery", &samples::group_delivery(), false);
+}
+
+#[test]
+fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
+    let mut differences = Differences::default();
+    differences.record("trigger", &samples::trigger("disk"), false);
+    for destination in samples::destinations() {
+        let name = format!("destination {}", destination.name.as_str());
+        differences.record(&name, &destination, true);
+    }
+    let mut rule = samples::rule("page");
+    rule.destination_names.truncate(1);
+    differences.record("rule", &rule, false);
+    differences.record("client", &samples::client("console"), false);
+    differences.record("scoped client", &samples::scoped_client("console"), false);
+    differences.record("sender", &samples::sender("console"), false);
+    differences.record("occurrence", &samples::occurrence(1), false);
+    let states = [
+        DeliveryState::Pending { due_ms: 1 },
+        DeliveryState::Leased { until_ms: 2 },
+        DeliveryState::Retry { due_ms: 3 },
+        DeliveryState::Delivered,
+        DeliveryState::Dead,
+        DeliveryState::Cancelled,
+        DeliveryState::Shadowed,
+    ];
+    for state in states {
+        let name = format!("delivery {}", state.number());
+        differences.record(&name, &samples::delivery(1, state), false);
+    }
+    differences.record("attempt", &samples::attempt(1, 2), false);
+    differences.record("health", &samples::health(), false);
+    differences.record("tried health", &samples::tried_health(), false);
+    differences.record("mail destination", &samples::mail_destination(), false);
+    differences.record("refusing health", &samples::refusing_health(), false);
+    differences.record("partial delivery", &samples::partial_delivery(), false);
+    differences.record("asking health", &samples::asking_health(), false);
+    for destination in samples::worded_destinations() {
+        let name = format!("destination {}", destination.name.as_str());
+        differences.record(&name, &destination, true);
+    }
+    differences.record("jinja rule", &samples::jinja_rule(), false);
+    differences.record("jinja delivery", &samples::jinja_delivery(), false);
+    occurrences(&mut differences);
+    silences(&mut differences);
+    shadows(&mut differences);
+    flaps(&mut differences);
+    digests(&mut differences);
+    differences.record("timed rule", &samples::timed_rule(), false);
+    differences.record("inhibition", &samples::inhibition("dead host"), false);
+    differences.record("cause", &samples::cause(), false);
+    groups(&mut differences);
+    differences.record("mapping", &samples::mapping("statuspage"), true);
+    differences.record("view", &samples::view("databases"), true);
+    differences.record("settings", &samples::settings(), true);
+    differences.record("calendar", &samples::calendar("nights"), false);
+    differences.record("audit entry", &samples::audit_entry(), false);
+    differences.record("receipt", &samples::receipt(), false);
+    differences.record("retried delivery", &samples::retried_delivery(), false);
+    for (revision, of) in samples::revisions().into_iter().zip(["trigger", "rule"]) {
+        differences.record(&format!("revision of a {of}"), &revision, false);
+    }
+    let differences = differences.0;
+    assert!(
+        differences.is_empty(),
+        "other bytes than on disks already; if these are new, add the lines:\n{}",
+        differences.join("\n")
+    );
+}

@@ -1,0 +1,221 @@
+//! Damaged records: what each of many seeded changes of a record's bytes is read as, so that another
+//! way of reading gives the same values and the same errors. New fields change nothing: numbers are
+//! taken from those that are there.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    domain::{AuditAction, AuditEntry},
+    engine::{EngineError, Kind},
+    record::{Record, chained, proven_since},
+    seal::{PROOF_BYTES, Sealer},
+};
+
+/// How many changes each record goes through.
+const CHANGES: usize = 300;
+/// Most fields that are parsed one inside the other.
+const DEPTH_MAX: usize = 12;
+
+/// The bytes of a field.
+#[derive(Clone)]
+struct Part {
+    tag: u64,
+    value: Value,
+}
+
+#[derive(Clone)]
+enum Value {
+    Number(u64),
+    Fixed([u8; 8]),
+    Bytes(Vec<u8>),
+    /// Bytes that can be read as fields.
+    Parts(Vec<Part>),
+}
+
+/// A digest of what the changed forms of a record are read as, and written as again.
+pub(super) fn digest<T: Record + PartialEq>(value: &[u8], sealer: &Sealer) -> String {
+    let is_proven = proven_since(T::KIND, &[1], sealer).is_some();
+    let message = &value[if is_proven { 1 + PROOF_BYTES } else { 1 }..];
+    let whole = parts(message, 0).unwrap();
+    let mut chance = Chance(u64::from(T::KIND as u8));
+    let mut hash = Sha256::new();
+    for _ in 0..CHANGES {
+        let mut changed = whole.clone();
+        for _ in 0..=chance.below(2) {
+            change(&mut changed, &mut chance);
+        }
+        let mut bytes = vec![1];
+        write(&changed, &mut bytes);
+        if chance.below(20) == 0 {
+            bytes.truncate(1 + chance.below(bytes.len()));
+        }
+        let bytes = proven_since(T::KIND, &bytes, sealer).unwrap_or(bytes);
+        let outcome = outcome::<T>(&bytes, sealer);
+        hash.update((outcome.len() as u64).to_be_bytes());
+        hash.update(outcome);
+    }
+    super::hex(&hash.finalize()[..8])
+}
+
+/// What bytes are read as: the error, or how the value is written again.
+fn outcome<T: Record + PartialEq>(bytes: &[u8], sealer: &Sealer) -> Vec<u8> {
+    let value = match T::decode(bytes, sealer) {
+        Err(EngineError::Corrupt(why)) => return why.into(),
+        Err(other) => panic!("{other}"),
+        Ok(value) => value,
+    };
+    let written = value.encode(sealer);
+    let is_same = T::decode(&written, sealer).is_ok_and(|again| again == value);
+    let mut outcome = vec![u8::from(is_same)];
+    // What is sealed is other bytes each time.
+    if !matches!(T::KIND, Kind::Destination | Kind::Mapping) {
+        outcome.extend(written);
+    }
+    if let Some(state) = value.seen().and_then(|seen| seen.state) {
+        let entry = audited(state);
+        outcome.extend(entry.hash);
+        let kept = AuditEntry::decode(&entry.encode(sealer), sealer);
+        outcome.push(u8::from(kept.is_ok_and(|kept| kept.hash == entry.hash)));
+    }
+    outcome
+}
+
+/// An entry of the audit log about a state.
+fn audited(state: crate::domain::AnyResource) -> AuditEntry {
+    let entry = AuditEntry {
+        number: 0,
+        time_ms: 1,
+        client: String::new(),
+        address: None,
+        method: String::new(),
+        action: AuditAction::Created,
+        kind: String::new(),
+        names: Vec::new(),
+        count: 1,
+        before: None,
+        after: Some(state),
+        changed_secrets: Vec::new(),
+        reason: String::new(),
+        previous: [0; 32],
+        hash: [0; 32],
+        is_proven: true,
+    };
+    chained(entry, 1, [3; 32])
+}
+
+/// Changes one place.
+fn change(parts: &mut Vec<Part>, chance: &mut Chance) {
+    const NUMBERS: [u64; 9] = [0, 1, 2, 3, 5, 9, 200, (1 << 32) + 1, u64::MAX];
+    if parts.is_empty() {
+        let value = Value::Number(1);
+        return parts.push(Part { tag: 1, value });
+    }
+    let at = chance.below(parts.len());
+    if let Value::Parts(inner) = &mut parts[at].value
+        && chance.below(4) != 0
+    {
+        return change(inner, chance);
+    }
+    let other = chance.below(parts.len());
+    match chance.below(10) {
+        0 => drop(parts.remove(at)),
+        1 => parts.insert(other, parts[at].clone()),
+        2 => parts.swap(at, other),
+        3 => parts[at].tag = parts[other].tag,
+        4 => parts.insert(
+            at,
+            Part {
+                tag: 900,
+                value: Value::Bytes(vec![8, 1]),
+            },
+        ),
+        5 => parts[at].value = parts[other].value.clone(),
+        6 => parts[at].value = Value::Fixed([u8::try_from(chance.below(256)).unwrap(); 8]),
+        _ => match &mut parts[at].value {
+            Value::Number(number) => *number = NUMBERS[chance.below(NUMBERS.len())],
+            Value::Fixed(bytes) => bytes[chance.below(8)] ^= 1 << chance.below(8),
+            Value::Bytes(bytes) => match chance.below(5) {
+                0 => bytes.clear(),
+                1 => drop(bytes.pop()),
+                2 => bytes.push(b' '),
+                3 => bytes.push(0xff),
+                _ => bytes.push(b'a'),
+            },
+            Value::Parts(inner) => inner.clear(),
+        },
+    }
+}
+
+/// Fields and what is in them; none when the bytes are no fields.
+fn parts(mut bytes: &[u8], depth: usize) -> Option<Vec<Part>> {
+    let mut parts = Vec::new();
+    while !bytes.is_empty() {
+        let key = number(&mut bytes)?;
+        let value = match key & 7 {
+            0 => Value::Number(number(&mut bytes)?),
+            1 => Value::Fixed(*bytes.split_off(..8)?.first_chunk()?),
+            2 => {
+                let length = usize::try_from(number(&mut bytes)?).ok()?;
+                let inner = bytes.split_off(..length)?;
+                let fields =
+                    (depth < DEPTH_MAX && !inner.is_empty()).then(|| self::parts(inner, depth + 1));
+                match fields.flatten() {
+                    Some(fields) => Value::Parts(fields),
+                    None => Value::Bytes(inner.into()),
+                }
+            }
+            _ => return None,
+        };
+        let tag = key >> 3;
+        parts.push(Part { tag, value });
+    }
+    Some(parts)
+}
+
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    prost::encoding::decode_varint(bytes).ok()
+}
+
+fn write(parts: &[Part], to: &mut Vec<u8>) {
+    use prost::encoding::encode_varint;
+
+    for Part { tag, value } in parts {
+        let wire_type = match value {
+            Value::Number(_) => 0,
+            Value::Fixed(_) => 1,
+            Value::Bytes(_) | Value::Parts(_) => 2,
+        };
+        encode_varint(tag << 3 | wire_type, to);
+        let inner = match value {
+            Value::Number(number) => {
+                encode_varint(*number, to);
+                continue;
+            }
+            Value::Fixed(bytes) => {
+                to.extend(bytes);
+                continue;
+            }
+            Value::Bytes(bytes) => bytes.clone(),
+            Value::Parts(parts) => {
+                let mut inner = Vec::new();
+                write(parts, &mut inner);
+                inner
+            }
+        };
+        encode_varint(inner.len() as u64, to);
+        to.extend(inner);
+    }
+}
+
+/// Numbers that are the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((bits ^ (bits >> 31)) % most as u64).unwrap()
+    }
+}

@@ -1,0 +1,150 @@
+//! Deliveries, and what is known of destinations, as records.
+
+use std::collections::BTreeSet;
+
+use super::{decoded, encoded, entry, only_named};
+use crate::record::{Record, bytes::Key, steps};
+use crate::{
+    audit::Seen,
+    domain::{Attempt, BudgetWindow, Delivery, DeliveryState, Health, counter::Counted},
+    engine::{EngineError, Entry, Index, Kind},
+    metrics::CommitStep,
+    seal::Sealer,
+};
+
+impl Record for Delivery {
+    const KIND: Kind = Kind::Delivery;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(only_named(&self.id))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.id.to_bytes().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let state = Key::new().byte(self.state.number()).id(self.id);
+        let destination = Key::new().id(self.destination).id(self.id);
+        let mut entries = vec![
+            entry(Index::DeliveryByState, state),
+            entry(Index::DeliveryByDestination, destination),
+        ];
+        // A test is under way only while its caller waits: no one else is to lease it.
+        if let (Some(due_ms), false) = (self.state.due_ms(), self.test) {
+            let due = Key::new().id(self.destination).moment(due_ms).id(self.id);
+            entries.push(entry(Index::DeliveryByDue, due));
+        }
+        let is_shadowed = self.state == DeliveryState::Shadowed;
+        // A digest stands for others that are.
+        let is_notification = !self.test && !is_shadowed && self.content.digest.is_none();
+        if is_notification {
+            let destination = Key::new().id(self.destination).id(self.id);
+            entries.push(entry(Index::NotificationByDestination, destination));
+        }
+        if let (Some(trigger), true) = (&self.content.trigger, is_notification) {
+            let trigger = Key::new().id(trigger.id).id(self.id);
+            entries.push(entry(Index::NotificationByTrigger, trigger));
+        }
+        let group = self.content.group.iter();
+        let members = group.flat_map(|it| it.members.iter().map(|(_, it)| it.event));
+        let named: BTreeSet<_> = self.event.into_iter().chain(members).collect();
+        entries.extend(named.into_iter().map(|event| {
+            let key = Key::new().event(event).id(self.id);
+            entry(Index::DeliveryByEvent, key)
+        }));
+        if let Some(group) = &self.content.group {
+            let key = Key::new().id(group.id).id(self.id);
+            entries.push(entry(Index::DeliveryByGroup, key));
+        }
+        if let Some(digest) = self.folding.digest() {
+            let key = Key::new().id(digest).id(self.id);
+            entries.push(entry(Index::DeliveryByDigest, key));
+        }
+        if let Some(rule) = self.rule {
+            let index = if is_shadowed {
+                Index::NotificationByTrigger
+            } else {
+                Index::DeliveryByRule
+            };
+            entries.push(entry(index, Key::new().id(rule).id(self.id)));
+        }
+        entries
+    }
+
+    fn counted(&self) -> Vec<Counted> {
+        Self::counted(self)
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(self)
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND)
+    }
+
+    fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
+        steps::delivery(self, before, to);
+    }
+}
+
+impl Record for Attempt {
+    const KIND: Kind = Kind::Attempt;
+
+    fn key(&self) -> Vec<u8> {
+        Key::new().id(self.delivery).number(self.number).build()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(self)
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND)
+    }
+}
+
+impl Record for Health {
+    const KIND: Kind = Kind::Health;
+
+    fn key(&self) -> Vec<u8> {
+        self.destination.to_bytes().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(self)
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND)
+    }
+}
+
+impl Record for BudgetWindow {
+    const KIND: Kind = Kind::Budget;
+
+    fn key(&self) -> Vec<u8> {
+        self.destination.to_bytes().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(self)
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND)
+    }
+}

@@ -1,0 +1,185 @@
+//! Occurrences and the groups that they are reported with, as records.
+
+use std::collections::BTreeSet;
+
+use super::{DUE_NEVER_MS, decoded, encoded, entry, only_named};
+use crate::record::{Record, bytes::Key, steps};
+use crate::{
+    audit::Seen,
+    domain::{CauseMark, Group, HeldBy, HoldKind, Occurrence, RecordId, Status},
+    engine::{EngineError, Entry, Index, Kind, Membership, SilenceStanding},
+    metrics::CommitStep,
+    seal::Sealer,
+};
+
+/// What leads to an occurrence that silences cover or that is a cause, and to what of it waits.
+fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
+    let standing = |standing: SilenceStanding, silence| {
+        let key = Key::new().byte(standing as u8).id(silence);
+        entry(Index::OccurrenceBySilence, key.id(occurrence.key))
+    };
+    let by = |kind, held_by: &[HeldBy]| {
+        let of_kind = held_by.iter().filter(|it| it.kind == kind);
+        of_kind.map(|it| it.id).collect::<Vec<_>>()
+    };
+    let by_silence = |held_by: &[HeldBy]| by(HoldKind::Silence, held_by);
+    let distinct = |of: &mut dyn Iterator<Item = RecordId>| of.collect::<BTreeSet<_>>();
+    let mut covered = occurrence.covered_by.iter().copied();
+    let held = occurrence.pending.iter();
+    let mut held = held.flat_map(|it| by_silence(&it.held_by));
+    let inhibited = occurrence.pending.iter();
+    let mut inhibited = inhibited.flat_map(|it| by(HoldKind::Inhibition, &it.held_by));
+    let skipped = occurrence.hold_changes.iter();
+    let skipped = skipped.filter(|it| it.what.skipped_reason().is_some());
+    let mut skipped = skipped.flat_map(|it| by_silence(&it.held_by));
+    for (how, silences) in [
+        (SilenceStanding::Covered, distinct(&mut covered)),
+        (SilenceStanding::Pending, distinct(&mut held)),
+        (SilenceStanding::Skipped, distinct(&mut skipped)),
+        (SilenceStanding::Inhibited, distinct(&mut inhibited)),
+    ] {
+        entries.extend(silences.into_iter().map(|silence| standing(how, silence)));
+    }
+    let causes: BTreeSet<_> = occurrence
+        .causes
+        .iter()
+        .map(|it| (it.inhibition, it.values))
+        .collect();
+    entries.extend(causes.into_iter().map(|(inhibition, values)| {
+        let key = Key::new().id(inhibition).rest(&values);
+        entry(Index::OccurrenceByCause, key.id(occurrence.key))
+    }));
+    let due = occurrence
+        .pending
+        .iter()
+        .map(|it| it.due_ms().unwrap_or(DUE_NEVER_MS));
+    let due = due.chain(occurrence.causes.iter().filter_map(CauseMark::due_ms));
+    if let Some(due_ms) = due.min() {
+        let key = Key::new().moment(due_ms).id(occurrence.key);
+        entries.push(entry(Index::OccurrenceByDue, key));
+    }
+}
+
+/// What leads from groups to an occurrence that they report on, or are about to.
+fn add_memberships(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
+    let standing = |how: Membership, id| Key::new().byte(how as u8).id(id);
+    for pending in &occurrence.pending {
+        let Some(hold) = pending.group_hold() else {
+            continue;
+        };
+        let how = if pending.is_opening {
+            Membership::Joining
+        } else {
+            Membership::News
+        };
+        let key = standing(how, hold.id).id(occurrence.key);
+        entries.push(entry(Index::OccurrenceByGroup, key));
+    }
+    for notified in &occurrence.notified {
+        let Some(group) = notified.group else {
+            continue;
+        };
+        let mut pending = occurrence.pending.iter();
+        // What flaps counts as open until it settles.
+        let flaps = pending.any(|it| it.rule == notified.rule && it.is_flapping());
+        if notified.cleared || occurrence.status == Status::Closed && !flaps {
+            let key = standing(Membership::Closed, group).id(occurrence.key);
+            entries.push(entry(Index::OccurrenceByGroup, key));
+            continue;
+        }
+        let severity = u8::MAX - occurrence.severity as u8;
+        let key = standing(Membership::Open, group).byte(severity);
+        entries.push(entry(Index::OccurrenceByGroup, key.id(occurrence.key)));
+        if !occurrence.acknowledged {
+            let key = standing(Membership::Unacknowledged, group).id(occurrence.key);
+            entries.push(entry(Index::OccurrenceByGroup, key));
+        }
+    }
+}
+
+impl Record for Occurrence {
+    const KIND: Kind = Kind::Occurrence;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(only_named(&self.id()))
+    }
+
+    fn key(&self) -> Vec<u8> {
+        self.key.to_bytes().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let state = Key::new()
+            .byte(self.status as u8)
+            .byte(self.severity as u8)
+            .moment(self.last_seen_ms)
+            .tie(self)
+            .id(self.key);
+        let severity = Key::new()
+            .byte(self.status as u8)
+            .byte(self.severity as u8)
+            .tie(self)
+            .id(self.key);
+        let mut entries = vec![
+            entry(
+                Index::OccurrenceByEvent,
+                Key::new().event(self.event).number(self.number),
+            ),
+            entry(Index::OccurrenceByState, state),
+            entry(Index::OccurrenceByStart, Key::new().tie(self).id(self.key)),
+            entry(
+                Index::OccurrenceByReview,
+                Key::new().moment(self.review_ms).id(self.key),
+            ),
+            entry(Index::OccurrenceBySeverity, severity),
+        ];
+        add_holds(self, &mut entries);
+        add_memberships(self, &mut entries);
+        entries
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(self)
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND)
+    }
+
+    fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
+        steps::occurrence(self, before, to);
+    }
+}
+
+impl Record for Group {
+    const KIND: Kind = Kind::Group;
+
+    fn key(&self) -> Vec<u8> {
+        self.id.to_bytes().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        if self.takes_members() {
+            let key = Key::new().id(self.key).id(self.id);
+            entries.push(entry(Index::GroupByKey, key));
+        }
+        if let Some(end_ms) = self.end_ms {
+            let key = Key::new().moment(end_ms).id(self.id);
+            entries.push(entry(Index::GroupByEnd, key));
+        }
+        entries
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(self)
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND)
+    }
+
+    fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
+        steps::group(self, before, to);
+    }
+}

@@ -1,0 +1,89 @@
+//! What is kept of what was: receipts, revisions and the audit log, as records.
+
+use super::{VERSION, decoded, decoded_proven, encoded, entry, proven, read, unversioned};
+use crate::record::{
+    Record,
+    bytes::Key,
+    table::{Secrets, Writer},
+    v1::audit,
+};
+use crate::{
+    domain::{AuditEntry, Receipt, Revision},
+    engine::{EngineError, Entry, Index, Kind},
+    seal::Sealer,
+};
+
+impl Record for Receipt {
+    const KIND: Kind = Kind::Receipt;
+
+    fn key(&self) -> Vec<u8> {
+        Key::new().id(self.client).rest(self.key.as_bytes()).build()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let time = Key::new().moment(self.create_ms).rest(&self.key());
+        vec![entry(Index::ReceiptByTime, time)]
+    }
+
+    fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
+        encoded(self)
+    }
+
+    fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded(bytes, Self::KIND)
+    }
+}
+
+impl Record for Revision {
+    const KIND: Kind = Kind::Revision;
+
+    fn key(&self) -> Vec<u8> {
+        Key::new().revision(self.of(), &self.id()).build()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        let end = Key::new().moment(self.until_ms).rest(&self.key());
+        vec![entry(Index::RevisionByEnd, end)]
+    }
+
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        proven(self, self.id().id, Self::KIND, sealer)
+    }
+
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        decoded_proven(bytes, Self::KIND, sealer)
+    }
+}
+
+impl Record for AuditEntry {
+    const KIND: Kind = Kind::Audit;
+
+    fn key(&self) -> Vec<u8> {
+        self.number.to_be_bytes().into()
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        if self.before.is_none() && self.after.is_none() {
+            return Vec::new();
+        }
+        let named = self.names.iter().map(|name| {
+            let key = Key::new().name(&self.kind).name(name);
+            entry(Index::AuditByName, key.rest(&self.number.to_be_bytes()))
+        });
+        named.collect()
+    }
+
+    fn encode(&self, sealer: &Sealer) -> Vec<u8> {
+        let mut to = Writer::new(Secrets::LeftOut);
+        to.bytes.push(VERSION);
+        audit::write(self, sealer, &mut to);
+        to.bytes
+    }
+
+    fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError> {
+        let bytes = unversioned(bytes, Self::KIND)?;
+        read(bytes, Secrets::LeftOut, Self::KIND, |from| {
+            audit::read(from, sealer)
+        })
+    }
+}

@@ -1,0 +1,207 @@
+//! Records as tables: which field of a value stands under which number.
+//!
+//! ```ignore
+//! record! { Inhibition { 1 id, 2 name, 3 description } }
+//! ```
+//!
+//! is all that a record needs. The encoding is that of Protocol Buffers: a field that is zero or
+//! empty is not written, a field of an unknown number is skipped. The types come from the struct, and
+//! how each type is written is in [`field`]. A field that is in no table does not compile.
+//!
+//! **To add a field**, add it to the struct, and to its table under the next free number. A number
+//! that was ever written is never used for anything else. Records on disk lack the new field: it is
+//! read as zero, as empty or as none there, and an identity or a name that is not optional makes them
+//! unreadable. Where the type does not define all of it:
+//!
+//! - `35 assignee as Blank` selects another form of the same type; the forms are in [`field`].
+//! - `15 close_ms = it.close.map_or(0, |close| close.at_ms)` writes what is computed from the value
+//!   (`record! { Occurrence as it { … } with { … } }`). What was read is in a variable of that
+//!   name, from which the part after `with` builds the remaining fields of the struct, or the part
+//!   after `=>` the whole value; a `?` on `None` there means that such a value cannot be.
+//! - `record! { Client as it, secrets { … } … }` names what seals and opens secrets.
+//! - An enum without content has its numbers in a `numbers!`, one whose variants are fields of their
+//!   own in a `one_of!`.
+
+pub(super) mod field;
+pub(super) mod wire;
+
+pub(super) use self::{
+    field::{Blank, Filled, Fixed, Packed, Plain, Put, Slot, Take, Wrapped},
+    wire::{Reader, Secrets, Unreadable, Writer},
+};
+
+/// A value whose encoding is a table.
+pub(super) trait Table: Sized {
+    /// Adds its fields, by ascending number.
+    fn write(&self, to: &mut Writer<'_>);
+
+    /// Reads its fields; none when they hold values that cannot be.
+    ///
+    /// # Errors
+    /// The bytes are no fields, or one is of another type.
+    fn read(from: Reader<'_>) -> Result<Option<Self>, Unreadable>;
+}
+
+/// Whether numbers ascend, as the bytes on disk do.
+pub(super) const fn ascends(numbers: &[u32]) -> bool {
+    let mut at = 1;
+    while at < numbers.len() {
+        if numbers[at - 1] >= numbers[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Defines a record's table.
+macro_rules! record {
+    ($type:ty { $($columns:tt)* }) => {
+        record!(@table $type, it, (), { $($columns)* }, { record!(@build [] { $($columns)* } []) });
+    };
+    ($type:ty as $it:ident $(, $secrets:ident)? { $($columns:tt)* } with { $($more:tt)* }) => {
+        record!(
+            @table $type, $it, ($($secrets)?), { $($columns)* },
+            { record!(@build [] { $($columns)* } [$($more)*]) }
+        );
+    };
+    ($type:ty as $it:ident $(, $secrets:ident)? { $($columns:tt)* } => $build:expr) => {
+        record!(@table $type, $it, ($($secrets)?), { $($columns)* }, { $build });
+    };
+    (
+        @table $type:ty, $it:ident, ($($secrets:ident)?),
+        { $($tag:literal $name:ident $(as $form:ident)? $(= $of:expr)?),+ $(,)? },
+        $build:block
+    ) => {
+        const _: () = assert!($crate::record::table::ascends(&[$($tag),+]));
+
+        impl $crate::record::table::Table for $type {
+            fn write(&self, to: &mut $crate::record::table::Writer<'_>) {
+                let $it = self;
+                $(let $secrets = to.secrets;)?
+                $($crate::record::table::Put::<record!(@form $($form)?)>::put(
+                    &record!(@value $it $name $(= $of)?), $tag, to,
+                );)+
+            }
+
+            fn read(
+                mut from: $crate::record::table::Reader<'_>,
+            ) -> Result<Option<Self>, $crate::record::table::Unreadable> {
+                $(let mut $name =
+                    $crate::record::table::Slot::<'_, _, record!(@form $($form)?)>::default();)+
+                while let Some((tag, wire_type)) = from.key()? {
+                    match tag {
+                        $($tag => $name.merge(tag, wire_type, &mut from)?,)+
+                        _ => from.skip(tag, wire_type)?,
+                    }
+                }
+                $(let $secrets = from.secrets;)?
+                let build = move || -> Option<Self> {
+                    $(let $name = $name.finish()?;)+
+                    $build
+                };
+                Ok(build())
+            }
+        }
+
+        $crate::record::table::field::message!($type);
+    };
+    (@form) => { $crate::record::table::Plain };
+    (@form $form:ident) => { $crate::record::table::$form };
+    (@value $it:ident $name:ident) => { $it.$name };
+    (@value $it:ident $name:ident = $of:expr) => { $of };
+    // The fields of the struct: those that are named like their column, and those given apart.
+    (@build [$($done:tt)*] {} [$($more:tt)*]) => { Some(Self { $($done)* $($more)* }) };
+    (
+        @build [$($done:tt)*]
+        { $tag:literal $name:ident $(as $form:ident)? = $of:expr $(, $($rest:tt)*)? }
+        [$($more:tt)*]
+    ) => { record!(@build [$($done)*] { $($($rest)*)? } [$($more)*]) };
+    (
+        @build [$($done:tt)*]
+        { $tag:literal $name:ident $(as $form:ident)? $(, $($rest:tt)*)? }
+        [$($more:tt)*]
+    ) => { record!(@build [$($done)* $name,] { $($($rest)*)? } [$($more)*]) };
+}
+
+/// Defines an enum each of whose variants is a field. The last field read wins.
+macro_rules! one_of {
+    ($type:ty {
+        $(unit $unit_tag:literal $unit_name:ident $unit:ident,)?
+        $($tag:literal $name:ident $variant:ident $(as $form:ident)?),+ $(,)?
+    }) => {
+        impl $crate::record::table::Table for $type {
+            fn write(&self, to: &mut $crate::record::table::Writer<'_>) {
+                match self {
+                    $(Self::$unit => {
+                        $crate::record::table::Put::<$crate::record::table::Plain>::put_always(
+                            &true, $unit_tag, to,
+                        );
+                    })?
+                    $(Self::$variant(it) => {
+                        $crate::record::table::Put::<$crate::record::table::record!(@form $($form)?)>::put_always(
+                            it, $tag, to,
+                        );
+                    })+
+                }
+            }
+
+            fn read(
+                mut from: $crate::record::table::Reader<'_>,
+            ) -> Result<Option<Self>, $crate::record::table::Unreadable> {
+                use $crate::record::table::Slot;
+
+                $(let mut $unit_name = Slot::<'_, bool>::default();)?
+                $(let mut $name = Slot::<'_, _, $crate::record::table::record!(@form $($form)?)>::default();)+
+                let mut last = 0;
+                while let Some((tag, wire_type)) = from.key()? {
+                    match tag {
+                        $($unit_tag => $unit_name.merge(tag, wire_type, &mut from)?,)?
+                        $($tag => {
+                            if last != tag {
+                                $name = Slot::default();
+                            }
+                            $name.merge(tag, wire_type, &mut from)?;
+                        })+
+                        _ => {
+                            from.skip(tag, wire_type)?;
+                            continue;
+                        }
+                    }
+                    last = tag;
+                }
+                Ok(match last {
+                    $($unit_tag => $unit_name.finish().map(|_| Self::$unit),)?
+                    $($tag => $name.finish().map(Self::$variant),)+
+                    _ => None,
+                })
+            }
+        }
+
+        $crate::record::table::field::message!($type);
+    };
+}
+
+/// Defines the numbers of enums without content: a list, or all of those that have their numbers
+/// themselves.
+macro_rules! numbers {
+    ($($type:ty { $($number:literal $variant:ident),+ $(,)? })+) => {
+        $($crate::record::table::field::number!(
+            $type,
+            |it: &$type| match it { $(<$type>::$variant => $number),+ },
+            |number: i32| match number {
+                $($number => Some(<$type>::$variant),)+
+                _ => None,
+            }
+        );)+
+    };
+    ($($type:ty),+ $(,)?) => {
+        $($crate::record::table::field::number!(
+            $type,
+            |it: &$type| *it as i32,
+            |number: i32| <$type>::ALL.into_iter().find(|it| *it as i32 == number)
+        );)+
+    };
+}
+
+pub(super) use {numbers, one_of, record};

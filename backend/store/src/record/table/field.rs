@@ -1,0 +1,710 @@
+//! The encoding of each type of value in a field, and its other forms.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use prost::encoding::{DecodeContext, WireType};
+
+use super::{Reader, Table, Unreadable, Writer};
+use crate::domain::{CertificateName, Dialect, EventId, Name, RecordId, SortField, TraceContext};
+
+/// The usual form of a type.
+#[derive(Debug)]
+pub(crate) struct Plain;
+/// None is written as nothing, and what is zero or empty is read as none.
+#[derive(Debug)]
+pub(crate) struct Blank;
+/// All numbers of a list in one field.
+#[derive(Debug)]
+pub(crate) struct Packed;
+/// A number in 8 bytes.
+#[derive(Debug)]
+pub(crate) struct Fixed;
+/// A message that is not written when it has no content.
+#[derive(Debug)]
+pub(crate) struct Filled;
+/// A message whose only field, 1, is the value.
+#[derive(Debug)]
+pub(crate) struct Wrapped;
+
+/// What can be written as a field.
+pub(crate) trait Put<Form = Plain> {
+    /// Whether it is not written, because it is zero or empty.
+    fn is_zero(&self) -> bool {
+        false
+    }
+
+    /// Adds the field, even when it is zero or empty.
+    fn put_always(&self, tag: u32, to: &mut Writer<'_>);
+
+    /// Adds the field.
+    fn put(&self, tag: u32, to: &mut Writer<'_>) {
+        if !self.is_zero() {
+            self.put_always(tag, to);
+        }
+    }
+}
+
+/// What can be read from a field.
+pub(crate) trait Take<Form = Plain>: Sized {
+    /// What has been read of it so far.
+    type Slot<'a>: Default;
+
+    /// Adds what a field holds; of single values the last one counts.
+    ///
+    /// # Errors
+    /// The field is of another type.
+    fn merge<'a>(
+        slot: &mut Self::Slot<'a>,
+        tag: u32,
+        wire_type: WireType,
+        from: &mut Reader<'a>,
+    ) -> Result<(), Unreadable>;
+
+    /// The value; none when it cannot be.
+    fn finish(slot: Self::Slot<'_>) -> Option<Self>;
+
+    /// The value that is written as nothing in a map.
+    fn absent() -> Option<Self> {
+        Self::finish(Self::Slot::default())
+    }
+
+    /// Reads one of several.
+    ///
+    /// # Errors
+    /// The field is of another type.
+    fn take(
+        tag: u32,
+        wire_type: WireType,
+        from: &mut Reader<'_>,
+    ) -> Result<Option<Self>, Unreadable> {
+        let mut slot = Self::Slot::default();
+        Self::merge(&mut slot, tag, wire_type, from)?;
+        Ok(Self::finish(slot))
+    }
+}
+
+/// A column while a record is read.
+pub(crate) struct Slot<'a, T: Take<Form>, Form = Plain>(T::Slot<'a>);
+
+impl<T: Take<Form>, Form> Default for Slot<'_, T, Form> {
+    fn default() -> Self {
+        Self(T::Slot::default())
+    }
+}
+
+impl<'a, T: Take<Form>, Form> Slot<'a, T, Form> {
+    pub(crate) fn merge(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        from: &mut Reader<'a>,
+    ) -> Result<(), Unreadable> {
+        T::merge(&mut self.0, tag, wire_type, from)
+    }
+
+    pub(crate) fn finish(self) -> Option<T> {
+        T::finish(self.0)
+    }
+}
+
+/// Numbers and flags, as one of the types of Protocol Buffers.
+macro_rules! scalar {
+    ($($type:ty, $form:ty, $as:ident;)+) => {$(
+        impl Put<$form> for $type {
+            fn is_zero(&self) -> bool {
+                PartialEq::eq(self, &Self::default())
+            }
+
+            fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+                prost::encoding::$as::encode(tag, self, &mut to.bytes);
+            }
+        }
+
+        impl Take<$form> for $type {
+            type Slot<'a> = Self;
+
+            fn merge(
+                slot: &mut Self,
+                _tag: u32,
+                wire_type: WireType,
+                from: &mut Reader<'_>,
+            ) -> Result<(), Unreadable> {
+                let context = DecodeContext::default();
+                Ok(prost::encoding::$as::merge(wire_type, slot, &mut from.rest, context)?)
+            }
+
+            fn finish(slot: Self) -> Option<Self> {
+                Some(slot)
+            }
+        }
+    )+};
+}
+
+scalar! {
+    bool, Plain, bool;
+    u32, Plain, uint32;
+    u64, Plain, uint64;
+    i32, Plain, int32;
+    i64, Plain, int64;
+    f64, Plain, double;
+    u64, Fixed, fixed64;
+}
+
+/// Lists of numbers or flags in one field.
+macro_rules! packed {
+    ($($type:ty, $as:ident;)+) => {$(
+        impl Put<Packed> for Vec<$type> {
+            fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+                prost::encoding::$as::encode_packed(tag, self, &mut to.bytes);
+            }
+        }
+
+        impl Take<Packed> for Vec<$type> {
+            type Slot<'a> = Self;
+
+            fn merge(
+                slot: &mut Self,
+                _tag: u32,
+                wire_type: WireType,
+                from: &mut Reader<'_>,
+            ) -> Result<(), Unreadable> {
+                let context = DecodeContext::default();
+                let from = &mut from.rest;
+                Ok(prost::encoding::$as::merge_repeated(wire_type, slot, from, context)?)
+            }
+
+            fn finish(slot: Self) -> Option<Self> {
+                Some(slot)
+            }
+        }
+    )+};
+}
+
+packed! {
+    bool, bool;
+    u32, uint32;
+    i64, int64;
+}
+
+/// Enums without content.
+macro_rules! number {
+    ($type:ty, $number:expr, $of_number:expr) => {
+        impl $crate::record::table::Put for $type {
+            fn is_zero(&self) -> bool {
+                ($number)(self) == 0
+            }
+
+            fn put_always(&self, tag: u32, to: &mut $crate::record::table::Writer<'_>) {
+                let number: i32 = ($number)(self);
+                <i32 as $crate::record::table::Put>::put_always(&number, tag, to);
+            }
+        }
+
+        impl $crate::record::table::Take for $type {
+            type Slot<'a> = i32;
+
+            fn merge(
+                slot: &mut i32,
+                tag: u32,
+                wire_type: prost::encoding::WireType,
+                from: &mut $crate::record::table::Reader<'_>,
+            ) -> Result<(), $crate::record::table::Unreadable> {
+                <i32 as $crate::record::table::Take>::merge(slot, tag, wire_type, from)
+            }
+
+            fn finish(slot: i32) -> Option<Self> {
+                ($of_number)(slot)
+            }
+        }
+    };
+}
+
+/// What is written as a text.
+macro_rules! text {
+    ($($type:ty, $text:expr, $of_text:expr;)+) => {$(
+        impl Put for $type {
+            fn is_zero(&self) -> bool {
+                ($text)(self).is_empty()
+            }
+
+            fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+                to.delimited(tag, ($text)(self).as_bytes());
+            }
+        }
+
+        impl Take for $type {
+            type Slot<'a> = &'a str;
+
+            fn merge<'a>(
+                slot: &mut &'a str,
+                _tag: u32,
+                wire_type: WireType,
+                from: &mut Reader<'a>,
+            ) -> Result<(), Unreadable> {
+                *slot = from.text(wire_type)?;
+                Ok(())
+            }
+
+            fn finish(slot: &str) -> Option<Self> {
+                ($of_text)(slot)
+            }
+        }
+    )+};
+}
+
+text! {
+    String, String::as_str, |text: &str| Some(text.to_owned());
+    Name, Name::as_str, |text: &str| Name::parse(text).ok();
+    CertificateName, CertificateName::as_str, |text: &str| CertificateName::parse(text).ok();
+    Dialect, |it: &Self| it.word(), Dialect::of_word;
+    SortField, |it: &Self| it.word(), |text: &str| SortField::from_word(text).ok();
+}
+
+/// What is written as a number of bytes.
+macro_rules! bytes {
+    ($([$($generics:tt)*] $type:ty, $bytes:expr, $of_bytes:expr;)+) => {$(
+        impl $($generics)* Put for $type {
+            fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+                to.delimited(tag, &($bytes)(*self));
+            }
+        }
+
+        impl $($generics)* Take for $type {
+            type Slot<'a> = &'a [u8];
+
+            fn merge<'a>(
+                slot: &mut &'a [u8],
+                _tag: u32,
+                wire_type: WireType,
+                from: &mut Reader<'a>,
+            ) -> Result<(), Unreadable> {
+                *slot = from.delimited(wire_type)?;
+                Ok(())
+            }
+
+            fn finish(slot: &[u8]) -> Option<Self> {
+                Some(($of_bytes)(slot.try_into().ok()?))
+            }
+        }
+    )+};
+}
+
+bytes! {
+    [<const N: usize>] [u8; N], |bytes| bytes, |bytes| bytes;
+    [] RecordId, RecordId::to_bytes, RecordId::from_bytes;
+    [] EventId, EventId::to_bytes, EventId::from_bytes;
+    [] TraceContext, TraceContext::to_bytes, TraceContext::from_bytes;
+}
+
+impl Put for Vec<u8> {
+    fn is_zero(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+        to.delimited(tag, self);
+    }
+}
+
+impl Take for Vec<u8> {
+    type Slot<'a> = &'a [u8];
+
+    fn merge<'a>(
+        slot: &mut &'a [u8],
+        _tag: u32,
+        wire_type: WireType,
+        from: &mut Reader<'a>,
+    ) -> Result<(), Unreadable> {
+        *slot = from.delimited(wire_type)?;
+        Ok(())
+    }
+
+    fn finish(slot: &[u8]) -> Option<Self> {
+        Some(slot.into())
+    }
+}
+
+/// A message while it is read: its bytes, and what was read from them.
+#[derive(Debug)]
+pub(crate) struct Message<'a, T> {
+    bytes: Cow<'a, [u8]>,
+    read: Result<T, Missing>,
+}
+
+/// Why there is no value.
+#[derive(Debug)]
+enum Missing {
+    /// There was no message.
+    Absent,
+    /// It holds values that cannot be.
+    Impossible,
+}
+
+impl<T> Default for Message<'_, T> {
+    fn default() -> Self {
+        Self {
+            bytes: Cow::Borrowed(&[]),
+            read: Err(Missing::Absent),
+        }
+    }
+}
+
+impl<'a, T> Message<'a, T> {
+    /// A message that is there twice is what both say together.
+    pub(crate) fn merge(
+        &mut self,
+        piece: Reader<'a>,
+        read: impl Fn(Reader<'_>) -> Result<Option<T>, Unreadable>,
+    ) -> Result<(), Unreadable> {
+        self.bytes = match self.read {
+            Err(Missing::Absent) => Cow::Borrowed(piece.rest),
+            _ => Cow::Owned([&self.bytes, piece.rest].concat()),
+        };
+        let rest = &self.bytes;
+        self.read = read(Reader { rest, ..piece })?.ok_or(Missing::Impossible);
+        Ok(())
+    }
+
+    /// What was read.
+    pub(crate) fn finish(self) -> Option<T> {
+        self.read.ok()
+    }
+
+    /// What was read, or another value where there was no message.
+    fn finish_or(self, absent: impl FnOnce() -> Option<T>) -> Option<T> {
+        match self.read {
+            Err(Missing::Absent) => absent(),
+            read => read.ok(),
+        }
+    }
+}
+
+/// What is a table.
+macro_rules! message {
+    ($type:ty) => {
+        impl $crate::record::table::Put for $type {
+            fn put_always(&self, tag: u32, to: &mut $crate::record::table::Writer<'_>) {
+                to.message(tag, |to| {
+                    $crate::record::table::Table::write(self, to);
+                });
+            }
+        }
+
+        impl $crate::record::table::Take for $type {
+            type Slot<'a> = $crate::record::table::field::Message<'a, Self>;
+
+            fn merge<'a>(
+                slot: &mut Self::Slot<'a>,
+                _tag: u32,
+                wire_type: prost::encoding::WireType,
+                from: &mut $crate::record::table::Reader<'a>,
+            ) -> Result<(), $crate::record::table::Unreadable> {
+                let read = <Self as $crate::record::table::Table>::read;
+                slot.merge(from.message(wire_type)?, read)
+            }
+
+            fn finish(slot: Self::Slot<'_>) -> Option<Self> {
+                slot.finish()
+            }
+
+            fn absent() -> Option<Self> {
+                $crate::record::table::field::of_nothing()
+            }
+        }
+    };
+}
+
+pub(crate) use {message, number};
+
+/// A table none of whose fields is there.
+pub(crate) fn of_nothing<T: Table>() -> Option<T> {
+    let nothing = Reader::new(&[], super::Secrets::LeftOut);
+    T::read(nothing).ok().flatten()
+}
+
+impl<T: Put> Put<Wrapped> for T {
+    fn is_zero(&self) -> bool {
+        Put::<Plain>::is_zero(self)
+    }
+
+    fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+        to.message(tag, |to| Put::<Plain>::put(self, 1, to));
+    }
+}
+
+impl<T: Take> Take<Wrapped> for T {
+    type Slot<'a> = Message<'a, T>;
+
+    fn merge<'a>(
+        slot: &mut Message<'a, T>,
+        _tag: u32,
+        wire_type: WireType,
+        from: &mut Reader<'a>,
+    ) -> Result<(), Unreadable> {
+        slot.merge(from.message(wire_type)?, |mut from| {
+            let mut slot = T::Slot::default();
+            while let Some((tag, wire_type)) = from.key()? {
+                match tag {
+                    1 => T::merge(&mut slot, tag, wire_type, &mut from)?,
+                    _ => from.skip(tag, wire_type)?,
+                }
+            }
+            Ok(T::finish(slot))
+        })
+    }
+
+    fn finish(slot: Message<'_, T>) -> Option<Self> {
+        slot.finish_or(T::absent)
+    }
+}
+
+impl<T: Table> Put<Filled> for T {
+    fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+        let at = to.bytes.len();
+        to.message(tag, |to| self.write(to));
+        if to.bytes.ends_with(&[0]) && to.bytes.len() == at + prost::encoding::key_len(tag) + 1 {
+            to.bytes.truncate(at);
+        }
+    }
+}
+
+impl<T: Table> Take<Filled> for T {
+    type Slot<'a> = Message<'a, T>;
+
+    fn merge<'a>(
+        slot: &mut Message<'a, T>,
+        _tag: u32,
+        wire_type: WireType,
+        from: &mut Reader<'a>,
+    ) -> Result<(), Unreadable> {
+        slot.merge(from.message(wire_type)?, T::read)
+    }
+
+    fn finish(slot: Message<'_, T>) -> Option<Self> {
+        slot.finish_or(of_nothing)
+    }
+}
+
+impl<T: Put> Put for &T {
+    fn is_zero(&self) -> bool {
+        Put::<Plain>::is_zero(*self)
+    }
+
+    fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+        Put::<Plain>::put_always(*self, tag, to);
+    }
+}
+
+impl Put for &str {
+    fn is_zero(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+        to.delimited(tag, self.as_bytes());
+    }
+}
+
+impl<T: Put> Put for &[T] {
+    fn is_zero(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+        for value in *self {
+            Put::<Plain>::put_always(value, tag, to);
+        }
+    }
+}
+
+impl<T: Put> Put for Box<T> {
+    fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+        Put::<Plain>::put_always(&**self, tag, to);
+    }
+}
+
+impl<T: Take> Take for Box<T> {
+    type Slot<'a> = T::Slot<'a>;
+
+    fn merge<'a>(
+        slot: &mut T::Slot<'a>,
+        tag: u32,
+        wire_type: WireType,
+        from: &mut Reader<'a>,
+    ) -> Result<(), Unreadable> {
+        T::merge(slot, tag, wire_type, from)
+    }
+
+    fn finish(slot: T::Slot<'_>) -> Option<Self> {
+        T::finish(slot).map(Self::new)
+    }
+}
+
+impl<T: Put> Put for Option<T> {
+    fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+        if let Some(value) = self {
+            Put::<Plain>::put_always(value, tag, to);
+        }
+    }
+}
+
+impl<T: Take> Take for Option<T> {
+    type Slot<'a> = Option<T::Slot<'a>>;
+
+    fn merge<'a>(
+        slot: &mut Self::Slot<'a>,
+        tag: u32,
+        wire_type: WireType,
+        from: &mut Reader<'a>,
+    ) -> Result<(), Unreadable> {
+        T::merge(slot.get_or_insert_default(), tag, wire_type, from)
+    }
+
+    fn finish(slot: Self::Slot<'_>) -> Option<Self> {
+        match slot {
+            None => Some(None),
+            Some(slot) => T::finish(slot).map(Some),
+        }
+    }
+}
+
+impl<T: Put> Put<Blank> for Option<T> {
+    fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+        if let Some(value) = self {
+            Put::<Plain>::put(value, tag, to);
+        }
+    }
+}
+
+impl<T: Take> Take<Blank> for Option<T>
+where
+    for<'a> T::Slot<'a>: PartialEq,
+{
+    type Slot<'a> = T::Slot<'a>;
+
+    fn merge<'a>(
+        slot: &mut T::Slot<'a>,
+        tag: u32,
+        wire_type: WireType,
+        from: &mut Reader<'a>,
+    ) -> Result<(), Unreadable> {
+        T::merge(slot, tag, wire_type, from)
+    }
+
+    fn finish(slot: T::Slot<'_>) -> Option<Self> {
+        if slot == Default::default() {
+            return Some(None);
+        }
+        T::finish(slot).map(Some)
+    }
+}
+
+/// Several values while they are read; none when one of them cannot be.
+#[derive(Debug)]
+pub(crate) struct Many<T>(Option<Vec<T>>);
+
+impl<T> Default for Many<T> {
+    fn default() -> Self {
+        Self(Some(Vec::new()))
+    }
+}
+
+/// Collections of values, each in a separate field.
+macro_rules! many {
+    ($($type:ident $(+ $order:ident)?;)+) => {$(
+        impl<T: Put> Put for $type<T> {
+            fn is_zero(&self) -> bool {
+                self.is_empty()
+            }
+
+            fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+                for value in self {
+                    Put::<Plain>::put_always(value, tag, to);
+                }
+            }
+        }
+
+        impl<T: Take $(+ $order)?> Take for $type<T> {
+            type Slot<'a> = Many<T>;
+
+            fn merge(
+                slot: &mut Many<T>,
+                tag: u32,
+                wire_type: WireType,
+                from: &mut Reader<'_>,
+            ) -> Result<(), Unreadable> {
+                match (T::take(tag, wire_type, from)?, &mut slot.0) {
+                    (Some(value), Some(values)) => values.push(value),
+                    _ => slot.0 = None,
+                }
+                Ok(())
+            }
+
+            fn finish(slot: Many<T>) -> Option<Self> {
+                Some(slot.0?.into_iter().collect())
+            }
+        }
+    )+};
+}
+
+many! {
+    Vec;
+    BTreeSet + Ord;
+}
+
+impl<T: Put> Put for BTreeMap<String, T> {
+    fn is_zero(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
+        /// A message without content under number 2.
+        const EMPTY: [u8; 2] = [2 << 3 | WireType::LengthDelimited as u8, 0];
+
+        for (key, value) in self {
+            to.message(tag, |to| {
+                Put::<Plain>::put(key, 1, to);
+                let at = to.bytes.len();
+                Put::<Plain>::put(value, 2, to);
+                if to.bytes[at..] == EMPTY {
+                    to.bytes.truncate(at);
+                }
+            });
+        }
+    }
+}
+
+impl<T: Take> Take for BTreeMap<String, T> {
+    type Slot<'a> = BTreeMap<String, Option<T>>;
+
+    fn merge(
+        slot: &mut BTreeMap<String, Option<T>>,
+        _tag: u32,
+        wire_type: WireType,
+        from: &mut Reader<'_>,
+    ) -> Result<(), Unreadable> {
+        let mut from = from.message(wire_type)?;
+        let mut key = "";
+        let mut value = None;
+        while let Some((tag, wire_type)) = from.key()? {
+            match tag {
+                1 => key = from.text(wire_type)?,
+                2 => {
+                    let value = value.get_or_insert_default();
+                    T::merge(value, tag, wire_type, &mut from)?;
+                }
+                _ => from.skip(tag, wire_type)?,
+            }
+        }
+        slot.insert(key.to_owned(), value.map_or_else(T::absent, T::finish));
+        Ok(())
+    }
+
+    fn finish(slot: BTreeMap<String, Option<T>>) -> Option<Self> {
+        let pairs = slot.into_iter();
+        pairs.map(|(key, value)| Some((key, value?))).collect()
+    }
+}

@@ -1,0 +1,168 @@
+//! Fields as bytes: what Protocol Buffers write before, between and around values.
+
+use prost::{
+    DecodeError,
+    encoding::{
+        DecodeContext, WireType, check_wire_type, decode_key, decode_varint, encode_key,
+        encode_varint, skip_field,
+    },
+};
+
+use crate::{
+    domain::{RecordId, Secret},
+    seal::{SealContext, Sealer},
+};
+
+/// Most messages that stand one inside the other.
+const DEPTH_MAX: u32 = 100;
+
+/// The bytes are no fields, or one is of another type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unreadable;
+
+impl From<DecodeError> for Unreadable {
+    fn from(_fault: DecodeError) -> Self {
+        Self
+    }
+}
+
+/// Whether and where secrets are sealed and opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Secrets<'a> {
+    /// They belong to that record.
+    Of(RecordId, &'a Sealer),
+    /// They are left out when writing and empty when reading.
+    LeftOut,
+}
+
+impl Secrets<'_> {
+    /// What is written of a value that no one else is to know.
+    pub(crate) fn kept<T>(self, value: Option<T>) -> Option<T> {
+        match self {
+            Self::Of(..) => value,
+            Self::LeftOut => None,
+        }
+    }
+
+    /// Seals a secret for the field of that name; none when it is empty, or left out.
+    pub(crate) fn seal(self, field: &str, secret: &Secret) -> Option<Vec<u8>> {
+        let sealed = || self.seal_any(field, secret);
+        (!secret.is_empty()).then(sealed).flatten()
+    }
+
+    /// Seals a secret even when it is empty; none when it is left out.
+    pub(crate) fn seal_any(self, field: &str, secret: &Secret) -> Option<Vec<u8>> {
+        let Self::Of(record, sealer) = self else {
+            return None;
+        };
+        Some(sealer.seal(SealContext { record, field }, secret))
+    }
+
+    /// Opens what was sealed for the field of that name; none when it does not open.
+    pub(crate) fn open(self, field: &str, sealed: Option<Vec<u8>>) -> Option<Secret> {
+        match (self, sealed) {
+            (Self::Of(record, sealer), Some(sealed)) => {
+                sealer.open(SealContext { record, field }, &sealed).ok()
+            }
+            _ => Some(Secret::default()),
+        }
+    }
+}
+
+/// Bytes that fields are added to.
+#[derive(Debug)]
+pub(crate) struct Writer<'a> {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) secrets: Secrets<'a>,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(secrets: Secrets<'a>) -> Self {
+        let bytes = Vec::new();
+        Self { bytes, secrets }
+    }
+
+    /// Adds a text or bytes.
+    pub(crate) fn delimited(&mut self, tag: u32, bytes: &[u8]) {
+        encode_key(tag, WireType::LengthDelimited, &mut self.bytes);
+        encode_varint(bytes.len() as u64, &mut self.bytes);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Adds a message, whose length is known only when it is written.
+    pub(crate) fn message(&mut self, tag: u32, write: impl FnOnce(&mut Self)) {
+        encode_key(tag, WireType::LengthDelimited, &mut self.bytes);
+        let at = self.bytes.len();
+        self.bytes.push(0);
+        write(self);
+        let length = self.bytes.len() - at - 1;
+        if let Ok(byte @ 0..0x80) = u8::try_from(length) {
+            self.bytes[at] = byte;
+            return;
+        }
+        let mut room = [0; 10];
+        let mut rest = &mut room[..];
+        encode_varint(length as u64, &mut rest);
+        let unused = rest.len();
+        let length = &room[..room.len() - unused];
+        self.bytes.splice(at..=at, length.iter().copied());
+    }
+}
+
+/// Bytes that fields are taken from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    pub(crate) rest: &'a [u8],
+    pub(crate) secrets: Secrets<'a>,
+    pub(crate) depth: u32,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(rest: &'a [u8], secrets: Secrets<'a>) -> Self {
+        Self {
+            rest,
+            secrets,
+            depth: DEPTH_MAX,
+        }
+    }
+
+    /// The number and type of the next field; none at the end.
+    pub(crate) fn key(&mut self) -> Result<Option<(u32, WireType)>, Unreadable> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(decode_key(&mut self.rest)?))
+    }
+
+    /// Takes a text or bytes.
+    pub(crate) fn delimited(&mut self, wire_type: WireType) -> Result<&'a [u8], Unreadable> {
+        check_wire_type(WireType::LengthDelimited, wire_type)?;
+        let length = decode_varint(&mut self.rest)?;
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        self.rest.split_off(..length).ok_or(Unreadable)
+    }
+
+    pub(crate) fn text(&mut self, wire_type: WireType) -> Result<&'a str, Unreadable> {
+        std::str::from_utf8(self.delimited(wire_type)?).or(Err(Unreadable))
+    }
+
+    /// Takes a message.
+    pub(crate) fn message(&mut self, wire_type: WireType) -> Result<Self, Unreadable> {
+        let depth = self.depth.checked_sub(1).ok_or(Unreadable)?;
+        let rest = self.delimited(wire_type)?;
+        Ok(Self {
+            rest,
+            depth,
+            ..*self
+        })
+    }
+
+    /// Skips a field that no table has.
+    pub(crate) fn skip(&mut self, tag: u32, wire_type: WireType) -> Result<(), Unreadable> {
+        if self.depth == 0 {
+            return Err(Unreadable);
+        }
+        let context = DecodeContext::default();
+        Ok(skip_field(wire_type, tag, &mut self.rest, context)?)
+    }
+}

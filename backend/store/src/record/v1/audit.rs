@@ -1,0 +1,91 @@
+//! Entries of the audit log.
+
+use sha2::{Digest, Sha256};
+
+use super::client::address_of;
+use crate::{
+    domain::{AnyResource, AuditAction, AuditEntry, any_resource::each_resource},
+    record::table::{Reader, Secrets, Table, Unreadable, Writer, numbers, one_of, record},
+    seal::Sealer,
+};
+
+/// What proofs of entries are for.
+const PURPOSE: &str = "audit entry";
+
+/// The number of the hash, which is over all fields but it and the proof.
+const HASH: u32 = 15;
+/// The number of the proof, which is over the hash, with the key that was the newest then.
+const PROOF: u32 = 16;
+
+// What the hash covers.
+record! {
+    AuditEntry as it {
+        1 number, 2 time_ms, 3 client,
+        4 address_text = it.address.map_or_else(String::new, |it| it.to_string()),
+        5 method, 6 action, 7 kind, 8 names, 9 count, 10 before, 11 after, 12 changed_secrets,
+        13 reason, 14 previous,
+    } with { address: address_of(address_text), hash: [0; 32], is_proven: false }
+}
+
+macro_rules! by_number {
+    ($($number:literal $word:ident $kind:ident($type:ident) $tags:expr;)+) => {
+        one_of! { AnyResource { $($number $word $kind,)+ } }
+    };
+}
+each_resource!(by_number);
+
+numbers! { AuditAction { 1 Created, 2 Updated, 3 Deleted, 4 Read, 5 Refused } }
+
+/// Adds the fields of an entry, its hash and its proof.
+pub(crate) fn write(entry: &AuditEntry, sealer: &Sealer, to: &mut Writer<'_>) {
+    entry.write(to);
+    to.delimited(HASH, &entry.hash);
+    to.delimited(PROOF, &sealer.prove(PURPOSE, &[&entry.hash]));
+}
+
+/// Reads an entry; none when it is not what its hash was built from.
+pub(crate) fn read(from: Reader<'_>, sealer: &Sealer) -> Result<Option<AuditEntry>, Unreadable> {
+    let (mut hash, mut proof) = (None, &[][..]);
+    let mut covered = Vec::with_capacity(from.rest.len());
+    let mut rest = from;
+    loop {
+        let field = rest.rest;
+        let Some((tag, wire_type)) = rest.key()? else {
+            break;
+        };
+        match tag {
+            HASH => hash = <&[u8; 32]>::try_from(rest.delimited(wire_type)?).ok(),
+            PROOF => proof = rest.delimited(wire_type)?,
+            _ => {
+                rest.skip(tag, wire_type)?;
+                covered.extend(&field[..field.len() - rest.rest.len()]);
+            }
+        }
+    }
+    let entry = AuditEntry::read(Reader {
+        rest: &covered,
+        ..from
+    })?;
+    let hash = hash.filter(|hash| Sha256::digest(&covered)[..] == hash[..]);
+    let (Some(entry), Some(&hash)) = (entry, hash) else {
+        return Ok(None);
+    };
+    Ok(Some(AuditEntry {
+        hash,
+        is_proven: sealer.is_proven(PURPOSE, &[&hash], proof),
+        ..entry
+    }))
+}
+
+/// The entry with its place in the chain, after the one with that hash.
+pub fn chained(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
+    let entry = AuditEntry {
+        number,
+        previous,
+        ..entry
+    };
+    let mut to = Writer::new(Secrets::LeftOut);
+    entry.write(&mut to);
+    let hash = Sha256::digest(&to.bytes).into();
+    AuditEntry { hash, ..entry }
+}

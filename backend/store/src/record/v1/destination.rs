@@ -1,0 +1,428 @@
+//! Destinations, and the health of their deliveries.
+
+use std::time::Duration;
+
+use super::webhook::More;
+use crate::{
+    domain::{
+        Budget, DeliverySettings, Destination, DestinationKind, Health, HealthState,
+        destination::{
+            Auth, Email, EventTemplates, Header, HeaderValue, MailPriority, MsTeams, PagerDuty,
+            RefusedRecipient, ServiceNow, Slack, Tried, Webhook,
+        },
+    },
+    record::table::{
+        Reader, Secrets, Table, Take, Unreadable, Writer, field::message, numbers, record,
+    },
+};
+
+record! {
+    Destination as it {
+        1 id, 2 name, 3 description, 4 tags, 5 kind,
+        6 timeout_ms = it.delivery.timeout.map_or(0, milliseconds),
+        7 max_in_flight as Blank = it.delivery.max_in_flight,
+        8 max_per_minute as Blank = it.delivery.max_per_minute,
+        9 max_attempts as Blank = it.delivery.max_attempts,
+        10 revision, 11 create_ms, 12 update_ms,
+        13 budget = it.delivery.budget,
+        14 template_language,
+    } with {
+        delivery: DeliverySettings {
+            timeout: (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms)),
+            max_in_flight,
+            max_per_minute,
+            max_attempts,
+            budget,
+        },
+    }
+}
+
+record! {
+    Budget as it {
+        1 messages, 2 per_ms = milliseconds(it.per), 3 critical_share,
+    } with { per: Duration::from_millis(per_ms) }
+}
+
+pub(super) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A kind of destination: its word, and the fields of that kind. They have one numbering for all
+/// kinds, so that a field keeps its meaning.
+impl Table for DestinationKind {
+    fn write(&self, to: &mut Writer<'_>) {
+        KindWord { word: word(self) }.write(to);
+        match self {
+            Self::Webhook(webhook) => webhook.write(to),
+            Self::Email(email) => email.write(to),
+            Self::Slack(slack) => slack.write(to),
+            Self::MsTeams(teams) => teams.write(to),
+            Self::PagerDuty(pagerduty) => pagerduty.write(to),
+            Self::ServiceNow(servicenow) => servicenow.write(to),
+            Self::Event(event) => event.write(to),
+        }
+    }
+
+    fn read(from: Reader<'_>) -> Result<Option<Self>, Unreadable> {
+        check_types(from)?;
+        let Some(KindWord { word }) = KindWord::read(from)? else {
+            return Ok(None);
+        };
+        Ok(match word {
+            1 => Webhook::read(from)?.map(Self::Webhook),
+            2 => Email::read(from)?.map(Self::Email),
+            3 => Slack::read(from)?.map(Self::Slack),
+            4 => MsTeams::read(from)?.map(Self::MsTeams),
+            5 => PagerDuty::read(from)?.map(Self::PagerDuty),
+            6 => ServiceNow::read(from)?.map(Self::ServiceNow),
+            7 => EventTemplates::read(from)?.map(Self::Event),
+            _ => None,
+        })
+    }
+}
+
+message!(DestinationKind);
+
+/// The kind, which decides what the other fields are.
+struct KindWord {
+    word: i32,
+}
+
+record! { KindWord { 1 word } }
+
+fn word(kind: &DestinationKind) -> i32 {
+    match kind {
+        DestinationKind::Webhook(_) => 1,
+        DestinationKind::Email(_) => 2,
+        DestinationKind::Slack(_) => 3,
+        DestinationKind::MsTeams(_) => 4,
+        DestinationKind::PagerDuty(_) => 5,
+        DestinationKind::ServiceNow(_) => 6,
+        DestinationKind::Event(_) => 7,
+    }
+}
+
+/// Refuses a field of another type than its number has, be it one of another kind.
+fn check_types(from: Reader<'_>) -> Result<(), Unreadable> {
+    let mut from = Reader {
+        secrets: Secrets::LeftOut,
+        ..from
+    };
+    while let Some((tag, wire_type)) = from.key()? {
+        let from = &mut from;
+        match tag {
+            1 | 3 | 21 => drop(<i32 as Take>::take(tag, wire_type, from)?),
+            2 | 5 | 7..=10 | 14 | 16 | 18..=20 | 27 => drop(from.text(wire_type)?),
+            6 | 11..=13 | 15 | 17 | 22 | 24..=26 | 28 => drop(from.delimited(wire_type)?),
+            4 => drop(Header::read(from.message(wire_type)?)?),
+            23 => drop(More::read(from.message(wire_type)?)?),
+            29 => drop(MoreOfMail::read(from.message(wire_type)?)?),
+            40 => drop(MoreOfSlack::read(from.message(wire_type)?)?),
+            41 => drop(MoreOfPagerDuty::read(from.message(wire_type)?)?),
+            _ => from.skip(tag, wire_type)?,
+        }
+    }
+    Ok(())
+}
+
+record! {
+    Webhook as it, secrets {
+        2 url, 3 method, 4 headers, 5 payload,
+        6 signing_key = secrets.seal(SIGNING_SECRET, &it.signing_secret),
+        22 address = secrets.seal(SECRET_URL, &it.secret_url),
+        23 more as Filled = More {
+            auth: it.auth.clone(),
+            on_clear: it.on_clear.clone(),
+            values: it.values.clone(),
+            expect: it.expect.clone(),
+            compress: it.compress,
+        },
+        24 password = seal_auth(it, 24, secrets),
+        25 bearer = seal_auth(it, 25, secrets),
+        26 client_secret = seal_auth(it, 26, secrets),
+        28 private_key = seal_auth(it, 28, secrets),
+    } => {
+        let More { mut auth, on_clear, values, expect, compress } = more;
+        let sealed = [(24, password), (25, bearer), (26, client_secret), (28, private_key)];
+        if let Some(auth) = &mut auth {
+            open_auth(auth, sealed, secrets)?;
+        }
+        Some(Self {
+            url,
+            secret_url: secrets.open(SECRET_URL, address)?,
+            method,
+            headers,
+            payload,
+            signing_secret: secrets.open(SIGNING_SECRET, signing_key)?,
+            auth,
+            on_clear,
+            values,
+            expect,
+            compress,
+        })
+    }
+}
+
+const SECRET_URL: &str = "webhook.secret_url";
+const SIGNING_SECRET: &str = "webhook.signing_secret";
+
+/// Under which number the secret of an authentication stands, and its name.
+fn place(auth: &Auth) -> (u32, &'static str) {
+    match auth {
+        Auth::Basic { .. } => (24, "webhook.auth.basic.password"),
+        Auth::Bearer { .. } => (25, "webhook.auth.bearer.token"),
+        Auth::OAuth2 { .. } => (26, "webhook.auth.oauth2.client_secret"),
+        Auth::Mtls { .. } => (28, "webhook.auth.mtls.private_key"),
+    }
+}
+
+fn seal_auth(webhook: &Webhook, tag: u32, secrets: Secrets<'_>) -> Option<Vec<u8>> {
+    let auth = webhook.auth.as_deref()?;
+    let (place, name) = place(auth);
+    let (Auth::Basic {
+        password: secret, ..
+    }
+    | Auth::Bearer { token: secret }
+    | Auth::OAuth2 {
+        client_secret: secret,
+        ..
+    }
+    | Auth::Mtls {
+        private_key: secret,
+        ..
+    }) = auth;
+    (place == tag).then(|| secrets.seal(name, secret)).flatten()
+}
+
+fn open_auth(
+    auth: &mut Auth,
+    sealed: [(u32, Option<Vec<u8>>); 4],
+    secrets: Secrets<'_>,
+) -> Option<()> {
+    let (tag, name) = place(auth);
+    let mut sealed = sealed.into_iter();
+    let sealed = sealed.find_map(|(place, sealed)| sealed.filter(|_| place == tag));
+    let (Auth::Basic {
+        password: secret, ..
+    }
+    | Auth::Bearer { token: secret }
+    | Auth::OAuth2 {
+        client_secret: secret,
+        ..
+    }
+    | Auth::Mtls {
+        private_key: secret,
+        ..
+    }) = auth;
+    *secret = secrets.open(name, sealed)?;
+    Some(())
+}
+
+record! {
+    Header as it, secrets {
+        1 name,
+        2 plain = match &it.value {
+            HeaderValue::Plain(text) => text,
+            HeaderValue::Secret(_) => "",
+        },
+        3 sealed = match &it.value {
+            HeaderValue::Plain(_) => None,
+            HeaderValue::Secret(secret) => {
+                Some(secrets.seal(&header_secret(&it.name), secret).unwrap_or_default())
+            }
+        },
+    } => header(secrets, name, plain, sealed)
+}
+
+fn header(
+    secrets: Secrets<'_>,
+    name: String,
+    plain: String,
+    sealed: Option<Vec<u8>>,
+) -> Option<Header> {
+    let value = match sealed {
+        None => HeaderValue::Plain(plain),
+        sealed => HeaderValue::Secret(secrets.open(&header_secret(&name), sealed)?),
+    };
+    Some(Header { name, value })
+}
+
+/// The name of the secret that a header holds.
+fn header_secret(header: &str) -> String {
+    format!("webhook.headers.{header}")
+}
+
+record! {
+    Email as it {
+        7 to, 8 subject, 9 body, 27 cc,
+        29 more as Filled = MoreOfMail {
+            bcc: it.bcc.clone(),
+            from: it.from.clone(),
+            reply_to: it.reply_to.clone(),
+            list_id: it.list_id.clone(),
+            priority: it.priority,
+        },
+    } => {
+        let MoreOfMail { bcc, from, reply_to, list_id, priority } = more;
+        Some(Self { to, cc, bcc, from, reply_to, list_id, priority, subject, body })
+    }
+}
+
+/// What a mail has beside addresses, subject and body.
+struct MoreOfMail {
+    bcc: String,
+    from: String,
+    reply_to: String,
+    list_id: String,
+    priority: MailPriority,
+}
+
+record! { MoreOfMail { 1 bcc, 2 from, 3 reply_to, 4 list_id, 5 priority } }
+
+numbers! { MailPriority { 0 Normal, 1 High, 2 Low, 3 BySeverity } }
+
+record! {
+    Slack as it, secrets {
+        10 channel,
+        11 sealed = secrets.seal("slack.token", &it.token),
+        40 more as Filled = MoreOfSlack {
+            blocks: it.blocks.clone(),
+            update_first: it.update_first,
+            broadcast_replies: it.broadcast_replies,
+        },
+    } => {
+        let MoreOfSlack { blocks, update_first, broadcast_replies } = more;
+        let token = secrets.open("slack.token", sealed)?;
+        Some(Self { channel, token, blocks, update_first, broadcast_replies })
+    }
+}
+
+/// What a Slack channel has beside its name and the token.
+struct MoreOfSlack {
+    blocks: String,
+    update_first: bool,
+    broadcast_replies: bool,
+}
+
+record! { MoreOfSlack { 1 blocks, 2 update_first, 3 broadcast_replies } }
+
+record! {
+    MsTeams as it, secrets {
+        12 sealed = secrets.seal("msteams.url", &it.url),
+    } with { url: secrets.open("msteams.url", sealed)? }
+}
+
+record! {
+    PagerDuty as it, secrets {
+        13 sealed = secrets.seal("pagerduty.routing_key", &it.routing_key),
+        41 more as Filled = MoreOfPagerDuty {
+            class: it.class.clone(),
+            component: it.component.clone(),
+            group: it.group.clone(),
+            custom_details: it.custom_details.clone(),
+            links: it.links.clone(),
+            images: it.images.clone(),
+        },
+    } => {
+        let MoreOfPagerDuty { class, component, group, custom_details, links, images } = more;
+        let routing_key = secrets.open("pagerduty.routing_key", sealed)?;
+        Some(Self { routing_key, class, component, group, custom_details, links, images })
+    }
+}
+
+/// What a PagerDuty service has beside the integration key.
+struct MoreOfPagerDuty {
+    class: String,
+    component: String,
+    group: String,
+    custom_details: String,
+    links: String,
+    images: String,
+}
+
+record! { MoreOfPagerDuty {
+    1 class, 2 component, 3 group, 4 custom_details, 5 links, 6 images,
+} }
+
+record! {
+    ServiceNow as it, secrets {
+        2 instance_url, 14 client_id,
+        15 sealed_secret = secrets.seal("servicenow.client_secret", &it.client_secret),
+        16 token_url,
+        17 sealed_token = secrets.seal("servicenow.refresh_token", &it.refresh_token),
+    } with {
+        client_secret: secrets.open("servicenow.client_secret", sealed_secret)?,
+        refresh_token: secrets.open("servicenow.refresh_token", sealed_token)?,
+    }
+}
+
+record! { EventTemplates { 18 name_template, 19 type_template, 20 summary_template, 21 severity } }
+
+record! {
+    Health as it {
+        1 destination, 2 state, 3 since_ms, 4 failures, 5 last_error, 6 last_success_ms,
+        7 took_ms as Packed = it.tried.iter().map(|it| it.took_ms).collect::<Vec<_>>(),
+        8 delivered as Packed = it.tried.iter().map(|it| it.is_delivered).collect::<Vec<_>>(),
+        9 refused, 10 asked_until_ms,
+    } with { tried: tried(took_ms, delivered) }
+}
+
+/// Attempts, oldest first.
+fn tried(took_ms: Vec<u32>, delivered: Vec<bool>) -> Vec<Tried> {
+    let both = took_ms.into_iter().zip(delivered);
+    let tried = |(took_ms, is_delivered)| Tried {
+        took_ms,
+        is_delivered,
+    };
+    both.map(tried).collect()
+}
+
+record! { RefusedRecipient { 1 address, 2 said, 3 is_permanent, 4 since_ms } }
+
+numbers! { HealthState { 1 Healthy, 2 Failing, 3 Paused } }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Secret;
+
+    #[test]
+    fn what_kinds_have_beside_their_first_form_is_kept() {
+        let text = |text: &str| text.to_owned();
+        let mut kinds = vec![
+            DestinationKind::Slack(Slack {
+                channel: text("#ops"),
+                token: Secret::default(),
+                blocks: text("[]"),
+                update_first: true,
+                broadcast_replies: true,
+            }),
+            DestinationKind::PagerDuty(PagerDuty {
+                routing_key: Secret::default(),
+                class: text("a"),
+                component: text("b"),
+                group: text("c"),
+                custom_details: text("{}"),
+                links: text("[1]"),
+                images: text("[2]"),
+            }),
+        ];
+        let mut webhook = crate::samples::reaching_webhook().kind;
+        webhook.each_secret(|_place, secret| *secret = Secret::default());
+        if let DestinationKind::Webhook(webhook) = &mut webhook
+            && let Some(Auth::OAuth2 {
+                audience, params, ..
+            }) = webhook.auth.as_deref_mut()
+        {
+            *audience = text("https://api.example/");
+            *params = [(text("resource"), text("x"))].into();
+        }
+        kinds.push(webhook);
+        for kind in kinds {
+            let mut to = Writer::new(Secrets::LeftOut);
+            kind.write(&mut to);
+            let from = Reader::new(&to.bytes, Secrets::LeftOut);
+            assert_eq!(DestinationKind::read(from), Ok(Some(kind)));
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Queries.
+
+use std::borrow::Cow;
+
+use bellwether_backend_model::limits::CLAUSE_DEPTH_MAX;
+
+use crate::{
+    domain::{Clause, Literal, Query},
+    record::table::{Reader, Table, Unreadable, Writer, field::message, numbers, one_of, record},
+};
+
+/// The word of a clause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    And,
+    Or,
+    Not,
+    Equals,
+    In,
+    GreaterAndEquals,
+    LessAndEquals,
+    Contains,
+    StartsWith,
+    EndsWith,
+    Matches,
+    Exists,
+    Greater,
+    Less,
+}
+
+numbers! { Word {
+    1 And, 2 Or, 3 Not, 4 Equals, 5 In, 6 GreaterAndEquals, 7 LessAndEquals, 8 Contains, 9 StartsWith,
+    10 EndsWith, 11 Matches, 12 Exists, 13 Greater, 14 Less,
+} }
+
+record! {
+    Clause as it {
+        1 word = word(it),
+        2 field = field(it),
+        3 literals = &*literals(it),
+        4 clauses = clauses(it),
+    } => clause(word, field, literals, clauses)
+}
+
+one_of! { Literal { 1 text Text, 2 number Number, 3 flag Bool } }
+
+impl Table for Query {
+    fn write(&self, to: &mut Writer<'_>) {
+        self.clause.write(to);
+    }
+
+    fn read(from: Reader<'_>) -> Result<Option<Self>, Unreadable> {
+        Ok(Clause::read(from)?.map(|clause| Self { clause }))
+    }
+}
+
+message!(Query);
+
+fn word(clause: &Clause) -> Word {
+    match clause {
+        Clause::And(_) => Word::And,
+        Clause::Or(_) => Word::Or,
+        Clause::Not(_) => Word::Not,
+        Clause::Equals(..) => Word::Equals,
+        Clause::In(..) => Word::In,
+        Clause::GreaterAndEquals(..) => Word::GreaterAndEquals,
+        Clause::LessAndEquals(..) => Word::LessAndEquals,
+        Clause::Contains(..) => Word::Contains,
+        Clause::StartsWith(..) => Word::StartsWith,
+        Clause::EndsWith(..) => Word::EndsWith,
+        Clause::Matches(..) => Word::Matches,
+        Clause::Exists(_) => Word::Exists,
+        Clause::Greater(..) => Word::Greater,
+        Clause::Less(..) => Word::Less,
+    }
+}
+
+fn field(clause: &Clause) -> &str {
+    match clause {
+        Clause::And(_) | Clause::Or(_) | Clause::Not(_) => "",
+        Clause::Equals(field, _)
+        | Clause::In(field, _)
+        | Clause::GreaterAndEquals(field, _)
+        | Clause::LessAndEquals(field, _)
+        | Clause::Contains(field, _)
+        | Clause::StartsWith(field, _)
+        | Clause::EndsWith(field, _)
+        | Clause::Matches(field, _)
+        | Clause::Exists(field)
+        | Clause::Greater(field, _)
+        | Clause::Less(field, _) => field,
+    }
+}
+
+fn literals(clause: &Clause) -> Cow<'_, [Literal]> {
+    match clause {
+        Clause::And(_) | Clause::Or(_) | Clause::Not(_) | Clause::Exists(_) => (&[]).into(),
+        Clause::Equals(_, literal)
+        | Clause::GreaterAndEquals(_, literal)
+        | Clause::LessAndEquals(_, literal)
+        | Clause::Greater(_, literal)
+        | Clause::Less(_, literal) => std::slice::from_ref(literal).into(),
+        Clause::In(_, literals) => literals.into(),
+        Clause::Contains(_, text)
+        | Clause::StartsWith(_, text)
+        | Clause::EndsWith(_, text)
+        | Clause::Matches(_, text) => vec![Literal::Text(text.clone())].into(),
+    }
+}
+
+fn clauses(clause: &Clause) -> &[Clause] {
+    match clause {
+        Clause::And(clauses) | Clause::Or(clauses) => clauses,
+        Clause::Not(inner) => std::slice::from_ref(&**inner),
+        _ => &[],
+    }
+}
+
+fn clause(
+    word: Word,
+    field: String,
+    mut literals: Vec<Literal>,
+    mut clauses: Vec<Clause>,
+) -> Option<Clause> {
+    if clauses.iter().any(|it| depth(it) >= CLAUSE_DEPTH_MAX) {
+        return None;
+    }
+    let text = |literal: Option<Literal>| match literal? {
+        Literal::Text(text) => Some(text),
+        Literal::Number(_) | Literal::Bool(_) => None,
+    };
+    Some(match word {
+        Word::And => Clause::And(clauses),
+        Word::Or => Clause::Or(clauses),
+        Word::Not => Clause::Not(Box::new(clauses.pop()?)),
+        Word::Equals => Clause::Equals(field, literals.pop()?),
+        Word::In => Clause::In(field, literals),
+        Word::GreaterAndEquals => Clause::GreaterAndEquals(field, literals.pop()?),
+        Word::LessAndEquals => Clause::LessAndEquals(field, literals.pop()?),
+        Word::Contains => Clause::Contains(field, text(literals.pop())?),
+        Word::StartsWith => Clause::StartsWith(field, text(literals.pop())?),
+        Word::EndsWith => Clause::EndsWith(field, text(literals.pop())?),
+        Word::Matches => Clause::Matches(field, text(literals.pop())?),
+        Word::Exists => Clause::Exists(field),
+        Word::Greater => Clause::Greater(field, literals.pop()?),
+        Word::Less => Clause::Less(field, literals.pop()?),
+    })
+}
+
+/// Levels of clauses.
+fn depth(clause: &Clause) -> usize {
+    1 + clauses(clause).iter().map(depth).max().unwrap_or(0)
+}

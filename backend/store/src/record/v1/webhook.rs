@@ -1,0 +1,94 @@
+//! What a webhook has beside an address, a body and headers.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    domain::{
+        Secret,
+        destination::{Auth, Expect, OnClear, ValueMap, WebhookMethod},
+    },
+    record::table::{numbers, record},
+};
+
+/// All of it; nothing is written when there is nothing.
+#[derive(Debug)]
+pub(super) struct More {
+    pub(super) auth: Option<Box<Auth>>,
+    pub(super) on_clear: Option<Box<OnClear>>,
+    pub(super) values: BTreeMap<String, ValueMap>,
+    pub(super) expect: Option<Box<Expect>>,
+    pub(super) compress: bool,
+}
+
+record! { More { 1 auth, 2 on_clear, 3 values, 4 expect, 5 compress } }
+
+record! { OnClear { 1 url, 2 method, 3 payload } }
+
+record! { ValueMap { 1 from, 2 map, 3 default } }
+
+record! {
+    Expect as it {
+        1 statuses as Packed = it.statuses.iter().copied().map(u32::from).collect::<Vec<_>>(),
+        2 body,
+    } with { statuses: numbers_of(statuses)? }
+}
+
+fn numbers_of(statuses: Vec<u32>) -> Option<Vec<u16>> {
+    let statuses = statuses.into_iter();
+    statuses.map(|it| u16::try_from(it).ok()).collect()
+}
+
+/// How a service is authenticated with. Its secret stands with those of the destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AuthWord {
+    Basic,
+    Bearer,
+    OAuth2,
+    Mtls,
+}
+
+numbers! { AuthWord { 1 Basic, 2 Bearer, 3 OAuth2, 4 Mtls } }
+
+/// A text that a way of authentication has; empty for others.
+macro_rules! of_auth {
+    ($auth:expr, $($pattern:pat_param)|+ => $text:expr) => {
+        match $auth {
+            $($pattern)|+ => $text.as_str(),
+            _ => "",
+        }
+    };
+}
+
+record! {
+    Auth as it {
+        1 word = match it {
+            Auth::Basic { .. } => AuthWord::Basic,
+            Auth::Bearer { .. } => AuthWord::Bearer,
+            Auth::OAuth2 { .. } => AuthWord::OAuth2,
+            Auth::Mtls { .. } => AuthWord::Mtls,
+        },
+        2 name = of_auth!(
+            it,
+            Auth::Basic { username: name, .. } | Auth::OAuth2 { client_id: name, .. } => name
+        ),
+        3 token_url = of_auth!(it, Auth::OAuth2 { token_url, .. } => token_url),
+        4 scope = of_auth!(it, Auth::OAuth2 { scope, .. } => scope),
+        5 certificate = of_auth!(it, Auth::Mtls { certificate, .. } => certificate),
+        6 audience = of_auth!(it, Auth::OAuth2 { audience, .. } => audience),
+        7 params = if let Auth::OAuth2 { params, .. } = it { Some(params) } else { None },
+    } => Some(match word {
+        AuthWord::Basic => Auth::Basic { username: name, password: Secret::default() },
+        AuthWord::Bearer => Auth::Bearer { token: Secret::default() },
+        AuthWord::OAuth2 => Auth::OAuth2 {
+            token_url,
+            client_id: name,
+            client_secret: Secret::default(),
+            scope,
+            audience,
+            params,
+        },
+        AuthWord::Mtls => Auth::Mtls { certificate, private_key: Secret::default() },
+    })
+}
+
+numbers! { WebhookMethod { 0 Post, 1 Put, 2 Patch, 3 Delete } }

@@ -1,0 +1,265 @@
+//! A backup becomes a data folder, or a store in a database: everything is verified before it is one.
+
+mod fill;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use bellwether_proto::plain_file;
+
+use self::fill::Filled;
+use super::{
+    backup::{BackupError, Source, Trust},
+    open::{Checks, DatabaseDraft, Draft, KEY_FILE_BYTES_MAX, OpenError},
+    record::Store,
+    verify::{Findings, Progress, verify},
+};
+use crate::location::Location;
+
+/// How to restore.
+#[derive(Debug, Clone)]
+pub struct Restore<'a> {
+    /// The folder of the backup.
+    pub from: &'a Path,
+    /// The file with the keys that open what is sealed, for a backup that was made without.
+    pub key_file: Option<&'a Path>,
+    /// Whether a backup of an earlier version is taken, which nothing proves to be its service's.
+    pub accept_unproven: bool,
+    /// Deliveries that were due by this time, in milliseconds since 1970, are not sent until a user
+    /// asks for them: it may have happened after the backup. None sends them again under the same
+    /// ids.
+    pub hold_due_by_ms: Option<i64>,
+    /// The time, in milliseconds since 1970.
+    pub now_ms: i64,
+}
+
+/// What was restored.
+#[derive(Debug, Clone)]
+pub struct Restored {
+    /// What the store holds.
+    pub findings: Findings,
+    /// When the backup was finished, as RFC 3339 in UTC.
+    pub end_time: String,
+    /// Deliveries that have not ended and continue by themselves.
+    pub waiting: u64,
+    /// Deliveries that are held.
+    pub held: u64,
+    /// Whether the first client's key was in the backup.
+    pub has_admin_key: bool,
+}
+
+/// Why nothing was restored.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The backup cannot be used.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// The data folder cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The folder is in use or holds something.
+    #[error("{} holds {found:?}; a backup is restored into an empty or new folder only", .folder.display())]
+    NotEmpty {
+        /// The folder.
+        folder: PathBuf,
+        /// What was found in it.
+        found: String,
+    },
+    /// There is no key to open what is sealed.
+    #[error(
+        "the backup was made without its keys, and its secrets do not open without; name the file `secret.key` of its service with --secret-key"
+    )]
+    NoKey,
+    /// An earlier version made it, and nothing proves that it is unmodified.
+    #[error(
+        "the backup was made by an earlier version and is not authenticated; if you trust everyone who could write to it, use --accept-unproven"
+    )]
+    Unproven,
+    /// What came out is not whole.
+    #[error("the backup does not make a whole store: {0}")]
+    NotWhole(String),
+    /// The system does not let us.
+    #[error("cannot {action} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What is being done, for who waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// The backup is compared with its checksums.
+    Reading,
+    /// The records are put into the store.
+    Filling,
+    /// The store is scanned.
+    Checking,
+}
+
+/// How far a place in the change log is set ahead of the backup's, at the least. What the old
+/// service wrote later lies between them, so that no token of its life is taken for one of the new
+/// life.
+const LIFE: u64 = 1 << 40;
+/// Places in the change log that a millisecond of life has for itself: more than there can be
+/// commits. So of two lives that one backup was restored to, the later begins beyond all that the
+/// earlier wrote.
+const PLACES_PER_MS: u64 = 1 << 14;
+
+/// The first place in the change log of a store that is restored at that time.
+fn first_position(backup: u64, now_ms: i64) -> u64 {
+    let by_time = u64::try_from(now_ms).unwrap_or_default();
+    let by_time = by_time.saturating_mul(PLACES_PER_MS);
+    by_time.max(backup.saturating_add(LIFE))
+}
+
+/// What is being filled.
+#[derive(Debug)]
+enum RestoreTarget {
+    Folder(Draft),
+    Database(Box<DatabaseDraft>),
+}
+
+impl RestoreTarget {
+    async fn begin(
+        config: &Location,
+        key: &[u8],
+        first_position: u64,
+    ) -> Result<Self, RestoreError> {
+        if let Some(database) = &config.database {
+            let begun = DatabaseDraft::begin(database, key, first_position).await;
+            return Ok(Self::Database(Box::new(begun?)));
+        }
+        let cache_bytes = config.options.cache_bytes;
+        let begun = Draft::begin(&config.data_dir, key, cache_bytes, first_position).await;
+        Ok(Self::Folder(begun?))
+    }
+
+    fn store(&self) -> &Store {
+        match self {
+            Self::Folder(draft) => draft.store(),
+            Self::Database(draft) => draft.store(),
+        }
+    }
+
+    async fn judge(&self) -> Result<Checks, OpenError> {
+        match self {
+            Self::Folder(draft) => draft.judge().await,
+            Self::Database(draft) => draft.judge().await,
+        }
+    }
+
+    /// Lets it be a store; the first client's key goes into a folder alone.
+    async fn finish(self, admin_key: Option<&[u8]>) -> Result<(), OpenError> {
+        match self {
+            Self::Folder(draft) => draft.finish(admin_key),
+            Self::Database(draft) => draft.finish().await,
+        }
+    }
+
+    async fn discard(self) {
+        match self {
+            Self::Folder(draft) => draft.discard(),
+            Self::Database(draft) => draft.discard().await,
+        }
+    }
+}
+
+/// Restores a backup into the database of the settings, or into their data folder, which must be empty
+/// or not there.
+///
+/// What a crash leaves is taken for no store, by a service and by another restore alike.
+///
+/// # Errors
+/// See [`RestoreError`]; there is no store then.
+pub async fn restore(
+    config: &Location,
+    how: &Restore<'_>,
+    progress: &(dyn Fn(Stage, u64, u64) + Sync),
+) -> Result<Restored, RestoreError> {
+    let mut source = Source::open(how.from)?;
+    let keys = source.keys(how.key_file)?;
+    let (key, sealer) = keys.ok_or(RestoreError::NoKey)?;
+    let trust = match source.manifest().is_proven() {
+        true => Trust::Keys(&sealer),
+        false if how.accept_unproven => Trust::Checksums,
+        false => return Err(RestoreError::Unproven),
+    };
+    if config.database.is_none()
+        && let Some(found) = Draft::in_the_way(&config.data_dir)?
+    {
+        return Err(RestoreError::NotEmpty {
+            folder: config.data_dir.clone(),
+            found,
+        });
+    }
+    let bytes = source.manifest().bytes();
+    source.verify(trust, &|read| progress(Stage::Reading, read, bytes))?;
+    let admin_key = source.key_file("admin.key").map(read).transpose()?;
+
+    let first_position = first_position(source.manifest().end.place, how.now_ms);
+    let target = RestoreTarget::begin(config, &key, first_position).await?;
+    match fill(&target, &source, how, progress).await {
+        Ok(mut restored) => {
+            target.finish(admin_key.as_deref()).await?;
+            restored.has_admin_key = admin_key.is_some();
+            Ok(restored)
+        }
+        Err(error) => {
+            target.discard().await;
+            Err(error)
+        }
+    }
+}
+
+async fn fill(
+    target: &RestoreTarget,
+    source: &Source,
+    how: &Restore<'_>,
+    progress: &(dyn Fn(Stage, u64, u64) + Sync),
+) -> Result<Restored, RestoreError> {
+    let (store, bytes) = (target.store(), source.manifest().bytes());
+    let filling = |read| progress(Stage::Filling, read, bytes);
+    let filled = fill::fill(source, store, how.hold_due_by_ms, &filling).await;
+    // With other keys no secret can be read: that is the better reason.
+    let checks = target.judge().await?;
+    let Filled {
+        waiting,
+        held,
+        unproven,
+    } = filled?;
+    if unproven > 0 && checks.proves_definitions() {
+        return Err(RestoreError::NotWhole(format!(
+            "{unproven} definitions in it were not written by its service"
+        )));
+    }
+    let checking = |at: Progress| progress(Stage::Checking, at.done, at.total);
+    let findings = verify(store, &checking).await;
+    if findings.faults > 0 {
+        return Err(RestoreError::NotWhole(findings.told.join("; ")));
+    }
+    Ok(Restored {
+        findings,
+        end_time: source.manifest().end_time.clone(),
+        waiting,
+        held,
+        has_admin_key: false,
+    })
+}
+
+fn read(path: PathBuf) -> Result<Vec<u8>, RestoreError> {
+    plain_file::read_no_link(&path, KEY_FILE_BYTES_MAX).map_err(|source| RestoreError::Io {
+        action: "read",
+        path,
+        source,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+//! The records of a backup on their way into a store, the newest steps first.
+//!
+//! Steps were read while the store was in use, so they may hold a record more than once, and one
+//! that was deleted later. Taken from the end, the first that is met is the one that holds, and what
+//! is put into the store is its final state from the start: no index entry is ever in another's way.
+
+use std::collections::HashSet;
+
+use super::RestoreError;
+use crate::{
+    backup::{BackupRecord, Source},
+    domain::{Attempt, Delivery, DeliveryState, Outcome},
+    engine::{Action, Change, EngineError, Expect, Kind, Lane},
+    open::is_of_keys,
+    record::{Changes, Proven, Record, Store, counters, proven_since, with_record},
+};
+
+/// Records put into the store at a time.
+const BATCH: usize = 1_000;
+/// How long a held delivery waits unless a user asks for it: ten years.
+const HELD_MS: i64 = 10 * 365 * 24 * 3_600_000;
+/// What a held delivery says of itself.
+const HELD: &str = "held because the store was restored from a backup made before it was due; send \
+    it again to let it go, under the same id";
+
+/// What was put into the store.
+#[derive(Debug, Default)]
+pub(super) struct Filled {
+    pub(super) waiting: u64,
+    pub(super) held: u64,
+    /// Definitions without a proof: those of a service that did not prove them yet.
+    pub(super) unproven: u64,
+}
+
+/// Puts the records of a backup into an empty store; `progress` is called with the bytes read.
+pub(super) async fn fill(
+    source: &Source,
+    store: &Store,
+    hold_due_by_ms: Option<i64>,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Filled, RestoreError> {
+    let mut filling = Filling {
+        store,
+        is_proven: source.manifest().is_proven(),
+        hold_due_by_ms,
+        deleted: HashSet::new(),
+        filled: Filled::default(),
+    };
+    let mut read = 0;
+    for number in (0..source.piece_count()).rev() {
+        for step in source.steps(number)? {
+            let bytes: usize = step.records.iter().map(BackupRecord::bytes).sum();
+            let taken = filling.step(step.records).await;
+            taken.map_err(|error| RestoreError::NotWhole(error.to_string()))?;
+            read += bytes as u64;
+            progress(read);
+        }
+    }
+    Ok(filling.filled)
+}
+
+struct Filling<'a> {
+    store: &'a Store,
+    /// Whether the backup is.
+    is_proven: bool,
+    hold_due_by_ms: Option<i64>,
+    /// Records that were deleted while the backup was made.
+    deleted: HashSet<(Kind, Vec<u8>)>,
+    filled: Filled,
+}
+
+impl Filling<'_> {
+    async fn step(&mut self, records: Vec<BackupRecord>) -> Result<(), EngineError> {
+        let mut records = records.into_iter().peekable();
+        while records.peek().is_some() {
+            let batch: Vec<_> = records.by_ref().take(BATCH).collect();
+            let mut kinds: Vec<_> = batch.iter().map(|kept| kept.kind).collect();
+            kinds.dedup();
+            kinds.sort_by_key(|kind| *kind as u8);
+            kinds.dedup();
+            for kind in kinds {
+                let of_kind = batch.iter().filter(|kept| kept.kind == kind);
+                self.batch(kind, of_kind.collect()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts records of a kind into the store that no later step reported.
+    async fn batch(&mut self, kind: Kind, records: Vec<&BackupRecord>) -> Result<(), EngineError> {
+        let keys: Vec<_> = records.iter().map(|kept| kept.key.clone()).collect();
+        let found = self.store.engine().get(kind, &keys).await?;
+        let mut changes = self.store.changes_of_the_past();
+        for (kept, found) in records.into_iter().zip(found) {
+            let place = (kind, kept.key.clone());
+            if found.is_some() || self.deleted.contains(&place) {
+                continue;
+            }
+            match &kept.value {
+                None => {
+                    self.deleted.insert(place);
+                }
+                Some(value) => self.insert(&mut changes, kept, value).await?,
+            }
+        }
+        if !changes.is_empty() {
+            self.store.apply(Lane::Bulk, changes).await?;
+        }
+        Ok(())
+    }
+
+    async fn insert(
+        &mut self,
+        changes: &mut Changes,
+        kept: &BackupRecord,
+        value: &[u8],
+    ) -> Result<(), EngineError> {
+        match kept.kind {
+            Kind::Meta if is_of_keys(&kept.key) => return self.plain(kept, value).await,
+            Kind::Counter if counters::is_kept(&kept.key) => return self.plain(kept, value).await,
+            // The layout is that of the version that restores, and deliveries are counted as they
+            // are put into the store.
+            Kind::Meta | Kind::Counter => {}
+            Kind::Delivery => self.delivery(changes, kept, value)?,
+            kind => with_record!(kind, Of => changes.insert(&self.decode::<Of>(value)?), else {}),
+        }
+        Ok(())
+    }
+
+    /// Reads a record; of a backup of an earlier version also one that has no proof.
+    fn decode<T: Record>(&mut self, value: &[u8]) -> Result<T, EngineError> {
+        // Whether its service proved definitions is reported by what it holds of its keys, read
+        // later.
+        let is_definition = Proven::first_of(T::KIND) == Some(Proven::Definitions);
+        let may_lack = !self.is_proven || is_definition;
+        let proven = may_lack.then(|| proven_since(T::KIND, value, self.store.sealer()));
+        let proven = proven.flatten();
+        self.filled.unproven += u64::from(self.is_proven && proven.is_some());
+        self.store.decode(proven.as_deref().unwrap_or(value))
+    }
+
+    /// Takes over what has no type above the engine: what a store says of its keys, and counters.
+    async fn plain(&self, kept: &BackupRecord, value: &[u8]) -> Result<(), EngineError> {
+        let put = Action::Put(value.into());
+        let put = Change {
+            is_logged: false,
+            ..Change::new(kept.kind, &kept.key, Expect::Absent, put)
+        };
+        self.store
+            .engine()
+            .apply(Lane::Bulk, vec![put].into())
+            .await?;
+        Ok(())
+    }
+
+    /// Takes over a delivery with its attempts.
+    fn delivery(
+        &mut self,
+        changes: &mut Changes,
+        kept: &BackupRecord,
+        value: &[u8],
+    ) -> Result<(), EngineError> {
+        let mut delivery = self.decode::<Delivery>(value)?;
+        let attempts = kept.attempts.iter();
+        let attempts = attempts.map(|value| self.decode::<Attempt>(value));
+        let mut attempts = attempts.collect::<Result<Vec<_>, _>>()?;
+        let due_ms = delivery.state.due_ms().filter(|_| !delivery.test);
+        let is_held = due_ms
+            .zip(self.hold_due_by_ms)
+            .is_some_and(|(due_ms, by_ms)| {
+                // Whether an attempt that was under way arrived is not known either.
+                due_ms <= by_ms || matches!(delivery.state, DeliveryState::Leased { .. })
+            });
+        if let (true, Some(by_ms)) = (is_held, self.hold_due_by_ms) {
+            hold(&mut delivery, &mut attempts, by_ms);
+            self.filled.held += 1;
+        } else if due_ms.is_some() {
+            self.filled.waiting += 1;
+        }
+        changes.insert(&delivery);
+        for attempt in &attempts {
+            changes.insert(attempt);
+        }
+        Ok(())
+    }
+}
+
+fn hold(delivery: &mut Delivery, attempts: &mut [Attempt], now_ms: i64) {
+    let due_ms = now_ms.saturating_add(HELD_MS);
+    for attempt in attempts.iter_mut().filter(|it| it.outcome.is_none()) {
+        attempt.outcome = Some(Outcome::Unknown);
+        attempt.explanation =
+            "the store was restored from a backup made before the end of this attempt".into();
+    }
+    delivery.state = match delivery.attempts {
+        0 => DeliveryState::Pending { due_ms },
+        _ => DeliveryState::Retry { due_ms },
+    };
+    delivery.last_error = HELD.into();
+}

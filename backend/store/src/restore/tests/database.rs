@@ -1,0 +1,147 @@
+//! Restoring into a database: no one takes a store for one before it is whole.
+
+use std::{fs, path::Path};
+
+use super::{
+    NOW_MS, Restore, RestoreError, Restored, Setup, all, back_up, restore, store as filled,
+};
+use crate::{
+    backup::Keys,
+    domain::{Delivery, Destination, Occurrence, Secret},
+    engine::Lane,
+    location::{DatabaseConfig, Location},
+    open,
+    open::{DatabaseDraft, make_in_database},
+    record::Store,
+    samples,
+    server::vacant,
+};
+
+/// A database without a store, whose keys are to be in a file of that folder.
+fn database(folder: &Path) -> Option<Location> {
+    let (url, password, schema) = vacant()?;
+    let database = DatabaseConfig {
+        url,
+        password: Some(Secret::new(password)),
+        schema,
+        node_name: "restores".into(),
+        secret_key_file: folder.join("of-database.key"),
+        connections: 6,
+        require_standby: false,
+    };
+    Some(Location {
+        database: Some(database),
+        ..Location::folder("unused")
+    })
+}
+
+async fn into(config: &Location, setup: &Setup) -> Result<Restored, RestoreError> {
+    let from = setup.backup();
+    let how = Restore {
+        from: &from,
+        key_file: None,
+        hold_due_by_ms: None,
+        now_ms: NOW_MS,
+        accept_unproven: false,
+    };
+    restore(config, &how, &|_, _, _| {}).await
+}
+
+fn said<T: std::fmt::Debug, E: std::fmt::Display>(result: Result<T, E>) -> String {
+    result.map_or_else(|error| error.to_string(), |found| panic!("{found:?}"))
+}
+
+#[tokio::test]
+async fn a_backup_becomes_a_store_in_a_database_once() {
+    let setup = Setup::new();
+    let Some(config) = database(setup.folder.path()) else {
+        return;
+    };
+    let old = filled(&setup).await;
+    back_up(&old, &setup, Keys::Of(&setup.keys())).await;
+    let restored = into(&config, &setup).await.unwrap();
+    assert_eq!((restored.waiting, restored.held), (3, 0));
+    let new = open(&config).await.unwrap();
+    assert_eq!(all::<Occurrence>(&new).await, all::<Occurrence>(&old).await);
+    assert_eq!(all::<Delivery>(&new).await, all::<Delivery>(&old).await);
+    let destinations = all::<Destination>(&new).await;
+    assert_eq!(destinations, samples::destinations(), "secrets open");
+    let head = |store: &Store| {
+        let engine = std::sync::Arc::clone(store.engine());
+        async move { engine.log_head().await.unwrap() }
+    };
+    assert!(head(&new).await > head(&old).await + super::super::LIFE);
+    let refused = said(into(&config, &setup).await);
+    assert!(refused.contains("stop these: restores"), "{refused}");
+    new.engine().close().await;
+    let refused = said(into(&config, &setup).await);
+    assert!(refused.contains("there is a store already"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_filling_that_was_cut_off_is_no_store_and_is_begun_again() {
+    let setup = Setup::new();
+    let Some(config) = database(setup.folder.path()) else {
+        return;
+    };
+    let database = config.database.as_ref().unwrap();
+    let old = filled(&setup).await;
+    back_up(&old, &setup, Keys::Of(&setup.keys())).await;
+    let key = fs::read(setup.keys().join("secret.key")).unwrap();
+    let draft = DatabaseDraft::begin(database, &key, 77).await.unwrap();
+    let mut changes = draft.store().changes_of_the_past();
+    changes.insert(&samples::occurrence(1));
+    let filled = draft.store().apply(Lane::Bulk, changes).await;
+    filled.unwrap();
+    let refused = said(into(&config, &setup).await);
+    assert!(refused.contains("stop these: restores"), "{refused}");
+    draft.store().engine().close().await;
+    drop(draft);
+
+    let refused = said(open(&config).await);
+    assert!(
+        refused.contains("`bellwether restore` was interrupted"),
+        "{refused}"
+    );
+    let refused = said(make_in_database(database).await);
+    assert!(
+        refused.contains("`bellwether restore` was interrupted"),
+        "{refused}"
+    );
+    into(&config, &setup).await.unwrap();
+    let new = open(&config).await.unwrap();
+    assert_eq!(all::<Occurrence>(&new).await, all::<Occurrence>(&old).await);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_leaves_neither_store_nor_key() {
+    let setup = Setup::new();
+    let Some(config) = database(setup.folder.path()) else {
+        return;
+    };
+    let key_file = config.database.as_ref().unwrap().secret_key_file.clone();
+    let old = filled(&setup).await;
+    back_up(&old, &setup, Keys::Of(&setup.keys())).await;
+    let other = "1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
+    fs::write(&key_file, other).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&key_file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let refused = said(into(&config, &setup).await);
+    assert!(
+        refused.contains("other keys than those of the backup"),
+        "{refused}"
+    );
+    assert_eq!(fs::read_to_string(&key_file).unwrap(), other);
+    fs::remove_file(&key_file).unwrap();
+
+    let key = fs::read(setup.keys().join("secret.key")).unwrap();
+    let draft = DatabaseDraft::begin(config.database.as_ref().unwrap(), &key, 77);
+    draft.await.unwrap().discard().await;
+    assert!(!key_file.exists(), "it was made for this");
+    let refused = said(open(&config).await);
+    assert!(refused.contains("it is missing"), "{refused}");
+    into(&config, &setup).await.unwrap();
+}

@@ -1,0 +1,430 @@
+//! Reading a whole store to see that it is whole: every record, that records and index entries
+//! belong to each other, and that nothing refers to what is not there.
+
+mod audit_log;
+mod counters;
+mod in_use;
+mod log;
+mod references;
+mod tally;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
+
+use tally::EntryTally;
+
+use crate::{
+    domain::{
+        RecordId,
+        counter::{Counter, Numbers},
+    },
+    engine::{Direction, EngineError, Entry, Index, Kind, Range, Row},
+    record::{Record, Store, with_record},
+};
+
+/// Records or entries read at a time.
+const PAGE: usize = 500;
+/// Faults that are reported; more are only counted.
+const FAULTS_TOLD_MAX: usize = 100;
+
+/// What was found.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Findings {
+    /// Records read, by the word for their kind.
+    pub records: BTreeMap<&'static str, u64>,
+    /// Index entries read.
+    pub entries: u64,
+    /// Steps of the change log read.
+    pub log_steps: u64,
+    /// How much is wrong.
+    pub faults: u64,
+    /// What is wrong, one sentence each, the first hundred.
+    pub told: Vec<String>,
+    /// Whether everything was read. What cannot be read is a fault, and ends the reading.
+    pub is_complete: bool,
+}
+
+impl Findings {
+    /// Adds a fault.
+    pub fn tell(&mut self, fault: impl Into<String>) {
+        self.faults += 1;
+        if self.told.len() < FAULTS_TOLD_MAX {
+            self.told.push(fault.into());
+        }
+    }
+}
+
+/// How far the reading is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Records, entries and steps of the log read.
+    pub done: u64,
+    /// How many there are.
+    pub total: u64,
+}
+
+/// Reads every record, every index entry and the change log of a store that no one writes to
+/// meanwhile. `progress` is called every few hundred records.
+pub async fn verify(store: &Store, progress: &(dyn Fn(Progress) + Sync)) -> Findings {
+    Check::new(store, progress, false).run().await
+}
+
+/// As [`verify`], of a store that is written to meanwhile: in short reads, with pauses between
+/// them, and reported is only what is wrong with a record or an entry that did not change while it
+/// was looked at. What changes after it was read is not read again.
+pub async fn verify_in_use(store: &Store, progress: &(dyn Fn(Progress) + Sync)) -> Findings {
+    Check::new(store, progress, true).run().await
+}
+
+struct Check<'a> {
+    store: &'a Store,
+    progress: &'a (dyn Fn(Progress) + Sync),
+    is_in_use: bool,
+    total: u64,
+    done: u64,
+    /// The newest place in the change log when the reading began.
+    head: u64,
+    findings: Findings,
+    /// The entries that records ask for, by the index's number.
+    expected: BTreeMap<u8, EntryTally>,
+    /// What counters say of now, as the records make it.
+    counted: BTreeMap<Counter, Numbers>,
+}
+
+impl<'a> Check<'a> {
+    fn new(store: &'a Store, progress: &'a (dyn Fn(Progress) + Sync), is_in_use: bool) -> Self {
+        Self {
+            store,
+            progress,
+            is_in_use,
+            total: 0,
+            done: 0,
+            head: 0,
+            findings: Findings::default(),
+            expected: BTreeMap::new(),
+            counted: BTreeMap::new(),
+        }
+    }
+
+    async fn run(mut self) -> Findings {
+        match self.everything().await {
+            Ok(is_complete) => self.findings.is_complete = is_complete,
+            Err(error) => self
+                .findings
+                .tell(format!("{error}; what comes after it was not read")),
+        }
+        self.findings
+    }
+}
+
+impl Check<'_> {
+    /// Reads everything; false when some of it cannot be read.
+    async fn everything(&mut self) -> Result<bool, EngineError> {
+        self.total = self.store.engine().row_count().await?;
+        self.head = self.store.engine().log_head().await?;
+        let mut is_readable = true;
+        for kind in Kind::ALL {
+            match self.kind(kind).await {
+                Err(EngineError::Corrupt(why)) => {
+                    is_readable = false;
+                    let word = kind.word();
+                    self.findings
+                        .tell(format!("{why}; no further {word} was read"));
+                }
+                other => other?,
+            }
+        }
+        if !is_readable {
+            let rest = "the audit log, the indexes and the change log were not read, because not \
+                        every record can be";
+            self.findings.tell(rest);
+            return Ok(false);
+        }
+        self.audit_log().await?;
+        if self.is_in_use {
+            self.entries_in_use().await?;
+        } else {
+            self.entries_at_rest().await?;
+        }
+        self.log().await?;
+        Ok(true)
+    }
+
+    async fn kind(&mut self, kind: Kind) -> Result<(), EngineError> {
+        with_record!(kind, Of => self.records::<Of>().await, else self.untyped(kind).await)
+    }
+
+    async fn entries_at_rest(&mut self) -> Result<(), EngineError> {
+        let wrong = self.indexes().await?;
+        if !wrong.is_empty() {
+            for kind in Kind::ALL {
+                with_record!(kind, Of => self.missing::<Of>(&wrong).await?, else {});
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that so much was read since then.
+    async fn advance(&mut self, count: usize, begun: Instant) {
+        self.done += count as u64;
+        (self.progress)(Progress {
+            done: self.done,
+            total: self.total,
+        });
+        if self.is_in_use {
+            in_use::pause(begun.elapsed()).await;
+        }
+    }
+
+    async fn untyped(&mut self, kind: Kind) -> Result<(), EngineError> {
+        match kind {
+            Kind::Counter => self.counters().await,
+            _ => self.facts().await,
+        }
+    }
+
+    /// Reads what has no type above the engine; the engine's checksums are all there is to hold.
+    async fn facts(&mut self) -> Result<(), EngineError> {
+        let (begun, range) = (Instant::now(), Range::under(b""));
+        let engine = self.store.engine();
+        let page = engine.page(Kind::Meta, range, Direction::Ascending, usize::MAX);
+        let count = page.await?.len();
+        self.advance(count, begun).await;
+        Ok(())
+    }
+
+    /// Reads the records of a kind; each must decode, lie under its own key, have its entries and
+    /// refer to what is there.
+    async fn records<T: Record>(&mut self) -> Result<(), EngineError> {
+        let mut range = Range::under(b"");
+        loop {
+            let begun = Instant::now();
+            let engine = self.store.engine();
+            let page = engine.page(T::KIND, range.clone(), Direction::Ascending, PAGE);
+            let page = page.await?;
+            let Some((last, _)) = page.last() else {
+                return Ok(());
+            };
+            range.start = after(last);
+            let count = page.len();
+            let head = self.store.engine().log_head().await?;
+            *self.findings.records.entry(T::KIND.word()).or_default() += count as u64;
+            let Read {
+                values,
+                entries,
+                mut faults,
+            } = self.read::<T>(page, head);
+            self.count(&values);
+            let dangling = references::dangling(&values, self.store).await?;
+            if self.is_in_use {
+                faults.extend(self.entries_of(T::KIND, entries).await?);
+                let mut suspects: BTreeSet<_> = faults.into_iter().map(|(key, _)| key).collect();
+                if !dangling.is_empty() {
+                    suspects.extend(values.iter().map(Record::key));
+                }
+                for key in suspects {
+                    for fault in self.again::<T>(&key).await? {
+                        self.findings.tell(fault);
+                    }
+                }
+            } else {
+                for (key, entry) in entries {
+                    let tally = self.expected.entry(entry.index as u8).or_default();
+                    tally.add(&entry.key, &key);
+                }
+                let faults = faults.into_iter().map(|(_, fault)| fault);
+                for fault in faults.chain(dangling) {
+                    self.findings.tell(fault);
+                }
+            }
+            self.advance(count, begun).await;
+        }
+    }
+
+    /// Decodes a page of records that was read when the change log had come that far.
+    fn read<T: Record>(&self, page: Vec<(Vec<u8>, Row)>, head: u64) -> Read<T> {
+        let mut read = Read::default();
+        for (key, row) in page {
+            if row.version > head && self.store.engine().versions_are_places() {
+                let fault = format!("{} is newer than the change log", name(T::KIND, &key));
+                read.faults.push((key.clone(), fault));
+            }
+            match self.store.decode::<T>(&row.value) {
+                Ok(value) if value.key() == key => {
+                    let own = value.entries().into_iter();
+                    read.entries.extend(own.map(|entry| (key.clone(), entry)));
+                    read.values.push(value);
+                }
+                Ok(_) => {
+                    let fault = format!("{} lies under another's key", name(T::KIND, &key));
+                    read.faults.push((key, fault));
+                }
+                Err(error) => {
+                    let fault = format!("{} cannot be read: {error}", name(T::KIND, &key));
+                    read.faults.push((key, fault));
+                }
+            }
+        }
+        read
+    }
+
+    /// Returns which records of a kind are not found by some indexes.
+    async fn missing<T: Record>(&mut self, wrong: &BTreeSet<u8>) -> Result<(), EngineError> {
+        let mut range = Range::under(b"");
+        loop {
+            let engine = self.store.engine();
+            let page = engine.page(T::KIND, range.clone(), Direction::Ascending, PAGE);
+            let page = page.await?;
+            let Some((last, _)) = page.last() else {
+                return Ok(());
+            };
+            range.start = after(last);
+            let mut owned = Vec::new();
+            for (key, row) in page {
+                // Those that cannot be read have been reported.
+                let Ok(value) = self.store.decode::<T>(&row.value) else {
+                    continue;
+                };
+                let entries = value.entries().into_iter();
+                let entries = entries.filter(|entry| wrong.contains(&(entry.index as u8)));
+                owned.extend(entries.map(|entry| (key.clone(), entry)));
+            }
+            for (_, fault) in self.entries_of(T::KIND, owned).await? {
+                self.findings.tell(fault);
+            }
+        }
+    }
+
+    /// Looks for the entries that records must have, given with the records' keys; answers what is
+    /// wrong, with the keys.
+    async fn entries_of(
+        &mut self,
+        kind: Kind,
+        owned: Vec<(Vec<u8>, Entry)>,
+    ) -> Result<Vec<(Vec<u8>, String)>, EngineError> {
+        let mut faults = Vec::new();
+        let mut by_index: BTreeMap<u8, Vec<(Vec<u8>, Entry)>> = BTreeMap::new();
+        for (key, entry) in owned {
+            let of_index = by_index.entry(entry.index as u8).or_default();
+            of_index.push((key, entry));
+        }
+        for owned in by_index.into_values() {
+            let Some(index) = owned.first().map(|(_, entry)| entry.index) else {
+                continue;
+            };
+            let ranges: Vec<_> = owned.iter().map(|(_, entry)| only(entry)).collect();
+            let engine = self.store.engine();
+            let found = engine.entries_in(index, &ranges, Direction::Ascending, 1);
+            for ((record, _), found) in owned.iter().zip(found.await?) {
+                if found.first().is_none_or(|(_, target)| target != record) {
+                    let fault = format!("{} is not found by {index:?}", name(kind, record));
+                    faults.push((record.clone(), fault));
+                }
+            }
+        }
+        Ok(faults)
+    }
+
+    async fn leads_to(&self, entry: &Entry, record: &[u8]) -> Result<bool, EngineError> {
+        let engine = self.store.engine();
+        let found = engine.entries(entry.index, only(entry), Direction::Ascending, 1);
+        Ok(found
+            .await?
+            .first()
+            .is_some_and(|(_, found)| found == record))
+    }
+
+    /// Compares the entries of every index with those that its records ask for; answers the
+    /// indexes that differ.
+    async fn indexes(&mut self) -> Result<BTreeSet<u8>, EngineError> {
+        let mut wrong = BTreeSet::new();
+        for index in Index::ALL {
+            let mut range = Range::under(b"");
+            let mut found = EntryTally::default();
+            loop {
+                let begun = Instant::now();
+                let engine = self.store.engine();
+                let page = engine.entries(index, range.clone(), Direction::Ascending, PAGE);
+                let page = page.await?;
+                let Some((last, _)) = page.last() else {
+                    break;
+                };
+                range.start = after(last);
+                for (key, target) in &page {
+                    found.add(key, target);
+                }
+                self.advance(page.len(), begun).await;
+            }
+            self.findings.entries += found.count;
+            let expected = self.expected.get(&(index as u8)).copied();
+            let expected = expected.unwrap_or_default();
+            if found != expected {
+                wrong.insert(index as u8);
+            }
+            if found.count != expected.count {
+                let (count, expected) = (found.count, expected.count);
+                let fault = format!(
+                    "the index {index:?} has {count} entries, and its records ask for {expected}"
+                );
+                self.findings.tell(fault);
+            }
+        }
+        Ok(wrong)
+    }
+}
+
+/// What a page of records is, decoded; entries and faults with the keys of their records.
+struct Read<T> {
+    values: Vec<T>,
+    entries: Vec<(Vec<u8>, Entry)>,
+    faults: Vec<(Vec<u8>, String)>,
+}
+
+impl<T> Default for Read<T> {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            entries: Vec::new(),
+            faults: Vec::new(),
+        }
+    }
+}
+
+/// The stretch that holds one entry at the most.
+fn only(entry: &Entry) -> Range {
+    Range {
+        end: Some(after(&entry.key)),
+        start: entry.key.clone(),
+    }
+}
+
+/// The first key after that one.
+fn after(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
+}
+
+/// A record for people.
+fn name(kind: Kind, key: &[u8]) -> String {
+    let word = kind.word();
+    let id = |bytes: &[u8]| Some(RecordId::from_bytes(bytes.try_into().ok()?));
+    let by_id = match kind {
+        Kind::Occurrence | Kind::Delivery | Kind::Health | Kind::Budget => {
+            id(key).map(|id| format!("{word} {id}"))
+        }
+        Kind::Attempt => key.split_at_checked(16).and_then(|(delivery, number)| {
+            let number = u32::from_be_bytes(number.try_into().ok()?);
+            Some(format!("{word} {number} of delivery {}", id(delivery)?))
+        }),
+        _ => None,
+    };
+    let by_name = || match std::str::from_utf8(key) {
+        Ok(name) => format!("{word} `{}`", name.escape_debug()),
+        Err(_) => format!("{word} {}", key.escape_ascii()),
+    };
+    by_id.unwrap_or_else(by_name)
+}
+
+#[cfg(test)]
+mod tests;

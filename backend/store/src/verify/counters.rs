@@ -1,0 +1,66 @@
+//! Counters: each must be one, and what they say of now must be what the records make it.
+
+use std::time::Instant;
+
+use super::{Check, PAGE, after};
+use crate::{
+    domain::counter::Period,
+    engine::{Direction, EngineError, Kind, Range},
+    record::{Record, counters::read},
+};
+
+impl Check<'_> {
+    /// Counts records, which are to be compared with the counters.
+    pub(super) fn count<T: Record>(&mut self, records: &[T]) {
+        for (counter, tally) in records.iter().flat_map(Record::counted) {
+            if counter.period == Period::Now {
+                self.counted.entry(counter).or_default().add(tally, 1);
+            }
+        }
+    }
+
+    /// Reads all counters. While the store is in use they continue, and are not compared.
+    pub(super) async fn counters(&mut self) -> Result<(), EngineError> {
+        let is_counted = self.store.counted_since_ms().await?.is_some();
+        let mut range = Range::under(b"");
+        loop {
+            let begun = Instant::now();
+            let engine = self.store.engine();
+            let page = engine.page(Kind::Counter, range.clone(), Direction::Ascending, PAGE);
+            let page = page.await?;
+            let Some((last, _)) = page.last() else {
+                break;
+            };
+            range.start = after(last);
+            let count = page.len();
+            let kind = Kind::Counter.word();
+            *self.findings.records.entry(kind).or_default() += count as u64;
+            for (key, row) in page {
+                match read(&key, &row.value) {
+                    Ok(Some((counter, numbers))) if counter.period == Period::Now => {
+                        let found = self.counted.remove(&counter).unwrap_or_default();
+                        if found != numbers {
+                            self.differs(is_counted, &counter);
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(error) => self.findings.tell(error.to_string()),
+                }
+            }
+            self.advance(count, begun).await;
+        }
+        let left = std::mem::take(&mut self.counted);
+        for counter in left.into_keys() {
+            self.differs(is_counted, &counter);
+        }
+        Ok(())
+    }
+
+    fn differs(&mut self, is_counted: bool, counter: &crate::domain::counter::Counter) {
+        if is_counted && !self.is_in_use {
+            let subject = counter.subject;
+            let fault = format!("the counter of {subject:?} differs from what there is");
+            self.findings.tell(fault);
+        }
+    }
+}

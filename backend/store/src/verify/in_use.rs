@@ -1,0 +1,159 @@
+//! Reading through a store that is in use: what looks wrong is looked at again, and is a fault only
+//! when the record was the same before and after.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use super::{Check, PAGE, after, name, references};
+use crate::{
+    engine::{Direction, EngineError, Index, Kind, Range},
+    record::{Record, with_record},
+};
+
+/// How often a record that changes while it is looked at is looked at again. One that changes every
+/// time is in use, and found whole by those who use it.
+const LOOKS: usize = 5;
+/// A page is followed by a pause that is so many times as long as reading the page was, so that the
+/// service has the disk and the processors for others.
+const PAUSE_TIMES: u32 = 2;
+/// The longest such pause.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Leaves the disk and the processors to others after reading for so long.
+pub(super) async fn pause(read: Duration) {
+    tokio::time::sleep((read * PAUSE_TIMES).min(PAUSE_MAX)).await;
+}
+
+impl Check<'_> {
+    /// Looks again at a record in which something is wrong; answers what is wrong with it anyway.
+    pub(super) async fn again<T: Record>(&self, key: &[u8]) -> Result<Vec<String>, EngineError> {
+        for _ in 0..LOOKS {
+            let before = self.version(T::KIND, key).await?;
+            let Some((version, value)) = before else {
+                return Ok(Vec::new());
+            };
+            let mut faults = Vec::new();
+            // A commit can be read a moment before the newest place is reported.
+            let engine = self.store.engine();
+            if engine.versions_are_places()
+                && version > engine.log_head().await?
+                && engine.log_after(version, 1).await?.is_none()
+            {
+                faults.push(format!(
+                    "{} is newer than the change log",
+                    name(T::KIND, key)
+                ));
+            }
+            match self.store.decode::<T>(&value) {
+                Ok(value) if value.key() == key => {
+                    for entry in value.entries() {
+                        if !self.leads_to(&entry, key).await? {
+                            let index = entry.index;
+                            let fault = format!("{} is not found by {index:?}", name(T::KIND, key));
+                            faults.push(fault);
+                        }
+                    }
+                    faults.extend(references::dangling(&[value], self.store).await?);
+                }
+                Ok(_) => faults.push(format!("{} lies under another's key", name(T::KIND, key))),
+                Err(error) => {
+                    faults.push(format!("{} cannot be read: {error}", name(T::KIND, key)));
+                }
+            }
+            let now = self.version(T::KIND, key).await?;
+            if now.is_some_and(|(now, _)| now == version) {
+                return Ok(faults);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Reads every entry; each must lead to a record that has it.
+    pub(super) async fn entries_in_use(&mut self) -> Result<(), EngineError> {
+        for index in Index::ALL {
+            with_record!(index.kind(), Of => self.entries_to::<Of>(index).await?, else {});
+        }
+        Ok(())
+    }
+
+    async fn entries_to<T: Record>(&mut self, index: Index) -> Result<(), EngineError> {
+        let mut range = Range::under(b"");
+        loop {
+            let begun = Instant::now();
+            let engine = self.store.engine();
+            let page = engine.entries(index, range.clone(), Direction::Ascending, PAGE);
+            let page = page.await?;
+            let Some((last, _)) = page.last() else {
+                return Ok(());
+            };
+            range.start = after(last);
+            let count = page.len();
+            let keys: BTreeSet<_> = page.iter().map(|(_, record)| record.clone()).collect();
+            let keys: Vec<_> = keys.into_iter().collect();
+            let rows = engine.get(T::KIND, &keys).await?;
+            let mut own = BTreeSet::new();
+            for (key, row) in keys.into_iter().zip(rows) {
+                // One that cannot be read was reported when the records were read.
+                if let Some(Ok(value)) = row.map(|row| self.store.decode::<T>(&row.value)) {
+                    let entries = value.entries().into_iter();
+                    let of_index = entries.filter(|entry| entry.index == index);
+                    own.extend(of_index.map(|entry| (entry.key, key.clone())));
+                }
+            }
+            for entry in page {
+                if !own.contains(&entry) && self.is_left_over::<T>(index, &entry).await? {
+                    let record = name(T::KIND, &entry.1);
+                    let fault = format!(
+                        "the index {index:?} has an entry that leads to {record} and is not its own"
+                    );
+                    self.findings.tell(fault);
+                }
+            }
+            self.findings.entries += count as u64;
+            self.advance(count, begun).await;
+        }
+    }
+
+    /// Whether an entry leads to a record that does not have it, or is not there.
+    async fn is_left_over<T: Record>(
+        &self,
+        index: Index,
+        (entry, record): &(Vec<u8>, Vec<u8>),
+    ) -> Result<bool, EngineError> {
+        for _ in 0..LOOKS {
+            let before = self.version(T::KIND, record).await?;
+            let own = match &before {
+                None => false,
+                Some((_, value)) => match self.store.decode::<T>(value) {
+                    Ok(value) => {
+                        let mut own = value.entries().into_iter();
+                        own.any(|own| own.index == index && own.key == *entry)
+                    }
+                    // That is a separate fault.
+                    Err(_) => true,
+                },
+            };
+            let looked = super::Entry {
+                index,
+                key: entry.clone(),
+            };
+            if own || !self.leads_to(&looked, record).await? {
+                return Ok(false);
+            }
+            let now = self.version(T::KIND, record).await?;
+            let version = |found: &Option<(u64, _)>| found.as_ref().map(|(version, _)| *version);
+            if version(&before) == version(&now) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn version(&self, kind: Kind, key: &[u8]) -> Result<Option<(u64, Vec<u8>)>, EngineError> {
+        let rows = self.store.engine().get(kind, &[key.to_vec()]).await?;
+        let row = rows.into_iter().next().flatten();
+        Ok(row.map(|row| (row.version, row.value)))
+    }
+}

@@ -1,0 +1,120 @@
+//! The test bench of the console: a destination is created, tested, fixed, tested again and saved without
+//! leaving its form.
+
+use bellwether_tests::{
+    eventually::eventually_blocking,
+    receiver::{Receiver, Reply},
+    terminal::Terminal,
+    world::World,
+};
+use serde_json::json;
+
+fn console(world: &World, size: (u16, u16)) -> Terminal {
+    let address = format!("http://{}", world.service().address("grpc"));
+    let key = world.data_dir().join("admin.key");
+    let key = key.to_str().expect("a path");
+    let arguments = ["--connect", &address, "--key-file", key];
+    Terminal::of_size(size, world.folder(), &arguments, &[])
+}
+
+/// A receiver that wants this token.
+async fn guarded() -> Receiver {
+    Receiver::answering(|request| {
+        let is_right = request.header("authorization") == "Bearer right";
+        Reply::status(if is_right { 200 } else { 401 })
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_destination_is_created_tested_fixed_and_saved_beside_its_request_and_responses() {
+    let world = World::start();
+    let receiver = guarded().await;
+    let mut console = console(&world, (150, 44));
+    console.shows(&["● connected"]);
+    console.press("4");
+    console.shows(&["No destinations yet"]);
+    console.press("n");
+    console.shows(&["New destination", "Request as it would be sent"]);
+    console.press(&format!(
+        "hook\t\t{}\t\t\tx-team: ops\t",
+        receiver.url("/a")
+    ));
+    // The request is there before anything was sent, with the typed header masked.
+    let screen = console.shows(&[
+        "POST http://127.0.0.1",
+        "x-team: ********",
+        "not tested yet",
+    ]);
+    assert!(!screen.contains("x-team: ops"), "{screen}");
+    assert_eq!(receiver.count(), 0);
+    console.press("\x14");
+    // The failure leads to the authentication, which is unfolded.
+    console.shows(&[
+        "✗ 401",
+        "tested just now",
+        "check the authentication",
+        "▶ ▾ Authentication",
+    ]);
+    console.shows(&["first byte", "total"]);
+    for _ in 0..4 {
+        console.press("\t");
+    }
+    console.press("right");
+    console.shows(&["changed since the test"]);
+    console.press("\x14");
+    console.shows(&["✓ 200", "401 → 200", "Test 1/2"]);
+    // The test before is a key away.
+    console.press("\x1bt");
+    console.shows(&["Test 2/2", "check the authentication"]);
+    console.press("\x1by");
+    console.shows(&["copied as curl"]);
+    console.press("\x13");
+    console.shows(&["Create destination hook?"]);
+    console.press("y");
+    console.shows(&["destination hook created"]);
+    let stored = world
+        .rest()
+        .get("/v1/notification/destinations/hook")
+        .await
+        .ok();
+    assert_eq!(
+        stored["destination"]["type"]["webhook"]["auth"]["bearer"]["token"],
+        "********"
+    );
+    assert_eq!(receiver.count(), 2);
+    console.press("q");
+    assert!(console.ended().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_narrow_screen_the_verdict_is_below_the_form_and_the_bench_a_key_away() {
+    let world = World::start();
+    let rest = world.rest();
+    let mail = json!({"name": "team", "type": {"email": {"to": "ops@example.com"}}});
+    rest.post("/v1/notification/destinations", &mail).await.ok();
+    let mut console = console(&world, (80, 24));
+    console.shows(&["● connected"]);
+    console.press("4");
+    console.shows(&["team"]);
+    console.press("e");
+    console.shows(&["Edit destination team"]);
+    console.press("\x14");
+    console.shows(&["tested just now ✗"]);
+    console.press("\x1bb");
+    // Mail cannot be sent here, and is shown as it would be.
+    let screen = console.shows(&[
+        "Request as it would be sent",
+        "to: ops@example.com",
+        "smtp.host",
+    ]);
+    assert!(!screen.contains("Description"), "{screen}");
+    console.press("\x1bb");
+    console.shows(&["Description"]);
+    console.press("\x1b");
+    eventually_blocking("the list", || {
+        console.screen().contains("1/1").then_some(())
+    });
+    console.press("q");
+    assert!(console.ended().success());
+}

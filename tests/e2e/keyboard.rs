@@ -1,0 +1,131 @@
+//! Keys as terminals send them: sequences in pieces, other layouts, kitty's protocol, and a terminal that
+//! goes away.
+
+use std::time::Duration;
+
+use bellwether_tests::{
+    terminal::{self, Terminal},
+    world::World,
+};
+
+use crate::samples;
+
+/// The arguments of a console on the service of a world.
+fn arguments(world: &World) -> Vec<String> {
+    let address = format!("http://{}", world.service().address("grpc"));
+    let key = world.data_dir().join("admin.key").display().to_string();
+    vec!["--connect".into(), address, "--key-file".into(), key]
+}
+
+/// A console on it in a terminal with these variables.
+fn console(world: &World, environment: &[(&str, &str)]) -> Terminal {
+    let arguments = arguments(world);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    Terminal::with_environment(world.folder(), &arguments, environment)
+}
+
+/// Writes bytes one by one, as a slow line does.
+fn in_pieces(console: &mut Terminal, keys: &str) {
+    for piece in keys.chars() {
+        console.press(&piece.to_string());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+async fn two_events(world: &World) {
+    let events = ["db-1", "db-2"].map(|host| {
+        let summary = format!("the disk of {host} is full");
+        samples::event("full", host, "SEVERITY_ERROR", &summary)
+    });
+    let body = samples::events(&events);
+    let rest = world.rest();
+    rest.post("/v1/data-receiver/events", &body).await.ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sequence_that_arrives_in_pieces_is_one_key_and_a_paste_never_runs_as_keys() {
+    let world = World::start();
+    two_events(&world).await;
+    let mut console = console(&world, &[]);
+    console.shows(&["● connected"]);
+    console.press("2");
+    console.shows(&["1/2", "db-1", "db-2"]);
+    in_pieces(&mut console, "\x1b[B");
+    console.shows(&["2/2"]);
+    in_pieces(&mut console, "\x1bOA");
+    console.shows(&["1/2"]);
+    // `q` would end it, and `a` acknowledge.
+    in_pieces(&mut console, "\x1b[200~qa\x1b[201~");
+    let screen = console.shows(&["/qa"]);
+    assert!(!screen.contains("acknowledged"), "{screen}");
+    // Esc without a sequence is Esc: it leaves the filter, and the next one the page.
+    console.press("\x1b");
+    console.shows(&["1/2"]);
+    console.press("\x1b");
+    console.shows(&["› Overview"]);
+    console.press("q");
+    assert!(console.ended().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_cyrillic_and_greek_layouts_do_what_is_at_their_place_and_type_where_text_is_typed()
+{
+    let world = World::start();
+    two_events(&world).await;
+    let mut console = console(&world, &[]);
+    console.shows(&["● connected"]);
+    console.press("2");
+    console.shows(&["1/2"]);
+    // j and k.
+    console.press("о");
+    console.shows(&["2/2"]);
+    console.press("κ");
+    console.shows(&["1/2"]);
+    // a, then U.
+    console.press("ф");
+    console.shows(&["acknowledged full on"]);
+    console.press("Г");
+    console.shows(&["undone: acknowledged full on"]);
+    // The answer to a question: c, then n.
+    console.press("с");
+    console.shows(&["Close this occurrence?"]);
+    console.press("т");
+    console.press("/диск");
+    console.shows(&["/диск"]);
+    console.press("\x1b");
+    console.shows(&["1/2"]);
+    console.press("й");
+    assert!(console.ended().success());
+}
+
+#[test]
+fn kitty_s_protocol_is_used_where_the_terminal_has_it_and_taken_back() {
+    let world = World::start();
+    let mut console = console(&world, &[("TERM", "xterm-kitty")]);
+    console.shows(&["● connected"]);
+    assert!(console.written().contains("\x1b[>1u"));
+    // 4, then Esc, as such a terminal reports it.
+    console.press("4");
+    console.shows(&["No destinations yet"]);
+    console.press("\x1b[27u");
+    console.shows(&["› Overview"]);
+    console.press("q");
+    assert!(console.ended().success());
+    assert!(console.written().contains("\x1b[<1u"));
+    assert_eq!(console.modes_left(), Vec::<String>::new());
+
+    let mut plain = self::console(&world, &[]);
+    plain.shows(&["● connected"]);
+    plain.press("q");
+    assert!(plain.ended().success());
+    assert!(!plain.written().contains("\x1b[>1u"));
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_the_console_without_a_panic() {
+    let world = World::start();
+    let arguments = arguments(&world);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let code = terminal::closed_at("● connected", world.folder(), &arguments);
+    assert!(code <= 1, "{code}");
+}

@@ -1,0 +1,83 @@
+//! Keys of Cyrillic and Greek layouts by their positions: where no text is typed, the key with `ф` on it is
+//! the key `a`.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+/// The letters of a layout beside those of the same keys in the Latin one, in lower case.
+const LAYOUTS: [(&str, &str); 3] = [
+    // ЙЦУКЕН, with the letters that Ukrainian and Belarusian have in their places.
+    (
+        "йцукенгшщзхъфывапролджэячсмитьбюё",
+        "qwertyuiop[]asdfghjkl;'zxcvbnm,.`",
+    ),
+    ("іїєґў", "s]'\\o"),
+    ("ςερτυθιοπασδφγηξκλζχψωβνμ", "wertyuiopasdfghjklzxcvbnm"),
+];
+/// What the keys without a letter have with shift.
+const SHIFTED: (&str, &str) = ("[]\\;',.`", "{}|:\"<>~");
+
+/// The same key of the Latin layout; what is on none of the layouts stays.
+pub(crate) fn positioned(key: KeyEvent) -> KeyEvent {
+    let KeyCode::Char(char) = key.code else {
+        return key;
+    };
+    latin(char).map_or(key, |latin| KeyEvent {
+        code: KeyCode::Char(latin),
+        ..key
+    })
+}
+
+fn latin(char: char) -> Option<char> {
+    if char.is_ascii() {
+        return None;
+    }
+    let lower = char.to_lowercase().next().filter(|lower| *lower != char);
+    let wanted = lower.unwrap_or(char);
+    let found = LAYOUTS.iter().find_map(|layout| beside(*layout, wanted))?;
+    match lower {
+        None => Some(found),
+        Some(_) if found.is_ascii_alphabetic() => Some(found.to_ascii_uppercase()),
+        Some(_) => beside(SHIFTED, found),
+    }
+}
+
+/// The character of the second text at the place of this one in the first.
+fn beside((from, to): (&str, &str), char: char) -> Option<char> {
+    let at = from.chars().position(|it| it == char)?;
+    to.chars().nth(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::KeyModifiers;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_what_is_at_its_place_in_the_latin_layout() {
+        for (typed, latin) in [
+            ('ф', 'a'),
+            ('Ф', 'A'),
+            ('г', 'u'),
+            ('Г', 'U'),
+            ('я', 'z'),
+            ('х', '['),
+            ('Х', '{'),
+            ('Ж', ':'),
+            ('і', 's'),
+            ('α', 'a'),
+            ('Υ', 'Y'),
+            ('ψ', 'c'),
+            ('a', 'a'),
+            ('日', '日'),
+        ] {
+            let key = KeyEvent::new(KeyCode::Char(typed), KeyModifiers::CONTROL);
+            let found = positioned(key);
+            assert_eq!(found.code, KeyCode::Char(latin), "{typed}");
+            assert_eq!(found.modifiers, KeyModifiers::CONTROL);
+        }
+        for (from, to) in LAYOUTS.into_iter().chain([SHIFTED]) {
+            assert_eq!(from.chars().count(), to.chars().count(), "{from}");
+        }
+    }
+}

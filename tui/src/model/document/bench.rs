@@ -1,0 +1,137 @@
+//! The test bench of a destination: the request as it would be sent, and the results of its tests.
+
+use bellwether_proto::v1::{Attempt, RequestTranscript, TestDestinationResponse};
+
+use super::transcript;
+use crate::{
+    data::{Failure, Word},
+    document::{Document, difference},
+    model::{
+        Model,
+        form::{Form, FormTest, Made},
+    },
+    theme::Token,
+};
+
+/// Lines of what differs between two tests.
+const LINES: usize = 12;
+
+/// The request as it would be sent.
+pub(super) fn request(into: &mut Document, form: &Form) {
+    match &form.live.made {
+        None => into.text(Token::Dim, 0, "reading…"),
+        Some(Err(failure)) if failure.fields.is_empty() => into.failure(failure),
+        Some(Err(failure)) => {
+            for error in &failure.fields {
+                let words = format!("{}: {}", error.path, error.message);
+                into.text(Token::Warning, 0, &words);
+            }
+        }
+        Some(Ok(Made::Request(made))) => {
+            for warning in &made.warnings {
+                into.text(Token::Warning, 0, &format!("! {warning}"));
+            }
+            if let Some(request) = &made.request {
+                transcript::request(into, request);
+            }
+        }
+        Some(Ok(Made::Messages(_) | Made::Matching(_))) => {}
+    }
+}
+
+/// The test that is shown, and what differs from the one before it.
+pub(super) fn response(into: &mut Document, model: &Model, form: &Form) {
+    if form.bench.waiting.is_some() {
+        into.text(Token::Info, 0, "… testing");
+    }
+    let (test, before) = form.bench.tests();
+    let Some(test) = test else {
+        if form.bench.waiting.is_none() {
+            let words = model.tell("not tested yet; ‹form_test› sends it");
+            into.text(Token::Dim, 0, &words);
+        }
+        return;
+    };
+    if let Some((_, words)) = form
+        .tested_words(model.now_ms)
+        .filter(|_| form.bench.shown > 0)
+    {
+        into.text(Token::Dim, 0, &words);
+    }
+    if let Some(lead) = test.lead(form.type_word()) {
+        into.text(Token::Warning, 0, &format!("→ {}", lead.words));
+    }
+    if let Some(before) = before {
+        differences(into, before, test);
+    }
+    match &test.result {
+        Err(failure) => into.failure(failure),
+        Ok(found) => answered(into, found),
+    }
+}
+
+fn answered(into: &mut Document, found: &TestDestinationResponse) {
+    if let Some(times) = &found.times {
+        into.field("times", Token::Text, &transcript::times(times));
+    }
+    let attempt = Attempt {
+        duration: found.duration,
+        outcome: found.outcome,
+        explanation: found.explanation.clone(),
+        response: found.response.clone(),
+        ..Attempt::default()
+    };
+    transcript::answer(into, &attempt);
+}
+
+/// What a test differs in from the one before: its verdict, then its request and its response.
+fn differences(into: &mut Document, before: &FormTest, test: &FormTest) {
+    let [was, is] = [before, test].map(|test| status(&test.result));
+    if was != is {
+        into.field("changed", Token::Title, &format!("{was} → {is}"));
+    }
+    let [was, is] = [before, test].map(|test| text(&test.result));
+    for (token, line) in difference(&was, &is, 0).into_iter().take(LINES) {
+        into.text(token, 2, &line);
+    }
+}
+
+fn status(result: &Result<TestDestinationResponse, Failure>) -> String {
+    match result {
+        Err(_) => "not tested".to_owned(),
+        Ok(test) => match &test.response {
+            Some(response) => response.status.to_string(),
+            None => test.outcome().word().to_owned(),
+        },
+    }
+}
+
+/// Headers that every request has another value of.
+const OWN_HEADERS: [&str; 5] = [
+    "idempotency-key",
+    "traceparent",
+    "webhook-id",
+    "webhook-signature",
+    "webhook-timestamp",
+];
+
+/// What is compared of a test.
+fn text(result: &Result<TestDestinationResponse, Failure>) -> String {
+    let Ok(test) = result else {
+        return String::new();
+    };
+    let request = test.request.clone().unwrap_or_default();
+    let RequestTranscript {
+        method,
+        url,
+        headers,
+        body,
+    } = request;
+    let headers = headers.into_iter();
+    let headers = headers.filter(|(name, _)| !OWN_HEADERS.contains(&name.as_str()));
+    let headers: String = headers
+        .map(|(name, value)| format!("{name}: {value}\n"))
+        .collect();
+    let response = test.response.clone().unwrap_or_default();
+    format!("{method} {url}\n{headers}{body}\n{}\n", response.body)
+}

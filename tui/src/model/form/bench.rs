@@ -1,0 +1,375 @@
+//! The tests of a destination that is being written: the last ones with their results, and what they lead to.
+
+use std::collections::VecDeque;
+
+use bellwether_proto::v1::{Outcome, RequestTranscript, TestDestinationResponse};
+use serde_json::Value;
+
+use super::{Form, Input, Made};
+use crate::{
+    client::Ticket,
+    data::{Failure, Object, Word, span_ms},
+    document::duration,
+    limits,
+};
+
+/// The tests of a form.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bench {
+    /// The newest first.
+    tests: VecDeque<FormTest>,
+    /// Which of them is shown, counted from the newest.
+    pub(crate) shown: usize,
+    /// The test under way, and the version that it is of.
+    pub(crate) waiting: Option<(Ticket, u64)>,
+    /// The stored event that is used; empty for the sample.
+    pub(crate) event_id: String,
+    /// Whether it is in the place of the form, where there is room for one of them.
+    pub(crate) is_open: bool,
+}
+
+/// A test that was made.
+#[derive(Clone, Debug)]
+pub(crate) struct FormTest {
+    pub(crate) at_ms: i64,
+    /// The version of the form that was tested.
+    version: u64,
+    pub(crate) result: Result<TestDestinationResponse, Failure>,
+}
+
+/// What a failed test leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lead {
+    /// The field that is probably wrong; empty where none is.
+    path: &'static str,
+    /// What to do.
+    pub(crate) words: String,
+}
+
+impl FormTest {
+    /// Its outcome in a few words: `✓ 200 in 12 ms`.
+    pub(crate) fn verdict(&self) -> (bool, String) {
+        let test = match &self.result {
+            Ok(test) => test,
+            Err(failure) => return (false, format!("✗ {}", failure.sentence())),
+        };
+        let is_good = test.outcome() == Outcome::Delivered;
+        let mark = if is_good { "✓" } else { "✗" };
+        let what = match &test.response {
+            Some(response) => response.status.to_string(),
+            None => test.outcome().word().to_owned(),
+        };
+        let took = test.duration.as_ref().map(span_ms);
+        let took = took.map_or_else(String::new, |ms| format!(" in {}", duration(ms)));
+        (is_good, format!("{mark} {what}{took}"))
+    }
+
+    /// Where a failure leads.
+    pub(crate) fn lead(&self, kind: &str) -> Option<Lead> {
+        let test = self.result.as_ref().ok()?;
+        let said = &test.explanation;
+        let status = test.response.as_ref().map(|response| response.status);
+        let lead = |path, words: String| Some(Lead { path, words });
+        match (test.outcome(), status) {
+            (Outcome::Delivered, _) => None,
+            (Outcome::Blocked, _) => lead(address(kind), blocked(said)),
+            (_, Some(401 | 403)) => {
+                let words = "the receiver refuses the credentials: check the authentication";
+                lead(credential(kind), words.to_owned())
+            }
+            (_, Some(404 | 405 | 410)) => {
+                let words = "the receiver knows no such address: check the URL";
+                lead(address(kind), words.to_owned())
+            }
+            (Outcome::Unreachable, None) if said.contains("smtp.host") => {
+                let words = "the service has no mail server: ask its operator to set smtp.host; the topic smtp has all settings";
+                lead("", words.to_owned())
+            }
+            (Outcome::Unreachable, None) => {
+                let words = "the receiver is not reached: check the address";
+                lead(address(kind), words.to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The setting that allows what was blocked.
+fn blocked(said: &str) -> String {
+    let (_, network) = said.split_once("it is in ").unwrap_or_default();
+    let network = network.split_whitespace().next().unwrap_or_default();
+    if network.is_empty() {
+        return "the service may not send there: `egress.allow_names` or `egress.allow` in its settings allows it".to_owned();
+    }
+    format!("the service may not send there; in its settings: [egress] allow = [\"{network}\"]")
+}
+
+/// The field with the address of a type.
+fn address(kind: &str) -> &'static str {
+    match kind {
+        "webhook" => "type.webhook.url",
+        "msteams" => "type.msteams.url",
+        "servicenow" => "type.servicenow.instanceUrl",
+        "slack" => "type.slack.channel",
+        _ => "",
+    }
+}
+
+/// The field, or the section, with the credentials of a type.
+fn credential(kind: &str) -> &'static str {
+    match kind {
+        "webhook" => "#sign",
+        "msteams" => "type.msteams.url",
+        "servicenow" => "type.servicenow.clientSecret",
+        "slack" => "type.slack.token",
+        "pagerduty" => "type.pagerduty.routingKey",
+        _ => "",
+    }
+}
+
+impl Bench {
+    /// The test that is shown, and the one before it.
+    pub(crate) fn tests(&self) -> (Option<&FormTest>, Option<&FormTest>) {
+        (self.tests.get(self.shown), self.tests.get(self.shown + 1))
+    }
+
+    /// How many tests are kept.
+    pub(crate) fn count(&self) -> usize {
+        self.tests.len()
+    }
+
+    /// Shows the test before the one that is shown; after the oldest the newest.
+    pub(crate) fn flip(&mut self) {
+        self.shown = (self.shown + 1) % self.tests.len().max(1);
+    }
+
+    /// When the age of the newest test is another one.
+    pub(crate) fn wake_at_ms(&self, now_ms: i64) -> Option<i64> {
+        let age_ms = (now_ms - self.tests.front()?.at_ms).max(0);
+        let step = if age_ms < 60_000 { 10_000 } else { 60_000 };
+        Some(now_ms + step - age_ms.rem_euclid(step))
+    }
+}
+
+impl Form {
+    /// Notes that a test is under way.
+    pub(crate) fn testing(&mut self, ticket: Ticket) {
+        self.bench.waiting = Some((ticket, self.version));
+    }
+
+    /// Processes the result of a test; returns whether it was waited for. A failure moves to its field, if
+    /// nothing was typed since.
+    pub(crate) fn tested(
+        &mut self,
+        ticket: Ticket,
+        result: Result<TestDestinationResponse, Failure>,
+        now_ms: i64,
+    ) -> bool {
+        let waiting = self.bench.waiting.take_if(|(it, _)| *it == ticket);
+        let Some((_, version)) = waiting else {
+            return false;
+        };
+        let test = FormTest {
+            at_ms: now_ms,
+            version,
+            result,
+        };
+        let lead = test.lead(self.chosen_type());
+        self.bench.tests.push_front(test);
+        self.bench.tests.truncate(limits::BENCH_TESTS);
+        self.bench.shown = 0;
+        if let Some(lead) = lead.filter(|_| self.version == version) {
+            self.go_to(lead.path);
+        }
+        true
+    }
+
+    /// Puts the focus on a field.
+    fn go_to(&mut self, path: &str) {
+        let meant = |at: &usize| self.specs[*at].path == path && self.is_meant(*at);
+        // A secret address has its own field.
+        let path_is_empty = |at: usize| self.inputs[at].is_blank();
+        let Some(mut at) = (0..self.specs.len()).find(meant) else {
+            return;
+        };
+        if path == "type.webhook.url" && path_is_empty(at) {
+            at = (0..self.specs.len())
+                .find(|at| self.specs[*at].path == "type.webhook.secretUrl")
+                .unwrap_or(at);
+        }
+        self.unfold(at);
+        if let Input::Section(is_open) = &mut self.inputs[at] {
+            *is_open = true;
+        }
+        (self.focus, self.part) = (at, 0);
+    }
+
+    /// Where the failure that is shown leads.
+    pub(crate) fn lead(&self) -> Option<Lead> {
+        self.bench.tests().0?.lead(self.chosen_type())
+    }
+
+    /// Whether the newest test is of what is in the form now.
+    pub(crate) fn is_tested(&self) -> bool {
+        let newest = self.bench.tests.front();
+        newest.is_some_and(|test| test.version == self.version)
+    }
+
+    /// How old the newest test is and what it found, in one line; nothing without one.
+    pub(crate) fn tested_words(&self, now_ms: i64) -> Option<(bool, String)> {
+        let newest = self.bench.tests.front()?;
+        let (is_good, verdict) = newest.verdict();
+        let age_ms = (now_ms - newest.at_ms).max(0);
+        let age = match age_ms / 1_000 {
+            ..10 => "just now".to_owned(),
+            seconds @ 10..60 => format!("{} s ago", seconds / 10 * 10),
+            seconds => format!("{} ago", duration(seconds / 60 * 60_000)),
+        };
+        let words = if self.is_tested() {
+            format!("tested {age} {verdict}")
+        } else {
+            format!("changed since the test ({verdict})")
+        };
+        Some((is_good && self.is_tested(), words))
+    }
+
+    /// The request of the test that is shown, else the one that would be sent.
+    pub(crate) fn request(&self) -> Option<&RequestTranscript> {
+        let tested = self.bench.tests().0.filter(|_| self.is_tested());
+        let tested = tested.and_then(|test| test.result.as_ref().ok()?.request.as_ref());
+        match &self.live.made {
+            Some(Ok(Made::Request(rendered))) => tested.or(rendered.request.as_ref()),
+            _ => tested,
+        }
+    }
+
+    /// What is tested: the form as it is.
+    pub(crate) fn test_fields(&self) -> Value {
+        let draft = Object {
+            kind: self.kind,
+            json: self.to_json(),
+        };
+        draft.part(&["name", "type", "delivery", "templateLanguage"])
+    }
+}
+
+/// A request as a command for a shell; none where it is no HTTP request.
+pub(crate) fn curl(request: &RequestTranscript) -> Option<String> {
+    if !request.url.starts_with("http") {
+        return None;
+    }
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let mut command = format!("curl -X {} {}", request.method, quoted(&request.url));
+    for (name, value) in &request.headers {
+        command += &format!(" \\\n  -H {}", quoted(&format!("{name}: {value}")));
+    }
+    if !request.body.is_empty() {
+        command += &format!(" \\\n  --data-raw {}", quoted(&request.body));
+    }
+    Some(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use bellwether_proto::v1;
+
+    use super::*;
+
+    fn test(outcome: Outcome, status: Option<i32>, said: &str) -> FormTest {
+        let response = status.map(|status| v1::ResponseTranscript {
+            status,
+            ..v1::ResponseTranscript::default()
+        });
+        FormTest {
+            at_ms: 0,
+            version: 0,
+            result: Ok(TestDestinationResponse {
+                outcome: outcome.into(),
+                explanation: said.to_owned(),
+                response,
+                ..TestDestinationResponse::default()
+            }),
+        }
+    }
+
+    #[test]
+    fn a_failure_leads_to_the_field_that_is_probably_wrong() {
+        let rejected = Outcome::Rejected;
+        for (found, kind, path, words) in [
+            (
+                test(rejected, Some(401), ""),
+                "webhook",
+                "#sign",
+                "authentication",
+            ),
+            (
+                test(rejected, Some(403), ""),
+                "slack",
+                "type.slack.token",
+                "credentials",
+            ),
+            (
+                test(rejected, Some(404), ""),
+                "webhook",
+                "type.webhook.url",
+                "URL",
+            ),
+            (
+                test(
+                    Outcome::Unreachable,
+                    None,
+                    "the host name `x` cannot be resolved",
+                ),
+                "servicenow",
+                "type.servicenow.instanceUrl",
+                "address",
+            ),
+            (
+                test(
+                    Outcome::Unreachable,
+                    None,
+                    "no mail server is configured: set `smtp.host`",
+                ),
+                "email",
+                "",
+                "smtp.host",
+            ),
+            (
+                test(
+                    Outcome::Blocked,
+                    None,
+                    "refuses 10.0.0.9: it is in 10.0.0.0/8 (private network)",
+                ),
+                "webhook",
+                "type.webhook.url",
+                "allow = [\"10.0.0.0/8\"]",
+            ),
+        ] {
+            let lead = found.lead(kind).unwrap();
+            assert_eq!(lead.path, path);
+            assert!(lead.words.contains(words), "{}", lead.words);
+        }
+        assert_eq!(
+            test(Outcome::Delivered, Some(200), "").lead("webhook"),
+            None
+        );
+    }
+
+    #[test]
+    fn a_request_is_copied_as_a_command_that_a_shell_reads() {
+        let request = RequestTranscript {
+            method: "PUT".to_owned(),
+            url: "https://x.example/a?b=c".to_owned(),
+            headers: [("x-a".to_owned(), "it's".to_owned())].into(),
+            body: "{\"a\": 1}".to_owned(),
+        };
+        let command = curl(&request).unwrap();
+        let wanted = "curl -X PUT 'https://x.example/a?b=c' \\\n  -H 'x-a: it'\\''s' \\\n  --data-raw '{\"a\": 1}'";
+        assert_eq!(command, wanted);
+        let mail = RequestTranscript {
+            url: "smtp://mail:25".to_owned(),
+            ..request
+        };
+        assert_eq!(curl(&mail), None);
+    }
+}

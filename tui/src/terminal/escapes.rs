@@ -1,0 +1,342 @@
+//! Puts escape sequences together that arrive in pieces, so that no part of one is taken for a key.
+
+use std::time::Duration;
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use tokio::time::Instant;
+
+use crate::limits;
+
+/// The part of a sequence that has arrived.
+#[derive(Debug, Default)]
+enum Stage {
+    #[default]
+    Nothing,
+    /// Esc, which may be the beginning of one.
+    Escape,
+    /// `ESC O`.
+    Function,
+    /// `ESC [`, and what follows.
+    Control(String),
+    /// A paste that began in pieces, and what may be its end.
+    Paste { text: String, end: String },
+}
+
+/// Holds Esc back for as long as more may follow, and what follows until it is whole.
+#[derive(Debug)]
+pub(super) struct Escapes {
+    delay: Duration,
+    stage: Stage,
+    until: Option<Instant>,
+}
+
+/// What ends a paste, behind Esc.
+const PASTE_END: &str = "[201~";
+
+impl Escapes {
+    /// Waits so long for the next piece; with no delay, Esc is a key as soon as it comes.
+    pub(super) fn new(delay: Duration) -> Self {
+        Self {
+            delay,
+            stage: Stage::Nothing,
+            until: None,
+        }
+    }
+
+    /// When [`Self::overdue`] is to be asked, if nothing comes before.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.until
+    }
+
+    /// What is left of what was held once nothing came any more: Esc is a key then, a part of a sequence
+    /// is not.
+    pub(super) fn overdue(&mut self, now: Instant) -> Option<Event> {
+        self.until.take_if(|until| *until <= now)?;
+        match std::mem::take(&mut self.stage) {
+            Stage::Escape => Some(Event::Key(KeyCode::Esc.into())),
+            Stage::Paste { text, .. } => Some(Event::Paste(text)),
+            Stage::Nothing | Stage::Function | Stage::Control(_) => None,
+        }
+    }
+
+    /// Processes what came; returns what it is, in the order in which it came.
+    pub(super) fn hear(&mut self, event: Event, now: Instant) -> Vec<Event> {
+        let late = self.overdue(now);
+        let heard = match &event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => self.key(*key),
+            _ if matches!(self.stage, Stage::Paste { .. }) => Vec::new(),
+            _ => self.other(event),
+        };
+        let waits = !matches!(self.stage, Stage::Nothing);
+        self.until = waits.then(|| now + self.delay);
+        late.into_iter().chain(heard).collect()
+    }
+
+    /// What is no key ends what was held.
+    fn other(&mut self, event: Event) -> Vec<Event> {
+        match std::mem::take(&mut self.stage) {
+            Stage::Escape => vec![Event::Key(KeyCode::Esc.into()), event],
+            _ => vec![event],
+        }
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Vec<Event> {
+        let plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
+        let typed = match key.code {
+            KeyCode::Char(char) if plain => Some(char),
+            _ => None,
+        };
+        let is_escape = key.code == KeyCode::Esc && key.modifiers.is_empty();
+        match std::mem::take(&mut self.stage) {
+            Stage::Nothing if is_escape && !self.delay.is_zero() => {
+                self.stage = Stage::Escape;
+                Vec::new()
+            }
+            Stage::Nothing => vec![Event::Key(key)],
+            Stage::Escape => self.after_escape(key, typed),
+            Stage::Function => typed.and_then(function).into_iter().collect(),
+            Stage::Control(text) => match typed {
+                Some(char) => self.control(text, char),
+                None => self.key(key),
+            },
+            Stage::Paste { text, end } => self.pasted(text, end, key, typed),
+        }
+    }
+
+    fn after_escape(&mut self, key: KeyEvent, typed: Option<char>) -> Vec<Event> {
+        match typed {
+            Some('[') => self.stage = Stage::Control(String::new()),
+            Some('O') => self.stage = Stage::Function,
+            // The beginning and the end of what a terminal answers.
+            Some(char @ (']' | '\\')) => {
+                let key = KeyEvent::new(KeyCode::Char(char), KeyModifiers::ALT);
+                return vec![Event::Key(key)];
+            }
+            _ => {
+                let mut keys = vec![Event::Key(KeyCode::Esc.into())];
+                keys.extend(self.key(key));
+                return keys;
+            }
+        }
+        Vec::new()
+    }
+
+    fn control(&mut self, mut text: String, char: char) -> Vec<Event> {
+        match char {
+            '\u{20}'..='\u{3f}' if text.len() < limits::ESCAPE_BYTES => {
+                text.push(char);
+                self.stage = Stage::Control(text);
+                Vec::new()
+            }
+            '~' if text == "200" => {
+                self.stage = Stage::Paste {
+                    text: String::new(),
+                    end: String::new(),
+                };
+                Vec::new()
+            }
+            last => control(&text, last).into_iter().collect(),
+        }
+    }
+
+    fn pasted(
+        &mut self,
+        mut text: String,
+        mut end: String,
+        key: KeyEvent,
+        typed: Option<char>,
+    ) -> Vec<Event> {
+        match (key.code, typed) {
+            (KeyCode::Esc, _) => end = "\x1b".to_owned(),
+            (_, Some(char)) if !end.is_empty() => {
+                end.push(char);
+                if end[1..] == *PASTE_END {
+                    return vec![Event::Paste(text)];
+                }
+                if !PASTE_END.starts_with(&end[1..]) {
+                    text += &std::mem::take(&mut end)[1..];
+                }
+            }
+            (_, Some(char)) => text.push(char),
+            (KeyCode::Enter, _) => text.push('\n'),
+            (KeyCode::Tab, _) => text.push('\t'),
+            _ => {}
+        }
+        // What is longer than any field is cut where it arrives.
+        if text.len() > limits::FIELD_BYTES {
+            text.pop();
+        }
+        self.stage = Stage::Paste { text, end };
+        Vec::new()
+    }
+}
+
+/// The key behind `ESC O`.
+fn function(char: char) -> Option<Event> {
+    let code = match char {
+        'P'..='S' => KeyCode::F(u8::try_from(u32::from(char) - u32::from('O')).ok()?),
+        'M' => KeyCode::Enter,
+        other => moves(other)?,
+    };
+    Some(Event::Key(code.into()))
+}
+
+fn moves(char: char) -> Option<KeyCode> {
+    Some(match char {
+        'A' => KeyCode::Up,
+        'B' => KeyCode::Down,
+        'C' => KeyCode::Right,
+        'D' => KeyCode::Left,
+        'H' => KeyCode::Home,
+        'F' => KeyCode::End,
+        _ => return None,
+    })
+}
+
+/// The key behind `ESC [`, by its parameters and its last character; none where it is no key.
+fn control(parameters: &str, last: char) -> Option<Event> {
+    let mut numbers = parameters.split(';').map(|part| {
+        let number = part.split(':').next().unwrap_or_default();
+        number.parse::<u32>()
+    });
+    let first = numbers.next().and_then(Result::ok);
+    let modifiers = modifiers(numbers.next().and_then(Result::ok).unwrap_or(1));
+    let code = match (last, first) {
+        ('Z', _) => KeyCode::BackTab,
+        ('P'..='S', _) => KeyCode::F(u8::try_from(u32::from(last) - u32::from('O')).ok()?),
+        ('~', Some(number)) => numbered(number)?,
+        ('u', Some(number)) => match number {
+            27 => KeyCode::Esc,
+            13 => KeyCode::Enter,
+            9 => KeyCode::Tab,
+            127 => KeyCode::Backspace,
+            number => KeyCode::Char(char::from_u32(number)?),
+        },
+        (last, _) => moves(last)?,
+    };
+    Some(Event::Key(KeyEvent::new(code, modifiers)))
+}
+
+fn numbered(number: u32) -> Option<KeyCode> {
+    Some(match number {
+        1 | 7 => KeyCode::Home,
+        2 => KeyCode::Insert,
+        3 => KeyCode::Delete,
+        4 | 8 => KeyCode::End,
+        5 => KeyCode::PageUp,
+        6 => KeyCode::PageDown,
+        11..=15 => KeyCode::F(u8::try_from(number - 10).ok()?),
+        17..=21 => KeyCode::F(u8::try_from(number - 11).ok()?),
+        23..=24 => KeyCode::F(u8::try_from(number - 12).ok()?),
+        _ => return None,
+    })
+}
+
+/// Modifiers as terminals count them: one more than the sum of shift, alt and control.
+fn modifiers(number: u32) -> KeyModifiers {
+    let bits = number.saturating_sub(1);
+    let mut modifiers = KeyModifiers::NONE;
+    for (bit, modifier) in [
+        (1, KeyModifiers::SHIFT),
+        (2, KeyModifiers::ALT),
+        (4, KeyModifiers::CONTROL),
+    ] {
+        modifiers.set(modifier, bits & bit != 0);
+    }
+    modifiers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keymap::parse;
+
+    const DELAY: Duration = Duration::from_millis(40);
+
+    /// What comes of these keys, each so long after the one before, and of nothing afterwards.
+    fn heard(keys: &str, apart: Duration) -> Vec<Event> {
+        let mut escapes = Escapes::new(DELAY);
+        let mut now = Instant::now();
+        let mut all = Vec::new();
+        for key in parse(keys).unwrap() {
+            all.extend(escapes.hear(Event::Key(key), now));
+            now += apart;
+        }
+        all.extend(escapes.overdue(now + DELAY));
+        all
+    }
+
+    fn keys(text: &str) -> Vec<Event> {
+        parse(text).unwrap().into_iter().map(Event::Key).collect()
+    }
+
+    fn one(code: KeyCode, modifiers: KeyModifiers) -> Vec<Event> {
+        vec![Event::Key(KeyEvent::new(code, modifiers))]
+    }
+
+    #[test]
+    fn a_sequence_in_pieces_is_one_key() {
+        let none = KeyModifiers::NONE;
+        for (pieces, code, modifiers) in [
+            ("<Esc>[A", KeyCode::Up, none),
+            ("<Esc>OB", KeyCode::Down, none),
+            ("<Esc>OP", KeyCode::F(1), none),
+            ("<Esc>[1;5D", KeyCode::Left, KeyModifiers::CONTROL),
+            ("<Esc>[3~", KeyCode::Delete, none),
+            ("<Esc>[24~", KeyCode::F(12), none),
+            ("<Esc>[Z", KeyCode::BackTab, none),
+            ("<Esc>[27u", KeyCode::Esc, none),
+            ("<Esc>[115;5u", KeyCode::Char('s'), KeyModifiers::CONTROL),
+        ] {
+            let found = heard(pieces, Duration::from_millis(20));
+            assert_eq!(found, one(code, modifiers), "{pieces}");
+        }
+    }
+
+    #[test]
+    fn what_no_key_begins_with_is_no_key() {
+        for pieces in [
+            "<Esc>[<lt>0;3;1M",
+            "<Esc>[I",
+            "<Esc>[12",
+            "<Esc>O",
+            "<Esc>[",
+        ] {
+            let found = heard(pieces, Duration::from_millis(20));
+            assert_eq!(found, Vec::new(), "{pieces}");
+        }
+        let endless = format!("<Esc>[{}q", "1;".repeat(500));
+        let found = heard(&endless, Duration::ZERO);
+        assert!(found.len() <= 1_000, "{}", found.len());
+    }
+
+    #[test]
+    fn esc_is_a_key_after_the_delay_and_before_what_is_no_sequence() {
+        let after = Duration::from_millis(50);
+        for (pieces, found) in [
+            ("<Esc>", "<Esc>"),
+            ("<Esc>[", "<Esc>["),
+            ("<Esc>OA", "<Esc>OA"),
+        ] {
+            assert_eq!(heard(pieces, after), keys(found), "{pieces}");
+        }
+        let soon = Duration::from_millis(5);
+        assert_eq!(heard("<Esc>jx", soon), keys("<Esc>jx"));
+        assert_eq!(heard("<Esc><Esc>", soon), keys("<Esc><Esc>"));
+        assert_eq!(heard("<Esc>]1", soon), keys("<A-]>1"));
+        let mut none = Escapes::new(Duration::ZERO);
+        let esc = keys("<Esc>").remove(0);
+        assert_eq!(none.hear(esc.clone(), Instant::now()), [esc]);
+    }
+
+    #[test]
+    fn a_paste_in_pieces_never_runs_as_keys() {
+        let soon = Duration::from_millis(5);
+        let pasted = |text: &str| vec![Event::Paste(text.to_owned())];
+        let found = heard("<Esc>[200~dy<Enter>q<Esc>[201~", soon);
+        assert_eq!(found, pasted("dy\nq"));
+        // Its end may be lost.
+        assert_eq!(heard("<Esc>[200~dy", soon), pasted("dy"));
+        assert_eq!(heard("<Esc>[200~a<Esc>[2Jb", soon), pasted("a[2Jb"));
+    }
+}

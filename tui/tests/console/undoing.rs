@@ -1,0 +1,191 @@
+//! Taking back what was done, and restoring what was: bulk changes, edits and pauses.
+
+#[cfg(feature = "embedded")]
+mod against_the_service {
+    use bellwether_tui::api::Api;
+    use serde_json::{Value, json};
+
+    use super::super::{flows::assert_shows, waiting::against_the_service::with_rule, *};
+    use crate::backend::Real;
+
+    async fn started(real: &Real) -> Headless {
+        let mut console = Headless::start(real.options(real.address), 120, 36);
+        assert!(console.shows("connected at").await, "{}", console.screen());
+        console
+    }
+
+    async fn until(console: &mut Headless, wanted: &str) {
+        assert!(
+            console.shows(wanted).await,
+            "no «{wanted}» in\n{}",
+            console.screen()
+        );
+    }
+
+    async fn call(real: &Real, service: &str, method: &str, asked: &Value) -> Value {
+        let mut api = Api::connect(real.options(real.address)).await.unwrap();
+        api.call(service, method, asked).await.unwrap()
+    }
+
+    async fn rule(real: &Real) -> Value {
+        let asked = json!({"name": "night"});
+        call(real, "RuleService", "GetRule", &asked).await["rule"].clone()
+    }
+
+    /// How many messages were decided.
+    async fn deliveries(real: &Real) -> usize {
+        let found = call(real, "DeliveryService", "ListDeliveries", &json!({})).await;
+        found["deliveries"].as_array().map_or(0, Vec::len)
+    }
+
+    async fn acknowledged(real: &Real) -> usize {
+        let all = real.occurrences().await;
+        let flagged = all.iter().filter(|it| it.acknowledged == Some(true));
+        flagged.count()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_edit_of_a_rule_is_undone_in_two_keys_after_a_question_with_the_difference() {
+        let real = with_rule(&json!({"message": "as it was"})).await;
+        let mut console = started(&real).await;
+        press(&mut console, "5").await;
+        until(&mut console, "night").await;
+        press(&mut console, "e").await;
+        press(&mut console, "<Tab><Tab><Tab><C-u>a mistake").await;
+        press(&mut console, "<C-s>").await;
+        press(&mut console, "y").await;
+        until(&mut console, "rule night changed · U undoes it").await;
+        assert_eq!(rule(&real).await["message"], "a mistake");
+        let keys = ["U", "y"];
+        press(&mut console, keys[0]).await;
+        until(&mut console, "Undo: rule night changed?").await;
+        assert_shows(&console.screen(), "a mistake");
+        assert_shows(&console.screen(), "as it was");
+        press(&mut console, keys[1]).await;
+        until(&mut console, "undone: rule night changed").await;
+        assert_eq!(rule(&real).await["message"], "as it was");
+        press(&mut console, "U").await;
+        until(&mut console, "there is nothing to undo").await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_earlier_version_is_restored_from_the_history() {
+        let real = with_rule(&json!({"message": "first"})).await;
+        for message in ["second", "third"] {
+            let mut next = rule(&real).await;
+            next["message"] = message.into();
+            call(&real, "RuleService", "UpdateRule", &json!({"rule": next})).await;
+        }
+        let mut console = started(&real).await;
+        press(&mut console, "5").await;
+        until(&mut console, "night").await;
+        press(&mut console, "H").await;
+        until(&mut console, "Who changed rule night").await;
+        until(&mut console, "restore this version").await;
+        // What is so now is not offered.
+        assert_eq!(console.screen().matches("restore this version").count(), 2);
+        for _ in 0..10 {
+            let screen = console.screen();
+            let row = screen.lines().find(|line| line.starts_with('▶'));
+            if row.is_some_and(|row| row.contains("restore this version")) {
+                break;
+            }
+            press(&mut console, "<Tab>").await;
+        }
+        press(&mut console, "<Enter>").await;
+        until(&mut console, "Restore this version of rule night?").await;
+        assert_shows(&console.screen(), "second");
+        press(&mut console, "y").await;
+        until(&mut console, "rule night changed").await;
+        assert_eq!(rule(&real).await["message"], "second");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn events_are_acknowledged_without_updates_and_that_is_undone_without_them() {
+        let real = with_rule(&json!({"sendUpdates": true})).await;
+        let mut console = started(&real).await;
+        press(&mut console, "2").await;
+        until(&mut console, "db-1").await;
+        let before = deliveries(&real).await;
+        press(&mut console, "bn").await;
+        until(&mut console, "disk").await;
+        press(&mut console, "a").await;
+        until(&mut console, "Sends about 2 updates to pager.").await;
+        assert_shows(&console.screen(), "w without updates");
+        press(&mut console, "w").await;
+        until(&mut console, "2 events acknowledged · U undoes it").await;
+        assert_eq!(acknowledged(&real).await, 2);
+        press(&mut console, "U").await;
+        until(&mut console, "undone: 2 events acknowledged").await;
+        assert_eq!(acknowledged(&real).await, 0);
+        assert_eq!(deliveries(&real).await, before);
+        // With updates, undoing asks: it sends them again.
+        press(&mut console, "a").await;
+        until(&mut console, "Sends about 2 updates to pager.").await;
+        press(&mut console, "y").await;
+        until(&mut console, "2 events acknowledged · U undoes it").await;
+        press(&mut console, "U").await;
+        until(&mut console, "sends about 2 updates again").await;
+        assert_shows(&console.screen(), "What was sent stays sent.");
+        press(&mut console, "y").await;
+        until(&mut console, "undone: 2 events acknowledged").await;
+        assert_eq!(acknowledged(&real).await, 0);
+        assert_eq!(deliveries(&real).await, before + 4);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn closed_events_are_open_again_after_a_question_and_assigned_ones_without() {
+        let real = with_rule(&json!({})).await;
+        let mut console = started(&real).await;
+        press(&mut console, "2").await;
+        until(&mut console, "db-1").await;
+        press(&mut console, "bn").await;
+        until(&mut console, "disk").await;
+        press(&mut console, "i").await;
+        until(&mut console, "Assign 2 open events").await;
+        press(&mut console, "y").await;
+        until(&mut console, "2 events assigned").await;
+        press(&mut console, "U").await;
+        until(&mut console, "undone: 2 events assigned").await;
+        let all = real.occurrences().await;
+        assert!(all.iter().all(|it| it.assignee.is_empty()), "{all:?}");
+        press(&mut console, "c").await;
+        until(&mut console, "Close 2 open events").await;
+        press(&mut console, "y").await;
+        until(&mut console, "2 events closed · U undoes it").await;
+        press(&mut console, "U").await;
+        until(
+            &mut console,
+            "Opens 2 events again; rules may notify again.",
+        )
+        .await;
+        press(&mut console, "y").await;
+        until(&mut console, "undone: 2 events closed").await;
+        let all = real.occurrences().await;
+        let open = bellwether_proto::cloud::Status::Open;
+        assert!(all.iter().all(|it| it.status() == open), "{all:?}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_pause_is_undone_and_the_question_says_how_much_that_sends() {
+        let real = with_rule(&json!({})).await;
+        let mut console = started(&real).await;
+        press(&mut console, "4").await;
+        until(&mut console, "pager").await;
+        press(&mut console, "p").await;
+        press(&mut console, "y").await;
+        until(&mut console, "pager paused · U undoes it").await;
+        real.send_named("disk", Severity::Error, ["db-7".to_owned()].into_iter())
+            .await;
+        press(&mut console, "1").await;
+        press(&mut console, "4").await;
+        press(&mut console, "U").await;
+        until(&mut console, "Undo: pager paused?").await;
+        until(&mut console, "Sends the 1 message that waits for it now.").await;
+        press(&mut console, "y").await;
+        until(&mut console, "undone: pager paused").await;
+        let asked = json!({"name": "pager"});
+        let found = call(&real, "DestinationService", "GetDestination", &asked).await;
+        assert_ne!(found["destination"]["health"]["state"], "PAUSED");
+    }
+}
