@@ -116,10 +116,7 @@ async fn a_leader_whose_network_is_broken_leaves_the_lead_to_a_node_that_reaches
         lines.replace("schedule = [\"0s\"]", &schedule)
     };
     // Nothing listens there: whatever this node sends gets no further.
-    let broken = (
-        "BELLWETHER_EGRESS_PROXY".into(),
-        "http://127.0.0.1:9".into(),
-    );
+    let broken = ("BELLWETHER_EGRESS_PROXY", "http://127.0.0.1:9".into());
     let one = Database::node(None, &lines("one"), vec![broken]);
     assert_eq!(leader(&one).await, "one");
     let two = join_with(&one, &lines("two"));

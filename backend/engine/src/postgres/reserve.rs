@@ -62,10 +62,11 @@ impl Reserve {
         let mut is_kept = true;
         loop {
             let is_stuck = writers.iter().any(|it| *it.borrow());
-            let is_ready = *reach.borrow_and_update() && is_kept && !is_stuck;
+            let is_whole = is_kept && !is_stuck;
+            let is_ready = *reach.borrow_and_update() && is_whole;
             self.is_ready.send_if_modified(|before| {
                 let is_other = *before != is_ready;
-                if is_other && !is_ready && !(is_kept && !is_stuck) {
+                if is_other && !is_whole {
                     tracing::warn!("connections that are reserved for this node are missing");
                 }
                 *before = is_ready;
