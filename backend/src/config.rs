@@ -3,7 +3,7 @@
 mod authorities;
 mod mailbox;
 mod no_proxy;
-mod node_settings;
+mod node_report;
 mod oidc;
 
 use std::{
@@ -24,7 +24,7 @@ pub use bellwether_proto::otlp::Settings as LogSettings;
 pub use lettre::message::Mailbox;
 pub use mailbox::{mailbox, mailboxes};
 pub use no_proxy::NoProxy;
-pub use node_settings::NodeSettings;
+pub use node_report::{NodeReport, Telling};
 pub use oidc::OidcConfig;
 
 use crate::{domain::SharedSettings, secret::Secret};

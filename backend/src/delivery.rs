@@ -1,6 +1,7 @@
 //! Sending: from the decision to notify to the outcome of every attempt.
 
 pub mod dispatcher;
+pub mod egress;
 pub mod recovery;
 pub mod retention;
 mod thread;
@@ -26,4 +27,5 @@ mod refusals;
 pub(crate) mod resync;
 
 pub use dispatcher::{Dispatcher, DispatcherStatus};
+pub use egress::EgressWatch;
 pub use retention::Retention;

@@ -46,6 +46,7 @@ use crate::{
 };
 use attempt::{AttemptContext, Ending};
 use check::Checks;
+use outlets::Outlets;
 
 pub use egress::Guard;
 pub use http::ExchangeTimes;
@@ -68,6 +69,9 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     fn keeps_state(&self) -> bool {
         false
     }
+
+    /// An address of the server that attempts connect to; none where there is none, or messages decide.
+    fn server(&self, outlets: &Outlets) -> Option<String>;
 
     /// Looks for what is wrong with the settings, secrets filled in.
     fn check(&self, checks: &mut Checks<'_>);

@@ -2,6 +2,7 @@
 //! does when that is gone.
 
 mod clocks;
+mod duties;
 mod edits;
 mod rates;
 mod settings;

@@ -614,7 +614,7 @@ async fn what_does_not_fit_the_store_does_not_start() {
     refused(serve(&data_dir), "a later version made");
     layout(0);
     refused(serve(&data_dir), "bellwether store migrate");
-    layout(4);
+    layout(5);
     let mut other = serve(&data_dir);
     other.env("BELLWETHER_STORE_PASSWORD", "wrong");
     refused(other, "password authentication failed");
@@ -666,7 +666,7 @@ async fn a_node_that_demands_a_standby_waits_for_it_and_is_not_ready_without() {
     assert_eq!(standby.execute(count), server.execute(count));
     let connections = rest.get("/metrics").await.text();
     assert!(
-        connections.contains("_store_connections{role=\"reader\"} 2"),
+        connections.contains("_store_connections{role=\"reader\"} 3"),
         "{connections}"
     );
 

@@ -11,13 +11,25 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// # Panics
 /// When there is nothing after 30 s; `what` shows what was waited for.
-pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+pub async fn eventually<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
+    eventually_within(PATIENCE, what, look).await
+}
+
+/// The same with another time to wait.
+///
+/// # Panics
+/// When there is nothing by then.
+pub async fn eventually_within<T>(
+    patience: Duration,
+    what: &str,
+    mut look: impl AsyncFnMut() -> Option<T>,
+) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = look().await {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert!(start.elapsed() < patience, "waited in vain for {what}");
         tokio::time::sleep(PAUSE).await;
     }
 }

@@ -54,8 +54,33 @@ pub struct NodeSeen {
     pub follows: u64,
     /// Whether it leads.
     pub leads: bool,
-    /// What it tells of itself, see [`Engine::tell`].
+    /// What it reports about itself, see [`Engine::tell`].
     pub about: String,
+}
+
+/// What of the processes that share a store only the one that leads does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Duty {
+    /// Delivering.
+    Delivery,
+    /// Ageing, and evaluating what is held.
+    Review,
+    /// Deleting and folding, now and then.
+    Sweep,
+}
+
+impl Duty {
+    /// Those that advance all the time, with or without something to do.
+    pub const STEADY: [Self; 2] = [Self::Delivery, Self::Review];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Delivery => "delivery",
+            Self::Review => "review",
+            Self::Sweep => "deletion",
+        }
+    }
 }
 
 /// Space on the disk that an engine writes to.
@@ -230,6 +255,13 @@ pub trait Engine: Debug + Send + Sync + 'static {
         std::future::pending::<()>().await;
     }
 
+    /// Records that this process, which leads, advances with that. A leader that does not advance with
+    /// each of [`Duty::STEADY`] for [`limits::STORE_LEADER_STALL_MAX`] ceases to lead.
+    fn advance(&self, _duty: Duty) {}
+
+    /// Leaves the lead to another process for a while, where this one leads.
+    async fn resign(&self, _why: &str) {}
+
     /// Returns when this process may not use the store any more, as those that share it have taken it
     /// for dead long ago. Of most engines never.
     ///
@@ -254,8 +286,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
         Ok(Vec::new())
     }
 
-    /// Tells the processes that share the store something of this one; none does where it is not
-    /// shared.
+    /// Reports something about this process to those that share the store.
     fn tell(&self, _about: String) {}
 
     /// Whether the store has been within reach lately; none where it always is.

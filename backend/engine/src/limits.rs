@@ -53,6 +53,10 @@ pub const STORE_NODE_RENEWED_EVERY: Duration = Duration::from_secs(1);
 pub const STORE_AWAY_AFTER: Duration = Duration::from_secs(5);
 /// How long after the last time it counts as dead, and another one may lead.
 pub const STORE_NODE_TIME_MAX: Duration = Duration::from_secs(6);
+/// How long the node that leads may not advance with what a leader does before it leaves that to another.
+pub const STORE_LEADER_STALL_MAX: Duration = Duration::from_secs(30);
+/// How often a leader without work records that it advances.
+pub const STORE_LEADER_ADVANCED_EVERY: Duration = Duration::from_secs(5);
 /// How long after the last time it may not write any more.
 pub const STORE_NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// Connections of a node to a database that do not read for many concurrent calls: three that

@@ -9,7 +9,7 @@
 //! way is in the log, or never will be (`writer`). Reads are one statement each, over a few
 //! sessions used by many calls (`readers`, `session`), and one task follows the log for all
 //! (`follower`, `known`). Each process is a node that says again and again that it lives; one of
-//! them leads, and writes for that with a writer of its own (`node`).
+//! them leads, and writes for that with a separate writer (`node`).
 
 mod address;
 mod burst;
@@ -28,6 +28,7 @@ mod query;
 mod reach;
 mod readers;
 mod requirements;
+mod reserve;
 mod session;
 mod set;
 mod status;
@@ -55,11 +56,13 @@ use self::{
     log_cache::LogCache,
     query::{Query, Way},
     readers::{Moment, Readers},
+    reserve::Reserve,
+    session::{Role, Session},
     set::Set,
     writer::{Queue, Writer},
 };
 use crate::{
-    Engine, NodeSeen,
+    Duty, Engine, NodeSeen,
     change::{Applied, Lane},
     clock::Clock,
     fault::{EngineError, RecordName},
@@ -84,6 +87,7 @@ pub struct PostgresEngine {
     readers: Readers,
     address: Arc<Address>,
     node: Option<Arc<Node>>,
+    reserve: Arc<Reserve>,
     leader: Mutex<Option<Leader>>,
     _tasks: JoinSet<()>,
 }
@@ -110,21 +114,33 @@ impl PostgresEngine {
         let readers = Readers::new(Arc::clone(&address));
         let head = head(&readers).await?;
         let known = Arc::new(LogCache::through(head));
+        readers.reserve().await?;
+        let following = Session::open(&address, Role::Reader).await?;
         let id = node.as_ref().map(Node::id);
         let writer = || Writer::register(Arc::clone(&address), Arc::clone(&known), id);
         let ((admin, admin_writer), (bulk, bulk_writer)) = (writer().await?, writer().await?);
+        let (admin_stuck, bulk_stuck) = (admin_writer.stuck(), bulk_writer.stuck());
         let mut tasks = JoinSet::new();
         tasks.spawn(admin_writer.run());
         tasks.spawn(bulk_writer.run());
         let node = node.map(Arc::new);
+        let reserve = Arc::new(Reserve::open(Arc::clone(&address)).await?);
         if let Some(node) = &node {
             tasks.spawn(Arc::clone(node).keep(Arc::clone(&known)));
+            let writers = [admin_stuck, bulk_stuck];
+            tasks.spawn(Arc::clone(&reserve).keep(node.leads(), writers));
         }
-        let follow = follower::follow(Arc::clone(&address), Arc::clone(&known), FOLLOW_EVERY);
+        let follow = follower::follow(
+            Arc::clone(&address),
+            following,
+            Arc::clone(&known),
+            FOLLOW_EVERY,
+        );
         tasks.spawn(follow);
         Ok(Self {
             address,
             node,
+            reserve,
             leader: Mutex::default(),
             known,
             admin,
@@ -398,6 +414,7 @@ impl Engine for PostgresEngine {
         let writer = node.lead().await;
         let (address, known) = (Arc::clone(&self.address), Arc::clone(&self.known));
         let (queue, run) = Writer::appointed(address, known, writer);
+        let run = run.over(self.reserve.take().await);
         let stuck = run.stuck();
         let mut task = JoinSet::new();
         task.spawn(run.run());
@@ -421,7 +438,19 @@ impl Engine for PostgresEngine {
         tokio::select! {
             () = node.deposed(writer) => {}
             // Without its writer the node does not lead any more.
-            true = is_stuck => node.resign().await,
+            true = is_stuck => node.resign("finds no connection to write over").await,
+        }
+    }
+
+    fn advance(&self, duty: Duty) {
+        if let Some(node) = &self.node {
+            node.advance(duty);
+        }
+    }
+
+    async fn resign(&self, why: &str) {
+        if let Some(node) = &self.node {
+            node.resign(why).await;
         }
     }
 
@@ -443,7 +472,7 @@ impl Engine for PostgresEngine {
     }
 
     fn within_reach(&self) -> Option<watch::Receiver<bool>> {
-        self.node.as_ref().map(|node| node.within_reach())
+        self.node.as_ref().map(|_shared| self.reserve.is_ready())
     }
 
     async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {

@@ -18,6 +18,7 @@ use crate::{
     delivery::{
         clock_step::ClockWatch,
         digest_cascade::DigestCascade,
+        egress::Egress,
         follow::{Followed, Follower},
         ledger::Ledger,
         notices::Notices,
@@ -26,7 +27,7 @@ use crate::{
         thread::thread,
     },
     destination::{Report, SendRequest, Sender, Verdict},
-    domain::{RecordId, Transcript},
+    domain::{DestinationKind, RecordId, Transcript},
     error::Error,
     ops::delivery::{Deliveries, Holds},
     store::{Changes, EngineError, Lane, Store, engine::Applied},
@@ -58,6 +59,9 @@ pub struct Dispatcher {
     tasks: HashMap<Id, RecordId>,
     status: watch::Sender<DispatcherStatus>,
     holds: Holds,
+    egress: Egress,
+    /// What is not reached from here, for those who ask other nodes.
+    unreached: watch::Sender<Vec<String>>,
     /// Messages that ended for the fault of their destination, and are to be sent again.
     wronged: Vec<RecordId>,
 }
@@ -97,6 +101,8 @@ impl Dispatcher {
             tasks: HashMap::new(),
             status: watch::Sender::default(),
             holds: Holds::default(),
+            egress: Egress::default(),
+            unreached: watch::Sender::default(),
             wronged: Vec::new(),
             store,
             clock,
@@ -117,6 +123,13 @@ impl Dispatcher {
         self
     }
 
+    /// Says there which destinations it does not reach.
+    #[must_use]
+    pub fn with_unreached(mut self, unreached: watch::Sender<Vec<String>>) -> Self {
+        self.unreached = unreached;
+        self
+    }
+
     /// Keeps current there what keeps deliveries waiting.
     #[must_use]
     pub fn with_holds(mut self, holds: Holds) -> Self {
@@ -131,13 +144,17 @@ impl Dispatcher {
         loop {
             committed.mark_unchanged();
             let (wakes_ms, is_held_up) = match self.advance().await {
-                Ok(()) => (self.wakes_ms(), false),
+                Ok(()) => {
+                    self.store.advance();
+                    (self.wakes_ms(), false)
+                }
                 Err(error) => {
                     tracing::warn!(%error, "deliveries wait for the store");
                     let pause_ms = millis(STORE_PAUSE);
                     (self.clock.now_ms().saturating_add(pause_ms), true)
                 }
             };
+            self.say_unreached(self.egress.unreached(self.clock.passed()));
             self.status.send_replace(DispatcherStatus {
                 in_flight: self.ledger.len(),
                 wakes_ms,
@@ -151,11 +168,22 @@ impl Dispatcher {
                 // An engine that is closed says nothing more; the wait below paces the loop.
                 Ok(()) = committed.changed() => {}
                 () = self.clock.wait_until(wakes_ms) => {}
+                () = self.store.until_advance() => {}
             }
             self.collect_ended();
         }
+        // Nothing of it is known here any more.
+        self.say_unreached(Vec::new());
         self.drain().await;
         self.holds.forget();
+    }
+
+    fn say_unreached(&self, unreached: Vec<String>) {
+        self.unreached.send_if_modified(|before| {
+            let is_other = *before != unreached;
+            *before = unreached;
+            is_other
+        });
     }
 
     /// Follows the change log, then commits ends and leases and starts what was leased.
@@ -257,6 +285,10 @@ impl Dispatcher {
             let (kind, outcome) = (found.kind.word(), report.verdict.outcome.word());
             let metrics = self.store.metrics();
             metrics.attempted(kind, outcome, report.duration);
+            if !matches!(found.kind, DestinationKind::Event(_)) {
+                let (name, outcome) = (found.name.as_str(), report.verdict.outcome);
+                self.egress.ended(name, outcome, self.clock.passed());
+            }
         }
         let now_ms = self.clock.now_ms();
         self.queues.ended(destination, delivery, &report, now_ms);

@@ -43,7 +43,7 @@ struct Swept {
 
 impl Retention {
     /// Forgets deliveries in a store when they have been kept for as long as the stored settings say;
-    /// `settings` tells when these are others.
+    /// `settings` signals a change of these.
     pub fn new(
         store: Store,
         clock: Arc<dyn Clock>,

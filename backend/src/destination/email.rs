@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{AttemptContext, Checks, DestinationType, Ending};
+use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets};
 use crate::{
     config::mailboxes,
     domain::{TemplateLanguage, destination::Email},
@@ -60,6 +60,11 @@ fn counted(checks: &mut Checks<'_>, field: &str, text: &str) -> usize {
 
 impl DestinationType for Email {
     type Message = Mail;
+
+    fn server(&self, outlets: &Outlets) -> Option<String> {
+        let config = &outlets.mail_server.as_ref()?.config;
+        Some(format!("smtp://{}:{}", config.host, config.port))
+    }
 
     fn check(&self, checks: &mut Checks<'_>) {
         if self.to.trim().is_empty() {

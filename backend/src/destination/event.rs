@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::{AttemptContext, Checks, DestinationType, Ending};
+use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets};
 use crate::{
     domain::{IncomingEvent, Severity, Status, TemplateLanguage, destination::EventTemplates},
     message::{Facts, domain_json},
@@ -18,6 +18,10 @@ impl DestinationType for EventTemplates {
 
     fn keeps_state(&self) -> bool {
         true
+    }
+
+    fn server(&self, _outlets: &Outlets) -> Option<String> {
+        None
     }
 
     fn check(&self, checks: &mut Checks<'_>) {

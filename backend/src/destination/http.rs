@@ -27,6 +27,7 @@ use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use rustls::ClientConfig;
 use tokio::time::Instant;
+use tower::Service as _;
 use url::{Position, Url};
 
 use crate::destination::{
@@ -160,6 +161,16 @@ impl HttpClient {
             trust,
             route,
         }
+    }
+
+    /// Whether the server of an address, or the proxy before it, can be connected to.
+    pub(crate) async fn connects(&self, url: &Url) -> bool {
+        let Ok(uri) = url.as_str().parse() else {
+            return false;
+        };
+        let mut connector = GuardedConnector::new(self.dialer.clone(), Arc::clone(&self.route));
+        let connecting = connector.call(uri);
+        connecting.await.is_ok()
     }
 
     /// The same without the connections that there are.

@@ -5,7 +5,7 @@ mod message;
 
 use serde_json::Value;
 
-use super::{AttemptContext, Checks, DestinationType, Ending};
+use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets};
 use crate::{
     domain::{TemplateLanguage, destination::MsTeams},
     message::Facts,
@@ -16,6 +16,10 @@ impl DestinationType for MsTeams {
     type Message = Value;
 
     const BYTES_MAX: Option<usize> = Some(message::BODY_BYTES_MAX);
+
+    fn server(&self, _outlets: &Outlets) -> Option<String> {
+        Some(self.url.reveal().to_owned())
+    }
 
     fn check(&self, checks: &mut Checks<'_>) {
         checks.url("url", self.url.reveal());

@@ -12,7 +12,7 @@ use crate::{clock::Clock, config::ProviderConfig, domain::SharedSettings, messag
 
 /// The ways out, and what else all attempts share.
 #[derive(Debug)]
-pub(super) struct Outlets {
+pub(crate) struct Outlets {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) dialer: Dialer,
     pub(super) http: HttpClient,

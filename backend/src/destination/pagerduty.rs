@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{AttemptContext, Checks, DestinationType, Ending};
+use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets};
 use crate::{
     domain::{TemplateLanguage, destination::PagerDuty},
     message::Facts,
@@ -21,6 +21,10 @@ impl DestinationType for PagerDuty {
 
     fn keeps_state(&self) -> bool {
         true
+    }
+
+    fn server(&self, outlets: &Outlets) -> Option<String> {
+        Some(outlets.providers.pagerduty.clone())
     }
 
     fn check(&self, checks: &mut Checks<'_>) {

@@ -9,6 +9,7 @@ use std::{
 };
 
 use tokio::{sync::watch, time::Instant};
+use url::Url;
 
 use super::{
     AttemptContext, ChatThread, DestinationType, Ending, EventSink, Made, Rendered, Renderers,
@@ -146,6 +147,19 @@ impl Sender {
             destination_name: request.destination_name,
             tenant,
             links: &self.0.links,
+        }
+    }
+
+    /// Whether the server of a destination can be connected to from here. Nothing is sent.
+    pub async fn connects(&self, kind: &DestinationKind) -> bool {
+        let outlets = &*self.0;
+        let address = with_type!(kind, settings => settings.server(outlets));
+        let Some(url) = address.and_then(|it| Url::parse(&it).ok()) else {
+            return false;
+        };
+        match (url.scheme(), url.host_str(), url.port()) {
+            ("smtp", Some(host), Some(port)) => outlets.dialer.connect(host, port).await.is_ok(),
+            _ => outlets.http.connects(&url).await,
         }
     }
 

@@ -5,7 +5,7 @@ mod send;
 
 use serde_json::Value;
 
-use super::{AttemptContext, Checks, DestinationType, Ending, whole_address};
+use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets, whole_address};
 use crate::{
     domain::{TemplateLanguage, destination::ServiceNow},
     message::Facts,
@@ -17,6 +17,10 @@ impl DestinationType for ServiceNow {
 
     fn keeps_state(&self) -> bool {
         true
+    }
+
+    fn server(&self, _outlets: &Outlets) -> Option<String> {
+        Some(self.instance_url.clone())
     }
 
     fn check(&self, checks: &mut Checks<'_>) {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{AttemptContext, Checks, DestinationType, Ending};
+use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets};
 use crate::{
     domain::{TemplateLanguage, destination::Slack},
     message::Facts,
@@ -17,6 +17,10 @@ use crate::{
 impl DestinationType for Slack {
     /// `chat.postMessage` without `channel`.
     type Message = Value;
+
+    fn server(&self, outlets: &Outlets) -> Option<String> {
+        Some(outlets.providers.slack.clone())
+    }
 
     fn check(&self, checks: &mut Checks<'_>) {
         checks.setting("channel", &self.channel);

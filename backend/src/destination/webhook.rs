@@ -12,7 +12,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::{Value, json};
 
-use super::{AttemptContext, Checks, DestinationType, Ending, whole_address};
+use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets, whole_address};
 use crate::{
     domain::{
         TemplateLanguage,
@@ -58,6 +58,15 @@ impl DestinationType for Webhook {
         };
         let has_key = KEYS.iter().any(|key| asks(key));
         self.on_clear.is_some() || has_key && asks("is_over") && !asks("digest")
+    }
+
+    fn server(&self, _outlets: &Outlets) -> Option<String> {
+        let address = match &*self.url {
+            "" => self.secret_url.reveal(),
+            url => url,
+        };
+        // No variable stands before the path.
+        address.split("{{").next().map(str::to_owned)
     }
 
     fn check(&self, checks: &mut Checks<'_>) {

@@ -11,7 +11,7 @@ use crate::{
     domain::{Delivery, Occurrence, RecordId},
     lifecycle::{Cause, StateChange, alter},
     ops::{loop_guard::Reports, ruleset::Ruleset},
-    store::Store,
+    store::{Duty, Store},
 };
 
 /// What every decision about occurrences needs. Clones share it.
@@ -28,9 +28,9 @@ pub struct Deciding {
 impl Deciding {
     /// The same for work that only who leads does, see [`Store::leading`].
     #[must_use]
-    pub fn leading(&self) -> Self {
+    pub fn leading(&self, duty: Duty) -> Self {
         Self {
-            store: self.store.leading(),
+            store: self.store.leading(duty),
             ..self.clone()
         }
     }

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use crate::{
     clock::Clock,
+    config::NodeReport,
     decide::Snapshot,
     domain::{Health, RecordId, Severity, Status, counter::Tally},
     error::Error,
@@ -38,7 +39,7 @@ pub struct Overview {
     /// What the service itself takes.
     pub footprint: Footprint,
     /// The nodes that share the store, the oldest first.
-    pub nodes: Vec<NodeSeen>,
+    pub nodes: Vec<NodeOverview>,
     /// The newest place in the change log.
     pub log_head: u64,
     /// How many of these are acknowledged; none when there are too many to look at.
@@ -59,6 +60,35 @@ pub struct Overview {
     pub rules: usize,
     /// How many of the rules are enabled.
     pub enabled_rules: usize,
+}
+
+/// A node, and what it reports about its settings.
+#[derive(Debug, Clone)]
+pub struct NodeOverview {
+    /// The node.
+    pub seen: NodeSeen,
+    /// The shared settings of its file that are not applied.
+    pub ignored_settings: Vec<String>,
+    /// The sections of its file that differ from those of the leader.
+    pub differing_sections: Vec<String>,
+    /// A digest of its settings.
+    pub settings_digest: String,
+}
+
+fn nodes(seen: Vec<NodeSeen>) -> Vec<NodeOverview> {
+    let leader = seen.iter().find(|it| it.leads);
+    let leader = leader.map(|it| NodeReport::read(&it.about));
+    let leader = leader.unwrap_or_default();
+    let overview = |seen: NodeSeen| {
+        let report = NodeReport::read(&seen.about);
+        NodeOverview {
+            differing_sections: report.differing(&leader),
+            settings_digest: report.digest(),
+            ignored_settings: report.ignored,
+            seen,
+        }
+    };
+    seen.into_iter().map(overview).collect()
 }
 
 /// The health of one destination's deliveries.
@@ -92,7 +122,7 @@ pub async fn overview(
         open,
         opened: opened_by_severity(store, clock.now_ms() - HOUR_MS).await?,
         footprint: Footprint::of(store, data_dir).await,
-        nodes: store.engine().nodes().await?,
+        nodes: nodes(store.engine().nodes().await?),
         log_head,
         events_per_minute: counting.events_per_minute().await?,
         destinations: destinations(store, clock, &counting, snapshot).await?,

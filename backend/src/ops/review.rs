@@ -237,6 +237,7 @@ impl Reviewer {
             let next_ms = self.next_ms(since_ms).await.min(latest_ms);
             tokio::select! {
                 () = clock.wait_until(next_ms) => return,
+                () = self.deciding.store.until_advance() => continue,
                 changed = log.changed() => if changed.is_err() {
                     return clock.wait_until(next_ms).await;
                 }
@@ -281,6 +282,7 @@ impl Reviewer {
         let waits = self.looks.next_ms(since_ms).await?;
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let said = lifecycle::next_ms(&snapshot, since_ms);
+        self.deciding.store.advance();
         Ok([first, waits, said].into_iter().flatten().min())
     }
 }

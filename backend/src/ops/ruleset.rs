@@ -211,6 +211,16 @@ impl Loaded {
         self.inhibiting = Arc::new(Inhibitions::new(all));
     }
 
+    /// Takes inhibitions as they are now; answers whether decisions are others by them.
+    fn take_inhibitions(&mut self, found: Vec<(Name, Option<Inhibition>)>) -> bool {
+        let mut is_other = false;
+        for (name, found) in found {
+            is_other |= self.put_inhibition(name, found);
+        }
+        self.match_inhibitions();
+        is_other
+    }
+
     fn ask_calendars(&mut self) {
         self.asked = Arc::new(Calendars::new(self.calendars.values().map(AsRef::as_ref)));
         for loaded in self.silences.values_mut() {
@@ -294,11 +304,7 @@ impl Loaded {
                 Kind::Settings => self.read_settings(store).await?,
                 Kind::Rule => put(&mut self.rules, named(store, keys).await?),
                 Kind::Inhibition => {
-                    let mut is_other = false;
-                    for (name, found) in named::<Inhibition>(store, keys).await? {
-                        is_other |= self.put_inhibition(name, found);
-                    }
-                    self.match_inhibitions();
+                    let is_other = self.take_inhibitions(named(store, keys).await?);
                     if let (true, Some(last)) = (is_other, news.last()) {
                         self.edition = last.sequence;
                     }

@@ -102,7 +102,8 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
     };
     match before {
         None => {
-            tracing::info!(settings = ?config.shared, "the settings that all nodes share are stored, from the settings file")
+            let settings = &config.shared;
+            tracing::info!(?settings, "the settings that all nodes share are stored");
         }
         Some(before) if position.is_some() => {
             for it in in_force(store).await?.differences(&before) {
@@ -115,7 +116,7 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
     Ok(())
 }
 
-/// Settings that nobody has stored yet.
+/// Settings that are stored for the first time.
 ///
 /// # Errors
 /// None that is expected: their name is a name.

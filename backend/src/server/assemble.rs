@@ -46,8 +46,8 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    config::Config,
-    delivery::{Dispatcher, DispatcherStatus, Retention, recovery},
+    config::{Config, Telling},
+    delivery::{Dispatcher, DispatcherStatus, EgressWatch, Retention, recovery},
     destination::{Guard as EgressGuard, Sender},
     error::Error,
     limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, REQUEST_BYTES_MAX},
@@ -109,7 +109,7 @@ use crate::{
         trigger::TriggerApi,
     },
     scan::Scans,
-    store::{self, Engine, Store},
+    store::{self, Duty, Engine, Store},
 };
 
 /// What the services and the work beside them share.
@@ -126,6 +126,9 @@ struct Modules {
     egress: Arc<EgressGuard>,
     holds: Holds,
     dispatcher: watch::Sender<DispatcherStatus>,
+    /// The destinations that the dispatcher does not reach.
+    unreached: watch::Sender<Vec<String>>,
+    telling: Telling,
 }
 
 /// The service, ready to be served and started.
@@ -260,6 +263,8 @@ impl Modules {
             egress,
             holds: Holds::default(),
             dispatcher: watch::Sender::default(),
+            unreached: watch::Sender::default(),
+            telling: Telling::new(Arc::clone(store.engine())),
             store,
             clock,
             clients,
@@ -302,7 +307,7 @@ impl Modules {
             Arc::clone(&self.clock),
             Arc::clone(&self.deciding.ruleset),
             self.intake.clone(),
-            config.clone(),
+            (config.clone(), self.telling.clone()),
         );
         work.add("settings watch", |stop| settings.run(stop));
         if let Some(people) = &self.people {
@@ -311,6 +316,14 @@ impl Modules {
             let people = Arc::clone(people);
             work.add("people watch", |stop| people.run(stop));
         }
+        let egress = EgressWatch::new(
+            self.store.clone(),
+            Arc::clone(&self.deciding.ruleset),
+            self.sender.clone(),
+            self.unreached.subscribe(),
+            self.telling.clone(),
+        );
+        work.add("egress watch", |stop| egress.run(stop));
         let engine = || Arc::clone(self.store.engine());
         let (leading, of_the_leader) = (engine(), self.of_the_leader(config));
         work.add("leading work", |stop| lead(leading, of_the_leader, stop));
@@ -326,17 +339,26 @@ impl Modules {
 
     /// Makes the work that of the nodes that share a store one does, each time that it begins to lead.
     fn of_the_leader(&self, config: &Config) -> impl Fn() -> Work + Send + Sync + 'static {
-        let (store, clock) = (self.store.leading(), Arc::clone(&self.clock));
-        let (deciding, intake) = (self.deciding.leading(), self.intake.clone());
+        let (shared, clock) = (self.store.clone(), Arc::clone(&self.clock));
+        let (deciding, intake) = (self.deciding.leading(Duty::Review), self.intake.clone());
         let (sender, holds) = (self.sender.clone(), self.holds.clone());
         let (delivery, status) = (config.delivery.clone(), self.dispatcher.clone());
+        let unreached = self.unreached.clone();
         move || {
-            let (store, clock) = (|| store.clone(), || Arc::clone(&clock));
+            let store = || shared.leading(Duty::Sweep);
+            let clock = || Arc::clone(&clock);
+            let deliveries = shared.leading(Duty::Delivery);
             let random = StdRng::from_os_rng();
-            let dispatcher =
-                Dispatcher::new(store(), clock(), sender.clone(), delivery.clone(), random)
-                    .with_holds(holds.clone())
-                    .telling(status.clone());
+            let dispatcher = Dispatcher::new(
+                deliveries,
+                clock(),
+                sender.clone(),
+                delivery.clone(),
+                random,
+            )
+            .with_holds(holds.clone())
+            .with_unreached(unreached.clone())
+            .telling(status.clone());
             let reviewer = Reviewer::new(deciding.clone(), intake.clone());
             let retention = Retention::new(store(), clock(), deciding.ruleset.settings());
             let aging = CounterAging::new(store(), clock());

@@ -5,7 +5,10 @@ use std::{fmt, pin::Pin, sync::Arc};
 use tokio::{task::JoinSet, time};
 use tokio_util::sync::CancellationToken;
 
-use crate::{limits::DRAIN_TIME_MAX, store::Engine};
+use crate::{
+    limits::DRAIN_TIME_MAX,
+    store::{Duty, Engine},
+};
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Start = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;
@@ -50,6 +53,9 @@ pub(super) async fn lead(
     stop: CancellationToken,
 ) {
     while stop.run_until_cancelled(engine.lead()).await.is_some() {
+        for duty in Duty::STEADY {
+            engine.advance(duty);
+        }
         let stopping = CancellationToken::new();
         let mut started = work().start(&stopping);
         let has_failed = tokio::select! {

@@ -26,7 +26,7 @@ pub mod verify;
 pub use bellwether_backend_engine as engine;
 use bellwether_backend_model::domain;
 pub use engine::{
-    Direction, Engine, EngineError, Index, Kind, Lane, Membership, Range, SilenceStanding,
+    Direction, Duty, Engine, EngineError, Index, Kind, Lane, Membership, Range, SilenceStanding,
 };
 pub use follow::LogFollower;
 pub use location::{DatabaseConfig, Location, StoreConfig};

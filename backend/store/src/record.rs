@@ -20,8 +20,9 @@ use crate::{
     audit::{self, Audited, AuditedChange, Seen},
     domain::{Name, counter::Counted},
     engine::{
-        Action, Applied, Change, Direction, Engine, EngineError, Entry, Expect, Found, Index, Kind,
-        Lane, Range, Row, Set, memory::MemoryEngine, staged::StagedEngine,
+        Action, Applied, Change, Direction, Duty, Engine, EngineError, Entry, Expect, Found, Index,
+        Kind, Lane, Range, Row, Set, limits::STORE_LEADER_ADVANCED_EVERY, memory::MemoryEngine,
+        staged::StagedEngine,
     },
     metrics::{CommitStep, Metrics},
     seal::Sealer,
@@ -122,8 +123,8 @@ pub struct Store {
     chain: Arc<Chain>,
     /// Where it keeps changes back: what they do.
     staged: Option<Arc<Mutex<Vec<AuditedChange>>>>,
-    /// Whether it is that of work that only who leads does.
-    leads: bool,
+    /// What it is for, where only the process that leads does that.
+    leads: Option<Duty>,
 }
 
 impl Store {
@@ -135,7 +136,7 @@ impl Store {
             metrics: Metrics::default(),
             chain: Arc::default(),
             staged: None,
-            leads: false,
+            leads: None,
         }
     }
 
@@ -327,10 +328,25 @@ impl Store {
     /// This store for work that of the nodes that share it only the one that leads does: what it
     /// changes is refused once this one does not any more.
     #[must_use]
-    pub fn leading(&self) -> Self {
+    pub fn leading(&self, duty: Duty) -> Self {
         Self {
-            leads: self.engine.is_shared(),
+            leads: self.engine.is_shared().then_some(duty),
             ..self.clone()
+        }
+    }
+
+    /// Records that work which only the process that leads does advances, also without a commit.
+    pub fn advance(&self) {
+        if let Some(duty) = self.leads {
+            self.engine.advance(duty);
+        }
+    }
+
+    /// Waits until such work is to record again that it advances; for ever where the store is not shared.
+    pub async fn until_advance(&self) {
+        match self.leads {
+            Some(_) => tokio::time::sleep(STORE_LEADER_ADVANCED_EVERY).await,
+            None => std::future::pending().await,
         }
     }
 
@@ -360,7 +376,7 @@ impl Store {
     /// # Errors
     /// Those of [`Engine::apply`].
     pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
-        let lane = if self.leads { Lane::Leader } else { lane };
+        let lane = self.leads.map_or(lane, |_duty| Lane::Leader);
         let Some(audited) = changes.audited.take().filter(|it| !it.told.is_empty()) else {
             return self.apply_plain(lane, changes).await;
         };
@@ -385,6 +401,7 @@ impl Store {
         };
         let applied = self.engine.apply(lane, set).await?;
         self.metrics.committed(&changes.steps);
+        self.advance();
         Ok(applied)
     }
 }

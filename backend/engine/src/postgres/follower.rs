@@ -28,8 +28,13 @@ const TRIM_EVERY: Duration = Duration::from_secs(60);
 const TRIMMED: i64 = 5_000;
 
 /// Follows the log, looking at it so often, and immediately when a user wants to know.
-pub(super) async fn follow(address: Arc<Address>, known: Arc<LogCache>, every: Duration) {
-    let mut session: Option<Session> = None;
+pub(super) async fn follow(
+    address: Arc<Address>,
+    session: Session,
+    known: Arc<LogCache>,
+    every: Duration,
+) {
+    let mut session = Some(session);
     let mut trimmed = Instant::now();
     loop {
         // Callers that want to know have waited since before this look.

@@ -2,7 +2,10 @@
 //! follows the change log, and reads the database's time from the answers. One of them leads: it
 //! does what is to be done once, and the next leader removes the row that lets it write for that.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use tokio::{
     sync::{Mutex, Notify, watch},
@@ -21,13 +24,13 @@ use super::{
     session::{Role, Session},
 };
 use crate::{
-    NodeSeen,
+    Duty, NodeSeen,
     clock::{Clock, SystemClock},
     fault::EngineError,
     kind::Kind,
     limits::{
-        STORE_AWAY_AFTER, STORE_NODE_FORGOTTEN_AFTER, STORE_NODE_RENEWED_EVERY,
-        STORE_NODE_TIME_MAX, STORE_OPEN_TIME_MAX,
+        STORE_AWAY_AFTER, STORE_LEADER_STALL_MAX, STORE_NODE_FORGOTTEN_AFTER,
+        STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX, STORE_OPEN_TIME_MAX,
     },
 };
 
@@ -56,8 +59,10 @@ pub struct Node {
     is_gone: watch::Sender<bool>,
     /// Until when it leaves the lead to others.
     rests_until: Mutex<Option<Instant>>,
-    /// What it tells the others of itself.
+    /// What it reports to the others about itself.
     about: watch::Sender<String>,
+    /// When it advanced last with each of [`Duty::STEADY`], while it leads.
+    advanced: std::sync::Mutex<[Option<Instant>; 2]>,
     /// Has it say immediately what it has to say.
     hurry: Notify,
 }
@@ -84,11 +89,12 @@ impl Node {
             is_gone: watch::Sender::new(false),
             rests_until: Mutex::default(),
             about: watch::Sender::default(),
+            advanced: std::sync::Mutex::default(),
             hurry: Notify::new(),
         })
     }
 
-    /// Tells the others something of itself.
+    /// Reports something about itself to the others.
     pub(super) fn tell(&self, about: String) {
         self.about.send_replace(about);
         self.hurry.notify_one();
@@ -109,6 +115,8 @@ impl Node {
         let mut log = known.signal();
         let mut told = known.last_changed(&AWAITED);
         let mut answered = Instant::now();
+        // Since when the database has answered without a break.
+        let mut steady = answered;
         while !*self.is_gone.borrow() {
             // Who waits until a key is revoked everywhere, or a setting in force, does not wait for the next time.
             let is_news = async {
@@ -136,8 +144,15 @@ impl Node {
             };
             match renewed {
                 Ok(()) => {
+                    if answered.elapsed() >= STORE_AWAY_AFTER {
+                        steady = Instant::now();
+                    }
                     answered = Instant::now();
                     self.address.reach.set(true);
+                    if let Some(duty) = self.stalled(steady) {
+                        let why = format!("does not advance with {}", duty.word());
+                        self.resign(&why).await;
+                    }
                 }
                 Err(error) => {
                     tracing::debug!(%error, "the lease of this node cannot be renewed now");
@@ -201,6 +216,7 @@ impl Node {
             && let Some(writer) = self.take(session).await?
         {
             tracing::info!("this node leads");
+            *self.advanced() = [None; 2];
             self.leads.send_replace(Some(writer));
         }
         Ok(())
@@ -232,12 +248,42 @@ impl Node {
         taken
     }
 
+    /// Records that it advances with that.
+    pub(super) fn advance(&self, duty: Duty) {
+        if let Some(at) = Duty::STEADY.iter().position(|it| *it == duty) {
+            self.advanced()[at] = Some(Instant::now());
+        }
+    }
+
+    fn advanced(&self) -> std::sync::MutexGuard<'_, [Option<Instant>; 2]> {
+        // It is whole between any two statements.
+        self.advanced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it does not advance with although the database has answered all the time.
+    fn stalled(&self, steady: Instant) -> Option<Duty> {
+        if self.leads.borrow().is_none() {
+            return None;
+        }
+        let advanced = *self.advanced();
+        let stalled = |last: &Option<Instant>| {
+            last.is_some_and(|last| last.max(steady).elapsed() > STORE_LEADER_STALL_MAX)
+        };
+        let at = advanced.iter().position(stalled)?;
+        Some(Duty::STEADY[at])
+    }
+
+    /// The writer that it leads with, while it does.
+    pub(super) fn leads(&self) -> watch::Receiver<Option<[u8; 16]>> {
+        self.leads.subscribe()
+    }
+
     /// Ceases to lead, as it cannot do what the leader does, and leaves that to others for a while.
-    pub(super) async fn resign(&self) {
-        tracing::error!(
-            "this node leads and cannot write: it finds no connection to the database; it leaves \
-             the lead to another node"
-        );
+    pub(super) async fn resign(&self, why: &str) {
+        if self.leads.borrow().is_none() {
+            return;
+        }
+        tracing::error!("this node leads and {why}: it leaves the lead to another node");
         *self.rests_until.lock().await = Some(Instant::now() + REST);
         self.stands.send_replace(false);
         self.leads.send_replace(None);
@@ -280,10 +326,6 @@ impl Node {
     pub(super) async fn forgotten(&self) {
         let mut is_gone = self.is_gone.subscribe();
         drop(is_gone.wait_for(|is_gone| *is_gone).await);
-    }
-
-    pub(super) fn within_reach(&self) -> watch::Receiver<bool> {
-        self.address.reach.subscribe()
     }
 
     /// Leaves the others, so that no one has to wait.

@@ -56,6 +56,16 @@ impl Readers {
         }
     }
 
+    /// Opens the session for reads of several statements, and one for others.
+    ///
+    /// # Errors
+    /// [`EngineError::Unavailable`] where the database gives no further connection.
+    pub(super) async fn reserve(&self) -> Result<(), EngineError> {
+        self.of(&mut *self.moment.lock().await).await?;
+        self.session().await?;
+        Ok(())
+    }
+
     /// Reads with one statement, and so at one point in time.
     pub(super) async fn rows(
         &self,

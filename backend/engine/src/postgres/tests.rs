@@ -673,8 +673,12 @@ mod several {
         owner.client.batch_execute(&cut).await.unwrap();
         let refused = timeout(LONG, first.apply(Lane::Leader, insert(b"b").into())).await;
         let refused = refused.unwrap().unwrap_err();
+        // Whether it was sent before the end of the connection was seen is chance.
         assert!(
-            matches!(refused, EngineError::Unavailable(_)),
+            matches!(
+                refused,
+                EngineError::Unavailable(_) | EngineError::Indeterminate(_)
+            ),
             "{refused:?}"
         );
         let took_over = async {

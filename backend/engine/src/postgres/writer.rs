@@ -126,6 +126,8 @@ pub(super) struct Writer {
     id: [u8; 16],
     /// The session, and the epoch in which it writes.
     session: Option<(Session, i64)>,
+    /// A session that was opened for it before it needed one.
+    reserved: Option<Session>,
     /// The number of the newest try.
     batch: i64,
     /// A position before which nothing lies that it does not know the outcome of.
@@ -174,6 +176,7 @@ impl Writer {
             known,
             id,
             session: None,
+            reserved: None,
             batch: 0,
             settled,
             is_ousted: false,
@@ -188,6 +191,12 @@ impl Writer {
             reach,
         };
         (queue, writer)
+    }
+
+    /// The same with a session that is open already, if there is one.
+    pub(super) fn over(mut self, reserved: Option<Session>) -> Self {
+        self.reserved = reserved;
+        self
     }
 
     /// What changes when it finds no connection to write over.
@@ -302,13 +311,18 @@ impl Writer {
             }
             pause = (pause * 2).min(PAUSE_MAX);
         }
+        self.is_stuck.send_if_modified(std::mem::take);
         Ok(())
     }
 
     /// Begins a session of a new epoch. Either what is under way holds the writer's row, then this
     /// waits for its end; or it has not come to that, then it cannot be committed any more.
     async fn raise(&mut self) -> Result<(), EngineError> {
-        let session = Session::open(&self.address, Role::Writer).await?;
+        let reserved = self.reserved.take().filter(|it| !it.client.is_closed());
+        let session = match reserved {
+            Some(session) => session,
+            None => Session::open(&self.address, Role::Writer).await?,
+        };
         let raised = async {
             let statement = session.statement(Query::Raise).await?;
             let id = &self.id[..];
@@ -358,6 +372,7 @@ impl Writer {
             }
             self.session = None;
             if Instant::now() + pause > deadline {
+                self.is_stuck.send_replace(true);
                 return None;
             }
             sleep(pause).await;

@@ -57,7 +57,7 @@ impl Written for Duration {
         ];
         let whole = units
             .into_iter()
-            .find(|(length, _)| milliseconds > 0 && milliseconds % length == 0);
+            .find(|(length, _)| milliseconds > 0 && milliseconds.is_multiple_of(*length));
         match whole {
             Some((length, unit)) => format!("{:?}", format!("{}{unit}", milliseconds / length)),
             None if milliseconds == 0 => "\"0s\"".into(),

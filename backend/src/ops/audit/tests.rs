@@ -51,7 +51,7 @@ async fn log(store: &Store) -> (AuditLog, Arc<ManualClock>) {
         audit_retention: Duration::from_secs(60),
         ..SharedSettings::default()
     };
-    service::save_settings(&store, values).await;
+    service::save_settings(store, values).await;
     let log = AuditLog::new(store.clone(), Arc::clone(&clock) as _);
     (log, clock)
 }

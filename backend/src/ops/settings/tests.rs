@@ -1,6 +1,9 @@
+//! Settings of files, calls and other nodes.
+
 use super::*;
 use crate::{
     clock::ManualClock,
+    config::Telling,
     domain::{AuditEntry, Occurrence, Status},
     ops::{ruleset::Ruleset, samples},
 };
@@ -141,7 +144,8 @@ async fn a_node_reports_what_its_file_gives_otherwise_until_it_agrees() {
     let (intake, _guard) = samples::intake(&deciding);
     let ruleset: Arc<Ruleset> = Arc::clone(&deciding.ruleset);
     let config = given(&[("delivery.retention", kept(5))]);
-    let mut watch = SettingsWatch::new(store.clone(), clock, ruleset, intake, config);
+    let telling = Telling::new(Arc::clone(store.engine()));
+    let mut watch = SettingsWatch::new(store.clone(), clock, ruleset, intake, (config, telling));
     watch.look().await.unwrap();
     let said = samples::said(&store, "settings-differ").await;
     assert_eq!(said.status, Status::Open);

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::ignored;
 use crate::{
     clock::Clock,
-    config::{Config, NodeSettings},
+    config::{Config, Telling},
     domain::{IncomingEvent, Report, SettingDifference, Severity, Status},
     error::Error,
     ops::{find, intake::Intake, ruleset::Ruleset},
@@ -28,6 +28,7 @@ pub struct SettingsWatch {
     ruleset: Arc<Ruleset>,
     intake: Intake,
     config: Config,
+    telling: Telling,
     /// What was reported last; none before anything was.
     said: Option<Vec<SettingDifference>>,
 }
@@ -39,7 +40,7 @@ impl SettingsWatch {
         clock: Arc<dyn Clock>,
         ruleset: Arc<Ruleset>,
         intake: Intake,
-        config: Config,
+        (config, telling): (Config, Telling),
     ) -> Self {
         Self {
             store,
@@ -47,6 +48,7 @@ impl SettingsWatch {
             ruleset,
             intake,
             config,
+            telling,
             said: None,
         }
     }
@@ -95,9 +97,8 @@ impl SettingsWatch {
                  or `bellwether apply`"
             );
         }
-        self.store
-            .engine()
-            .tell(NodeSettings::of(&self.config, &differences).text());
+        self.telling
+            .change(|told| told.tell_settings(&self.config, &differences));
         self.report(&differences).await?;
         self.said = Some(differences);
         Ok(())

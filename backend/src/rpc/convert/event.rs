@@ -6,19 +6,17 @@ use bellwether_proto::v1;
 
 use super::{hold, list::number};
 use crate::{
-    config::NodeSettings,
     domain::{
         Annotation, CloseReason, HistoryEntry, Name, Occurrence, Severity, Value, value::Fields,
     },
     ops::{
         destination::health,
         footprint::Footprint,
-        overview::{DestinationOverview, Overview},
+        overview::{DestinationOverview, NodeOverview, Overview},
         route::Route,
         search::{Bucket, Group, Groups, SearchPage},
         watch::News,
     },
-    store::engine::NodeSeen,
 };
 
 /// An event with the occurrences that were asked for; all of them are of that event.
@@ -198,10 +196,6 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
     let minutes = overview.events_per_minute.into_iter();
     let destinations = overview.destinations.into_iter();
     let log_head = overview.log_head;
-    let leader = overview.nodes.iter().find(|it| it.leads);
-    let leader = leader
-        .map(|it| NodeSettings::read(&it.about))
-        .unwrap_or_default();
     let nodes = overview.nodes.into_iter();
     v1::GetOverviewResponse {
         open_by_severity: by_name(overview.open),
@@ -218,21 +212,26 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
         enabled_rule_count: Some(small(overview.enabled_rules)),
         opened_by_severity: by_name(overview.opened),
         footprint: Some(footprint(overview.footprint)),
-        nodes: nodes.map(|it| node(it, log_head, &leader)).collect(),
+        nodes: nodes.map(|it| node(it, log_head)).collect(),
     }
 }
 
-fn node(node: NodeSeen, log_head: u64, leader: &NodeSettings) -> v1::NodeOverview {
-    let settings = NodeSettings::read(&node.about);
-    let behind = log_head.saturating_sub(node.follows);
+fn node(node: NodeOverview, log_head: u64) -> v1::NodeOverview {
+    let NodeOverview {
+        seen,
+        ignored_settings,
+        differing_sections,
+        settings_digest,
+    } = node;
+    let behind = log_head.saturating_sub(seen.follows);
     v1::NodeOverview {
-        name: node.name,
-        start_time: Some(super::time::timestamp(node.since_ms)),
-        leads: Some(node.leads),
+        name: seen.name,
+        start_time: Some(super::time::timestamp(seen.since_ms)),
+        leads: Some(seen.leads),
         behind_count: Some(signed(behind)),
-        differing_sections: settings.differing(leader),
-        settings_digest: settings.digest(),
-        ignored_settings: settings.ignored,
+        differing_sections,
+        settings_digest,
+        ignored_settings,
     }
 }
 

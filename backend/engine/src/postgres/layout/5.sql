@@ -1,3 +1,3 @@
--- Layout 5: what nodes tell of their settings.
+-- Layout 5: what nodes report about themselves.
 
 ALTER TABLE node ADD COLUMN about text NOT NULL DEFAULT '';

@@ -6,7 +6,7 @@ use std::{
 };
 
 use bellwether_backend::{
-    config::{DatabaseConfig, NodeSettings},
+    config::{DatabaseConfig, NodeReport},
     server::{Made, init_store},
     store::{
         engine::postgres::{Layout, Status},
@@ -113,9 +113,9 @@ fn raised_from(before: Layout) -> String {
     }
 }
 
-/// What a node tells of its settings: their digest, and where they are others than they should be.
-fn settings_of(about: &str, leader: &NodeSettings) -> Vec<String> {
-    let settings = NodeSettings::read(about);
+/// What a node reports about its settings: their digest, and where they are others than they should be.
+fn settings_of(about: &str, leader: &NodeReport) -> Vec<String> {
+    let settings = NodeReport::read(about);
     let mut lines = Vec::new();
     let digest = settings.digest();
     if !digest.is_empty() {
@@ -147,7 +147,7 @@ fn shown(status: &Status) -> (String, bool) {
         }
         let leader = store.nodes.iter().find(|it| it.leads);
         let leader = leader
-            .map(|it| NodeSettings::read(&it.about))
+            .map(|it| NodeReport::read(&it.about))
             .unwrap_or_default();
         for node in &store.nodes {
             let behind = store.head.saturating_sub(node.follows);

@@ -1,33 +1,72 @@
-//! What a node tells the others of its settings file: a digest of each section, and what it ignores.
+//! What a node reports to the others about itself: a digest of each section of its settings file, what it ignores
+//! of that, and which destinations it reaches.
 
-use std::{collections::BTreeMap, fmt::Debug};
+use std::{
+    collections::BTreeMap,
+    fmt::Debug,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 
+use bellwether_backend_engine::Engine;
+
 use super::Config;
 use crate::domain::SettingDifference;
 
-/// Bytes of a digest that are told.
+/// Bytes of a digest that are shown.
 const DIGEST_BYTES: usize = 6;
 
-/// What the settings of a node are, without addresses of its own, keys and passwords.
+/// What a node reports about itself; its settings without addresses, keys and passwords.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeSettings {
+pub struct NodeReport {
     /// A digest of each section of its file.
     pub sections: BTreeMap<String, String>,
     /// The shared settings that its file gives another value than the stored one, which applies.
     pub ignored: Vec<String>,
+    /// As the one that leads: destinations of which it has reached none for a while.
+    #[serde(default)]
+    pub unreached: Vec<String>,
+    /// Of those that the one that leads does not reach: the ones that this one can connect to.
+    #[serde(default)]
+    pub reached: Vec<String>,
 }
 
-impl NodeSettings {
-    /// Those of a node, with what it ignores.
-    pub fn of(config: &Config, ignored: &[SettingDifference]) -> Self {
+/// The report of this process, from several places. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Telling {
+    engine: Arc<dyn Engine>,
+    told: Arc<Mutex<NodeReport>>,
+}
+
+impl Telling {
+    /// An empty report, over that engine.
+    pub fn new(engine: Arc<dyn Engine>) -> Self {
         Self {
-            sections: config.sections(),
-            ignored: ignored.iter().map(ToString::to_string).collect(),
+            engine,
+            told: Arc::default(),
         }
+    }
+
+    /// Reports a change.
+    pub fn change(&self, change: impl FnOnce(&mut NodeReport)) {
+        // It is whole between any two statements.
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = told.clone();
+        change(&mut told);
+        if *told != before {
+            self.engine.tell(told.text());
+        }
+    }
+}
+
+impl NodeReport {
+    /// Adds the settings of this node, and what it ignores.
+    pub fn tell_settings(&mut self, config: &Config, ignored: &[SettingDifference]) {
+        self.sections = config.sections();
+        self.ignored = ignored.iter().map(ToString::to_string).collect();
     }
 
     /// It as text.
@@ -36,7 +75,7 @@ impl NodeSettings {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads the text; of a node that tells nothing, or something else, nothing is known.
+    /// Reads the text; empty for a node that reports nothing, or in another form.
     pub fn read(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
     }
@@ -49,7 +88,7 @@ impl NodeSettings {
         digest(&self.sections)
     }
 
-    /// The sections that differ from those of another node; none where one of them tells nothing.
+    /// The sections that differ from those of another node; none where one of them reports nothing.
     pub fn differing(&self, other: &Self) -> Vec<String> {
         if self.sections.is_empty() || other.sections.is_empty() {
             return Vec::new();
@@ -109,15 +148,20 @@ mod tests {
         let one = Config::new("one");
         let mut two = Config::new("two");
         two.egress.own = vec![([127, 0, 0, 1], 5).into()];
-        let [told, same] = [&one, &two].map(|it| NodeSettings::of(it, &[]));
+        let of = |config: &Config| {
+            let mut report = NodeReport::default();
+            report.tell_settings(config, &[]);
+            report
+        };
+        let [told, same] = [of(&one), of(&two)];
         assert_eq!(told.differing(&same), Vec::<String>::new());
         assert_eq!(told.digest(), same.digest());
         two.delivery.timeout = Duration::from_secs(1);
         two.link_base = "https://other.example.net".into();
-        let other = NodeSettings::read(&NodeSettings::of(&two, &[]).text());
+        let other = NodeReport::read(&of(&two).text());
         assert_eq!(told.differing(&other), ["delivery", "links"]);
         assert_ne!(told.digest(), other.digest());
-        let unknown = NodeSettings::read("of another version");
+        let unknown = NodeReport::read("of another version");
         assert_eq!(told.differing(&unknown), Vec::<String>::new());
         assert_eq!(unknown.digest(), "");
     }

@@ -1,0 +1,215 @@
+//! Whether attempts reach any receiver from here. Where none does and another node can, that one is to
+//! deliver.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+use tokio::{sync::watch, time::sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::{NodeReport, Telling},
+    destination::Sender,
+    domain::Outcome,
+    ops::ruleset::Ruleset,
+    store::{Store, engine::NodeSeen},
+};
+
+/// How long no receiver is reached before other nodes are asked.
+const UNREACHED_FOR: Duration = Duration::from_secs(10);
+/// Destinations that are named.
+const NAMED_MAX: usize = 8;
+/// How often nodes look at each other.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// The destinations that were not reached since the last one was.
+#[derive(Debug, Default)]
+pub(super) struct Egress {
+    since: Option<Duration>,
+    unreached: BTreeSet<String>,
+}
+
+impl Egress {
+    /// Takes the outcome of an attempt to a destination elsewhere; `now` only ever grows.
+    pub(super) fn ended(&mut self, destination: &str, outcome: Outcome, now: Duration) {
+        match outcome {
+            Outcome::Unreachable => {
+                self.since.get_or_insert(now);
+                if self.unreached.len() < NAMED_MAX {
+                    self.unreached.insert(destination.to_owned());
+                }
+            }
+            // The guard says nothing of the network.
+            Outcome::Blocked => {}
+            Outcome::Delivered | Outcome::Rejected | Outcome::Unknown => *self = Self::default(),
+        }
+    }
+
+    /// Those that were not reached, once that has lasted.
+    pub(super) fn unreached(&self, now: Duration) -> Vec<String> {
+        let lasts = |since: Duration| now.saturating_sub(since) >= UNREACHED_FOR;
+        if self.since.is_some_and(lasts) {
+            self.unreached.iter().cloned().collect()
+        } else {
+            Vec::new()
+        }
+    }
+}
+
+/// Asks the other nodes for what this one does not reach, and tries what they ask for.
+#[derive(Debug)]
+pub struct EgressWatch {
+    store: Store,
+    ruleset: Arc<Ruleset>,
+    sender: Sender,
+    unreached: watch::Receiver<Vec<String>>,
+    telling: Telling,
+}
+
+impl EgressWatch {
+    /// Watches for a node that sends by that; `unreached` holds what the dispatcher does not reach while
+    /// it runs here.
+    pub fn new(
+        store: Store,
+        ruleset: Arc<Ruleset>,
+        sender: Sender,
+        unreached: watch::Receiver<Vec<String>>,
+        telling: Telling,
+    ) -> Self {
+        Self {
+            store,
+            ruleset,
+            sender,
+            unreached,
+            telling,
+        }
+    }
+
+    /// Looks every few seconds until shutdown, where the store is shared.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let work = async {
+            loop {
+                sleep(LOOK_EVERY).await;
+                // Without the store no node leads either.
+                if let Ok(nodes) = self.store.engine().nodes().await {
+                    self.look(&nodes).await;
+                }
+            }
+        };
+        if !self.store.engine().is_shared() {
+            return shutdown.cancelled().await;
+        }
+        tokio::select! {
+            () = work => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+
+    async fn look(&self, nodes: &[NodeSeen]) {
+        let unreached = self.unreached.borrow().clone();
+        let reached = if unreached.is_empty() {
+            self.reached(&asked(nodes)).await
+        } else {
+            Vec::new()
+        };
+        self.telling.change(|told| {
+            told.unreached.clone_from(&unreached);
+            told.reached = reached;
+        });
+        if let Some((node, destination)) = better(&unreached, nodes) {
+            let why = format!(
+                "reaches no destination, while `{node}` can connect to that of `{destination}`"
+            );
+            self.store.engine().resign(&why).await;
+        }
+    }
+
+    /// Those of the destinations that can be connected to from here.
+    async fn reached(&self, asked: &[String]) -> Vec<String> {
+        let snapshot = self.ruleset.current();
+        let tries = snapshot.destinations().filter_map(|destination| {
+            let name = asked.iter().find(|it| **it == destination.name.as_str())?;
+            let kind = destination.kind.clone();
+            Some(async move { self.sender.connects(&kind).await.then(|| name.clone()) })
+        });
+        let tried = join_all(tries.collect::<Vec<_>>()).await;
+        tried.into_iter().flatten().collect()
+    }
+}
+
+/// What the node that leads does not reach.
+fn asked(nodes: &[NodeSeen]) -> Vec<String> {
+    let leader = nodes.iter().find(|it| it.leads);
+    let mut asked = leader.map_or_else(Vec::new, |it| NodeReport::read(&it.about).unreached);
+    asked.truncate(NAMED_MAX);
+    asked
+}
+
+/// Another node that connects to a destination which is not reached from here, and that destination.
+fn better(unreached: &[String], nodes: &[NodeSeen]) -> Option<(String, String)> {
+    let others = nodes.iter().filter(|it| !it.leads);
+    let mut found = others.filter_map(|node| {
+        let reached = NodeReport::read(&node.about).reached;
+        let destination = reached.into_iter().find(|it| unreached.contains(it))?;
+        Some((node.name.clone(), destination))
+    });
+    found.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn node(name: &str, leads: bool, report: &NodeReport) -> NodeSeen {
+        NodeSeen {
+            name: name.into(),
+            since_ms: 0,
+            follows: 0,
+            leads,
+            about: report.text(),
+        }
+    }
+
+    #[test]
+    fn what_is_not_reached_is_named_once_it_lasts_and_no_longer_when_somebody_is_reached() {
+        let mut egress = Egress::default();
+        egress.ended("a", Outcome::Unreachable, SECOND);
+        egress.ended("b", Outcome::Blocked, 2 * SECOND);
+        egress.ended("c", Outcome::Unreachable, 3 * SECOND);
+        assert_eq!(egress.unreached(10 * SECOND), Vec::<String>::new());
+        assert_eq!(egress.unreached(11 * SECOND), ["a", "c"]);
+        for number in 0..20 {
+            egress.ended(&number.to_string(), Outcome::Unreachable, 11 * SECOND);
+        }
+        assert_eq!(egress.unreached(12 * SECOND).len(), NAMED_MAX);
+        // An answer is one, whatever it says.
+        egress.ended("a", Outcome::Rejected, 12 * SECOND);
+        assert_eq!(egress.unreached(60 * SECOND), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_lead_is_left_only_where_another_node_reaches_what_this_one_does_not() {
+        let unreached = vec!["a".to_owned(), "b".to_owned()];
+        let leads = NodeReport {
+            unreached: unreached.clone(),
+            reached: vec!["a".into()],
+            ..NodeReport::default()
+        };
+        let reaching = |names: &[&str]| NodeReport {
+            reached: names.iter().map(|it| (*it).to_owned()).collect(),
+            ..NodeReport::default()
+        };
+        let mut nodes = vec![
+            node("one", true, &leads),
+            node("two", false, &reaching(&["c"])),
+        ];
+        assert_eq!(asked(&nodes), unreached);
+        assert_eq!(better(&unreached, &nodes), None);
+        assert_eq!(better(&[], &nodes), None);
+        nodes.push(node("three", false, &reaching(&["b"])));
+        let found = better(&unreached, &nodes);
+        assert_eq!(found, Some(("three".to_owned(), "b".to_owned())));
+    }
+}
