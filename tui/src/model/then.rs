@@ -51,6 +51,8 @@ pub(crate) enum Then {
     Silence,
     /// Whether the form passes the check of the service.
     Check,
+    /// The same before it is asked whether to save it; of a silence, what it would cover.
+    Save(Box<Saving>),
     /// What the service makes of the form as it stands.
     Live,
     Bulk(BulkStep),
@@ -62,6 +64,15 @@ pub(crate) enum Then {
 pub(crate) struct TestQuestion {
     pub(crate) title: Option<String>,
     pub(crate) inquiry: Inquiry,
+}
+
+/// A draft that is to be saved once the service has looked at it.
+#[derive(Clone, Debug)]
+pub(crate) struct Saving {
+    pub(crate) draft: Object,
+    /// The name and etag of what it replaces, and the text of that.
+    pub(crate) stored: Option<(String, String)>,
+    pub(crate) before: String,
 }
 
 /// An inquiry that is under way.

@@ -290,6 +290,20 @@ pub(super) fn silence(
     ask(model, confirm.line(Token::Dim, after));
 }
 
+/// Adds what a silence covers to the question; where it is broad, a Yes allows that.
+pub(super) fn cover(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
+    let scope = SilenceScope::of_form(found);
+    let mut lines = scope.lines();
+    if scope.is_broad() {
+        let words = "It is broad; Yes silences all of that.".to_owned();
+        lines.push((Token::Warning, words));
+        if let Consequence::Write(call, _) = &mut confirm.then {
+            call.body["allowBroad"] = true.into();
+        }
+    }
+    confirm.lines.splice(0..0, lines);
+}
+
 /// Revoking the selected client.
 pub(super) fn revoke(model: &mut Model) {
     let Some(name) = model.selected() else { return };
