@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{call, completion, confirm, keys, navigate, read, report};
 use crate::{
-    client::{Answer, Ticket, message, resources},
+    client::{Answer, Ticket, events, message, resources},
     data::{FailureKind, Kind, Object},
     editor,
     kind::{self, FieldKind},
@@ -547,6 +547,15 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     let ticket = call(model, validate, Then::Check, effects);
     if let Some(form) = model.page.form_mut() {
         form.checking = Some((ticket, version));
+    }
+}
+
+/// Shows the request about another event.
+pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
+    if let Some(form) = model.page.form_mut() {
+        form.bench.event_id = events::event_id(id).to_owned();
+        form.live.due_ms = Some(0);
+        preview_if_due(model, effects);
     }
 }
 
