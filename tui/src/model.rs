@@ -134,6 +134,8 @@ pub(crate) struct Model {
     pub(crate) pending: HashMap<Ticket, Then>,
     /// Actions that follow from what happened, in their order.
     pub(crate) follow: VecDeque<Action>,
+    /// Keys that were pressed before an answer came that they act on.
+    pub(crate) ahead: Vec<KeyEvent>,
     last_ticket: Ticket,
 }
 
@@ -210,6 +212,7 @@ impl Model {
             touched: true,
             pending: HashMap::new(),
             follow: VecDeque::new(),
+            ahead: Vec::new(),
             last_ticket: Ticket(0),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 /// The process that runs a computation.
 pub trait Host: Send + Sync {
-    /// Whether nobody waits for the result, so that it may end anywhere with any.
+    /// Whether the caller is gone, so that any result will do.
     fn is_over(&self) -> bool;
 
     /// Runs work that cannot be interrupted where it does not hold up others.
@@ -18,7 +18,7 @@ pub fn run_by(host: &'static dyn Host) {
     let _ = HOST.set(host);
 }
 
-/// Whether nobody waits for what this thread computes.
+/// Whether the caller of this computation is gone.
 pub(crate) fn is_over() -> bool {
     HOST.get().is_some_and(|host| host.is_over())
 }

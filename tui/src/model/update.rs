@@ -60,6 +60,9 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Background(background) => model.background = Some(background),
         Msg::Resumed => {}
     }
+    for key in std::mem::take(&mut model.ahead) {
+        keys::press(model, key, &mut effects);
+    }
     while let Some(action) = model.follow.pop_front() {
         run::run(model, action, &mut effects);
     }

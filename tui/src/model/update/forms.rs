@@ -3,9 +3,9 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use serde_json::{Value, json};
 
-use super::{call, completion, confirm, keys, navigate, read, report};
+use super::{call, completion, confirm, navigate, read, report};
 use crate::{
-    client::{Answer, Ticket, events, message, resources},
+    client::{Answer, Ticket, message, resources},
     data::{FailureKind, Kind, Object},
     editor,
     kind::{self, FieldKind},
@@ -400,13 +400,7 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// The service looked at what is to be saved: asks, or shows what is wrong. Keys that were pressed since
 /// follow.
-pub(super) fn looked_at(
-    model: &mut Model,
-    ticket: Ticket,
-    saving: Saving,
-    answer: Answer,
-    effects: &mut Vec<Effect>,
-) -> bool {
+pub(super) fn looked_at(model: &mut Model, ticket: Ticket, saving: Saving, answer: Answer) -> bool {
     let Some(form) = model.page.form_mut() else {
         return false;
     };
@@ -435,9 +429,7 @@ pub(super) fn looked_at(
             }
         }
     }
-    for key in ahead {
-        keys::press(model, key, effects);
-    }
+    model.ahead = ahead;
     true
 }
 
@@ -547,15 +539,6 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     let ticket = call(model, validate, Then::Check, effects);
     if let Some(form) = model.page.form_mut() {
         form.checking = Some((ticket, version));
-    }
-}
-
-/// Shows the request about another event.
-pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
-    if let Some(form) = model.page.form_mut() {
-        form.bench.event_id = events::event_id(id).to_owned();
-        form.live.due_ms = Some(0);
-        preview_if_due(model, effects);
     }
 }
 

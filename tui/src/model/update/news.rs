@@ -233,7 +233,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             checked(model, ticket, answer);
             true
         }
-        Then::Save(saving) => forms::looked_at(model, ticket, *saving, answer, effects),
+        Then::Save(saving) => forms::looked_at(model, ticket, *saving, answer),
         Then::Live => match model.page.form_mut() {
             Some(form) => form.hear_live(ticket, answer),
             None => false,
