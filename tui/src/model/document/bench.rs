@@ -72,7 +72,7 @@ pub(super) fn response(into: &mut Document, model: &Model, form: &Form) {
 
 fn answered(into: &mut Document, found: &TestDestinationResponse) {
     if let Some(times) = &found.times {
-        into.field("times", Token::Text, &transcript::times(times));
+        transcript::times(into, times);
     }
     let attempt = Attempt {
         duration: found.duration,
