@@ -39,7 +39,7 @@ pub use theme::has_kitty_keys;
 /// # Errors
 /// There is no terminal, or it is gone.
 pub async fn run(options: Options) -> Result<Option<String>, Error> {
-    terminal::run(options).await
+    Box::pin(terminal::run(options)).await
 }
 
 /// Runs a console on lines of text, for screen readers, logs and pipes: commands are read from
@@ -49,5 +49,5 @@ pub async fn run(options: Options) -> Result<Option<String>, Error> {
 /// # Errors
 /// Standard input cannot be read.
 pub async fn run_plain(options: Options) -> Result<ServiceStatus, Error> {
-    plain::run(options).await
+    Box::pin(plain::run(options)).await
 }

@@ -31,7 +31,7 @@ pub(crate) enum Inquiry {
 /// What was answered. Of lists it is all that was read; a token says that there is more.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
-    Test(v1::TestDestinationResponse),
+    Test(Box<v1::TestDestinationResponse>),
     Previews(v1::PreviewRuleResponse),
     Matches(v1::TestTriggerResponse),
     Mapped(v1::TestIntakeMappingResponse),
@@ -93,7 +93,7 @@ impl Inquiry {
     /// Reads an answer; of lists, adds it to what was read before.
     pub(crate) fn read(&self, before: Option<Outcome>, answer: Answer) -> Result<Outcome, Failure> {
         Ok(match self {
-            Self::Destination { .. } => Outcome::Test(message(answer)?),
+            Self::Destination { .. } => Outcome::Test(Box::new(message(answer)?)),
             Self::Rule { .. } => Outcome::Previews(message(answer)?),
             Self::Trigger { .. } => Outcome::Matches(message(answer)?),
             Self::Mapping { .. } => Outcome::Mapped(message(answer)?),

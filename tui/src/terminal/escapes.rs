@@ -147,7 +147,7 @@ impl Escapes {
         typed: Option<char>,
     ) -> Vec<Event> {
         match (key.code, typed) {
-            (KeyCode::Esc, _) => end = "\x1b".to_owned(),
+            (KeyCode::Esc, _) => "\x1b".clone_into(&mut end),
             (_, Some(char)) if !end.is_empty() => {
                 end.push(char);
                 if end[1..] == *PASTE_END {

@@ -120,8 +120,9 @@ impl Session {
                     draw_at = Instant::now();
                 }
                 () = until(self.escapes.deadline()) => {
-                    let overdue = self.escapes.overdue(Instant::now());
-                    overdue.into_iter().for_each(|event| self.whole(event));
+                    if let Some(event) = self.escapes.overdue(Instant::now()) {
+                        self.whole(event);
+                    }
                     draw_at = Instant::now();
                 }
                 () = until(frame) => {}

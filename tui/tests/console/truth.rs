@@ -79,7 +79,7 @@ mod against_the_service {
         call(&real, "DestinationService", "CreateDestination", &asked).await;
         let mut console = started(&real).await;
         press(&mut console, "4").await;
-        until(&mut console, "1/2").await;
+        until(&mut console, "/2").await;
         for (filter, shown, hidden) in [
             ("health=untried", "other", "pager"),
             ("type=webhook name=pag*", "pager", "other"),
@@ -169,6 +169,8 @@ mod against_the_service {
         let mut console = started(&real).await;
         let reason = "the destination is paused by admin";
         press(&mut console, "6").await;
+        until(&mut console, "the destination is paused").await;
+        press(&mut console, "<Enter>").await;
         until(&mut console, reason).await;
         press(&mut console, "2").await;
         press(&mut console, "/host=db-7<Enter>").await;

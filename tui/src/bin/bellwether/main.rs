@@ -73,7 +73,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let done = runtime.block_on(async {
         match command {
             None => console(flags, wall, settings, frame).await,
-            Some(command) => carry_out(command, &settings).await,
+            Some(command) => Box::pin(carry_out(command, &settings)).await,
         }
     });
     // A thread that waits for the disk or the keyboard does not hold the end up.
@@ -103,11 +103,11 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<(), Failure>
             script::run(command, settings).await
         }
         #[cfg(feature = "embedded")]
-        Command::Serve => serve::run(settings, embedded::Parts::Both).await,
+        Command::Serve => Box::pin(serve::run(settings, embedded::Parts::Both)).await,
         #[cfg(feature = "embedded")]
-        Command::Backend => serve::run(settings, embedded::Parts::Backend).await,
+        Command::Backend => Box::pin(serve::run(settings, embedded::Parts::Backend)).await,
         #[cfg(feature = "embedded")]
-        Command::Gateway => serve::run(settings, embedded::Parts::Gateway).await,
+        Command::Gateway => Box::pin(serve::run(settings, embedded::Parts::Gateway)).await,
         #[cfg(feature = "embedded")]
         Command::Check(arguments) => {
             maintenance::check::run(arguments, settings, io::stdout()).await

@@ -72,7 +72,7 @@ pub(super) fn response(into: &mut Document, model: &Model, form: &Form) {
 
 fn answered(into: &mut Document, found: &TestDestinationResponse) {
     if let Some(times) = &found.times {
-        into.field("times", Token::Text, &transcript::times(times));
+        transcript::times(into, times);
     }
     let attempt = Attempt {
         duration: found.duration,
@@ -129,9 +129,10 @@ fn text(result: &Result<TestDestinationResponse, Failure>) -> String {
     } = request;
     let headers = headers.into_iter();
     let headers = headers.filter(|(name, _)| !OWN_HEADERS.contains(&name.as_str()));
-    let headers: String = headers
-        .map(|(name, value)| format!("{name}: {value}\n"))
+    let headers: Vec<String> = headers
+        .map(|(name, value)| format!("{name}: {value}"))
         .collect();
     let response = test.response.clone().unwrap_or_default();
-    format!("{method} {url}\n{headers}{body}\n{}\n", response.body)
+    let headers = headers.join("\n");
+    format!("{method} {url}\n{headers}\n{body}\n{}\n", response.body)
 }

@@ -53,7 +53,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
                 into.text(Token::Good, 0, &model.tell(&words));
             }
             if let Some(times) = &test.times {
-                into.field("times", Token::Text, &transcript::times(times));
+                transcript::times(into, times);
             }
             transcript::attempt(into, &attempt);
             if !test.delivery_id.is_empty() {

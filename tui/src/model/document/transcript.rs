@@ -123,19 +123,23 @@ pub(super) fn request(into: &mut Document, it: &RequestTranscript) {
 }
 
 /// How long the parts of an exchange took.
-pub(super) fn times(times: &ExchangeTimes) -> String {
-    let parts = [
+pub(super) fn times(into: &mut Document, times: &ExchangeTimes) {
+    let opened = [
         ("name", &times.resolve),
         ("connect", &times.connect),
         ("TLS", &times.tls),
-        ("first byte", &times.first_byte),
-        ("total", &times.total),
     ];
-    let parts = parts.into_iter().filter_map(|(name, span)| {
-        let took = duration(span_ms(span.as_ref()?));
-        Some(format!("{name} {took}"))
-    });
-    parts.collect::<Vec<_>>().join(" · ")
+    let answered = [("first byte", &times.first_byte), ("total", &times.total)];
+    for (label, parts) in [("connection", &opened[..]), ("answer", &answered[..])] {
+        let parts = parts.iter().filter_map(|(name, span)| {
+            let took = duration(span_ms(span.as_ref()?));
+            Some(format!("{name} {took}"))
+        });
+        let words = parts.collect::<Vec<_>>().join(" · ");
+        if !words.is_empty() {
+            into.field(label, Token::Text, &words);
+        }
+    }
 }
 
 /// The verdict and the response.

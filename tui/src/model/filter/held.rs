@@ -94,12 +94,11 @@ fn unknown(clause: &Clause, known: &[String]) -> Option<(String, String)> {
             }
             let names = known.iter().map(String::as_str);
             let near = filter::nearest(&lower, names.clone());
-            let message = match near {
-                Some((_, near)) => format!("no field `{field}` here: `{near}`?"),
-                None => {
-                    let all: Vec<&str> = names.take(FIELDS_NAMED).collect();
-                    format!("no field `{field}` here; there are {}", all.join(", "))
-                }
+            let message = if let Some((_, near)) = near {
+                format!("no field `{field}` here: `{near}`?")
+            } else {
+                let all: Vec<&str> = names.take(FIELDS_NAMED).collect();
+                format!("no field `{field}` here; there are {}", all.join(", "))
             };
             Some((field.to_owned(), message))
         }

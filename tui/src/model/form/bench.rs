@@ -259,14 +259,18 @@ pub(crate) fn curl(request: &RequestTranscript) -> Option<String> {
         return None;
     }
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
-    let mut command = format!("curl -X {} {}", request.method, quoted(&request.url));
-    for (name, value) in &request.headers {
-        command += &format!(" \\\n  -H {}", quoted(&format!("{name}: {value}")));
-    }
+    let mut parts = vec![format!(
+        "curl -X {} {}",
+        request.method,
+        quoted(&request.url)
+    )];
+    let headers = request.headers.iter();
+    parts
+        .extend(headers.map(|(name, value)| format!("-H {}", quoted(&format!("{name}: {value}")))));
     if !request.body.is_empty() {
-        command += &format!(" \\\n  --data-raw {}", quoted(&request.body));
+        parts.push(format!("--data-raw {}", quoted(&request.body)));
     }
-    Some(command)
+    Some(parts.join(" \\\n  "))
 }
 
 #[cfg(test)]

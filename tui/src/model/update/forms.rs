@@ -271,7 +271,7 @@ pub(super) fn test(model: &mut Model, effects: &mut Vec<Effect>) {
         fields: draft.part(&["name", "type", "delivery", "templateLanguage"]),
         event_id: event_id.unwrap_or_default(),
     };
-    report::test_form(model, inquiry, effects);
+    report::test_form(model, &inquiry, effects);
 }
 
 /// Shows the test before the one that is shown.

@@ -16,7 +16,7 @@ use crate::{
         overlay::Overlay,
         page::Content,
         store::Loaded,
-        then::Then,
+        then::{Inquired, Then},
         undo::Back,
         write::{TextEdit, Write},
     },
@@ -215,14 +215,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
                 _ => None,
             })
         }
-        Then::Report(inquired) => {
-            let mut inquired = *inquired;
-            let found = inquired.inquiry.read(inquired.before.take(), answer);
-            if let Ok(Outcome::Test(test)) = &found {
-                tested::close_created(model, test, effects);
-            }
-            report::heard(model, ticket, inquired, found, effects)
-        }
+        Then::Report(inquired) => reported(model, ticket, *inquired, answer, effects),
         Then::FormTest => report::form_tested(model, ticket, message(answer), effects),
         Then::TestQuestion(asked) => {
             report::question(model, *asked, message(answer));
@@ -244,6 +237,21 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             true
         }
     };
+}
+
+/// Processes the next answer of a report.
+fn reported(
+    model: &mut Model,
+    ticket: Ticket,
+    mut inquired: Inquired,
+    answer: Answer,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    let found = inquired.inquiry.read(inquired.before.take(), answer);
+    if let Ok(Outcome::Test(test)) = &found {
+        tested::close_created(model, test, effects);
+    }
+    report::heard(model, ticket, inquired, found, effects)
 }
 
 fn event_of(answer: Answer) -> Result<v1::Event, Failure> {

@@ -388,9 +388,9 @@ impl Model {
 }
 
 /// Tests the destination in the form, and shows the result in it.
-pub(super) fn test_form(model: &mut Model, inquiry: Inquiry, effects: &mut Vec<Effect>) {
-    if !asks_first(model, None, &inquiry, effects) {
-        run_in_form(model, &inquiry, effects);
+pub(super) fn test_form(model: &mut Model, inquiry: &Inquiry, effects: &mut Vec<Effect>) {
+    if !asks_first(model, None, inquiry, effects) {
+        run_in_form(model, inquiry, effects);
     }
 }
 
@@ -482,7 +482,7 @@ pub(super) fn heard(
 /// Repeats the report's inquiry with another event.
 pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     if let Some(form) = model.page.form_mut() {
-        form.bench.event_id = events::event_id(id).to_owned();
+        events::event_id(id).clone_into(&mut form.bench.event_id);
         form.live.due_ms = Some(0);
         return;
     }

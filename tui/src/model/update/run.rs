@@ -143,7 +143,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             report::stored(model, effects);
         }
         Action::LongerTry => report::longer(model, effects),
-        Action::TestWithEvent => report::pick_event(model),
+        Action::TestWithEvent | Action::FormEvent => report::pick_event(model),
         Action::SendWaiting => confirm::send_waiting(model),
         Action::TestWithDocument => report::other_document(model),
         Action::FormNext => forms::step(model, true),
@@ -152,7 +152,6 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::FormSave => forms::save(model, effects),
         Action::FormTest => forms::test(model, effects),
         Action::FormFlip => forms::flip(model),
-        Action::FormEvent => report::pick_event(model),
         Action::FormCurl => forms::copy_curl(model, effects),
         Action::FormBench => forms::toggle_bench(model, effects),
         Action::FormText => forms::as_text(model, effects),

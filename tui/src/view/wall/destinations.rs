@@ -92,21 +92,33 @@ impl Wall<'_> {
             let space = usize::from(inside.width);
             pen.put(inside.x, inside.bottom() - 1, space, Token::Warning, &words);
         }
-        let places = (inside.y + 1..).zip(&visible);
-        for (y, one) in places.filter(|_| spark > SPARK_FROM) {
+        if spark > SPARK_FROM {
+            self.sparks(pen, inside, spark, &visible);
+        }
+    }
+
+    /// What went through to each of them, beside it.
+    fn sparks(
+        &self,
+        pen: &mut Pen<'_>,
+        inside: Rect,
+        width: u16,
+        visible: &[&&DestinationOverview],
+    ) {
+        for (y, one) in (inside.y + 1..).zip(visible) {
             let found = self
                 .counted
                 .and_then(|it| it.destination(&one.destination_name));
-            let Some(fared) = found.and_then(|it| it.deliveries.as_ref()) else {
+            let Some(counted) = found.and_then(|it| it.deliveries.as_ref()) else {
                 continue;
             };
             let place = Rect {
-                x: inside.right() - spark,
+                x: inside.right() - width,
                 y,
-                width: spark,
+                width,
                 height: 1,
             };
-            Self::through(pen, place, fared);
+            Self::through(pen, place, counted);
         }
     }
 

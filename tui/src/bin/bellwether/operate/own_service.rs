@@ -34,7 +34,7 @@ pub(super) async fn open(settings: &Settings, frame: Option<Frame>) -> Result<()
     if let Some(frame) = frame {
         return Box::pin(attach(settings, frame)).await;
     }
-    let service = bind(settings).await?;
+    let service = Box::pin(bind(settings)).await?;
     log::to_file(settings, &settings.data_dir.join(LOG_FILE))?;
     let address = service
         .ready()
