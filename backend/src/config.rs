@@ -19,10 +19,8 @@ use url::Url;
 
 pub use authorities::{Authorities, BadAuthorities};
 pub use bellwether_backend_store::{DatabaseConfig, Location, StoreConfig};
-pub use bellwether_proto::{
-    listen::{Hosts, Origins, Proxies},
-    otlp::Settings as LogSettings,
-};
+pub use bellwether_process::listen::{Hosts, Origins, Proxies};
+pub use bellwether_proto::otlp::Settings as LogSettings;
 pub use lettre::message::Mailbox;
 pub use mailbox::{mailbox, mailboxes};
 pub use no_proxy::NoProxy;

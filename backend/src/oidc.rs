@@ -8,7 +8,7 @@ mod token;
 
 use std::sync::Arc;
 
-use bellwether_proto::oidc::Provider;
+use bellwether_process::oidc::Provider;
 use tokio_util::sync::CancellationToken;
 
 pub use self::browser::SignInStart;

@@ -15,7 +15,7 @@ mod work;
 
 use std::{net::SocketAddr, sync::Arc};
 
-use bellwether_proto::{
+use bellwether_process::{
     listen::{Cors, Hosts, Listener, Tls},
     metrics::{Page, Source},
 };

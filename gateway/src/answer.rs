@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use bellwether_proto::listen::Permit;
+use bellwether_process::listen::Permit;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_proto::listen::{Hosts, Origins, Proxies};
+use bellwether_process::listen::{Hosts, Origins, Proxies};
 
 use crate::{dialect::Settings as SenderSettings, limits};
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bellwether_proto::listen::network_of;
+use bellwether_process::listen::network_of;
 
 /// Whose share of this gateway a request takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

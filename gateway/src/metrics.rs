@@ -2,7 +2,7 @@
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
-use bellwether_proto::{
+use bellwether_process::{
     listen::Pool,
     metrics::{Source, written},
 };

@@ -2,10 +2,8 @@
 
 use std::error::Error as _;
 
-use bellwether_proto::{
-    cause,
-    json::{plan::Plan, violation::Violations, write},
-};
+use bellwether_process::cause;
+use bellwether_proto::json::{plan::Plan, violation::Violations, write};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use prost::Message as _;
 use prost_types::Any;

@@ -20,11 +20,11 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use bellwether_proto::{
-    json::{descriptor, plan::Plan},
+use bellwether_process::{
     listen::{Activity, Cors, Peer, Permit, Pool, host_fault, request_id},
     metrics::{Page as MetricsPage, Process, Source},
 };
+use bellwether_proto::json::{descriptor, plan::Plan};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};

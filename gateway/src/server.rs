@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc};
 
-use bellwether_proto::{
+use bellwether_process::{
     listen::{Activity, Allowance, Limits, Listener, Peer, Serve, Streams, Tls},
     metrics::{Page, Source},
 };

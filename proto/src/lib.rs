@@ -4,21 +4,10 @@
 //! look up beside it. [`json`] is the one way between the wire and JSON, [`filter`] the one between
 //! conditions and the text in which people write them.
 
-#[cfg(feature = "listen")]
 pub mod bulk;
-#[cfg(feature = "cause")]
-pub mod cause;
 pub mod filter;
 pub mod json;
-#[cfg(feature = "listen")]
-pub mod listen;
-#[cfg(feature = "listen")]
-pub mod metrics;
-#[cfg(feature = "oidc")]
-pub mod oidc;
-#[cfg(feature = "listen")]
 pub mod otlp;
-pub mod plain_file;
 pub mod reference;
 pub mod severity;
 pub mod text;

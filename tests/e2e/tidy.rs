@@ -84,21 +84,28 @@ fn needs_comment(line: &str) -> bool {
 }
 
 /// The packages that each package may be built from.
-const CRATE_ARROWS: [(&str, &[&str]); 8] = [
+const CRATE_ARROWS: [(&str, &[&str]); 9] = [
     ("proto", &[]),
+    ("proto/process", &[]),
     ("backend/engine", &[]),
     ("backend/model", &["proto"]),
     (
         "backend/store",
-        &["proto", "backend-engine", "backend-model"],
+        &["process", "backend-engine", "backend-model"],
     ),
     (
         "backend",
-        &["proto", "backend-engine", "backend-model", "backend-store"],
+        &[
+            "process",
+            "proto",
+            "backend-engine",
+            "backend-model",
+            "backend-store",
+        ],
     ),
-    ("gateway", &["proto"]),
+    ("gateway", &["process", "proto"]),
     // The command, not the console, is what puts backend and gateway in.
-    ("tui", &["proto", "backend", "gateway"]),
+    ("tui", &["process", "proto", "backend", "gateway"]),
     ("tests", &["proto", "backend", "gateway", "tui"]),
 ];
 
@@ -203,8 +210,9 @@ fn the_picture_of_the_backend_shows_its_modules_and_the_arrows_they_keep_to() {
 }
 
 /// The crates, as the folders of their roots.
-const CRATES: [&str; 13] = [
+const CRATES: [&str; 14] = [
     "proto/src",
+    "proto/process/src",
     "backend/engine/src",
     "backend/model/src",
     "backend/store/src",

@@ -24,7 +24,7 @@ pub(crate) use self::{
     event::COLUMNS as EVENTS,
     field::{FieldKind, FieldSpec},
     grouped::COLUMNS as GROUPS,
-    pending::held,
+    pending::{held, held_by},
     spec::{Around, Cell, Column, Head, Key, KindSpec},
 };
 use crate::data::{Kind, Object};

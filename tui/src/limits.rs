@@ -136,5 +136,7 @@ pub(crate) const PROGRESS_MS: i64 = 2_000;
 pub(crate) const STILL_BUSY: Duration = Duration::from_secs(5);
 /// Bytes of a colour that a terminal tells.
 pub(crate) const COLOUR_BYTES: usize = 32;
+/// Keys that are kept for a question that is about to be asked.
+pub(crate) const KEYS_AHEAD: usize = 8;
 /// Bytes of the parameters of an escape sequence.
 pub(crate) const ESCAPE_BYTES: usize = 64;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bellwether_proto::cause;
+use bellwether_process::cause;
 use rustls::{
     ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme,
     client::{

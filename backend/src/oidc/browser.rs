@@ -3,7 +3,7 @@
 use std::{fmt, net::IpAddr, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use bellwether_proto::{
+use bellwether_process::{
     listen::{Full, Pool, network_of},
     oidc::{CodeRequest, Description, Fault, Provider},
 };

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bellwether_proto::oidc::{Fault, Provider};
+use bellwether_process::oidc::{Fault, Provider};
 use serde_json::Value;
 use tokio::time::Instant;
 

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use bellwether_proto::listen::Tls;
+use bellwether_process::listen::Tls;
 use tokio_util::sync::CancellationToken;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, pin::Pin, sync::Arc};
 
-use bellwether_proto::metrics::{Source, written};
+use bellwether_process::metrics::{Source, written};
 use prometheus_client::{
     metrics::{
         counter::ConstCounter,

@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, sync::Arc};
 
-use bellwether_proto::{
+use bellwether_process::{
     listen::{
         Activity, Allowance, Cors, Hosts, Limits, Peer, REQUEST_ID, Serve, Streams, host_fault,
         request_id,

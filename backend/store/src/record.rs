@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub(super) use self::kinds::{Proven, proven_since, with_record};
 #[cfg(any(test, feature = "testing"))]
-pub use self::v1::audit::chained;
+pub(crate) use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts};
 use crate::{
     audit::{self, Audited, AuditedChange, Seen},

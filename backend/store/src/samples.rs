@@ -1,9 +1,14 @@
 //! Records with every field set, as [`bellwether_backend_model::samples`] has them, and an entry of the audit log.
 
-use super::{audit::By, record::chained};
+use super::{audit::By, record};
 use crate::domain::{AnyResource, AuditAction, AuditEntry};
 
 pub use bellwether_backend_model::samples::*;
+
+/// An entry as the log stores it: with its number, after one with that hash.
+pub fn chained(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
+    record::chained(entry, number, previous)
+}
 
 /// An entry of the audit log, at the beginning of a chain.
 pub fn audit_entry() -> AuditEntry {

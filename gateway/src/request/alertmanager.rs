@@ -1,8 +1,8 @@
 //! Answers Alertmanager's clients: alerts, receivers and silences.
 
+use bellwether_process::listen::Permit;
 use bellwether_proto::{
     cloud::Status as EventStatus,
-    listen::Permit,
     v1::{
         CreateSilenceRequest, CreateSilenceResponse, EventQuery, ExpireSilenceRequest,
         ExpireSilenceResponse, GetSilenceRequest, GetSilenceResponse, ListDestinationsRequest,

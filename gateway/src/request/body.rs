@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bellwether_proto::listen::{Activity, Full, Permit, Pool};
+use bellwether_process::listen::{Activity, Full, Permit, Pool};
 use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;

@@ -1,9 +1,7 @@
 //! Calls the backend for one request.
 
-use bellwether_proto::{
-    json::write,
-    listen::{Full, Permit},
-};
+use bellwether_process::listen::{Full, Permit};
+use bellwether_proto::json::write;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
 use hyper::body::Incoming;

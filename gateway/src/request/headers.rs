@@ -1,6 +1,6 @@
 //! What passes between HTTP headers and gRPC metadata: only what is named here.
 
-use bellwether_proto::listen::{FORWARDED_FOR, REQUEST_ID};
+use bellwether_process::listen::{FORWARDED_FOR, REQUEST_ID};
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 use tonic::metadata::MetadataMap;
 

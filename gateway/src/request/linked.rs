@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
+use bellwether_process::listen::Permit;
 use bellwether_proto::{
     cloud::Status as EventStatus,
     json::write,
-    listen::Permit,
     v1::{
         EventQuery, ExplainEventRequest, GetEventRequest, GetGroupRequest, GetOverviewRequest,
         OpenLinkRequest, PageInput, SearchEventsRequest, SetGroupStatusRequest, SetStatusRequest,

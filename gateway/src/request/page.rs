@@ -1,6 +1,7 @@
 //! The pages that the gateway answers itself.
 
-use bellwether_proto::{metrics, reference::Topic};
+use bellwether_process::metrics;
+use bellwether_proto::reference::Topic;
 
 /// A page of the gateway's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

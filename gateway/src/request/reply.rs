@@ -1,6 +1,6 @@
 //! What is answered, before it becomes a response.
 
-use bellwether_proto::{listen::REQUEST_ID, metrics};
+use bellwether_process::{listen::REQUEST_ID, metrics};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use tonic::{Code, Status};

@@ -1,9 +1,9 @@
 //! Answers one request of a sender that speaks another dialect.
 
+use bellwether_process::listen::Permit;
 use bellwether_proto::{
     bulk,
     cloud::{EventStatusResult, Events},
-    listen::Permit,
     v1::{
         AnnotateRequest, AnnotateResponse, AnnotationItem, GetEventRequest, GetEventResponse,
         ReceiveWebhookResponse,

@@ -3,12 +3,10 @@
 
 use std::sync::PoisonError;
 
-use bellwether_proto::{
-    listen::Permit,
-    v1::{
-        FinishSignInRequest, FinishSignInResponse, GetSignInRequest, GetSignInResponse,
-        StartSignInRequest, StartSignInResponse,
-    },
+use bellwether_process::listen::Permit;
+use bellwether_proto::v1::{
+    FinishSignInRequest, FinishSignInResponse, GetSignInRequest, GetSignInResponse,
+    StartSignInRequest, StartSignInResponse,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use hyper::body::Incoming;

@@ -106,6 +106,7 @@ pub(crate) fn found(answer: Answer) -> Result<Page<EventRow>, Failure> {
         rows: rows.collect(),
         next: next.unwrap_or_default(),
         total: info.total_count,
+        warnings: found.warnings,
     })
 }
 

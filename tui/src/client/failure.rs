@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-use bellwether_proto::{cause, json};
+use bellwether_process::cause;
+use bellwether_proto::json;
 use tonic_types::StatusExt;
 
 use crate::{

@@ -64,6 +64,8 @@ pub(crate) struct Page<T> {
     pub(crate) next: String,
     /// How many there are in all, when the service reports it.
     pub(crate) total: Option<i32>,
+    /// What the author of the filter may not mean.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// News from the connection.

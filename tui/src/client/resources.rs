@@ -67,6 +67,12 @@ pub(crate) fn validate(draft: &Object, update: bool) -> Option<Call> {
     spec.nested.then_some(call)
 }
 
+/// Asks what a silence would cover.
+pub(crate) fn preview_silence(draft: &Object) -> Call {
+    let body = json!({"silence": draft.json});
+    Call::new("SilenceService", "PreviewSilence", body).long()
+}
+
 /// Stores a new one.
 pub(crate) fn create(draft: &Object) -> Call {
     let spec = kind::spec(draft.kind);

@@ -20,7 +20,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
         Cell::new(it.state(), it.state().word())
     })
     .by(|it| Key::Text(it.state().word().to_owned())),
-    Column::new("Destination", 14, 1, 0, |_, it: &Delivery| {
+    Column::new("Destination", 16, 1, 0, |_, it: &Delivery| {
         Cell::new(Token::Text, &*it.destination_name)
     })
     .by(|it| Key::Text(it.destination_name.clone())),

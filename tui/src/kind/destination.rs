@@ -11,6 +11,7 @@ use super::{
 use crate::{
     data::{HealthState, Kind, Object, Role, Word, urgency},
     document::{Document, Link, duration, label, span},
+    text,
     theme::Token,
 };
 
@@ -63,7 +64,24 @@ pub(super) const SPEC: KindSpec = KindSpec {
         Column::new("Target", 16, 2, 3, |_, it: &Object| {
             Cell::new(Token::Dim, target(it))
         }),
-        shared::recent(1),
+        Column::new("Waiting", 8, 0, 1, |_, it: &Object| {
+            let waiting = it.number("health.waitingCount").unwrap_or_default();
+            let token = if waiting == 0 { Token::Dim } else { Token::Info };
+            Cell::new(token, text::grouped(waiting))
+        })
+        .figures()
+        .falling(|it| Key::Number(it.number("health.waitingCount").unwrap_or_default())),
+        shared::recent(5),
+        Column::new("p50", 8, 0, 6, |_, it: &Object| {
+            Cell::new(Token::Text, it.at("health.p50").and_then(Value::as_str).map_or_else(String::new, seconds))
+        })
+        .figures()
+        .rare(),
+        Column::new("p95", 8, 0, 6, |_, it: &Object| {
+            Cell::new(Token::Text, it.at("health.p95").and_then(Value::as_str).map_or_else(String::new, seconds))
+        })
+        .figures()
+        .rare(),
         Column::new("Last error", 12, 2, 4, |_, it: &Object| {
             Cell::new(Token::Bad, it.text("health.lastError"))
         }),

@@ -97,6 +97,21 @@ fn holds(pending: &Object) -> impl Iterator<Item = v1::Hold> {
     all.filter_map(|hold| json::from_json(hold.to_string().as_bytes()).ok())
 }
 
+/// The kinds of what holds it, a word each.
+pub(crate) fn held_by(pending: &Object) -> Vec<String> {
+    let words = holds(pending).map(|hold| match hold.kind() {
+        v1::HoldKind::ActiveTimes => "calendar",
+        v1::HoldKind::Inhibition => "inhibition",
+        v1::HoldKind::AutoPause => "pause",
+        v1::HoldKind::Group => "group",
+        v1::HoldKind::Flapping => "flapping",
+        v1::HoldKind::Delay => "delay",
+        v1::HoldKind::Budget => "budget",
+        _ => "silence",
+    });
+    words.map(str::to_owned).collect()
+}
+
 /// What holds it, in few words.
 fn holders(pending: &Object) -> String {
     let words = holds(pending).map(|hold| {

@@ -7,6 +7,7 @@ use crate::{
     data::{Kind, Object, describe},
     document::{Document, Link, span},
     route::Route,
+    text,
     theme::Token,
 };
 
@@ -28,7 +29,7 @@ pub(super) const NAME: Column<Object> = Column::new("Name", 16, 1, 0, |_, it: &O
 .by(|it| Key::Text(it.name().to_owned()));
 
 pub(super) const fn recent(rank: u8) -> Column<Object> {
-    Column::new("24 h", 6, 0, rank, |_, it: &Object| {
+    Column::new("Decided 24 h", 12, 0, rank, |_, it: &Object| {
         Cell::new(Token::Text, recent_words(it))
     })
     .figures()
@@ -46,8 +47,8 @@ const COUNTED: i64 = 10_000;
 /// Notifications in the last 24 h in words: the service stops counting somewhere.
 fn recent_words(object: &Object) -> String {
     match recent_count(object) {
-        count @ COUNTED.. => format!("{count}+"),
-        count => count.to_string(),
+        count @ COUNTED.. => format!("{}+", text::grouped(count)),
+        count => text::grouped(count),
     }
 }
 
@@ -84,7 +85,7 @@ pub(super) fn head(into: &mut Document, object: &Object) {
 }
 
 pub(super) fn notifications(into: &mut Document, object: &Object) {
-    let words = format!("{} in 24 h", recent_words(object));
+    let words = format!("{} decided in 24 h", recent_words(object));
     into.field("notifications", Token::Text, &words);
 }
 

@@ -6,6 +6,7 @@ use super::FieldSpec;
 use crate::{
     data::{Kind, Object, Role},
     document::Document,
+    text,
     theme::Token,
 };
 
@@ -168,7 +169,7 @@ impl Cell {
     }
 
     pub(super) fn figure(number: i64) -> Self {
-        Self::new(Token::Text, number.to_string())
+        Self::new(Token::Text, text::grouped(number))
     }
 
     /// A moment, or nothing.

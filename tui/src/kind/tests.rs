@@ -58,7 +58,7 @@ const OUTPUT_ONLY: i32 = 3;
 /// Messages that one field of a form edits as a whole.
 const WHOLE: [&str; 1] = [".bellwether.v1.Clause"];
 /// Fields that no form has.
-const WITHOUT_FORM: [(Kind, &str, &str); 5] = [
+const WITHOUT_FORM: [(Kind, &str, &str); 3] = [
     (
         Kind::Destination,
         "etag",
@@ -73,16 +73,6 @@ const WITHOUT_FORM: [(Kind, &str, &str); 5] = [
         Kind::Destination,
         "type.webhook.plainHeaders",
         "which headers are shown; `$EDITOR` has it",
-    ),
-    (
-        Kind::Destination,
-        "type.webhook.auth.mtls.certificate",
-        "PEM of several lines, pasted in `$EDITOR`",
-    ),
-    (
-        Kind::Destination,
-        "type.webhook.auth.mtls.privateKey",
-        "PEM of several lines, pasted in `$EDITOR`",
     ),
 ];
 

@@ -1,6 +1,7 @@
 //! What operators type as a filter: words and comparisons, read into what the service is asked.
 
 pub(crate) mod completion;
+pub(crate) mod held;
 mod moment;
 
 pub(crate) use self::moment::Clock;

@@ -8,6 +8,7 @@ mod live;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crossterm::event::KeyEvent;
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
@@ -56,6 +57,9 @@ pub(crate) struct Form {
     pub(crate) bench: Bench,
     /// When the service is asked to check.
     pub(crate) check_at_ms: Option<i64>,
+    /// The check before it is asked whether to save it, and the keys that were pressed since.
+    pub(crate) saving: Option<Ticket>,
+    pub(crate) ahead: Vec<KeyEvent>,
     /// The write under way.
     pub(crate) waiting: Option<Ticket>,
     /// The check under way, and the version that it is of.
@@ -107,6 +111,8 @@ impl Form {
             live: Live::default(),
             bench: Bench::default(),
             check_at_ms: None,
+            saving: None,
+            ahead: Vec::new(),
             waiting: None,
             checking: None,
             checked: false,
@@ -330,6 +336,21 @@ impl Form {
         let is_shown = self.is_tried || is_typed || self.left.contains(&index);
         let error = self.errors.get(self.specs[index].path);
         error.map(String::as_str).filter(|_| is_shown)
+    }
+
+    /// What is probably not meant in a field, though it can be saved.
+    pub(crate) fn warning(&self, index: usize) -> Option<String> {
+        let path = self.specs[index].path;
+        let is_blank = self.inputs[index].is_blank();
+        match (self.kind, path) {
+            (Kind::Rule, "triggerNames") if is_blank => {
+                Some("without a trigger it never notifies".to_owned())
+            }
+            (Kind::Rule, "destinationNames") if is_blank => {
+                Some("without a destination it notifies no one".to_owned())
+            }
+            _ => self.live.warning(path),
+        }
     }
 
     /// How many errors are reported about fields.

@@ -7,10 +7,12 @@ use super::{
     form::Form,
     inquiry::{Inquiry, Outcome},
     list::List,
+    sort::Sort,
     store::Loaded,
 };
 use crate::{
     client::{Progress, Ticket},
+    data::Kind,
     route::Route,
 };
 
@@ -124,9 +126,17 @@ impl Page {
             Route::Delivery(_) => Content::Delivery(Box::default()),
             _ => Content::None,
         };
+        let mut list = List::default();
+        if route == Route::List(Kind::Destination) {
+            // What fails is looked for first.
+            list.sort = Some(Sort {
+                column: "Health",
+                descending: false,
+            });
+        }
         Self {
             route,
-            list: List::default(),
+            list,
             reading: DocumentCursor::default(),
             content,
             is_unfolded: false,

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::{
     Model,
+    filter::held::{Fields, HeldFilter},
     list::{List, Rows},
     map::Map,
     sort::Sort,
     store::Store,
 };
 use crate::{
-    data::{EventRow, Object},
-    kind::{self, Around, Cell, Column, Head, Key},
+    data::{EventRow, Kind, Object},
+    kind::{self, Around, Cell, Column, FieldKind, Head, Key},
     route::Route,
 };
 
@@ -23,8 +26,10 @@ pub(crate) trait Table {
     fn heads(&self) -> Vec<&'static Head>;
     /// The columns that the rows can be sorted by; the first is what the service sorts by.
     fn sorts(&self) -> Vec<&'static Head>;
+    /// The fields that its filter knows, in lower case.
+    fn fields(&self) -> Vec<String>;
     /// The places of the rows that a filter leaves, in this order.
-    fn places(&self, needle: &str, sort: Option<Sort>) -> Vec<usize>;
+    fn places(&self, filter: &HeldFilter, sort: Option<Sort>) -> Vec<usize>;
 }
 
 /// Rows held whole, with what is asked of each.
@@ -32,7 +37,74 @@ struct LoadedRows<'a, R: 'static> {
     rows: &'a [R],
     columns: &'static [Column<R>],
     id: fn(&R) -> &str,
-    keeps: fn(&R, &str) -> bool,
+    /// The fields that a filter knows in addition to the columns, and their values.
+    named: Vec<String>,
+    values: fn(&R, &str) -> Vec<String>,
+    /// What words look in, in addition to what the columns show.
+    searched: fn(&R) -> Vec<&str>,
+    /// Whether the service filters them.
+    is_filtered: bool,
+}
+
+/// A row that a filter looks at.
+struct FilteredRow<'a, 'b, R: 'static> {
+    row: &'a R,
+    table: &'b LoadedRows<'a, R>,
+}
+
+impl<R> Fields for FilteredRow<'_, '_, R> {
+    fn values(&self, field: &str) -> Vec<String> {
+        let own = (self.table.values)(self.row, field);
+        if !own.is_empty() {
+            return own;
+        }
+        let mut columns = self.table.columns.iter();
+        let column = columns.find(|column| field_of(column.head.title) == field);
+        let cell = column.map(|column| (column.cell)(&Nothing, self.row).text);
+        cell.into_iter().collect()
+    }
+
+    fn shown(&self) -> Vec<String> {
+        let columns = self.table.columns.iter();
+        let cells = columns.map(|column| (column.cell)(&Nothing, self.row).text.to_lowercase());
+        let own = (self.table.searched)(self.row).into_iter();
+        cells.chain(own.map(str::to_lowercase)).collect()
+    }
+}
+
+/// What a column is called in a filter: its title in lower case, without arrows and spaces.
+fn field_of(title: &str) -> String {
+    let letters = title.chars().filter(char::is_ascii_alphanumeric);
+    letters.collect::<String>().to_lowercase()
+}
+
+/// Around rows that are only looked through: moments have no text there.
+struct Nothing;
+
+impl Around for Nothing {
+    fn moment(&self, _: i64) -> String {
+        String::new()
+    }
+
+    fn moment_in_full(&self, _: i64) -> String {
+        String::new()
+    }
+
+    fn age(&self, _: i64) -> Option<String> {
+        None
+    }
+
+    fn is_past(&self, _: i64) -> bool {
+        false
+    }
+
+    fn tell(&self, sentence: &str) -> String {
+        sentence.to_owned()
+    }
+
+    fn object(&self, _: Kind, _: &str) -> Option<&Object> {
+        None
+    }
 }
 
 impl<R> LoadedRows<'_, R> {
@@ -72,9 +144,19 @@ impl<R> Table for LoadedRows<'_, R> {
         heads
     }
 
-    fn places(&self, needle: &str, sort: Option<Sort>) -> Vec<usize> {
+    fn fields(&self) -> Vec<String> {
+        let columns = self.columns.iter();
+        let columns = columns.map(|column| field_of(column.head.title));
+        let mut fields: Vec<String> = columns.chain(self.named.iter().cloned()).collect();
+        fields.sort_unstable();
+        fields.dedup();
+        fields
+    }
+
+    fn places(&self, filter: &HeldFilter, sort: Option<Sort>) -> Vec<usize> {
         let kept = self.rows.iter().enumerate();
-        let kept = kept.filter(|(_, row)| needle.is_empty() || (self.keeps)(row, needle));
+        let keeps = |row| self.is_filtered || filter.keeps(&FilteredRow { row, table: self });
+        let kept = kept.filter(|(_, row)| keeps(row));
         let key = sort.and_then(|sort| Some((sort, self.key(sort.column)?)));
         let Some((sort, key)) = key else {
             return kept.map(|(place, _)| place).collect();
@@ -90,12 +172,68 @@ impl<R> Table for LoadedRows<'_, R> {
     }
 }
 
-/// Whether a resource holds these words, in lower case.
-fn holds(object: &Object, needle: &str) -> bool {
+/// What words look in of a resource, in addition to what its columns show.
+fn searched(object: &Object) -> Vec<&str> {
     let own = (kind::spec(object.kind).searched)(object);
     let texts = [object.name(), object.text("description")].into_iter();
-    let mut texts = texts.chain(object.texts("tags")).chain(own);
-    texts.any(|text| text.to_lowercase().contains(needle))
+    texts.chain(object.texts("tags")).chain(own).collect()
+}
+
+/// The fields of a kind of resource that are no columns: those of its form, by their paths and by the last
+/// word of each.
+fn named(kind: Kind) -> Vec<String> {
+    let spec = kind::spec(kind);
+    let form = spec
+        .fields
+        .iter()
+        .filter(|field| !field.path.starts_with('#'));
+    let paths = form.flat_map(|field| {
+        let last = field.path.rsplit('.').next().unwrap_or_default();
+        [field.path.to_lowercase(), last.to_lowercase()]
+    });
+    let own = ["tags", "description", "name"].map(str::to_owned);
+    let held = (kind == Kind::Pending).then(|| "held".to_owned());
+    paths.chain(own).chain(held).collect()
+}
+
+/// The values of a field of a resource that is no column.
+fn values(object: &Object, field: &str) -> Vec<String> {
+    let spec = kind::spec(object.kind);
+    if field == "held" && object.kind == Kind::Pending {
+        return kind::held_by(object);
+    }
+    let mut paths = spec.fields.iter().map(|it| it.path).chain(["tags"]);
+    let is_named = |path: &&str| {
+        let path = path.to_lowercase();
+        path == field || path.rsplit('.').next() == Some(field)
+    };
+    let is_column = spec
+        .columns
+        .iter()
+        .any(|column| field_of(column.head.title) == field);
+    let Some(path) = paths
+        .find(is_named)
+        .filter(|path| !is_column || *path == "tags")
+    else {
+        return Vec::new();
+    };
+    let is_flag = spec
+        .fields
+        .iter()
+        .any(|it| it.path == path && it.kind == FieldKind::Toggle);
+    match object.at(path) {
+        _ if is_flag => vec![if object.flag(path) { "yes" } else { "no" }.to_owned()],
+        None => Vec::new(),
+        Some(Value::String(text)) => vec![text.clone()],
+        Some(Value::Array(items)) => items
+            .iter()
+            .map(|item| {
+                item.as_str()
+                    .map_or_else(|| item.to_string(), str::to_owned)
+            })
+            .collect(),
+        Some(other) => vec![other.to_string()],
+    }
 }
 
 /// Events are held in the order of their window.
@@ -127,7 +265,11 @@ impl Table for Window<'_> {
         columns.map(|column| &column.head).collect()
     }
 
-    fn places(&self, _needle: &str, _sort: Option<Sort>) -> Vec<usize> {
+    fn fields(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn places(&self, _filter: &HeldFilter, _sort: Option<Sort>) -> Vec<usize> {
         (0..self.len()).collect()
     }
 }
@@ -141,20 +283,28 @@ impl Store {
                 rows: self.of(*kind).rows(),
                 columns: kind::spec(*kind).columns,
                 id: Object::name,
-                keeps: holds,
+                named: named(*kind),
+                values,
+                searched,
+                is_filtered: false,
             }),
             Route::EventGroups { .. } => Box::new(LoadedRows {
                 rows: self.grouped().map_or(&[], |grouped| &grouped.rows),
                 columns: kind::GROUPS,
                 id: |row| &row.value,
-                keeps: |row, needle| row.value.to_lowercase().contains(needle),
+                named: Vec::new(),
+                values: |_, _| Vec::new(),
+                searched: |_| Vec::new(),
+                is_filtered: false,
             }),
             Route::Deliveries => Box::new(LoadedRows {
                 rows: self.deliveries.rows(),
                 columns: kind::DELIVERIES,
                 id: |row| &row.id,
-                // The service filters them.
-                keeps: |_, _| true,
+                named: Vec::new(),
+                values: |_, _| Vec::new(),
+                searched: |_| Vec::new(),
+                is_filtered: true,
             }),
             _ => return None,
         })
@@ -198,7 +348,7 @@ impl Model {
         let source = self.source(list);
         let made = match &self.arranged {
             Some(arranged) if arranged.source == source => arranged.made.clone(),
-            _ => make(&self.store, &source),
+            _ => make(self, &source),
         };
         match (made, self.store.table(&source.route)) {
             (Made::Some(places), Some(table)) => Box::new(HeldRows { table, places }),
@@ -215,7 +365,7 @@ impl Model {
         {
             return;
         }
-        let made = make(&self.store, &source);
+        let made = make(self, &source);
         self.arranged = Some(Arranged { source, made });
     }
 
@@ -242,13 +392,16 @@ impl Model {
     }
 }
 
-fn make(store: &Store, source: &Source) -> Made {
+fn make(model: &Model, source: &Source) -> Made {
+    let store = &model.store;
     if source.route == Route::Map {
         return Made::Map(Arc::new(Map::of(store, &source.filter)));
     }
-    let needle = source.filter.trim().to_lowercase();
     let table = store.table(&source.route);
-    let places = table.map(|table| table.places(&needle, source.sort));
+    let places = table.map(|table| {
+        let filter = HeldFilter::typed(&source.filter, &table.fields(), &model.clock());
+        table.places(&filter, source.sort)
+    });
     Made::Some(places.unwrap_or_default().into())
 }
 

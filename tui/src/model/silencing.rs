@@ -64,6 +64,14 @@ impl SilenceScope {
         Self::new(key, label.clone(), label, json!({ "filter": filter }))
     }
 
+    /// What the silence of a form covers.
+    pub(crate) fn of_form(found: v1::PreviewSilenceResponse) -> Self {
+        Self {
+            found: Some(Ok(found)),
+            ..Self::new(' ', "", "", json!({}))
+        }
+    }
+
     /// What it covers, in short.
     pub(crate) fn counts(&self) -> (Token, String) {
         match &self.found {

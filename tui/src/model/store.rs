@@ -137,6 +137,8 @@ pub(crate) struct Store {
     /// The filter the deliveries were read with, and where the next page starts.
     pub(crate) deliveries_filter: String,
     pub(crate) deliveries_next: String,
+    /// What the author of its filter may not mean.
+    pub(crate) filter_warnings: Vec<String>,
     /// Where the next page starts of those between the newest and what was held before.
     pub(crate) deliveries_between: String,
 }

@@ -1,16 +1,13 @@
 //! What an answer is for.
 
-use std::collections::BTreeMap;
-
-use bellwether_proto::v1;
-
 use super::{
+    bulk::BulkStep,
     inquiry::{Inquiry, Outcome},
     write::Write,
 };
 use crate::{
     client::ReadTaken,
-    data::{Back, Counted, Kind, Object, Transition},
+    data::{Back, Counted, Kind, Object},
 };
 
 /// What the answer to a call is for, with what was read by the calls before it.
@@ -51,6 +48,8 @@ pub(crate) enum Then {
     Silence,
     /// Whether the form passes the check of the service.
     Check,
+    /// The same before it is asked whether to save it; of a silence, what it would cover.
+    Save(Box<Saving>),
     /// What the service makes of the form as it stands.
     Live,
     Bulk(BulkStep),
@@ -62,6 +61,15 @@ pub(crate) enum Then {
 pub(crate) struct TestQuestion {
     pub(crate) title: Option<String>,
     pub(crate) inquiry: Inquiry,
+}
+
+/// A draft that is to be saved once the service has looked at it.
+#[derive(Clone, Debug)]
+pub(crate) struct Saving {
+    pub(crate) draft: Object,
+    /// The name and etag of what it replaces, and the text of that.
+    pub(crate) stored: Option<(String, String)>,
+    pub(crate) before: String,
 }
 
 /// An inquiry that is under way.
@@ -83,28 +91,4 @@ impl Inquired {
             calls: 1,
         }
     }
-}
-
-/// One call of something that is done to many.
-#[derive(Clone, Debug)]
-pub(crate) enum BulkStep {
-    /// How many events are meant.
-    Count,
-    /// Which they are, a page of them.
-    Gather,
-    /// How many messages a change of them sends.
-    Updates(Box<Updating>),
-    /// Some of the events were changed.
-    Part(ReadTaken),
-    /// Deliveries were counted or changed.
-    Deliveries(Transition),
-}
-
-/// Counting the receivers that were notified of what is to be changed.
-#[derive(Clone, Debug)]
-pub(crate) struct Updating {
-    pub(crate) asked: v1::ListObligationsRequest,
-    /// By destination, so far.
-    pub(crate) counts: BTreeMap<String, i64>,
-    pub(crate) calls: usize,
 }

@@ -11,6 +11,7 @@ mod events;
 mod forms;
 mod grouped;
 mod keys;
+mod leave;
 mod mouse;
 mod navigate;
 mod news;

@@ -1,6 +1,8 @@
 //! What the overview tells in addition to counts: who is not reached, what is loudest, what the
 //! service takes.
 
+use std::cmp::Reverse;
+
 use bellwether_proto::filter::part;
 use bellwether_proto::v1::{
     DestinationHealth, DestinationOverview, EventGroup, GetOverviewResponse as Overview,
@@ -100,7 +102,7 @@ fn rules(counted: &Counted) -> Vec<Loud> {
     let all = counted.statistics.rules.iter();
     let mut all: Vec<_> = all.map(|one| (decided(one), one)).collect();
     all.retain(|(count, _)| *count > 0);
-    all.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    all.sort_by_key(|(count, _)| Reverse(*count));
     let most = all.first().map_or(0, |(count, _)| *count);
     let rows = all.into_iter().take(RULES).map(|(count, one)| Loud {
         name: one.name.clone(),
@@ -121,6 +123,20 @@ pub(crate) struct Missed {
     pub(crate) details: String,
 }
 
+/// The order of harm: how much waits, and how long the oldest of it; where nothing waits, dead letters before
+/// what failed a test alone. What is well comes last.
+pub(crate) fn by_harm(one: &DestinationOverview, now_ms: i64) -> (bool, Reverse<i64>, bool, usize) {
+    let waiting = i64::from(one.waiting_count.unwrap_or_default());
+    let message = one.health.as_ref();
+    let oldest = message.and_then(|it| millis(it.oldest_waiting_time.as_ref()));
+    let age_ms = oldest.map_or(1, |ms| (now_ms - ms).max(1));
+    let is_dead = one.dead_count.unwrap_or_default() > 0;
+    let state = health(one);
+    let is_well = matches!(state, HealthState::Healthy | HealthState::Untried);
+    let harm = Reverse(waiting.saturating_mul(age_ms));
+    (is_well, harm, !is_dead, urgency(state))
+}
+
 /// Who is not reached or late, and since when; the worst first.
 pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
     let mut ill: Vec<_> = overview
@@ -128,7 +144,7 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
         .iter()
         .filter(|one| !matches!(health(one), HealthState::Healthy | HealthState::Untried))
         .collect();
-    ill.sort_by_key(|one| urgency(health(one)));
+    ill.sort_by_key(|one| by_harm(one, model.now_ms));
     let rows = ill.into_iter().map(|one| {
         let state = health(one);
         let message = one.health.clone().unwrap_or_default();

@@ -95,7 +95,8 @@ fn first_shown(heights: &[usize], focus: usize, space: usize) -> usize {
 
 /// Rows of a field, with its error.
 fn height(form: &Form, index: usize) -> usize {
-    let error = usize::from(form.error(index).is_some());
+    let error = form.error(index).is_some() || form.warning(index).is_some();
+    let error = usize::from(error);
     let rows = match &form.inputs[index] {
         Input::Clause(clause) => 1 + clause.tree().len(),
         Input::Text(field) if field.lines => {
@@ -124,7 +125,9 @@ fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
     let label = format!("{}{star}", spec.label);
     let token = if focused { Token::Title } else { Token::Dim };
     pen.put(area.x + 2, area.y, usize::from(LABEL), token, &label);
-    let error = form.error(index);
+    let error = form.error(index).map(|it| (Token::Bad, format!("✗ {it}")));
+    let warning = || Some((Token::Warning, format!("! {}", form.warning(index)?)));
+    let error = error.or_else(warning);
     let x = area.x + 2 + LABEL;
     let inside = Rect {
         x,
@@ -136,15 +139,9 @@ fn field(form: &Form, index: usize, pen: &mut Pen<'_>, area: Rect) {
             .max(1),
     };
     input(form, index, focused && !locked, pen, inside);
-    if let Some(message) = error.filter(|_| area.height > 1) {
+    if let Some((token, message)) = error.filter(|_| area.height > 1) {
         let y = area.bottom() - 1;
-        pen.put(
-            x,
-            y,
-            usize::from(inside.width),
-            Token::Bad,
-            &format!("✗ {message}"),
-        );
+        pen.put(x, y, usize::from(inside.width), token, &message);
     }
 }
 

@@ -151,6 +151,13 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     if model.page.route == Route::Map {
         words.extend(unused(model));
     }
+    if matches!(model.page.route, Route::Events | Route::Deliveries) && !list.filter.is_empty() {
+        let warnings = &model.store.filter_warnings;
+        if let Some(warning) = warnings.first() {
+            token = Token::Warning;
+            words.push(format!("! {warning}"));
+        }
+    }
     if let Some(failure) = failure(model).filter(|_| rows.len() > 0) {
         token = Token::Warning;
         let age = model.age_ms().map_or_else(String::new, |ms| {
@@ -257,13 +264,7 @@ fn unused(model: &Model) -> Option<String> {
 fn count(model: &Model, rows: &dyn Rows) -> String {
     let held = rows.len();
     match (model.has_more(), model.store.events.total) {
-        (true, Some(total)) if model.page.route == Route::Events => {
-            format!(
-                "{} of {}",
-                text::grouped(wide_count(held)),
-                text::grouped(total.into())
-            )
-        }
+        (true, Some(total)) if model.page.route == Route::Events => text::grouped(total.into()),
         (true, _) => format!("{}+", text::grouped(wide_count(held))),
         (false, _) => text::grouped(wide_count(held)),
     }

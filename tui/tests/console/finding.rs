@@ -100,7 +100,7 @@ async fn the_help_is_searched_by_name_and_by_key_and_does_what_it_lists() {
     let screen = press(&mut console, "<C-u>/").await;
     line(&screen, "Filter the list");
     let screen = press(&mut console, "<C-u>edit form<Enter>").await;
-    line(&screen, "Edit destination audit");
+    line(&screen, "Edit destination pager");
 }
 
 #[tokio::test]
@@ -131,18 +131,18 @@ async fn a_list_is_sorted_by_its_columns_and_the_heading_says_how() {
     let order = |screen: &str| screen.find("audit") < screen.find("pager");
     let screen = press(&mut console, "4").await;
     assert!(
-        line(&screen, "Health").contains("Name↑") && order(&screen),
+        line(&screen, "Name").contains("Health↑") && !order(&screen),
         "{screen}"
     );
     let screen = press(&mut console, "S").await;
     assert!(
-        line(&screen, "Health").contains("Name↓") && !order(&screen),
+        line(&screen, "Name").contains("Health↓") && order(&screen),
         "{screen}"
     );
-    assert!(line(&screen, "▶").contains("audit"), "{screen}");
-    let screen = press(&mut console, ":sort health<Enter>").await;
+    assert!(line(&screen, "▶").contains("pager"), "{screen}");
+    let screen = press(&mut console, ":sort name<Enter>").await;
     assert!(
-        line(&screen, "Name").contains("Health↑") && !order(&screen),
+        line(&screen, "Health").contains("Name↑") && order(&screen),
         "{screen}"
     );
     let screen = press(&mut console, "2:sort count<Enter>").await;
@@ -157,7 +157,7 @@ async fn a_page_comes_back_as_it_was_left_both_ways() {
     let mut console = console(&service, 80, 24).await;
     let left = press(&mut console, "4S/a<Enter>j").await;
     assert!(
-        line(&left, "▶").contains("audit") && left.contains("Name↓"),
+        line(&left, "▶").contains("pager") && left.contains("Health↓"),
         "{left}"
     );
     press(&mut console, "<Enter>5").await;

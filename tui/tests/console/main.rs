@@ -25,6 +25,7 @@ mod silences;
 mod snapshots;
 mod tasks;
 mod trials;
+mod truth;
 mod undoing;
 mod waiting;
 

@@ -106,19 +106,18 @@ fn rendered(
     mail: Mail,
 ) -> Ending {
     let unset;
-    let (config, verdict) = match config {
-        Some(config) => (config, SendFailure::OnlyRendered.verdict(&attempt.masker)),
-        None => {
-            unset = SmtpConfig {
-                host: "smtp.host".to_owned(),
-                port: 25,
-                security: SmtpSecurity::StartTls,
-                from: UNSET_SENDER.parse().expect("it is an address"),
-                hello: String::new(),
-                login: None,
-            };
-            (&unset, Verdict::unreachable(NO_SERVER))
-        }
+    let (config, verdict) = if let Some(config) = config {
+        (config, SendFailure::OnlyRendered.verdict(&attempt.masker))
+    } else {
+        unset = SmtpConfig {
+            host: "smtp.host".to_owned(),
+            port: 25,
+            security: SmtpSecurity::StartTls,
+            from: UNSET_SENDER.parse().expect("it is an address"),
+            hello: String::new(),
+            login: None,
+        };
+        (&unset, Verdict::unreachable(NO_SERVER))
     };
     match compose(attempt, config, email, mail) {
         Ok(composed) => {

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use bellwether_proto::cause::{self, find};
+use bellwether_process::cause::{self, find};
 use hyper_util::client::legacy;
 use rustls::AlertDescription;
 

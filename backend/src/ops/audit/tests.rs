@@ -10,8 +10,8 @@ use crate::{
     store::{
         Direction, Lane, Range, Store,
         audit::{By, by},
-        record::chained,
-        samples, verify,
+        samples::{self, chained},
+        verify,
     },
 };
 

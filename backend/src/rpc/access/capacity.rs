@@ -12,7 +12,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use bellwether_proto::listen::{Full, Permit, Pool, network_of};
+use bellwether_process::listen::{Full, Permit, Pool, network_of};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tonic::{Code, Status, body::Body};

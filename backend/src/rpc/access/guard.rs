@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use bellwether_proto::listen::{Activity, Proxies, REQUEST_ID};
+use bellwether_process::listen::{Activity, Proxies, REQUEST_ID};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, header::AUTHORIZATION};
 use tokio::time::Instant;

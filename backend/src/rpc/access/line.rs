@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_proto::listen::REQUEST_ID;
+use bellwether_process::listen::REQUEST_ID;
 use http::{HeaderMap, HeaderValue};
 use tonic::Code;
 

@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use bellwether_proto::listen::{FORWARDED_FOR, Peer, Proxies};
+use bellwether_process::listen::{FORWARDED_FOR, Peer, Proxies};
 use http::HeaderMap;
 
 use crate::domain::CertificateName;

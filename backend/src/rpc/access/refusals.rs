@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_proto::listen::network_of;
+use bellwether_process::listen::network_of;
 
 use crate::{
     clock::MINUTE_MS,

@@ -2,7 +2,7 @@
 
 use std::{io, path::Path};
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 use sha2::{Digest, Sha256};
 
 use super::step::Step;

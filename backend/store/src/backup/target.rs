@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 
 use super::{
     BackupError, Manifest, NEWEST,

@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 
 use super::{
     OpenError, Whereabouts, folder, format, key_check,

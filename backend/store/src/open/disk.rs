@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 use redb::{StorageBackend, backends::FileBackend};
 
 use super::{

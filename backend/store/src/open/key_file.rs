@@ -6,7 +6,7 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 
 use super::{
     error::OpenError,

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 use redb::StorageBackend;
 
 use super::{

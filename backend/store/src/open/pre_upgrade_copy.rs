@@ -10,7 +10,7 @@ use std::{
     path::Path,
 };
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 
 use super::{
     disk::CHECKSUMS,

@@ -22,7 +22,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 use bellwether_tui::{
     Background, Depth, ESCAPE_DELAY, ESCAPE_DELAY_FAR, Keymap, Theme, View, has_kitty_keys,
 };

@@ -10,7 +10,7 @@ use bellwether_backend::{
     trace::{self, Exporting},
 };
 use bellwether_gateway::{Answered, Direct, Gateway, Upstream};
-use bellwether_proto::metrics::{Page, Process, Server as MetricsServer, Source};
+use bellwether_process::metrics::{Page, Process, Server as MetricsServer, Source};
 use prost::bytes::Bytes;
 use tokio::{
     sync::Notify,

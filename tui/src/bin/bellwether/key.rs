@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 
 use crate::{
     config::{KeySource, Settings},

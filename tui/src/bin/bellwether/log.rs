@@ -1,7 +1,7 @@
 //! Where log lines go, and how they are written.
 
 #[cfg(feature = "embedded")]
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 use tracing::Subscriber;
 use tracing_subscriber::{
     Layer, Registry, fmt::MakeWriter, layer::SubscriberExt, registry::LookupSpan,

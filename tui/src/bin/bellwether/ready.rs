@@ -9,7 +9,7 @@ use std::{
     os::unix::fs::OpenOptionsExt as _,
 };
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Settings;

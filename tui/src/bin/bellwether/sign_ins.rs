@@ -3,7 +3,7 @@
 mod kept;
 mod renew;
 
-use bellwether_proto::{oidc::Provider, plain_file};
+use bellwether_process::{oidc::Provider, plain_file};
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
 pub(crate) use self::{

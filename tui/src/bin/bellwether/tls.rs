@@ -6,7 +6,7 @@ mod server;
 
 use std::{net::IpAddr, path::Path};
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
 
 use self::identity::Pair;

@@ -2,13 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::plural;
+use super::{BulkStep, plural};
 use crate::{
     client::{Call, EventFilter, StatusChange, events, whole},
     data::{BulkTally, EventRow, Status, Word},
-    limits,
-    model::then::BulkStep,
-    text,
+    limits, text,
     theme::Token,
 };
 

@@ -30,7 +30,40 @@ pub(crate) enum Made {
     Matching(Option<i32>),
 }
 
+/// What warnings of a rendered message begin with, and the fields that they are about.
+const WARNED: [(&str, &str); 12] = [
+    ("the webhook's payload", "type.webhook.payload"),
+    ("the webhook's url", "type.webhook.url"),
+    ("the header", "type.webhook.headers"),
+    ("the subject", "type.email.subject"),
+    ("the mail's subject", "type.email.subject"),
+    ("the mail's body", "type.email.body"),
+    ("the blocks", "type.slack.blocks"),
+    ("the event's name", "type.event.nameTemplate"),
+    ("the event's type", "type.event.typeTemplate"),
+    ("the event's summary", "type.event.summaryTemplate"),
+    ("the message", "message"),
+    ("the rule's message", "message"),
+];
+
 impl Live {
+    /// What the service warns of about a field.
+    pub(super) fn warning(&self, path: &str) -> Option<String> {
+        let warnings: Vec<&String> = match self.made.as_ref()?.as_ref().ok()? {
+            Made::Request(made) => made.warnings.iter().collect(),
+            Made::Messages(made) => {
+                let each = made.previews.iter().flat_map(|it| &it.warnings);
+                made.warnings.iter().chain(each).collect()
+            }
+            Made::Matching(_) => return None,
+        };
+        let is_about = |warning: &&&String| {
+            let mut all = WARNED.iter();
+            all.any(|(start, field)| *field == path && warning.starts_with(start))
+        };
+        warnings.iter().find(is_about).map(|it| (**it).clone())
+    }
+
     /// Nothing is known of what was typed just now.
     pub(super) fn typed(&mut self, now_ms: i64) {
         self.due_ms = Some(now_ms.saturating_add(limits::CHECK_PAUSE_MS));

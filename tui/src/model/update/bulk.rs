@@ -15,11 +15,11 @@ use crate::{
     limits,
     model::{
         Model,
-        bulk::{Bulk, EventBulk, EventTransition, Stage, Updates, Work},
+        bulk::{Bulk, BulkStep, EventBulk, EventTransition, Stage, Updates, Updating, Work},
         filter,
         message::Effect,
         overlay::Overlay,
-        then::{BulkStep, Then, Updating},
+        then::Then,
         undo::Back,
     },
     theme::Token,

@@ -3,7 +3,7 @@
 
 use bellwether_proto::v1;
 
-use super::carry_out::carry_out;
+use super::leave::leave;
 use crate::{
     client::{Call, StatusChange, deliveries, events, resources, whole},
     data::{Kind, Object, Status, Transition, Word},
@@ -35,20 +35,22 @@ fn writing(call: Call, done: impl Into<String>) -> Consequence {
 /// Does what can be taken back; where everything is asked about, asks the question first.
 fn do_or_ask(
     model: &mut Model,
-    mut then: Consequence,
+    then: Consequence,
     back: Back,
     question: impl FnOnce(&Model, Consequence) -> Confirm,
     effects: &mut Vec<Effect>,
 ) {
-    if model.asks_always {
-        let confirm = question(model, then);
-        return ask(model, confirm);
+    match then {
+        Consequence::Write(call, mut write) if !model.asks_always => {
+            write.back = Some(back).filter(|back| !back.is_empty());
+            write.at_once = true;
+            leave(model, *call, write, effects);
+        }
+        then => {
+            let confirm = question(model, then);
+            ask(model, confirm);
+        }
     }
-    if let Consequence::Write(_, write) = &mut then {
-        write.back = Some(back).filter(|back| !back.is_empty());
-        write.at_once = true;
-    }
-    carry_out(model, then, effects);
 }
 
 /// Takes back what was done last.
@@ -78,7 +80,7 @@ pub(super) fn take_back(model: &mut Model, at_once: bool, effects: &mut Vec<Effe
     for call in calls {
         let mut write = Box::new(Write::new(format!("undone: {what}")));
         write.at_once = at_once;
-        carry_out(model, Consequence::Write(Box::new(call), write), effects);
+        leave(model, call, write, effects);
     }
 }
 
@@ -278,16 +280,31 @@ pub(super) fn silence(
     effects: &mut Vec<Effect>,
 ) {
     let what = &scope.what;
-    let then = writing(call, format!("silenced {what} {until}"));
+    let done = format!("silenced {what} {until}");
     if !scope.is_broad() && !model.asks_always {
-        return carry_out(model, then, effects);
+        return leave(model, call, Box::new(Write::new(done)), effects);
     }
+    let then = writing(call, done);
     let mut confirm = Confirm::new(format!("Silence {what} {until}?"), "Silence", then);
     for (token, line) in scope.lines() {
         confirm = confirm.line(token, line);
     }
     let after = "Held notifications are sent at the end, with the state then; closings are sent immediately.";
     ask(model, confirm.line(Token::Dim, after));
+}
+
+/// Adds what a silence covers to the question; where it is broad, a Yes allows that.
+pub(super) fn cover(confirm: &mut Confirm, found: v1::PreviewSilenceResponse) {
+    let scope = SilenceScope::of_form(found);
+    let mut lines = scope.lines();
+    if scope.is_broad() {
+        let words = "It is broad; Yes silences all of that.".to_owned();
+        lines.push((Token::Warning, words));
+        if let Consequence::Write(call, _) = &mut confirm.then {
+            call.body["allowBroad"] = true.into();
+        }
+    }
+    confirm.lines.splice(0..0, lines);
 }
 
 /// Revoking the selected client.

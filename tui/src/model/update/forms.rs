@@ -3,10 +3,10 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use serde_json::{Value, json};
 
-use super::{call, completion, confirm, navigate, read, report};
+use super::{call, completion, confirm, keys, navigate, read, report};
 use crate::{
-    client::resources,
-    data::{Kind, Object},
+    client::{Answer, Ticket, events, message, resources},
+    data::{FailureKind, Kind, Object},
     editor,
     kind::{self, FieldKind},
     limits,
@@ -18,7 +18,7 @@ use crate::{
         message::Effect,
         overlay::{Confirm, Consequence, Overlay, Pick},
         page::{Content, Page},
-        then::Then,
+        then::{Saving, Then},
         write::TextEdit,
     },
     route::Route,
@@ -128,6 +128,16 @@ pub(super) fn trigger_from_event(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// A key in a form.
 pub(super) fn press(model: &mut Model, key: KeyEvent) {
+    if let Some(form) = model.page.form_mut()
+        && form.saving.is_some()
+        && key.code != KeyCode::Esc
+    {
+        // It is for the question that comes.
+        if form.ahead.len() < limits::KEYS_AHEAD {
+            form.ahead.push(key);
+        }
+        return;
+    }
     if model.step(key) {
         return;
     }
@@ -354,9 +364,11 @@ pub(super) fn clause(
     }
 }
 
-pub(super) fn save(model: &mut Model) {
+/// Asks whether to save the form, once the service finds nothing wrong with it.
+pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(draft) = draft(model) else { return };
-    let Some(form) = model.page.form() else {
+    let is_up = model.is_up();
+    let Some(form) = model.page.form_mut() else {
         return;
     };
     let stored = form.stored.clone();
@@ -366,7 +378,67 @@ pub(super) fn save(model: &mut Model) {
             json: form.original().clone(),
         })
     });
-    confirm::save(model, draft, stored.as_ref(), &before, None);
+    let check = match draft.kind {
+        _ if !is_up => None,
+        Kind::Silence => Some(resources::preview_silence(&draft)),
+        _ if form.checked => None,
+        _ => resources::validate(&draft, stored.is_some()),
+    };
+    let Some(check) = check else {
+        return confirm::save(model, draft, stored.as_ref(), &before, None);
+    };
+    let saving = Saving {
+        draft,
+        stored,
+        before,
+    };
+    let ticket = call(model, check, Then::Save(Box::new(saving)), effects);
+    if let Some(form) = model.page.form_mut() {
+        form.saving = Some(ticket);
+    }
+}
+
+/// The service looked at what is to be saved: asks, or shows what is wrong. Keys that were pressed since
+/// follow.
+pub(super) fn looked_at(
+    model: &mut Model,
+    ticket: Ticket,
+    saving: Saving,
+    answer: Answer,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    let Some(form) = model.page.form_mut() else {
+        return false;
+    };
+    if form.saving.take_if(|it| *it == ticket).is_none() {
+        return false;
+    }
+    let ahead = std::mem::take(&mut form.ahead);
+    let Saving {
+        draft,
+        stored,
+        before,
+    } = saving;
+    match answer {
+        Err(failure) if failure.kind == FailureKind::Invalid => {
+            form.take_failure(&failure);
+            model.say(Token::Bad, format!("✗ {}", failure.sentence()));
+            return true;
+        }
+        // Whatever else is wrong is reported when it is saved.
+        answer => {
+            let is_silence = draft.kind == Kind::Silence;
+            confirm::save(model, draft, stored.as_ref(), &before, None);
+            let found = message(answer).ok().filter(|_| is_silence);
+            if let (Some(found), Some(Overlay::Confirm(confirm))) = (found, &mut model.overlay) {
+                confirm::cover(confirm, found);
+            }
+        }
+    }
+    for key in ahead {
+        keys::press(model, key, effects);
+    }
+    true
 }
 
 /// Leaves the form; asks first when something was typed.
@@ -475,6 +547,15 @@ pub(super) fn check_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     let ticket = call(model, validate, Then::Check, effects);
     if let Some(form) = model.page.form_mut() {
         form.checking = Some((ticket, version));
+    }
+}
+
+/// Shows the request about another event.
+pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
+    if let Some(form) = model.page.form_mut() {
+        form.bench.event_id = events::event_id(id).to_owned();
+        form.live.due_ms = Some(0);
+        preview_if_due(model, effects);
     }
 }
 

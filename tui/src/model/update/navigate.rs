@@ -6,7 +6,8 @@ use crate::{
     document::Link,
     limits,
     model::{
-        Model, document, filter,
+        Model, document,
+        filter::{self, held::HeldFilter},
         map::{self, Node},
         message::Effect,
         page::{Content, DocumentCursor, Page},
@@ -305,6 +306,13 @@ pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), S
     match route {
         Route::Events => filter::events(text, &model.reader()).map(drop),
         Route::Deliveries => filter::deliveries(text, &model.clock()).map(drop),
+        Route::List(_) | Route::EventGroups { .. } => {
+            let known = model
+                .store
+                .table(route)
+                .map_or_else(Vec::new, |table| table.fields());
+            HeldFilter::read(text, &known, &model.clock()).map(drop)
+        }
         _ => Ok(()),
     }
     .map_err(|fault| fault.to_string())

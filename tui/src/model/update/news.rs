@@ -155,6 +155,8 @@ fn forget_waits(model: &mut Model) {
     if let Some(form) = model.page.form_mut() {
         form.waiting = None;
         form.bench.waiting = None;
+        form.saving = None;
+        form.ahead.clear();
     }
     if let Content::Report(report) = &mut model.page.content
         && report.found.waiting.take().is_some()
@@ -231,6 +233,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             checked(model, ticket, answer);
             true
         }
+        Then::Save(saving) => forms::looked_at(model, ticket, *saving, answer, effects),
         Then::Live => match model.page.form_mut() {
             Some(form) => form.hear_live(ticket, answer),
             None => false,
@@ -287,6 +290,9 @@ fn deliveries(
         Ok(page) => page,
         Err(failure) => return store.deliveries.set(Err(failure), now),
     };
+    if !more {
+        store.filter_warnings = page.warnings;
+    }
     let next = page.next_page_token;
     let mut rows = page.deliveries;
     let fresh: HashSet<String> = rows.iter().map(|row| row.id.clone()).collect();
@@ -327,6 +333,9 @@ fn events(
         Ok(page) => {
             if more || !events.loaded {
                 events.next = page.next;
+            }
+            if !more {
+                model.store.filter_warnings = page.warnings;
             }
             if page.total.is_some() {
                 events.total = page.total;

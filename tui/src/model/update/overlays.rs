@@ -154,6 +154,9 @@ fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Ef
         KeyCode::Esc => return,
         KeyCode::Enter => {
             return match pick.event() {
+                Some(event) if model.page.form().is_some() => {
+                    forms::with_event(model, &event, effects);
+                }
                 Some(event) => report::with_event(model, &event, effects),
                 None => forms::picked(model, pick.chosen),
             };

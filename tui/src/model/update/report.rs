@@ -3,9 +3,9 @@
 use bellwether_proto::v1;
 use serde_json::{Value, json};
 
-use super::{call, forms, navigate, read, tested};
+use super::{call, navigate, read, tested};
 use crate::{
-    client::{Command, Span, Ticket, events},
+    client::{Command, Span, Ticket},
     data::{EventRow, Failure, FailureKind, Kind, Object, Word},
     kind, limits,
     model::{
@@ -481,11 +481,6 @@ pub(super) fn heard(
 
 /// Repeats the report's inquiry with another event.
 pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
-    if let Some(form) = model.page.form_mut() {
-        form.bench.event_id = events::event_id(id).to_owned();
-        form.live.due_ms = Some(0);
-        return forms::preview_if_due(model, effects);
-    }
     let Content::Report(report) = &mut model.page.content else {
         return;
     };

@@ -149,7 +149,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::FormNext => forms::step(model, true),
         Action::FormPrevious => forms::step(model, false),
         Action::FormLeave => forms::leave(model, effects),
-        Action::FormSave => forms::save(model),
+        Action::FormSave => forms::save(model, effects),
         Action::FormTest => forms::test(model, effects),
         Action::FormFlip => forms::flip(model),
         Action::FormEvent => report::pick_event(model),

@@ -551,7 +551,7 @@ fn ctrl_c_asks_when_something_typed_would_be_lost_and_a_second_one_leaves() {
 #[test]
 fn q_asks_while_an_unsaved_form_waits_below() {
     let mut model = model(Role::Admin);
-    press(&mut model, "4nx<Tab><Tab>https://x<C-t>");
+    press(&mut model, "3nx<Tab>name=x<C-t>");
     assert_eq!(model.page.route, Route::Report);
     press(&mut model, "q");
     assert!(matches!(model.overlay, Some(Overlay::Confirm(_))) && !model.quit);

@@ -9,9 +9,9 @@ use ratatui::{
 
 use super::{Wall, draw_columns, fill, numbers};
 use crate::{
-    data::{Kind, Word, span_ms, urgency},
+    data::{Kind, Word, span_ms},
     document::{Link, duration},
-    model::wall::{health, sign},
+    model::wall::{by_harm, health, sign},
     route::Route,
     text,
     theme::Token,
@@ -33,7 +33,7 @@ impl Wall<'_> {
     pub(super) fn destinations(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Destinations, last 24 h");
         let mut all: Vec<&DestinationOverview> = self.overview.destinations.iter().collect();
-        all.sort_by_key(|one| (urgency(health(one)), std::cmp::Reverse(one.dead_count)));
+        all.sort_by_key(|one| by_harm(one, self.model.now_ms));
         if all.is_empty() {
             let words = "nothing was sent in the last 24 h";
             pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
@@ -45,7 +45,13 @@ impl Wall<'_> {
                 one.destination_name.clone(),
             ))
         };
-        let shown = usize::from(inside.height.saturating_sub(1));
+        let rows = usize::from(inside.height.saturating_sub(1));
+        // The last row says how many there are below.
+        let shown = if all.len() > rows {
+            rows.saturating_sub(1)
+        } else {
+            rows
+        };
         let at = all.iter().position(|one| self.is_marked(&link(one)));
         let top = (at.unwrap_or_default() + 1).saturating_sub(shown.max(1));
         let spark = inside.width.saturating_sub(84).min(48);
@@ -80,6 +86,12 @@ impl Wall<'_> {
         ];
         let table = Table::new(rows.collect::<Vec<_>>(), widths).header(heads);
         pen.widget(table, inside);
+        let more = all.len().saturating_sub(top + visible.len());
+        if more > 0 {
+            let words = format!("  +{more} more");
+            let space = usize::from(inside.width);
+            pen.put(inside.x, inside.bottom() - 1, space, Token::Warning, &words);
+        }
         let places = (inside.y + 1..).zip(&visible);
         for (y, one) in places.filter(|_| spark > SPARK_FROM) {
             let found = self

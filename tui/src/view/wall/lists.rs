@@ -15,9 +15,21 @@ impl Wall<'_> {
     pub(super) fn missed(&self, pen: &mut Pen<'_>, area: Rect) {
         let inside = pen.panel(area, "Undelivered or late");
         let mut lines: Vec<(Token, String)> = Vec::new();
-        for one in wall::missed(self.model, self.overview) {
+        let missed = wall::missed(self.model, self.overview);
+        // What is below them has a line each.
+        let space = usize::from(inside.height).saturating_sub(2) / 2;
+        let shown = if missed.len() * 2 <= usize::from(inside.height) {
+            missed.len()
+        } else {
+            space.max(1)
+        };
+        let more = missed.len().saturating_sub(shown);
+        for one in missed.into_iter().take(shown) {
             lines.push((one.token, one.words));
             lines.push((Token::Dim, format!("  {}", one.details)));
+        }
+        if more > 0 {
+            lines.push((Token::Warning, format!("+{more} more")));
         }
         if lines.is_empty() {
             lines.push(wall::reached(self.overview));

@@ -3,7 +3,7 @@
 
 use std::{fs, sync::Arc};
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 
 use super::{DatabaseLocation, write_new};
 use crate::{

@@ -78,7 +78,7 @@ pub(crate) fn read(from: Reader<'_>, sealer: &Sealer) -> Result<Option<AuditEntr
 }
 
 /// The entry with its place in the chain, after the one with that hash.
-pub fn chained(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
+pub(crate) fn chained(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
     let entry = AuditEntry {
         number,
         previous,

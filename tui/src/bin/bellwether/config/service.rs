@@ -19,7 +19,7 @@ use bellwether_backend::{
 };
 
 use bellwether_gateway::{Config as GatewayConfig, Severity};
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 
 use super::{
     ConfigError,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 
 #[cfg(feature = "embedded")]
 use super::setting;

@@ -2,10 +2,8 @@
 
 use std::io::Write;
 
-use bellwether_proto::{
-    oidc::{DeviceCode, Fault, Provider, Tokens},
-    text,
-};
+use bellwether_process::oidc::{DeviceCode, Fault, Provider, Tokens};
+use bellwether_proto::text;
 use tokio::time::{Duration, Instant, sleep};
 
 use super::mute;

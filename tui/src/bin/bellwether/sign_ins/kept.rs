@@ -9,7 +9,8 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use bellwether_proto::{oidc::Tokens, plain_file, v1::GetSignInResponse};
+use bellwether_process::{oidc::Tokens, plain_file};
+use bellwether_proto::v1::GetSignInResponse;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Duration, Instant, sleep};

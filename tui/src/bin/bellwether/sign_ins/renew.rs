@@ -1,6 +1,6 @@
 //! The token of who signed in, renewed before it ends.
 
-use bellwether_proto::oidc::Fault;
+use bellwether_process::oidc::Fault;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bellwether_proto::plain_file;
+use bellwether_process::plain_file;
 use rustls::{
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use bellwether_proto::listen::{Secured, Tls};
+use bellwether_process::listen::{Secured, Tls};
 use rustls::{
     RootCertStore, ServerConfig,
     crypto::{CryptoProvider, ring},

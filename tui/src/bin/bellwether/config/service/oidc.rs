@@ -1,7 +1,7 @@
 //! The settings of where people sign in.
 
 use bellwether_backend::config::{Authorities, OidcConfig};
-use bellwether_proto::oidc::{check_address, check_issuer};
+use bellwether_process::oidc::{check_address, check_issuer};
 use toml::Value;
 
 use super::unit;

@@ -1,0 +1,280 @@
+//! Filters of lists that are held whole, in the language of all filters: words search what is shown, and
+//! comparisons look at columns and fields.
+
+use std::collections::HashMap;
+
+use bellwether_proto::filter::{self, Clause, Fault, Literal};
+use regex::{Regex, RegexBuilder};
+
+use super::Clock;
+
+/// What a row has for a filter to look at.
+pub(crate) trait Fields {
+    /// The values of a field; none where the row has no such field.
+    fn values(&self, field: &str) -> Vec<String>;
+    /// Every text that is shown of it, in lower case.
+    fn shown(&self) -> Vec<String>;
+}
+
+/// A filter that was read.
+#[derive(Clone, Debug)]
+pub(crate) enum HeldFilter {
+    /// Every row.
+    All,
+    /// Rows with this text, in lower case.
+    Text(String),
+    /// Rows for which the condition is true, with the expressions in it.
+    Clause(Clause, HashMap<String, Regex>),
+}
+
+/// Characters that only comparisons and combinations have.
+const OPERATORS: [char; 9] = ['=', '<', '>', '~', '!', '(', ')', '"', '|'];
+
+impl HeldFilter {
+    /// Reads a filter of a list with these fields.
+    ///
+    /// # Errors
+    /// What is wrong with it, such as an unknown field.
+    pub(crate) fn read(text: &str, known: &[String], clock: &Clock) -> Result<Self, Fault> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(Self::All);
+        }
+        let parsed = match filter::parse(text, Some(clock.now())) {
+            Ok(parsed) => parsed,
+            Err(fault) if text.contains(OPERATORS) => return Err(fault),
+            // An address, or a channel: no condition, and a text all the same.
+            Err(_) => return Ok(Self::Text(text.to_lowercase())),
+        };
+        if let Some(fault) = unknown(&parsed.clause, known) {
+            let at = parsed
+                .fields()
+                .into_iter()
+                .find(|(field, _)| *field == fault.0);
+            let at = at.map_or(0, |(_, at)| at);
+            return Err(Fault {
+                at,
+                message: fault.1,
+            });
+        }
+        let mut expressions = HashMap::new();
+        compile(&parsed.clause, &mut expressions);
+        Ok(Self::Clause(parsed.clause, expressions))
+    }
+
+    /// Reads a filter while it is typed: what is not a condition yet searches as a text.
+    pub(crate) fn typed(text: &str, known: &[String], clock: &Clock) -> Self {
+        let text = text.trim();
+        Self::read(text, known, clock).unwrap_or_else(|_| Self::Text(text.to_lowercase()))
+    }
+
+    /// Whether it keeps a row.
+    pub(crate) fn keeps(&self, row: &dyn Fields) -> bool {
+        match self {
+            Self::All => true,
+            Self::Text(text) => row.shown().iter().any(|shown| shown.contains(text)),
+            Self::Clause(clause, expressions) => holds(clause, expressions, row),
+        }
+    }
+}
+
+/// The first field that no row of the list has, with a sentence.
+fn unknown(clause: &Clause, known: &[String]) -> Option<(String, String)> {
+    if filter::is_search(clause) {
+        return None;
+    }
+    match clause {
+        Clause::And(all) | Clause::Or(all) => all.iter().find_map(|it| unknown(it, known)),
+        Clause::Not(inner) => unknown(inner, known),
+        other => {
+            let field = other.field()?;
+            let lower = field.to_lowercase();
+            if known.contains(&lower) {
+                return None;
+            }
+            let names = known.iter().map(String::as_str);
+            let near = filter::nearest(&lower, names.clone());
+            let message = match near {
+                Some((_, near)) => format!("no field `{field}` here: `{near}`?"),
+                None => {
+                    let all: Vec<&str> = names.take(FIELDS_NAMED).collect();
+                    format!("no field `{field}` here; there are {}", all.join(", "))
+                }
+            };
+            Some((field.to_owned(), message))
+        }
+    }
+}
+
+/// Fields that an error names.
+const FIELDS_NAMED: usize = 12;
+
+/// Compiles the expressions of a condition; those that the parser let pass can be compiled.
+fn compile(clause: &Clause, into: &mut HashMap<String, Regex>) {
+    match clause {
+        Clause::And(all) | Clause::Or(all) => all.iter().for_each(|it| compile(it, into)),
+        Clause::Not(inner) => compile(inner, into),
+        Clause::Matches(_, text) => {
+            let built = RegexBuilder::new(text).case_insensitive(true).build();
+            into.extend(built.ok().map(|built| (text.clone(), built)));
+        }
+        _ => {}
+    }
+}
+
+fn holds(clause: &Clause, expressions: &HashMap<String, Regex>, row: &dyn Fields) -> bool {
+    if filter::is_search(clause) {
+        return searched(clause).is_some_and(|text| {
+            let text = text.to_lowercase();
+            row.shown().iter().any(|shown| shown.contains(&text))
+        });
+    }
+    let any = |field: &str, test: &dyn Fn(&str) -> bool| {
+        let values = row.values(&field.to_lowercase());
+        values.iter().any(|value| test(&value.to_lowercase()))
+    };
+    let text = |text: &str| text.to_lowercase();
+    match clause {
+        Clause::And(all) => all.iter().all(|it| holds(it, expressions, row)),
+        Clause::Or(all) => all.iter().any(|it| holds(it, expressions, row)),
+        Clause::Not(inner) => !holds(inner, expressions, row),
+        Clause::Equals(field, literal) => any(field, &|value| equals(value, literal)),
+        Clause::In(field, literals) => any(field, &|value| {
+            literals.iter().any(|literal| equals(value, literal))
+        }),
+        Clause::Contains(field, part) => any(field, &|value| value.contains(&text(part))),
+        Clause::StartsWith(field, part) => any(field, &|value| value.starts_with(&text(part))),
+        Clause::EndsWith(field, part) => any(field, &|value| value.ends_with(&text(part))),
+        Clause::Matches(field, text) => any(field, &|value| {
+            expressions.get(text).is_some_and(|it| it.is_match(value))
+        }),
+        Clause::Exists(field) => any(field, &|value| !value.is_empty()),
+        Clause::Greater(field, than) => any(field, &|value| compare(value, than) == Some(true)),
+        Clause::LessAndEquals(field, than) => any(field, &|value| {
+            compare(value, than) == Some(false) || equals(value, than)
+        }),
+        Clause::Less(field, than) => any(field, &|value| {
+            compare(value, than) == Some(false) && !equals(value, than)
+        }),
+        Clause::GreaterAndEquals(field, than) => any(field, &|value| {
+            compare(value, than) == Some(true) || equals(value, than)
+        }),
+    }
+}
+
+/// The text that free words look for.
+fn searched(clause: &Clause) -> Option<&str> {
+    match clause {
+        Clause::Contains(_, text)
+        | Clause::StartsWith(_, text)
+        | Clause::EndsWith(_, text)
+        | Clause::Equals(_, Literal::Text(text)) => Some(text),
+        Clause::Or(all) | Clause::And(all) => searched(all.first()?),
+        _ => None,
+    }
+}
+
+fn equals(value: &str, literal: &Literal) -> bool {
+    match literal {
+        Literal::Text(text) => value == text.to_lowercase(),
+        Literal::Number(wanted) => number(value) == Some(*wanted),
+        Literal::Bool(true) => matches!(value, "yes" | "true" | "on"),
+        Literal::Bool(false) => matches!(value, "no" | "false" | "off"),
+    }
+}
+
+/// Whether a value is above a literal; none where they cannot be compared.
+fn compare(value: &str, literal: &Literal) -> Option<bool> {
+    let wanted = match literal {
+        Literal::Number(wanted) => *wanted,
+        Literal::Text(text) => number(text)?,
+        Literal::Bool(_) => return None,
+    };
+    Some(number(value)? > wanted)
+}
+
+/// A number as it is shown, with separators and a sign of more behind it.
+fn number(text: &str) -> Option<f64> {
+    let digits = text.replace(',', "");
+    digits.trim_end_matches('+').parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+
+    struct Row(&'static [(&'static str, &'static str)]);
+
+    impl Fields for Row {
+        fn values(&self, field: &str) -> Vec<String> {
+            let own = self.0.iter().filter(|(name, _)| *name == field);
+            own.map(|(_, value)| (*value).to_owned()).collect()
+        }
+
+        fn shown(&self) -> Vec<String> {
+            self.0
+                .iter()
+                .map(|(_, value)| value.to_lowercase())
+                .collect()
+        }
+    }
+
+    const HOOK: Row = Row(&[
+        ("name", "on-call"),
+        ("health", "failing"),
+        ("target", "http://10.0.0.9/Hook"),
+        ("enabled", "no"),
+        ("waiting", "1,689"),
+        ("tags", "prod"),
+        ("tags", "db"),
+    ]);
+
+    fn read(text: &str) -> Result<HeldFilter, Fault> {
+        let known: Vec<String> = HOOK.0.iter().map(|(name, _)| (*name).to_owned()).collect();
+        HeldFilter::read(text, &known, &Clock::new(0, TimeZone::UTC))
+    }
+
+    #[test]
+    fn comparisons_look_at_fields_and_words_at_everything_that_is_shown() {
+        for (text, keeps) in [
+            ("health=failing", true),
+            ("health=FAILING", true),
+            ("health!=failing", false),
+            ("name=on-*", true),
+            ("name~^o.*l$", true),
+            ("name~^call", false),
+            ("enabled=no", true),
+            ("enabled=yes", false),
+            ("tags=db", true),
+            ("tags=lab", false),
+            ("waiting>1000", true),
+            ("waiting<1000", false),
+            ("has:tags", true),
+            ("failing", true),
+            ("hook failing", true),
+            ("hook healthy", false),
+            ("http://10.0.0.9/", true),
+            ("-call", false),
+            ("(health=slow or tags=prod) -healthy", true),
+        ] {
+            let found = read(text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+            assert_eq!(found.keeps(&HOOK), keeps, "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_field_is_an_error_with_the_nearest_one() {
+        let fault = read("helth=failing").unwrap_err();
+        assert_eq!(fault.message, "no field `helth` here: `health`?");
+        let fault = read("failing zzz=1").unwrap_err();
+        assert!(
+            fault
+                .message
+                .starts_with("no field `zzz` here; there are name")
+        );
+        assert_eq!(fault.at, 8);
+        assert!(read("health=").is_err());
+    }
+}
