@@ -106,7 +106,11 @@ impl EgressWatch {
     }
 
     async fn look(&self, nodes: &[NodeSeen]) {
-        let unreached = self.unreached.borrow().clone();
+        let mut unreached = self.unreached.borrow().clone();
+        // Where a connection succeeds, attempts fail for another reason than the network of this node.
+        if !self.reached(&unreached).await.is_empty() {
+            unreached.clear();
+        }
         let reached = if unreached.is_empty() {
             self.reached(&asked(nodes)).await
         } else {

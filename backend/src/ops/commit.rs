@@ -27,6 +27,7 @@ where
     for _ in 0..TRIES_MAX {
         let (changes, answer) = decide().await?;
         if changes.is_empty() {
+            store.advance();
             return Ok((answer, None));
         }
         match store.apply(lane, changes).await {

@@ -77,11 +77,12 @@ impl Reserve {
                 // The address, and what it says, lives as long as this.
                 _ = reach.changed() => continue,
             }
-            // Who leads has it in use; that its writer is without one ends the lead.
-            if leads.borrow().is_none() {
-                is_kept = self.is_kept().await;
-            } else {
+            // Who leads has it in use; that its writer is without one ends the lead. A database that does
+            // not answer is not asked for a further one.
+            if leads.borrow().is_some() {
                 is_kept = true;
+            } else if *reach.borrow() {
+                is_kept = self.is_kept().await;
             }
         }
     }
