@@ -11,6 +11,10 @@ run *ARGUMENTS:
 test FILTER="":
     cargo test --workspace -- {{FILTER}}
 
+# Run the tests that start no process; needs cargo-nextest.
+fast:
+    cargo nextest run --workspace --profile fast
+
 # Format everything.
 format:
     cargo fmt --all

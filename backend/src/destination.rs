@@ -65,10 +65,23 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     /// The most that the provider takes, in bytes; none where no limit is known.
     const BYTES_MAX: Option<usize> = None;
 
+    /// Whether later messages answer the first one.
+    const THREADS: bool = false;
+
     /// Whether the receiver keeps a state for each thread, so that many messages cannot be
     /// combined.
     fn keeps_state(&self) -> bool {
         false
+    }
+
+    /// Whether a message that went to those settings can be answered.
+    fn continues(&self, _first: &Self) -> bool {
+        false
+    }
+
+    /// The first message as its response names it, of which the beginning is kept.
+    fn thread(_response: &str) -> Option<ChatThread> {
+        None
     }
 
     /// An address of the server that attempts connect to; none where there is none, or messages decide.
@@ -158,6 +171,27 @@ pub fn check(
 /// Whether many messages may be reported as one to a destination.
 pub fn takes_digests(kind: &DestinationKind) -> bool {
     !with_type!(kind, settings => settings.keeps_state())
+}
+
+/// Whether later messages to a destination answer the first one.
+pub fn has_threads(kind: &DestinationKind) -> bool {
+    fn of<T: DestinationType>(_settings: &T) -> bool {
+        T::THREADS
+    }
+    with_type!(kind, settings => of(settings))
+}
+
+/// Whether a message that went there can be answered by one that goes here.
+pub fn continues(kind: &DestinationKind, first: &DestinationKind) -> bool {
+    with_type!(kind, settings => of_type(first).is_some_and(|first| settings.continues(first)))
+}
+
+/// The first message as its response names it, of which the beginning is kept.
+pub fn thread(kind: &DestinationKind, response: &str) -> Option<ChatThread> {
+    fn of<T: DestinationType>(_settings: &T, response: &str) -> Option<ChatThread> {
+        T::thread(response)
+    }
+    with_type!(kind, settings => of(settings, response))
 }
 
 /// The addresses that the secret of a field is sent to, by path.

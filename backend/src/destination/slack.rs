@@ -3,12 +3,13 @@
 mod classify;
 mod message;
 mod send;
+mod thread;
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{AttemptContext, Checks, DestinationType, Ending, outlets::Outlets};
+use super::{AttemptContext, ChatThread, Checks, DestinationType, Ending, outlets::Outlets};
 use crate::{
     domain::{TemplateLanguage, destination::Slack},
     message::Facts,
@@ -17,6 +18,16 @@ use crate::{
 impl DestinationType for Slack {
     /// `chat.postMessage` without `channel`.
     type Message = Value;
+
+    const THREADS: bool = true;
+
+    fn continues(&self, first: &Self) -> bool {
+        self.channel == first.channel
+    }
+
+    fn thread(response: &str) -> Option<ChatThread> {
+        thread::thread(response)
+    }
 
     fn server(&self, outlets: &Outlets) -> Option<String> {
         Some(outlets.providers.slack.clone())

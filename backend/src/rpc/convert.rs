@@ -23,6 +23,6 @@ pub mod rule;
 pub mod search;
 pub mod silence;
 pub mod statistics;
-pub mod trigger_test;
+pub mod trigger_tried;
 
 pub use crate::ops::wire::{query, time};

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{
-    convert::{list::count, trigger_test},
+    convert::{list::count, trigger_tried},
     serve::serve,
 };
 use crate::{
@@ -53,7 +53,7 @@ async fn tell(
     if is_begun && let Err(error) = run.step().await {
         return (Err(error.into()), None);
     }
-    let progress = trigger_test::progress(&run);
+    let progress = trigger_tried::progress(&run);
     let left = (!run.is_over()).then_some((run, true));
     (Ok(progress), left)
 }
@@ -81,9 +81,9 @@ impl TriggerService for TriggerApi {
         &self,
         request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<v1::TestTriggerResponse>, Status> {
-        let (draft, span) = trigger_test::draft(request.into_inner());
+        let (draft, span) = trigger_tried::draft(request.into_inner());
         let run = self.triggers.test(&draft, span).await?;
-        Ok(Response::new(trigger_test::result(&run)))
+        Ok(Response::new(trigger_tried::result(&run)))
     }
 
     type TestTriggerWithProgressStream = TestProgress;
@@ -92,7 +92,7 @@ impl TriggerService for TriggerApi {
         &self,
         request: Request<v1::TestTriggerRequest>,
     ) -> Result<Response<TestProgress>, Status> {
-        let (draft, span) = trigger_test::draft(request.into_inner());
+        let (draft, span) = trigger_tried::draft(request.into_inner());
         let run = self.triggers.begin_test(&draft, span).await?;
         let shutdown = self.shutdown.clone();
         let told = stream::unfold(Some((run, false)), move |state| {
