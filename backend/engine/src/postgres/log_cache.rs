@@ -23,7 +23,7 @@ use crate::{
 
 /// One more than the greatest number of a kind.
 const KINDS: usize = Kind::ALL.len() + 1;
-/// What a name takes in memory, beside its key.
+/// Memory of a name, in addition to its key.
 const NAME_BYTES: usize = 48;
 
 /// The writer of a step and its number: unique within one history of the log.
