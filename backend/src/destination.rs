@@ -28,6 +28,7 @@ mod slack;
 pub(crate) mod smtp_receiver;
 #[cfg(test)]
 mod tests;
+mod times;
 pub(crate) mod tls;
 mod tokens;
 pub(crate) mod transcript;
@@ -49,10 +50,10 @@ use check::Checks;
 use outlets::Outlets;
 
 pub use egress::Guard;
-pub use http::ExchangeTimes;
 pub use renderers::Renderers;
 pub use sender::{SendRequest, Sender};
 pub use sink::EventSink;
+pub use times::ExchangeTimes;
 pub use verdict::{Advice, RecipientAnswer, Report, Verdict};
 pub use webhook::{is_credential, is_plain_header, is_secret_header};
 

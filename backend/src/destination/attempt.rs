@@ -11,8 +11,9 @@ use tokio::time::Instant;
 
 use super::{
     Advice, ChatThread, Verdict,
-    http::{Answer, ExchangeTimes, HttpClient, HttpRequest, SendFailure, USER_AGENT},
+    http::{Answer, HttpClient, HttpRequest, SendFailure, USER_AGENT},
     outlets::Outlets,
+    times::ExchangeTimes,
     transcript::{EXPLANATION_BYTES_MAX, Masker},
 };
 use crate::{

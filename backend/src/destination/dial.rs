@@ -7,7 +7,7 @@ use tokio::{net::TcpStream, time::Instant};
 
 use crate::destination::{
     egress::{Guard, Refusal},
-    http::line::Dialed,
+    times::Dialed,
 };
 
 /// Addresses of one name that are tried.

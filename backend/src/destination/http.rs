@@ -3,7 +3,7 @@
 mod body;
 mod connector;
 pub(crate) mod fault;
-pub(crate) mod line;
+mod line;
 mod origins;
 mod retry_after;
 pub(crate) mod route;
@@ -37,10 +37,11 @@ use crate::destination::{
         body::{Outgoing, Sent},
         connector::GuardedConnector,
         fault::Lost,
-        line::{Answered, Dialed},
+        line::Answered,
         origins::{Connections, Origins},
         route::Route,
     },
+    times::ExchangeTimes,
     tls::{self, Identity, Trust},
     transcript::{EXPLANATION_BYTES_MAX, Masker},
     verdict::{Advice, Verdict},
@@ -98,21 +99,6 @@ pub(crate) struct Answer {
     pub(crate) end: BodyEnd,
     /// How long it took.
     pub(crate) times: ExchangeTimes,
-}
-
-/// How long the parts of an exchange took.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ExchangeTimes {
-    /// Resolving the name; none through a proxy and over a kept connection.
-    pub resolve: Option<Duration>,
-    /// Connecting, after that; none over a kept connection.
-    pub connect: Option<Duration>,
-    /// The TLS handshake, after that; none without TLS and over a kept connection.
-    pub tls: Option<Duration>,
-    /// Until the first byte of the answer, from the start.
-    pub first_byte: Duration,
-    /// Until the end of the answer, from the start.
-    pub total: Duration,
 }
 
 /// How a body ended.
@@ -363,15 +349,6 @@ async fn once(
         end,
         times,
     })
-}
-
-impl ExchangeTimes {
-    /// Notes how long the connection took that was opened for it, and with TLS until when.
-    fn open(&mut self, dialed: Dialed, secured: Option<Duration>) {
-        (self.resolve, self.connect) = (dialed.resolve, Some(dialed.connect));
-        let before = dialed.resolve.unwrap_or_default() + dialed.connect;
-        self.tls = secured.map(|secured| secured.saturating_sub(before));
-    }
 }
 
 /// How far a request got that was not answered.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::http::ExchangeTimes;
+use super::times::ExchangeTimes;
 use crate::domain::{Outcome, Transcript, delivery::Recipients};
 
 /// The outcome of an attempt.

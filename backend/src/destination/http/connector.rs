@@ -10,12 +10,11 @@ use http::Uri;
 use tokio::time::Instant;
 use tower::Service;
 
-use super::{
-    line::{Dialed, Line},
-    route::Route,
-    tunnel,
+use super::{line::Line, route::Route, tunnel};
+use crate::destination::{
+    dial::{DialError, Dialer},
+    times::Dialed,
 };
-use crate::destination::dial::{DialError, Dialer};
 
 /// Connects to the host and port of an address.
 #[derive(Debug, Clone)]

@@ -8,7 +8,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll},
-    time::Duration,
 };
 
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -17,6 +16,8 @@ use hyper_util::{
     rt::TokioIo,
 };
 use tokio::net::TcpStream;
+
+use crate::destination::times::Dialed;
 
 /// Whether a response ever came over a connection. Clones are of the same connection.
 #[derive(Debug, Clone, Default)]
@@ -30,15 +31,6 @@ impl Answered {
     pub(super) fn is_noted(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
-}
-
-/// How long a connection took to be opened.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Dialed {
-    /// Resolving the name; none where a proxy does.
-    pub(crate) resolve: Option<Duration>,
-    /// Connecting, after that.
-    pub(crate) connect: Duration,
 }
 
 /// A connection below TLS.
