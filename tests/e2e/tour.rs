@@ -66,7 +66,6 @@ async fn a_destination_is_tested_and_saved(guide: &mut Guide) {
          request and the response, from 120 columns they are beside it.",
     );
 
-    guide.press(ESC).sees(&["New destination", &hook]);
     guide
         .press(SAVE)
         .sees(&["Create destination on-call?", "[ No ]"]);

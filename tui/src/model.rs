@@ -3,6 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod bulk;
 pub(crate) mod document;
+pub(crate) mod done_events;
 pub(crate) mod events;
 pub(crate) mod field;
 pub(crate) mod filter;

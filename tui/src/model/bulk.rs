@@ -4,8 +4,8 @@ mod events;
 
 use std::collections::BTreeMap;
 
-pub(crate) use self::events::{DoneEvents, EventBulk, EventTransition};
-use super::then::BulkStep;
+pub(crate) use self::events::{EventBulk, EventTransition};
+use super::{done_events::DoneEvents, then::BulkStep};
 use crate::{
     client::{Call, Chosen, Ticket, deliveries},
     data::{BulkTally, Transition},

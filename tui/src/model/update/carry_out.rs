@@ -1,9 +1,9 @@
 //! Does what was agreed to.
 
-use super::{confirm, navigate, report, send};
+use super::{navigate, report, send};
 use crate::{
     client::whole,
-    model::{Model, message::Effect, overlay::Consequence, then::Then},
+    model::{Model, message::Effect, overlay::Consequence, then::Then, write::Write},
     theme::Token,
 };
 
@@ -12,7 +12,7 @@ pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<
     match then {
         Consequence::LeaveForm => navigate::back(model, effects),
         Consequence::Quit => model.quit = true,
-        Consequence::Undo => confirm::take_back(model, false, effects),
+        Consequence::Undo => take_back(model, false, effects),
         Consequence::Test(None, inquiry) if model.page.form().is_some() => {
             report::run_in_form(model, &inquiry, effects);
         }
@@ -30,5 +30,20 @@ pub(super) fn carry_out(model: &mut Model, then: Consequence, effects: &mut Vec<
             model.page.list.marks.clear();
             model.say(Token::Dim, "…");
         }
+    }
+}
+
+/// Takes back what was done last, with a question before or without one.
+pub(super) fn take_back(model: &mut Model, at_once: bool, effects: &mut Vec<Effect>) {
+    let Some((what, calls)) = model.take_undo() else {
+        return model.say(Token::Info, "there is nothing to undo");
+    };
+    if calls.is_empty() {
+        return model.say(Token::Info, format!("{what} is not so any more"));
+    }
+    for call in calls {
+        let mut write = Box::new(Write::new(format!("undone: {what}")));
+        write.at_once = at_once;
+        carry_out(model, Consequence::Write(Box::new(call), write), effects);
     }
 }

@@ -3,7 +3,7 @@
 
 use bellwether_proto::v1;
 
-use super::carry_out::carry_out;
+use super::carry_out::{carry_out, take_back};
 use crate::{
     client::{Call, StatusChange, deliveries, events, resources, whole},
     data::{Kind, Object, Status, Transition, Word},
@@ -65,21 +65,6 @@ pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
         confirm = confirm.line(token, line);
     }
     ask(model, confirm);
-}
-
-/// Takes back what was done last, with a question before or without one.
-pub(super) fn take_back(model: &mut Model, at_once: bool, effects: &mut Vec<Effect>) {
-    let Some((what, calls)) = model.take_undo() else {
-        return model.say(Token::Info, "there is nothing to undo");
-    };
-    if calls.is_empty() {
-        return model.say(Token::Info, format!("{what} is not so any more"));
-    }
-    for call in calls {
-        let mut write = Box::new(Write::new(format!("undone: {what}")));
-        write.at_once = at_once;
-        carry_out(model, Consequence::Write(Box::new(call), write), effects);
-    }
 }
 
 /// Deleting what is selected, with the rules that will lose it.

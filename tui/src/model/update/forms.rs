@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use serde_json::{Value, json};
 
-use super::{call, completion, confirm, keys, navigate, read, report};
+use super::{call, completion, confirm, navigate, read, report};
 use crate::{
     client::{Answer, Ticket, message, resources},
     data::{FailureKind, Kind, Object},
@@ -398,21 +398,16 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The service looked at what is to be saved: asks, or shows what is wrong. Keys that were pressed since
-/// follow.
+/// The service looked at what is to be saved: asks, or shows what is wrong. Returns the keys that were pressed
+/// since, which follow; none where that was not waited for.
 pub(super) fn looked_at(
     model: &mut Model,
     ticket: Ticket,
     saving: Saving,
     answer: Answer,
-    effects: &mut Vec<Effect>,
-) -> bool {
-    let Some(form) = model.page.form_mut() else {
-        return false;
-    };
-    if form.saving.take_if(|it| *it == ticket).is_none() {
-        return false;
-    }
+) -> Option<Vec<KeyEvent>> {
+    let form = model.page.form_mut()?;
+    form.saving.take_if(|it| *it == ticket)?;
     let ahead = std::mem::take(&mut form.ahead);
     let Saving {
         draft,
@@ -423,7 +418,7 @@ pub(super) fn looked_at(
         Err(failure) if failure.kind == FailureKind::Invalid => {
             form.take_failure(&failure);
             model.say(Token::Bad, format!("✗ {}", failure.sentence()));
-            return true;
+            return Some(Vec::new());
         }
         // Whatever else is wrong is reported when it is saved.
         answer => {
@@ -435,10 +430,7 @@ pub(super) fn looked_at(
             }
         }
     }
-    for key in ahead {
-        keys::press(model, key, effects);
-    }
-    true
+    Some(ahead)
 }
 
 /// Leaves the form; asks first when something was typed.
