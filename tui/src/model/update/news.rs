@@ -216,13 +216,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             })
         }
         Then::Report(inquired) => reported(model, ticket, *inquired, answer, effects),
-        Then::FormTest => {
-            let found = message(answer);
-            if let Ok(test) = &found {
-                tested::close_created(model, test, effects);
-            }
-            report::form_tested(model, ticket, found)
-        }
+        Then::FormTest => form_tested(model, ticket, message(answer), effects),
         Then::TestQuestion(asked) => {
             report::question(model, *asked, message(answer));
             true
@@ -259,6 +253,19 @@ fn looked_at(
         keys::press(model, key, effects);
     }
     is_awaited
+}
+
+/// Processes the result of the test of a form; the event that it created is closed.
+fn form_tested(
+    model: &mut Model,
+    ticket: Ticket,
+    found: Result<v1::TestDestinationResponse, Failure>,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    if let Ok(test) = &found {
+        tested::close_created(model, test, effects);
+    }
+    report::form_tested(model, ticket, found)
 }
 
 /// Processes the next answer of a report.
