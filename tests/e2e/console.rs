@@ -93,6 +93,9 @@ async fn a_test_that_creates_an_event_asks_first_names_who_may_be_notified_and_c
     assert!(!screen.contains("other-rule"), "{screen}");
     // The answer is No until a user says Yes.
     console.press("\r");
+    eventually_blocking("the question to go", || {
+        (!console.screen().contains("Test echo with")).then_some(())
+    });
     let search = json!({"query": {"filter": "name=echo"}});
     let found = rest.post("/v1/events:search", &search).await.ok();
     assert_eq!(

@@ -3,6 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod bulk;
 pub(crate) mod document;
+pub(crate) mod done_events;
 pub(crate) mod events;
 pub(crate) mod field;
 pub(crate) mod filter;
@@ -134,8 +135,6 @@ pub(crate) struct Model {
     pub(crate) pending: HashMap<Ticket, Then>,
     /// Actions that follow from what happened, in their order.
     pub(crate) follow: VecDeque<Action>,
-    /// Keys that were pressed before an answer came that they act on.
-    pub(crate) ahead: Vec<KeyEvent>,
     last_ticket: Ticket,
 }
 
@@ -212,7 +211,6 @@ impl Model {
             touched: true,
             pending: HashMap::new(),
             follow: VecDeque::new(),
-            ahead: Vec::new(),
             last_ticket: Ticket(0),
         }
     }

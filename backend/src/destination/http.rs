@@ -3,7 +3,7 @@
 mod body;
 mod connector;
 pub(crate) mod fault;
-pub(crate) mod line;
+mod line;
 mod origins;
 mod retry_after;
 pub(crate) mod route;

@@ -1,4 +1,4 @@
-//! How long the parts of an exchange with a receiver took.
+//! How long the parts of an exchange over HTTP took.
 
 use std::time::Duration;
 

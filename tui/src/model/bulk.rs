@@ -4,11 +4,10 @@ mod events;
 
 use std::collections::BTreeMap;
 
-use bellwether_proto::v1;
-
-pub(crate) use self::events::{DoneEvents, EventBulk, EventTransition};
+pub(crate) use self::events::{EventBulk, EventTransition};
+use super::{done_events::DoneEvents, then::BulkStep};
 use crate::{
-    client::{Call, Chosen, ReadTaken, Ticket, deliveries},
+    client::{Call, Chosen, Ticket, deliveries},
     data::{BulkTally, Transition},
     text,
     theme::Token,
@@ -16,30 +15,6 @@ use crate::{
 
 /// How many messages go to which destination, and whether there may be more.
 pub(crate) type Updates = (BTreeMap<String, i64>, bool);
-
-/// One call of something that is done to many.
-#[derive(Clone, Debug)]
-pub(crate) enum BulkStep {
-    /// How many events are meant.
-    Count,
-    /// Which they are, a page of them.
-    Gather,
-    /// How many messages a change of them sends.
-    Updates(Box<Updating>),
-    /// Some of the events were changed.
-    Part(ReadTaken),
-    /// Deliveries were counted or changed.
-    Deliveries(Transition),
-}
-
-/// Counting the receivers that were notified of what is to be changed.
-#[derive(Clone, Debug)]
-pub(crate) struct Updating {
-    pub(crate) asked: v1::ListObligationsRequest,
-    /// By destination, so far.
-    pub(crate) counts: BTreeMap<String, i64>,
-    pub(crate) calls: usize,
-}
 
 /// Destinations that are reported by name.
 const DESTINATIONS: usize = 8;

@@ -78,7 +78,7 @@ fn field_of(title: &str) -> String {
     letters.collect::<String>().to_lowercase()
 }
 
-/// Around rows that are only looked through: moments have no text there.
+/// The surroundings of rows that are only searched: moments have no text there.
 struct Nothing;
 
 impl Around for Nothing {

@@ -1,13 +1,16 @@
 //! What an answer is for.
 
+use std::collections::BTreeMap;
+
+use bellwether_proto::v1;
+
 use super::{
-    bulk::BulkStep,
     inquiry::{Inquiry, Outcome},
     write::Write,
 };
 use crate::{
     client::ReadTaken,
-    data::{Back, Counted, Kind, Object},
+    data::{Back, Counted, Kind, Object, Transition},
 };
 
 /// What the answer to a call is for, with what was read by the calls before it.
@@ -91,4 +94,28 @@ impl Inquired {
             calls: 1,
         }
     }
+}
+
+/// One call of something that is done to many.
+#[derive(Clone, Debug)]
+pub(crate) enum BulkStep {
+    /// How many events are meant.
+    Count,
+    /// Which they are, a page of them.
+    Gather,
+    /// How many messages a change of them sends.
+    Updates(Box<Updating>),
+    /// Some of the events were changed.
+    Part(ReadTaken),
+    /// Deliveries were counted or changed.
+    Deliveries(Transition),
+}
+
+/// Counting the receivers that were notified of what is to be changed.
+#[derive(Clone, Debug)]
+pub(crate) struct Updating {
+    pub(crate) asked: v1::ListObligationsRequest,
+    /// By destination, so far.
+    pub(crate) counts: BTreeMap<String, i64>,
+    pub(crate) calls: usize,
 }

@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1;
 
-use super::{Model, bulk::DoneEvents};
+use super::{Model, done_events::DoneEvents};
 use crate::{
     client::{Call, Note, StatusChange, events, resources, whole},
     data::{HealthState, Kind, Object, Status},

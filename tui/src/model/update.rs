@@ -11,7 +11,6 @@ mod events;
 mod forms;
 mod grouped;
 mod keys;
-mod leave;
 mod mouse;
 mod navigate;
 mod news;
@@ -59,9 +58,6 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Edited(edit, result) => forms::edited(model, edit, result, &mut effects),
         Msg::Background(background) => model.background = Some(background),
         Msg::Resumed => {}
-    }
-    for key in std::mem::take(&mut model.ahead) {
-        keys::press(model, key, &mut effects);
     }
     while let Some(action) = model.follow.pop_front() {
         run::run(model, action, &mut effects);

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use bellwether_proto::filter::part;
 use bellwether_proto::v1::{
     DestinationHealth, DestinationOverview, EventGroup, GetOverviewResponse as Overview,
-    NamedStatistics, NodeOverview,
+    NamedStatistics,
 };
 
 use super::Model;
@@ -264,57 +264,20 @@ pub(crate) fn service(model: &Model, overview: &Overview) -> Vec<String> {
             .filter_map(|(what, count, after)| Some(format!("{what} {}{after}", bytes(count?))));
         words.extend(known);
     }
-    let nodes: Vec<_> = overview.nodes.iter().map(node).collect();
+    let nodes = overview.nodes.iter().map(|node| {
+        let leads = if node.leads() { " (leads)" } else { "" };
+        format!("{}{leads}", node.name)
+    });
+    let nodes: Vec<_> = nodes.collect();
     if !nodes.is_empty() {
         words.push(format!("nodes {}", nodes.join(", ")));
     }
     words
 }
 
-/// A node, with what is special about it.
-fn node(node: &NodeOverview) -> String {
-    let mut marks = Vec::new();
-    if node.leads() {
-        marks.push("leads".to_owned());
-    }
-    if !node.differing_sections.is_empty() {
-        let sections = node.differing_sections.join(", ");
-        marks.push(format!("settings differ: {sections}"));
-    }
-    let ignored = node.ignored_settings.iter();
-    let ignored = ignored.map(|it| it.split(" = ").next().unwrap_or_default());
-    let ignored: Vec<_> = ignored.collect();
-    if !ignored.is_empty() {
-        marks.push(format!("not applied: {}", ignored.join(", ")));
-    }
-    match &*marks {
-        [] => node.name.clone(),
-        marks => format!("{} ({})", node.name, marks.join("; ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_node_is_shown_with_what_differs_on_it() {
-        let alike = NodeOverview {
-            name: "one".into(),
-            leads: Some(true),
-            ..NodeOverview::default()
-        };
-        assert_eq!(node(&alike), "one (leads)");
-        let differs = NodeOverview {
-            name: "two".into(),
-            differing_sections: vec!["delivery".into(), "smtp".into()],
-            ignored_settings: vec!["delivery.retention = \"1s\" (stored: \"30d\")".into()],
-            ..NodeOverview::default()
-        };
-        let shown = "two (settings differ: delivery, smtp; not applied: delivery.retention)";
-        assert_eq!(node(&differs), shown);
-        assert_eq!(node(&NodeOverview::default()), "");
-    }
 
     #[test]
     fn only_destinations_that_were_tried_are_said_to_answer() {

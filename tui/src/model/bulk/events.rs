@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::{BulkStep, plural};
+use super::plural;
 use crate::{
     client::{Call, EventFilter, StatusChange, events, whole},
     data::{BulkTally, EventRow, Status, Word},
-    limits, text,
+    limits,
+    model::{done_events::DoneEvents, then::BulkStep},
+    text,
     theme::Token,
 };
 
@@ -19,56 +21,6 @@ pub(crate) enum EventTransition {
     Set(StatusChange),
     /// Write this note.
     Note(String),
-}
-
-/// Events that were changed, by what takes the change back.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct DoneEvents {
-    groups: Vec<(StatusChange, Vec<String>)>,
-    /// Whether they were closed: taken back, they are open again.
-    was_closed: bool,
-    /// How many updates it sent.
-    updates: i64,
-}
-
-impl DoneEvents {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.groups.is_empty()
-    }
-
-    fn count(&self) -> i64 {
-        let count = self.groups.iter().map(|(_, ids)| ids.len()).sum::<usize>();
-        i64::try_from(count).unwrap_or(i64::MAX)
-    }
-
-    /// What is to be known before it is taken back; nothing where that sends nothing.
-    pub(crate) fn question(&self) -> Vec<(Token, String)> {
-        let count = plural(self.count(), "event");
-        let words = match (self.was_closed, self.updates) {
-            (true, _) => format!("Opens {count} again; rules may notify again."),
-            (false, 0) => return Vec::new(),
-            (false, updates) => {
-                let updates = plural(updates, "update");
-                format!("Changes {count} back; sends about {updates} again.")
-            }
-        };
-        let sent = "What was sent stays sent.".to_owned();
-        vec![(Token::Warning, words), (Token::Dim, sent)]
-    }
-
-    /// The changes that take it back. Where it sent no updates, they send none.
-    pub(crate) fn back_calls(&self) -> Vec<Call> {
-        let is_quiet = self.updates == 0;
-        let parts = self.groups.iter().flat_map(|(change, ids)| {
-            let parts = ids.chunks(limits::BULK_UNDO_STEP);
-            parts.map(move |ids| (change, ids))
-        });
-        let call = |(change, ids): (&StatusChange, &[String])| match change {
-            StatusChange::Acknowledged(_) if is_quiet => events::set_status_quietly(ids, change),
-            change => events::set_status(ids, change),
-        };
-        parts.map(call).collect()
-    }
 }
 
 /// A change of all events that a filter leaves. The ids are those that were found while it was
@@ -183,15 +135,8 @@ impl EventBulk {
                 None => groups.push((before.clone(), vec![id.clone()])),
             }
         }
-        DoneEvents {
-            groups,
-            was_closed: self.closes(),
-            updates: if self.updates() && !self.is_quiet {
-                sent
-            } else {
-                0
-            },
-        }
+        let sends = self.updates() && !self.is_quiet;
+        DoneEvents::new(groups, self.closes(), if sends { sent } else { 0 })
     }
 
     /// Why nothing is to be done to an occurrence, if so.

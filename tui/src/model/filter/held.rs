@@ -43,7 +43,7 @@ impl HeldFilter {
         let parsed = match filter::parse(text, Some(clock.now())) {
             Ok(parsed) => parsed,
             Err(fault) if text.contains(OPERATORS) => return Err(fault),
-            // An address, or a channel: no condition, and a text all the same.
+            // An address or a channel is no condition, and is searched as a text.
             Err(_) => return Ok(Self::Text(text.to_lowercase())),
         };
         if let Some(fault) = unknown(&parsed.clause, known) {

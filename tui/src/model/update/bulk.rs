@@ -15,11 +15,11 @@ use crate::{
     limits,
     model::{
         Model,
-        bulk::{Bulk, BulkStep, EventBulk, EventTransition, Stage, Updates, Updating, Work},
+        bulk::{Bulk, EventBulk, EventTransition, Stage, Updates, Work},
         filter,
         message::Effect,
         overlay::Overlay,
-        then::Then,
+        then::{BulkStep, Then, Updating},
         undo::Back,
     },
     theme::Token,

@@ -3,7 +3,7 @@
 
 use bellwether_proto::v1;
 
-use super::leave::leave;
+use super::carry_out::{carry_out, take_back};
 use crate::{
     client::{Call, StatusChange, deliveries, events, resources, whole},
     data::{Kind, Object, Status, Transition, Word},
@@ -35,22 +35,20 @@ fn writing(call: Call, done: impl Into<String>) -> Consequence {
 /// Does what can be taken back; where everything is asked about, asks the question first.
 fn do_or_ask(
     model: &mut Model,
-    then: Consequence,
+    mut then: Consequence,
     back: Back,
     question: impl FnOnce(&Model, Consequence) -> Confirm,
     effects: &mut Vec<Effect>,
 ) {
-    match then {
-        Consequence::Write(call, mut write) if !model.asks_always => {
-            write.back = Some(back).filter(|back| !back.is_empty());
-            write.at_once = true;
-            leave(model, *call, write, effects);
-        }
-        then => {
-            let confirm = question(model, then);
-            ask(model, confirm);
-        }
+    if model.asks_always {
+        let confirm = question(model, then);
+        return ask(model, confirm);
     }
+    if let Consequence::Write(_, write) = &mut then {
+        write.back = Some(back).filter(|back| !back.is_empty());
+        write.at_once = true;
+    }
+    carry_out(model, then, effects);
 }
 
 /// Takes back what was done last.
@@ -67,21 +65,6 @@ pub(super) fn undo(model: &mut Model, effects: &mut Vec<Effect>) {
         confirm = confirm.line(token, line);
     }
     ask(model, confirm);
-}
-
-/// Takes back what was done last, with a question before or without one.
-pub(super) fn take_back(model: &mut Model, at_once: bool, effects: &mut Vec<Effect>) {
-    let Some((what, calls)) = model.take_undo() else {
-        return model.say(Token::Info, "there is nothing to undo");
-    };
-    if calls.is_empty() {
-        return model.say(Token::Info, format!("{what} is not so any more"));
-    }
-    for call in calls {
-        let mut write = Box::new(Write::new(format!("undone: {what}")));
-        write.at_once = at_once;
-        leave(model, call, write, effects);
-    }
 }
 
 /// Deleting what is selected, with the rules that will lose it.
@@ -280,11 +263,10 @@ pub(super) fn silence(
     effects: &mut Vec<Effect>,
 ) {
     let what = &scope.what;
-    let done = format!("silenced {what} {until}");
+    let then = writing(call, format!("silenced {what} {until}"));
     if !scope.is_broad() && !model.asks_always {
-        return leave(model, call, Box::new(Write::new(done)), effects);
+        return carry_out(model, then, effects);
     }
-    let then = writing(call, done);
     let mut confirm = Confirm::new(format!("Silence {what} {until}?"), "Silence", then);
     for (token, line) in scope.lines() {
         confirm = confirm.line(token, line);

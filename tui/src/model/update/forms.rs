@@ -398,15 +398,16 @@ pub(super) fn save(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The service looked at what is to be saved: asks, or shows what is wrong. Keys that were pressed since
-/// follow.
-pub(super) fn looked_at(model: &mut Model, ticket: Ticket, saving: Saving, answer: Answer) -> bool {
-    let Some(form) = model.page.form_mut() else {
-        return false;
-    };
-    if form.saving.take_if(|it| *it == ticket).is_none() {
-        return false;
-    }
+/// The service looked at what is to be saved: asks, or shows what is wrong. Returns the keys that were pressed
+/// since, which follow; none where that was not waited for.
+pub(super) fn looked_at(
+    model: &mut Model,
+    ticket: Ticket,
+    saving: Saving,
+    answer: Answer,
+) -> Option<Vec<KeyEvent>> {
+    let form = model.page.form_mut()?;
+    form.saving.take_if(|it| *it == ticket)?;
     let ahead = std::mem::take(&mut form.ahead);
     let Saving {
         draft,
@@ -417,7 +418,7 @@ pub(super) fn looked_at(model: &mut Model, ticket: Ticket, saving: Saving, answe
         Err(failure) if failure.kind == FailureKind::Invalid => {
             form.take_failure(&failure);
             model.say(Token::Bad, format!("✗ {}", failure.sentence()));
-            return true;
+            return Some(Vec::new());
         }
         // Whatever else is wrong is reported when it is saved.
         answer => {
@@ -429,8 +430,7 @@ pub(super) fn looked_at(model: &mut Model, ticket: Ticket, saving: Saving, answe
             }
         }
     }
-    model.ahead = ahead;
-    true
+    Some(ahead)
 }
 
 /// Leaves the form; asks first when something was typed.

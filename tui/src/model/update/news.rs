@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bellwether_proto::v1;
 
-use super::{bulk, charts, clash, copy, forms, navigate, read, report, silencing, tested};
+use super::{bulk, charts, clash, copy, forms, keys, navigate, read, report, silencing, tested};
 use crate::{
     client::{self, Answer, LinkState, News, Page, Taken, Ticket, message, resources},
     data::{EventRow, Failure, FailureKind, Grouped, Kind, Object},
@@ -16,7 +16,7 @@ use crate::{
         overlay::Overlay,
         page::Content,
         store::Loaded,
-        then::{Inquired, Then},
+        then::{Inquired, Saving, Then},
         undo::Back,
         write::{TextEdit, Write},
     },
@@ -216,7 +216,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             })
         }
         Then::Report(inquired) => reported(model, ticket, *inquired, answer, effects),
-        Then::FormTest => report::form_tested(model, ticket, message(answer), effects),
+        Then::FormTest => form_tested(model, ticket, message(answer), effects),
         Then::TestQuestion(asked) => {
             report::question(model, *asked, message(answer));
             true
@@ -226,7 +226,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             checked(model, ticket, answer);
             true
         }
-        Then::Save(saving) => forms::looked_at(model, ticket, *saving, answer),
+        Then::Save(saving) => looked_at(model, ticket, *saving, answer, effects),
         Then::Live => match model.page.form_mut() {
             Some(form) => form.hear_live(ticket, answer),
             None => false,
@@ -237,6 +237,35 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             true
         }
     };
+}
+
+/// Asks whether to save the form, and gives the question the keys that were pressed meanwhile.
+fn looked_at(
+    model: &mut Model,
+    ticket: Ticket,
+    saving: Saving,
+    answer: Answer,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    let ahead = forms::looked_at(model, ticket, saving, answer);
+    let is_awaited = ahead.is_some();
+    for key in ahead.into_iter().flatten() {
+        keys::press(model, key, effects);
+    }
+    is_awaited
+}
+
+/// Processes the result of the test of a form; the event that it created is closed.
+fn form_tested(
+    model: &mut Model,
+    ticket: Ticket,
+    found: Result<v1::TestDestinationResponse, Failure>,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    if let Ok(test) = &found {
+        tested::close_created(model, test, effects);
+    }
+    report::form_tested(model, ticket, found)
 }
 
 /// Processes the next answer of a report.

@@ -3,7 +3,7 @@
 use bellwether_proto::v1;
 use serde_json::{Value, json};
 
-use super::{call, navigate, read, tested};
+use super::{call, navigate, read};
 use crate::{
     client::{Command, Span, Ticket, events},
     data::{EventRow, Failure, FailureKind, Kind, Object, Word},
@@ -408,11 +408,7 @@ pub(super) fn form_tested(
     model: &mut Model,
     ticket: Ticket,
     found: Result<v1::TestDestinationResponse, Failure>,
-    effects: &mut Vec<Effect>,
 ) -> bool {
-    if let Ok(test) = &found {
-        tested::close_created(model, test, effects);
-    }
     let now_ms = model.now_ms;
     let pages = std::iter::once(&mut model.page).chain(&mut model.back);
     let mut forms = pages.filter_map(Page::form_mut);
@@ -481,9 +477,10 @@ pub(super) fn heard(
 
 /// Repeats the report's inquiry with another event.
 pub(super) fn with_event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
+    let now_ms = model.now_ms;
     if let Some(form) = model.page.form_mut() {
         events::event_id(id).clone_into(&mut form.bench.event_id);
-        form.live.due_ms = Some(0);
+        form.live.due_ms = Some(now_ms);
         return;
     }
     let Content::Report(report) = &mut model.page.content else {

@@ -1,8 +1,9 @@
 //! What actions do to the screen alone: tabs, marks, filter, sorting, the clipboard.
 
-use super::{charts, grouped, navigate, read};
+use super::{charts, confirm, grouped, navigate, read};
 use crate::{
     client::Command,
+    document::Link,
     limits,
     model::{
         Connection, Model,
@@ -238,6 +239,8 @@ pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.page.route.is_list() {
         navigate::open_row(model, effects);
+    } else if let Some(Link::Restore(version)) = model.linked() {
+        confirm::restore(model, *version);
     } else {
         navigate::follow_link(model, effects);
     }

@@ -3,11 +3,11 @@
 use bellwether_proto::v1;
 use serde_json::Value;
 
-use super::leave::leave;
+use super::carry_out::carry_out;
 use crate::{
     client::{StatusChange, events},
     data::Status,
-    model::{Model, message::Effect, write::Write},
+    model::{Model, message::Effect, overlay::Consequence, write::Write},
 };
 
 /// Closes the event that a test created, which was agreed to before the test.
@@ -26,7 +26,7 @@ pub(super) fn close_created(
         return;
     };
     let closed = StatusChange::Status(Status::Closed);
-    let call = events::set_status(&[id.to_owned()], &closed);
+    let call = Box::new(events::set_status(&[id.to_owned()], &closed));
     let write = Box::new(Write::new("closed the event of the test"));
-    leave(model, call, write, effects);
+    carry_out(model, Consequence::Write(call, write), effects);
 }

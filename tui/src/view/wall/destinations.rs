@@ -46,7 +46,7 @@ impl Wall<'_> {
             ))
         };
         let rows = usize::from(inside.height.saturating_sub(1));
-        // The last row says how many there are below.
+        // The last row has the count of those below.
         let shown = if all.len() > rows {
             rows.saturating_sub(1)
         } else {

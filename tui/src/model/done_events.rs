@@ -1,0 +1,76 @@
+//! Events that were changed together, and what takes that back.
+
+use crate::{
+    client::{Call, StatusChange, events},
+    limits, text,
+    theme::Token,
+};
+
+/// Events that were changed, by what takes the change back.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DoneEvents {
+    groups: Vec<(StatusChange, Vec<String>)>,
+    /// Whether they were closed: taken back, they are open again.
+    was_closed: bool,
+    /// How many updates it sent.
+    updates: i64,
+}
+
+impl DoneEvents {
+    /// These events, whether they were closed, and how many updates that sent.
+    pub(super) fn new(
+        groups: Vec<(StatusChange, Vec<String>)>,
+        was_closed: bool,
+        updates: i64,
+    ) -> Self {
+        Self {
+            groups,
+            was_closed,
+            updates,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    fn count(&self) -> i64 {
+        let count = self.groups.iter().map(|(_, ids)| ids.len()).sum::<usize>();
+        i64::try_from(count).unwrap_or(i64::MAX)
+    }
+
+    /// What is to be known before it is taken back; nothing where that sends nothing.
+    pub(crate) fn question(&self) -> Vec<(Token, String)> {
+        let count = counted(self.count(), "event");
+        let words = match (self.was_closed, self.updates) {
+            (true, _) => format!("Opens {count} again; rules may notify again."),
+            (false, 0) => return Vec::new(),
+            (false, updates) => {
+                let updates = counted(updates, "update");
+                format!("Changes {count} back; sends about {updates} again.")
+            }
+        };
+        let sent = "What was sent stays sent.".to_owned();
+        vec![(Token::Warning, words), (Token::Dim, sent)]
+    }
+
+    /// The changes that take it back. Where it sent no updates, they send none.
+    pub(crate) fn back_calls(&self) -> Vec<Call> {
+        let is_quiet = self.updates == 0;
+        let parts = self.groups.iter().flat_map(|(change, ids)| {
+            let parts = ids.chunks(limits::BULK_UNDO_STEP);
+            parts.map(move |ids| (change, ids))
+        });
+        let call = |(change, ids): (&StatusChange, &[String])| match change {
+            StatusChange::Acknowledged(_) if is_quiet => events::set_status_quietly(ids, change),
+            change => events::set_status(ids, change),
+        };
+        parts.map(call).collect()
+    }
+}
+
+/// So many of them.
+fn counted(count: i64, word: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {word}{plural}", text::grouped(count))
+}
