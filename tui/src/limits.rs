@@ -86,6 +86,8 @@ pub(crate) const TABS_MS: i64 = 5_000;
 pub(crate) const COUNTED_MS: i64 = 9_000;
 /// The same while nothing happens.
 pub(crate) const COUNTED_IDLE_MS: i64 = 60_000;
+/// How many times as long as such a reading took the next one waits at least.
+pub(crate) const COUNTED_PAUSE: i64 = 10;
 /// Between two spans on a wall.
 pub(crate) const CYCLE_MS: i64 = 20_000;
 /// Between news and the reading of what they change on a screen that counts.

@@ -127,6 +127,8 @@ pub(crate) struct Store {
     pub(crate) wall: Loaded<Counted>,
     /// Which overview there was when that was asked for.
     pub(crate) counted_revision: u64,
+    /// When that was asked for.
+    pub(crate) counted_from_ms: i64,
     pub(crate) events: EventWindow,
     /// Events by what a field holds, and which route they were counted for.
     pub(crate) event_groups: Loaded<Grouped>,

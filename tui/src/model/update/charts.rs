@@ -26,6 +26,7 @@ pub(super) fn read(model: &mut Model, effects: &mut Vec<Effect>) {
     let call = Call::of("OverviewService", &request);
     ask(model, call, Then::Statistics(back), effects);
     model.store.counted_revision = model.store.overview.revision;
+    model.store.counted_from_ms = model.now_ms;
 }
 
 fn ask(model: &mut Model, call: Call, then: Then, effects: &mut Vec<Effect>) {

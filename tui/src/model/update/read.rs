@@ -114,10 +114,13 @@ pub(super) fn soon(model: &mut Model) {
     }
 }
 
-/// Reads the counts beside the tabs.
+/// Reads the counts beside the tabs, which is also how the overview is kept up to date.
 pub(super) fn tabs(model: &mut Model, effects: &mut Vec<Effect>) {
     ask_overview(model, effects);
     resources(model, &[Kind::Silence], effects);
+    if model.page.route == Route::Overview {
+        counted_if_due(model, effects);
+    }
 }
 
 fn ask_overview(model: &mut Model, effects: &mut Vec<Effect>) {
@@ -167,7 +170,11 @@ fn counted_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
         limits::COUNTED_IDLE_MS
     };
     let wall = &model.store.wall;
-    let due_ms = wall.at_ms.map(|at| at.saturating_add(wait_ms));
+    let due_ms = wall.at_ms.map(|at| {
+        // With very many open events, counting takes the service seconds.
+        let took_ms = at.saturating_sub(model.store.counted_from_ms);
+        at.saturating_add(wait_ms.max(took_ms.saturating_mul(limits::COUNTED_PAUSE)))
+    });
     let is_due = due_ms.is_none_or(|due| due <= model.now_ms) && wall.waiting.is_none();
     if is_due {
         charts::read(model, effects);

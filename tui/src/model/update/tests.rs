@@ -1,8 +1,11 @@
 //! Properties of `update`: whatever is pressed, nothing is written unasked and nothing panics.
 
+mod answers;
+mod counted;
 mod ordered;
 mod selection;
 mod taken;
+mod views;
 mod written;
 
 use jiff::tz::TimeZone;
@@ -26,6 +29,7 @@ use crate::{
     theme::Token,
     view,
 };
+use answers::{answer, found, listing, object, occurrence, row};
 
 fn model(role: Role) -> Model {
     let mut model = Model::new("http://here".to_owned(), false, TimeZone::UTC);
@@ -76,146 +80,6 @@ fn reply(model: &mut Model, effects: Vec<Effect>) -> Vec<Call> {
         }
     }
     writes
-}
-
-fn object(kind: Kind) -> Object {
-    let json = match kind {
-        Kind::Trigger => json!({"name": "t", "ruleNames": ["r"], "etag": "1"}),
-        Kind::Destination => {
-            json!({"name": "d", "type": {"webhook": {}}, "ruleNames": ["r"], "etag": "1"})
-        }
-        Kind::Rule => {
-            json!({"name": "r", "triggerNames": ["t"], "destinationNames": ["d"], "etag": "1"})
-        }
-        Kind::Client => json!({"name": "c", "role": "ROLE_VIEWER"}),
-        Kind::Calendar => json!({"name": "k", "timeZone": "UTC", "etag": "1"}),
-        Kind::Inhibition => json!({"name": "i", "etag": "1"}),
-        Kind::View => json!({"name": "v", "filter": "severity=critical", "etag": "1"}),
-        Kind::Group => json!({"id": "g", "ruleName": "r"}),
-        Kind::Pending => json!({"ruleName": "r", "occurrenceId": "e:1"}),
-        Kind::Mapping => json!({"name": "m", "event": {"name": "n"}, "etag": "1"}),
-        Kind::Silence => json!({"name": "q", "reason": "why", "filter": "host=a", "etag": "1"}),
-    };
-    Object { kind, json }
-}
-
-fn none() -> Answer {
-    Err(Failure::new(FailureKind::Unsupported, "not here"))
-}
-
-/// The answer to a call; a refusal where nothing is asked of it.
-fn answer(call: &Call) -> Answer {
-    let listed = Kind::ALL
-        .iter()
-        .find(|kind| kind::spec(**kind).list == call.method);
-    if let Some(kind) = listed {
-        return Ok(listing(*kind, &[object(*kind)]));
-    }
-    let detailed = |kind: &&Kind| kind::spec(**kind).detail == Some(call.method);
-    if let Some(kind) = Kind::ALL.iter().find(detailed) {
-        return Ok(wire(call.method, &json!({kind.word(): object(*kind).json})));
-    }
-    let occurrences: Vec<v1::Occurrence> = (0..5).map(occurrence).collect();
-    let answer = match call.method {
-        "GroupEvents" => groups().encode_to_vec(),
-        "SearchEvents" => found(occurrences, "").encode_to_vec(),
-        "CountEvents" => wire(call.method, &json!({"count": 5})),
-        "GetEvent" => wire(
-            call.method,
-            &json!({"result": {"id": "e0", "occurrences": [{"id": "e0:1"}]}}),
-        ),
-        "CreateSilence" => wire(call.method, &json!({"silence": {"name": "s"}})),
-        "SetStatus" => {
-            let count = call.body["statuses"].as_array().map_or(0, Vec::len);
-            let done = vec![json!({"success": true}); count];
-            wire(call.method, &json!({"statusResponses": done}))
-        }
-        "Annotate" => {
-            let items = call.body["annotations"].as_array().into_iter().flatten();
-            let done = items.map(|item| {
-                let occurrence = &item["occurrenceId"];
-                json!({"success": true, "occurrenceId": occurrence, "annotationId": "n"})
-            });
-            let done: Vec<_> = done.collect();
-            wire(call.method, &json!({"annotationResponses": done}))
-        }
-        "PreviewSilence" | "ListObligations" | "TestDestination" | "RetryDeliveries"
-        | "CancelDeliveries" => Vec::new(),
-        _ if call.is_write() || call.body["validateOnly"] == true => Vec::new(),
-        _ => return none(),
-    };
-    Ok(answer)
-}
-
-/// An answer of this method, written as JSON.
-fn wire(method: &str, answer: &Value) -> Vec<u8> {
-    let name = format!("bellwether.v1.{method}Response");
-    wire_from_json(&name, answer.to_string().as_bytes()).unwrap()
-}
-
-/// These resources as the only page of their list.
-fn listing(kind: Kind, rows: &[Object]) -> Vec<u8> {
-    let rows: Vec<_> = rows.iter().map(|row| &row.json).collect();
-    wire(kind::spec(kind).list, &json!({kind.plural(): rows}))
-}
-
-/// A page of events with one occurrence each, and where the next one starts.
-fn found(occurrences: Vec<v1::Occurrence>, next: &str) -> v1::SearchEventsResponse {
-    let count = i32::try_from(occurrences.len()).unwrap();
-    let event = |occurrence: v1::Occurrence| v1::Event {
-        dimensions: [("host".to_owned(), "a".to_owned())].into(),
-        occurrences: vec![occurrence],
-        ..v1::Event::default()
-    };
-    v1::SearchEventsResponse {
-        warnings: Vec::new(),
-        results: occurrences.into_iter().map(event).collect(),
-        page_info: Some(v1::PageInfo {
-            has_next: Some(!next.is_empty()),
-            end_cursor: next.to_owned(),
-            total_count: Some(count),
-            ..v1::PageInfo::default()
-        }),
-    }
-}
-
-fn occurrence(number: i64) -> v1::Occurrence {
-    v1::Occurrence {
-        id: format!("e{number}:1"),
-        event_id: format!("e{number}"),
-        severity: Severity::Error.into(),
-        status: Status::Open.into(),
-        last_seen: number,
-        ..v1::Occurrence::default()
-    }
-}
-
-/// Two groups: three of one host, and one event without any.
-fn groups() -> v1::GroupEventsResponse {
-    let group = |value: Option<&str>, count| v1::EventGroup {
-        value: value.map(str::to_owned),
-        count: Some(count),
-        count_by_severity: [("SEVERITY_ERROR".to_owned(), count)].into(),
-        last_seen: None,
-    };
-    v1::GroupEventsResponse {
-        warnings: Vec::new(),
-        groups: vec![group(Some("db 1"), 3), group(None, 1)],
-        group_count: Some(2),
-        occurrence_count: Some(4),
-        complete: Some(true),
-    }
-}
-
-fn row(number: i64) -> EventRow {
-    EventRow {
-        id: format!("e{number}:1").into(),
-        entity: "host=a".into(),
-        severity: Severity::Error,
-        status: Status::Open,
-        last_seen_ms: number,
-        ..EventRow::default()
-    }
 }
 
 #[test]
@@ -633,84 +497,4 @@ proptest! {
             terminal.draw(|frame| view::draw(&model, frame)).unwrap();
         }
     }
-}
-
-#[test]
-fn views_are_gone_through_chosen_by_name_and_made_of_the_list() {
-    let mut model = model(Role::Admin);
-    model.own_views = vec![
-        View {
-            name: "night".to_owned(),
-            filter: "severity>=error".to_owned(),
-            sort: "severity".to_owned(),
-            includes_closed: true,
-            columns: vec!["Seen".to_owned(), "Summary".to_owned()],
-            ..View::default()
-        },
-        View {
-            name: "hosts".to_owned(),
-            group_by: "host".to_owned(),
-            ..View::default()
-        },
-    ];
-    let shown = |model: &Model| {
-        let list = &model.page.list;
-        let name = model.view().map(|view| view.name);
-        (
-            name,
-            list.filter.clone(),
-            model.store.events.filter.open_only,
-        )
-    };
-    press(&mut model, "2");
-    assert_eq!(shown(&model), (None, String::new(), true));
-    press(&mut model, "<Tab>");
-    let night = (
-        Some("night".to_owned()),
-        "severity>=error".to_owned(),
-        false,
-    );
-    assert_eq!(shown(&model), night);
-    let order = model.store.events.filter.order;
-    assert_eq!(order.by, EventKey::Severity);
-    // The one of the service follows, and then all events; counts are no tab.
-    press(&mut model, "<Tab>");
-    let shared = (Some("v".to_owned()), "severity=critical".to_owned(), true);
-    assert_eq!(shown(&model), shared);
-    press(&mut model, "<Tab>");
-    assert_eq!(shown(&model), (None, String::new(), true));
-    press(&mut model, ":view<Space>night<Enter>");
-    assert_eq!(shown(&model), night);
-    press(&mut model, "/<C-u>name=a<Enter>");
-    assert_eq!(model.view(), None, "it is not that view any more");
-    press(&mut model, "V3");
-    let hosts = Route::EventGroups {
-        field: "host".to_owned(),
-        filter: String::new(),
-    };
-    assert_eq!(model.page.route, hosts);
-    press(&mut model, "<Esc>V2<A-v>late<C-s>");
-    let written = press(&mut model, "y");
-    assert_eq!(methods(&written), ["CreateView"]);
-    let view = &written[0].body["view"];
-    let message = ["name", "filter", "sort", "description"].map(|it| view[it].as_str());
-    assert_eq!(
-        message,
-        ["late", "severity>=error", "severity", "like night"].map(Some)
-    );
-    assert_eq!(view["includesClosed"], true);
-}
-
-#[test]
-fn what_is_selected_stands_beside_the_list_until_it_is_not_wanted() {
-    let mut model = model(Role::Viewer);
-    press(&mut model, "2|");
-    assert!(model.is_split, "there is no room");
-    let message = model.notice.clone().unwrap().text;
-    assert!(message.contains("from 140 columns on"), "{message}");
-    model.size.0 = 200;
-    press(&mut model, "|");
-    assert!(!model.is_split);
-    press(&mut model, "3|");
-    assert!(model.is_split);
 }

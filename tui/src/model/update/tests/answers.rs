@@ -1,0 +1,143 @@
+//! What the service answers in these tests.
+
+use super::*;
+
+pub(super) fn object(kind: Kind) -> Object {
+    let json = match kind {
+        Kind::Trigger => json!({"name": "t", "ruleNames": ["r"], "etag": "1"}),
+        Kind::Destination => {
+            json!({"name": "d", "type": {"webhook": {}}, "ruleNames": ["r"], "etag": "1"})
+        }
+        Kind::Rule => {
+            json!({"name": "r", "triggerNames": ["t"], "destinationNames": ["d"], "etag": "1"})
+        }
+        Kind::Client => json!({"name": "c", "role": "ROLE_VIEWER"}),
+        Kind::Calendar => json!({"name": "k", "timeZone": "UTC", "etag": "1"}),
+        Kind::Inhibition => json!({"name": "i", "etag": "1"}),
+        Kind::View => json!({"name": "v", "filter": "severity=critical", "etag": "1"}),
+        Kind::Group => json!({"id": "g", "ruleName": "r"}),
+        Kind::Pending => json!({"ruleName": "r", "occurrenceId": "e:1"}),
+        Kind::Mapping => json!({"name": "m", "event": {"name": "n"}, "etag": "1"}),
+        Kind::Silence => json!({"name": "q", "reason": "why", "filter": "host=a", "etag": "1"}),
+    };
+    Object { kind, json }
+}
+
+pub(super) fn none() -> Answer {
+    Err(Failure::new(FailureKind::Unsupported, "not here"))
+}
+
+/// The answer to a call; a refusal where nothing is asked of it.
+pub(super) fn answer(call: &Call) -> Answer {
+    let listed = Kind::ALL
+        .iter()
+        .find(|kind| kind::spec(**kind).list == call.method);
+    if let Some(kind) = listed {
+        return Ok(listing(*kind, &[object(*kind)]));
+    }
+    let detailed = |kind: &&Kind| kind::spec(**kind).detail == Some(call.method);
+    if let Some(kind) = Kind::ALL.iter().find(detailed) {
+        return Ok(wire(call.method, &json!({kind.word(): object(*kind).json})));
+    }
+    let occurrences: Vec<v1::Occurrence> = (0..5).map(occurrence).collect();
+    let answer = match call.method {
+        "GroupEvents" => groups().encode_to_vec(),
+        "SearchEvents" => found(occurrences, "").encode_to_vec(),
+        "CountEvents" => wire(call.method, &json!({"count": 5})),
+        "GetEvent" => wire(
+            call.method,
+            &json!({"result": {"id": "e0", "occurrences": [{"id": "e0:1"}]}}),
+        ),
+        "CreateSilence" => wire(call.method, &json!({"silence": {"name": "s"}})),
+        "SetStatus" => {
+            let count = call.body["statuses"].as_array().map_or(0, Vec::len);
+            let done = vec![json!({"success": true}); count];
+            wire(call.method, &json!({"statusResponses": done}))
+        }
+        "Annotate" => {
+            let items = call.body["annotations"].as_array().into_iter().flatten();
+            let done = items.map(|item| {
+                let occurrence = &item["occurrenceId"];
+                json!({"success": true, "occurrenceId": occurrence, "annotationId": "n"})
+            });
+            let done: Vec<_> = done.collect();
+            wire(call.method, &json!({"annotationResponses": done}))
+        }
+        "PreviewSilence" | "ListObligations" | "TestDestination" | "RetryDeliveries"
+        | "CancelDeliveries" => Vec::new(),
+        _ if call.is_write() || call.body["validateOnly"] == true => Vec::new(),
+        _ => return none(),
+    };
+    Ok(answer)
+}
+
+/// An answer of this method, written as JSON.
+pub(super) fn wire(method: &str, answer: &Value) -> Vec<u8> {
+    let name = format!("bellwether.v1.{method}Response");
+    wire_from_json(&name, answer.to_string().as_bytes()).unwrap()
+}
+
+/// These resources as the only page of their list.
+pub(super) fn listing(kind: Kind, rows: &[Object]) -> Vec<u8> {
+    let rows: Vec<_> = rows.iter().map(|row| &row.json).collect();
+    wire(kind::spec(kind).list, &json!({kind.plural(): rows}))
+}
+
+/// A page of events with one occurrence each, and where the next one starts.
+pub(super) fn found(occurrences: Vec<v1::Occurrence>, next: &str) -> v1::SearchEventsResponse {
+    let count = i32::try_from(occurrences.len()).unwrap();
+    let event = |occurrence: v1::Occurrence| v1::Event {
+        dimensions: [("host".to_owned(), "a".to_owned())].into(),
+        occurrences: vec![occurrence],
+        ..v1::Event::default()
+    };
+    v1::SearchEventsResponse {
+        warnings: Vec::new(),
+        results: occurrences.into_iter().map(event).collect(),
+        page_info: Some(v1::PageInfo {
+            has_next: Some(!next.is_empty()),
+            end_cursor: next.to_owned(),
+            total_count: Some(count),
+            ..v1::PageInfo::default()
+        }),
+    }
+}
+
+pub(super) fn occurrence(number: i64) -> v1::Occurrence {
+    v1::Occurrence {
+        id: format!("e{number}:1"),
+        event_id: format!("e{number}"),
+        severity: Severity::Error.into(),
+        status: Status::Open.into(),
+        last_seen: number,
+        ..v1::Occurrence::default()
+    }
+}
+
+/// Two groups: three of one host, and one event without any.
+pub(super) fn groups() -> v1::GroupEventsResponse {
+    let group = |value: Option<&str>, count| v1::EventGroup {
+        value: value.map(str::to_owned),
+        count: Some(count),
+        count_by_severity: [("SEVERITY_ERROR".to_owned(), count)].into(),
+        last_seen: None,
+    };
+    v1::GroupEventsResponse {
+        warnings: Vec::new(),
+        groups: vec![group(Some("db 1"), 3), group(None, 1)],
+        group_count: Some(2),
+        occurrence_count: Some(4),
+        complete: Some(true),
+    }
+}
+
+pub(super) fn row(number: i64) -> EventRow {
+    EventRow {
+        id: format!("e{number}:1").into(),
+        entity: "host=a".into(),
+        severity: Severity::Error,
+        status: Status::Open,
+        last_seen_ms: number,
+        ..EventRow::default()
+    }
+}

@@ -1,0 +1,51 @@
+//! How often is counted what is open, which costs the service the more the more that is.
+
+use super::*;
+
+/// Answers the calls that count, each after so long; returns how many there were.
+fn counted(model: &mut Model, mut effects: Vec<Effect>, took_ms: i64) -> usize {
+    let mut calls = 0;
+    while let Some(effect) = effects.pop() {
+        let Effect::Send(Command::Call(ticket, call)) = effect else {
+            continue;
+        };
+        let found = match call.method {
+            "GetOverview" | "GetStatistics" => Ok(Vec::new()),
+            "GroupEvents" => {
+                calls += 1;
+                model.now_ms += took_ms;
+                answer(&call)
+            }
+            _ => answer(&call),
+        };
+        effects.extend(update(model, Msg::News(News::Answer(ticket, found))));
+    }
+    calls
+}
+
+/// How long after the last count the next one is asked for, in seconds.
+fn pause(took_ms: i64) -> i64 {
+    let mut model = model(Role::Viewer);
+    let mut begun = Vec::new();
+    for _ in 0..600 {
+        model.now_ms += 1_000;
+        // Something new was counted beside the tabs.
+        model.store.overview.revision += 1;
+        let before_ms = model.now_ms;
+        let effects = update(&mut model, Msg::Tick);
+        if counted(&mut model, effects, took_ms) > 0 {
+            begun.push((before_ms, model.now_ms));
+        }
+    }
+    let pauses = begun.windows(2).map(|two| two[1].0 - two[0].1);
+    pauses.min().unwrap() / 1_000
+}
+
+#[test]
+fn the_longer_counting_takes_the_longer_the_next_count_waits() {
+    // With the counts beside the tabs, which are read every 5 s.
+    assert_eq!(pause(0), 10);
+    // By name and by host.
+    assert!(pause(1_000) >= 20, "{}", pause(1_000));
+    assert!(pause(5_000) >= 100, "{}", pause(5_000));
+}
