@@ -8,7 +8,8 @@ use bellwether_proto::{
     cloud::{self, data_receiver_service_client::DataReceiverServiceClient},
     v1::{self, event_query_service_client::EventQueryServiceClient},
 };
-use bellwether_tui::{Key, Options, Theme};
+use bellwether_tui::{Headless, Key, Options, Theme, api::Api};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,19 @@ pub(crate) struct Real {
 impl Real {
     pub(crate) async fn start() -> Self {
         Self::start_at(Arc::new(SystemClock)).await
+    }
+
+    /// A console on it, connected.
+    pub(crate) async fn console(&self) -> Headless {
+        let mut console = Headless::start(self.options(self.address), 120, 36);
+        assert!(console.shows("connected at").await, "{}", console.screen());
+        console
+    }
+
+    /// Answers a call, both as JSON.
+    pub(crate) async fn call(&self, service: &str, method: &str, asked: &Value) -> Value {
+        let mut api = Api::connect(self.options(self.address)).await.unwrap();
+        api.call(service, method, asked).await.unwrap()
     }
 
     /// One that goes by this clock, and sends messages to receivers on this machine.

@@ -56,6 +56,15 @@ async fn press(console: &mut Headless, keys: &str) -> String {
     console.screen()
 }
 
+/// Waits until the screen shows that.
+async fn until(console: &mut Headless, wanted: &str) {
+    assert!(
+        console.shows(wanted).await,
+        "no «{wanted}» in\n{}",
+        console.screen()
+    );
+}
+
 /// A service with something of everything.
 fn stocked() -> Service {
     let service = Service::start();

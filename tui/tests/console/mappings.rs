@@ -5,15 +5,6 @@ mod against_the_service {
     use super::super::{flows::assert_shows, *};
     use crate::backend::Real;
 
-    /// Waits until the screen shows that.
-    async fn until(console: &mut Headless, wanted: &str) {
-        assert!(
-            console.shows(wanted).await,
-            "no «{wanted}» in\n{}",
-            console.screen()
-        );
-    }
-
     #[tokio::test(flavor = "multi_thread")]
     async fn a_mapping_is_tried_on_a_pasted_document_before_it_is_saved_and_after() {
         let real = Real::start().await;

@@ -16,7 +16,7 @@ mod against_the_service {
             real.send_named(name, Severity::Error, hosts.into_iter())
                 .await;
         }
-        let console = started(&real).await;
+        let console = real.console().await;
         (real, console)
     }
 
@@ -30,22 +30,8 @@ mod against_the_service {
             real.send_named(&format!("disk-{number}"), Severity::Error, host)
                 .await;
         }
-        let console = started(&real).await;
+        let console = real.console().await;
         (real, console)
-    }
-
-    async fn started(real: &Real) -> Headless {
-        let mut console = Headless::start(real.options(real.address), 120, 36);
-        assert!(console.shows("connected at").await, "{}", console.screen());
-        console
-    }
-
-    async fn until(console: &mut Headless, wanted: &str) {
-        assert!(
-            console.shows(wanted).await,
-            "no «{wanted}» in\n{}",
-            console.screen()
-        );
     }
 
     /// The filters of the silences, and their lengths in minutes.
@@ -196,7 +182,7 @@ mod against_the_service {
     async fn the_events_of_a_group_are_acknowledged_after_a_question_that_says_how_many_and_where()
     {
         let real = with_rule(&json!({"sendUpdates": true})).await;
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         press(&mut console, "2").await;
         until(&mut console, "db-1").await;
         press(&mut console, "bn").await;
@@ -232,7 +218,7 @@ mod against_the_service {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_form_takes_times_as_people_type_them_and_tells_how_it_reads_them() {
         let real = Real::start().await;
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         press(&mut console, "0").await;
         press(&mut console, "n").await;
         press(
@@ -254,7 +240,7 @@ mod against_the_service {
     #[tokio::test(flavor = "multi_thread")]
     async fn the_counts_beside_the_tabs_are_read_on_every_screen() {
         let real = Real::start().await;
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         press(&mut console, "4").await;
         let since = std::time::Instant::now();
         let hosts = ["db-1", "db-2", "db-3"].map(str::to_owned);

@@ -2,35 +2,15 @@
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
-    use bellwether_tui::api::Api;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::super::{flows::assert_shows, waiting::against_the_service::with_rule, *};
     use crate::backend::Real;
 
-    async fn started(real: &Real) -> Headless {
-        let mut console = Headless::start(real.options(real.address), 120, 36);
-        assert!(console.shows("connected at").await, "{}", console.screen());
-        console
-    }
-
-    async fn until(console: &mut Headless, wanted: &str) {
-        assert!(
-            console.shows(wanted).await,
-            "no «{wanted}» in\n{}",
-            console.screen()
-        );
-    }
-
-    async fn call(real: &Real, service: &str, method: &str, asked: &Value) -> Value {
-        let mut api = Api::connect(real.options(real.address)).await.unwrap();
-        api.call(service, method, asked).await.unwrap()
-    }
-
     #[tokio::test(flavor = "multi_thread")]
     async fn an_unknown_field_in_a_filter_is_an_error_in_every_list() {
         let real = with_rule(&json!({})).await;
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         let lists = [
             "3", "4", "5", "6", "7", "0", "<A-3>", "<A-4>", "<A-5>", "<A-6>", "<A-7>",
         ];
@@ -76,8 +56,9 @@ mod against_the_service {
         let tags = json!(["prod"]);
         let other = json!({"name": "other", "tags": tags, "type": {"webhook": {"url": url}}});
         let asked = json!({"destination": other});
-        call(&real, "DestinationService", "CreateDestination", &asked).await;
-        let mut console = started(&real).await;
+        real.call("DestinationService", "CreateDestination", &asked)
+            .await;
+        let mut console = real.console().await;
         press(&mut console, "4").await;
         until(&mut console, "/2").await;
         for (filter, shown, hidden) in [
@@ -107,7 +88,7 @@ mod against_the_service {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_form_that_would_be_refused_does_not_ask_whether_to_create_it() {
         let real = Real::start().await;
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         press(&mut console, "4").await;
         press(&mut console, "n").await;
         // Faster than the check on a pause, and with the answer typed ahead.
@@ -128,7 +109,7 @@ mod against_the_service {
             real.send_named(&format!("disk-{number}"), Severity::Error, host)
                 .await;
         }
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         press(&mut console, "0").await;
         press(&mut console, "n").await;
         press(
@@ -143,7 +124,9 @@ mod against_the_service {
         assert_shows(&screen, "It is broad; Yes silences all of that.");
         press(&mut console, "y").await;
         until(&mut console, "silence wide created").await;
-        let found = call(&real, "SilenceService", "ListSilences", &json!({})).await;
+        let found = real
+            .call("SilenceService", "ListSilences", &json!({}))
+            .await;
         assert_eq!(found["silences"][0]["coveredCount"], 24, "{found}");
     }
 
@@ -154,7 +137,7 @@ mod against_the_service {
             let hosts = part.map(|number| format!("db-{number}"));
             real.send(Severity::Error, hosts).await;
         }
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         press(&mut console, "2").await;
         until(&mut console, "1/1,204").await;
     }
@@ -163,10 +146,11 @@ mod against_the_service {
     async fn explain_names_the_reason_that_the_delivery_has() {
         let real = with_rule(&json!({})).await;
         let asked = json!({"name": "pager"});
-        call(&real, "DestinationService", "PauseDestination", &asked).await;
+        real.call("DestinationService", "PauseDestination", &asked)
+            .await;
         real.send_named("disk", Severity::Error, ["db-7".to_owned()].into_iter())
             .await;
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         let reason = "the destination is paused by admin";
         press(&mut console, "6").await;
         until(&mut console, "the destination is paused").await;
@@ -188,8 +172,9 @@ mod against_the_service {
         let real = with_rule(&json!({})).await;
         let other = json!({"name": "alpha", "type": {"webhook": {"url": "http://127.0.0.1:9/"}}});
         let asked = json!({"destination": other});
-        call(&real, "DestinationService", "CreateDestination", &asked).await;
-        let mut console = started(&real).await;
+        real.call("DestinationService", "CreateDestination", &asked)
+            .await;
+        let mut console = real.console().await;
         press(&mut console, "4").await;
         until(&mut console, "failing").await;
         let screen = console.screen();

@@ -2,39 +2,21 @@
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
-    use bellwether_tui::api::Api;
     use serde_json::{Value, json};
 
     use super::super::{flows::assert_shows, waiting::against_the_service::with_rule, *};
     use crate::backend::Real;
 
-    async fn started(real: &Real) -> Headless {
-        let mut console = Headless::start(real.options(real.address), 120, 36);
-        assert!(console.shows("connected at").await, "{}", console.screen());
-        console
-    }
-
-    async fn until(console: &mut Headless, wanted: &str) {
-        assert!(
-            console.shows(wanted).await,
-            "no «{wanted}» in\n{}",
-            console.screen()
-        );
-    }
-
-    async fn call(real: &Real, service: &str, method: &str, asked: &Value) -> Value {
-        let mut api = Api::connect(real.options(real.address)).await.unwrap();
-        api.call(service, method, asked).await.unwrap()
-    }
-
     async fn rule(real: &Real) -> Value {
         let asked = json!({"name": "night"});
-        call(real, "RuleService", "GetRule", &asked).await["rule"].clone()
+        real.call("RuleService", "GetRule", &asked).await["rule"].clone()
     }
 
     /// How many messages were decided.
     async fn deliveries(real: &Real) -> usize {
-        let found = call(real, "DeliveryService", "ListDeliveries", &json!({})).await;
+        let found = real
+            .call("DeliveryService", "ListDeliveries", &json!({}))
+            .await;
         found["deliveries"].as_array().map_or(0, Vec::len)
     }
 
@@ -47,7 +29,7 @@ mod against_the_service {
     #[tokio::test(flavor = "multi_thread")]
     async fn an_edit_of_a_rule_is_undone_in_two_keys_after_a_question_with_the_difference() {
         let real = with_rule(&json!({"message": "as it was"})).await;
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         press(&mut console, "5").await;
         until(&mut console, "night").await;
         press(&mut console, "e").await;
@@ -74,9 +56,10 @@ mod against_the_service {
         for message in ["second", "third"] {
             let mut next = rule(&real).await;
             next["message"] = message.into();
-            call(&real, "RuleService", "UpdateRule", &json!({"rule": next})).await;
+            real.call("RuleService", "UpdateRule", &json!({"rule": next}))
+                .await;
         }
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         press(&mut console, "5").await;
         until(&mut console, "night").await;
         press(&mut console, "H").await;
@@ -103,7 +86,7 @@ mod against_the_service {
     #[tokio::test(flavor = "multi_thread")]
     async fn events_are_acknowledged_without_updates_and_that_is_undone_without_them() {
         let real = with_rule(&json!({"sendUpdates": true})).await;
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         press(&mut console, "2").await;
         until(&mut console, "db-1").await;
         let before = deliveries(&real).await;
@@ -136,7 +119,7 @@ mod against_the_service {
     #[tokio::test(flavor = "multi_thread")]
     async fn closed_events_are_open_again_after_a_question_and_assigned_ones_without() {
         let real = with_rule(&json!({})).await;
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         press(&mut console, "2").await;
         until(&mut console, "db-1").await;
         press(&mut console, "bn").await;
@@ -169,7 +152,7 @@ mod against_the_service {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_pause_is_undone_and_the_question_says_how_much_that_sends() {
         let real = with_rule(&json!({})).await;
-        let mut console = started(&real).await;
+        let mut console = real.console().await;
         press(&mut console, "4").await;
         until(&mut console, "pager").await;
         press(&mut console, "p").await;
@@ -186,7 +169,9 @@ mod against_the_service {
         press(&mut console, "y").await;
         until(&mut console, "undone: pager paused").await;
         let asked = json!({"name": "pager"});
-        let found = call(&real, "DestinationService", "GetDestination", &asked).await;
+        let found = real
+            .call("DestinationService", "GetDestination", &asked)
+            .await;
         assert_ne!(found["destination"]["health"]["state"], "PAUSED");
     }
 }

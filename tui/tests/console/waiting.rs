@@ -8,14 +8,6 @@ pub(super) mod against_the_service {
     use super::super::{flows::assert_shows, *};
     use crate::backend::Real;
 
-    async fn until(console: &mut Headless, wanted: &str) {
-        assert!(
-            console.shows(wanted).await,
-            "no «{wanted}» in\n{}",
-            console.screen()
-        );
-    }
-
     /// A service on which such a rule about every disk notifies a receiver that is not there.
     pub(crate) async fn with_rule(rule: &Value) -> Real {
         let real = Real::start().await;
