@@ -457,7 +457,7 @@ pub const REFUSALS_REPORTED_FROM: u32 = 20;
 /// Addresses and clients whose refused calls are counted concurrently.
 pub const REFUSED_SUBJECTS_MAX: usize = 256;
 /// Addresses and clients with separate events about refused calls, within an hour.
-pub const REFUSED_SUBJECTS_TOLD_MAX: usize = 10;
+pub const REFUSED_SUBJECTS_REPORTED_MAX: usize = 10;
 /// Characters of an idempotency key.
 pub const IDEMPOTENCY_KEY_CHARACTERS_MAX: usize = 255;
 /// How long the answer to a request with an idempotency key is given again.

@@ -38,7 +38,7 @@ pub struct NodeReport {
 #[derive(Debug, Clone)]
 pub struct Telling {
     engine: Arc<dyn Engine>,
-    told: Arc<Mutex<NodeReport>>,
+    report: Arc<Mutex<NodeReport>>,
 }
 
 impl Telling {
@@ -46,18 +46,18 @@ impl Telling {
     pub fn new(engine: Arc<dyn Engine>) -> Self {
         Self {
             engine,
-            told: Arc::default(),
+            report: Arc::default(),
         }
     }
 
     /// Reports a change.
     pub fn change(&self, change: impl FnOnce(&mut NodeReport)) {
         // It is whole between any two statements.
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = told.clone();
-        change(&mut told);
-        if *told != before {
-            self.engine.tell(told.text());
+        let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = report.clone();
+        change(&mut report);
+        if *report != before {
+            self.engine.tell(report.text());
         }
     }
 }
@@ -153,16 +153,16 @@ mod tests {
             report.tell_settings(config, &[]);
             report
         };
-        let [told, same] = [of(&one), of(&two)];
-        assert_eq!(told.differing(&same), Vec::<String>::new());
-        assert_eq!(told.digest(), same.digest());
+        let [report, same] = [of(&one), of(&two)];
+        assert_eq!(report.differing(&same), Vec::<String>::new());
+        assert_eq!(report.digest(), same.digest());
         two.delivery.timeout = Duration::from_secs(1);
         two.link_base = "https://other.example.net".into();
         let other = NodeReport::read(&of(&two).text());
-        assert_eq!(told.differing(&other), ["delivery", "links"]);
-        assert_ne!(told.digest(), other.digest());
+        assert_eq!(report.differing(&other), ["delivery", "links"]);
+        assert_ne!(report.digest(), other.digest());
         let unknown = NodeReport::read("of another version");
-        assert_eq!(told.differing(&unknown), Vec::<String>::new());
+        assert_eq!(report.differing(&unknown), Vec::<String>::new());
         assert_eq!(unknown.digest(), "");
     }
 }

@@ -21,7 +21,7 @@ struct DeathTally {
     newest_ms: VecDeque<i64>,
     /// Since it is reported that they grow: how many died, and with how many that is reported
     /// again.
-    told: Option<(u32, u32)>,
+    reported: Option<(u32, u32)>,
 }
 
 impl DeathTally {
@@ -40,14 +40,14 @@ impl DeadLetters {
         if tally.newest_ms.len() > OPENING as usize {
             tally.newest_ms.pop_front();
         }
-        if tally.told.is_none() {
+        if tally.reported.is_none() {
             let first_ms = tally.newest_ms.front().copied().unwrap_or(now_ms);
             let is_full = tally.newest_ms.len() == OPENING as usize;
             if !is_full || now_ms.saturating_sub(first_ms) >= WINDOW_MS {
                 return None;
             }
         }
-        let (count, next) = tally.told.get_or_insert((OPENING - 1, OPENING));
+        let (count, next) = tally.reported.get_or_insert((OPENING - 1, OPENING));
         *count = count.saturating_add(1);
         if *count < *next {
             return None;
@@ -59,9 +59,9 @@ impl DeadLetters {
     /// Continues with what an earlier life said and did not take back.
     pub(crate) fn take_up(&mut self, destination: RecordId, name: &str, now_ms: i64) {
         let tally = self.tally(destination, name);
-        if tally.told.is_none() {
+        if tally.reported.is_none() {
             tally.newest_ms.push_back(now_ms);
-            tally.told = Some((0, OPENING));
+            tally.reported = Some((0, OPENING));
         }
     }
 
@@ -71,7 +71,7 @@ impl DeadLetters {
         let mut over = Vec::new();
         self.0.retain(|_, tally| {
             let is_over = tally.over_ms() <= now_ms;
-            if is_over && tally.told.is_some() {
+            if is_over && tally.reported.is_some() {
                 over.push(tally.name.clone());
             }
             !is_over
@@ -86,15 +86,15 @@ impl DeadLetters {
 
     /// When the next one is over, in milliseconds since 1970; the end of time when none will be.
     pub(crate) fn next_ms(&self) -> i64 {
-        let told = self.0.values().filter(|tally| tally.told.is_some());
-        told.map(DeathTally::over_ms).min().unwrap_or(i64::MAX)
+        let reported = self.0.values().filter(|tally| tally.reported.is_some());
+        reported.map(DeathTally::over_ms).min().unwrap_or(i64::MAX)
     }
 
     fn tally(&mut self, destination: RecordId, name: &str) -> &mut DeathTally {
         self.0.entry(destination).or_insert_with(|| DeathTally {
             name: name.into(),
             newest_ms: VecDeque::new(),
-            told: None,
+            reported: None,
         })
     }
 }
@@ -112,10 +112,10 @@ mod tests {
     #[test]
     fn it_is_said_with_the_third_and_whenever_the_number_doubles_and_taken_back_after_an_hour() {
         let mut letters = DeadLetters::default();
-        let told: Vec<_> = (0..30)
+        let reported: Vec<_> = (0..30)
             .filter_map(|minute| letters.note(id(), "hook", minute * MINUTE_MS))
             .collect();
-        assert_eq!(told, [3, 6, 12, 24]);
+        assert_eq!(reported, [3, 6, 12, 24]);
         let over_ms = 89 * MINUTE_MS;
         assert_eq!(letters.next_ms(), over_ms);
         assert_eq!(letters.over(over_ms - 1), [""; 0]);

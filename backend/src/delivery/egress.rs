@@ -116,9 +116,9 @@ impl EgressWatch {
         } else {
             Vec::new()
         };
-        self.telling.change(|told| {
-            told.unreached.clone_from(&unreached);
-            told.reached = reached;
+        self.telling.change(|report| {
+            report.unreached.clone_from(&unreached);
+            report.reached = reached;
         });
         if let Some((node, destination)) = better(&unreached, nodes) {
             let why = format!(

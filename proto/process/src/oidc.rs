@@ -51,7 +51,7 @@ pub enum Fault {
     #[error("the answer of the provider cannot be used: {0}")]
     Unfit(String),
     /// It says no.
-    #[error("the provider refuses: {}", told(.code, .description))]
+    #[error("the provider refuses: {}", refusal(.code, .description))]
     Refused {
         /// Its word, such as `access_denied`.
         code: String,
@@ -67,7 +67,7 @@ struct Refusal {
     error_description: String,
 }
 
-fn told(code: &str, description: &str) -> String {
+fn refusal(code: &str, description: &str) -> String {
     let plain = |text: &str| {
         let shown = text.chars().filter(|it| !it.is_control()).take(200);
         shown.collect::<String>()
@@ -133,7 +133,7 @@ impl Provider {
         let path = format!("{base}/.well-known/openid-configuration");
         let found: Description = read(&self.http.get(&path).await?)?;
         if found.issuer != self.issuer {
-            let other = told(&found.issuer, "");
+            let other = refusal(&found.issuer, "");
             let why = format!("it speaks for the issuer {other}, not for {}", self.issuer);
             return Err(Fault::Unfit(why));
         }
@@ -193,8 +193,11 @@ mod tests {
             "https://login.example.net/?a=b",
             "https://login.example.net/#a",
         ] {
-            let told = check_issuer(wrong).expect_err(wrong);
-            assert!(told.starts_with("expected an address"), "{wrong}: {told}");
+            let refusal = check_issuer(wrong).expect_err(wrong);
+            assert!(
+                refusal.starts_with("expected an address"),
+                "{wrong}: {refusal}"
+            );
         }
     }
 

@@ -98,7 +98,7 @@ impl SettingsWatch {
             );
         }
         self.telling
-            .change(|told| told.tell_settings(&self.config, &differences));
+            .change(|report| report.tell_settings(&self.config, &differences));
         self.report(&differences).await?;
         self.said = Some(differences);
         Ok(())

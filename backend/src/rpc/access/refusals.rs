@@ -14,7 +14,7 @@ use bellwether_process::listen::network_of;
 use crate::{
     clock::MINUTE_MS,
     domain::{IncomingEvent, Severity},
-    limits::{REFUSALS_REPORTED_FROM, REFUSED_SUBJECTS_MAX, REFUSED_SUBJECTS_TOLD_MAX},
+    limits::{REFUSALS_REPORTED_FROM, REFUSED_SUBJECTS_MAX, REFUSED_SUBJECTS_REPORTED_MAX},
     metrics::Metrics,
 };
 
@@ -73,7 +73,7 @@ pub struct Refusals {
 struct Counted {
     subjects: HashMap<(Why, String), Subject>,
     /// When each subject was first reported in the window.
-    told: HashMap<(Why, String), i64>,
+    reported: HashMap<(Why, String), i64>,
 }
 
 #[derive(Debug)]
@@ -199,12 +199,13 @@ impl Counted {
         subject.reported_ms = Some(now_ms);
         let count = std::mem::take(&mut subject.unreported);
         let since_ms = subject.unreported_since_ms;
-        self.told
+        self.reported
             .retain(|_, at_ms| now_ms.saturating_sub(*at_ms) < TOLD_WINDOW_MS);
-        if !self.told.contains_key(&key) && self.told.len() >= REFUSED_SUBJECTS_TOLD_MAX {
+        if !self.reported.contains_key(&key) && self.reported.len() >= REFUSED_SUBJECTS_REPORTED_MAX
+        {
             key.1 = OTHERS.into();
         }
-        self.told.entry(key.clone()).or_insert(now_ms);
+        self.reported.entry(key.clone()).or_insert(now_ms);
         (wait_ms, Some(event(key.0, &key.1, count, since_ms, now_ms)))
     }
 }
@@ -251,38 +252,38 @@ mod tests {
     use super::*;
 
     fn refusals() -> (Refusals, Arc<Mutex<Vec<IncomingEvent>>>) {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let report = Arc::clone(&told);
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let report = Arc::clone(&reported);
         (
             Refusals::new(move |event| report.lock().unwrap().push(event)),
-            told,
+            reported,
         )
     }
 
     #[test]
     fn many_refusals_of_one_address_are_told_once_in_a_while() {
-        let (refusals, told) = refusals();
+        let (refusals, reported) = refusals();
         let address = Some(IpAddr::from([192, 0, 2, 7]));
         for at in 0..i64::from(REFUSALS_REPORTED_FROM) - 1 {
             refusals.address(address, at);
         }
         // A minute later the count begins again.
         refusals.address(address, MINUTE_MS);
-        assert!(told.lock().unwrap().is_empty());
+        assert!(reported.lock().unwrap().is_empty());
         for at in 0..1_000 {
             refusals.address(address, MINUTE_MS + at);
         }
         refusals.client(Why::Rate, "sender", 0);
-        let told = told.lock().unwrap();
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].dimensions["address"], "192.0.2.7");
-        assert_eq!(told[0].dimensions["source"], "bellwether");
-        assert!(told[0].summary.contains("20 calls from 192.0.2.7"));
+        let reported = reported.lock().unwrap();
+        assert_eq!(reported.len(), 1);
+        assert_eq!(reported[0].dimensions["address"], "192.0.2.7");
+        assert_eq!(reported[0].dimensions["source"], "bellwether");
+        assert!(reported[0].summary.contains("20 calls from 192.0.2.7"));
     }
 
     #[test]
     fn who_tries_many_keys_waits_for_each_answer_and_all_of_them_are_told() {
-        let (refusals, told) = refusals();
+        let (refusals, reported) = refusals();
         let [bad, good] = [7, 8].map(|last| Some(IpAddr::from([192, 0, 2, last])));
         for at in 0..i64::from(REFUSALS_REPORTED_FROM) {
             assert_eq!(refusals.address(bad, at), Duration::ZERO);
@@ -296,23 +297,23 @@ mod tests {
             assert_eq!(wait, Duration::from_secs(1));
         }
         assert_eq!(refusals.address(good, 0), Duration::ZERO);
-        let told: Vec<_> = told
+        let reported: Vec<_> = reported
             .lock()
             .unwrap()
             .iter()
             .map(|it| it.summary.clone())
             .collect();
-        assert!(told[0].starts_with("20 calls from 192.0.2.7 were refused within a minute"));
+        assert!(reported[0].starts_with("20 calls from 192.0.2.7 were refused within a minute"));
         // Ten minutes of 101, and what comes before and after.
         assert!(
-            told[1].starts_with("1031 calls from 192.0.2.7 were refused within 10 minutes"),
-            "{told:?}"
+            reported[1].starts_with("1031 calls from 192.0.2.7 were refused within 10 minutes"),
+            "{reported:?}"
         );
     }
 
     #[test]
     fn an_attacker_with_many_addresses_makes_few_events() {
-        let (refusals, told) = refusals();
+        let (refusals, reported) = refusals();
         for round in 0..30_i64 {
             for address in 0..600_u32 {
                 let v4 = IpAddr::V4(Ipv4Addr::from_bits(address));
@@ -321,17 +322,21 @@ mod tests {
                 refusals.address(Some(IpAddr::V6(v6)), round);
             }
         }
-        let told = told.lock().unwrap();
-        let subjects: std::collections::BTreeSet<_> = told
+        let reported = reported.lock().unwrap();
+        let subjects: std::collections::BTreeSet<_> = reported
             .iter()
             .map(|it| it.dimensions["address"].clone())
             .collect();
         assert!(
-            subjects.len() <= REFUSED_SUBJECTS_TOLD_MAX + 1,
+            subjects.len() <= REFUSED_SUBJECTS_REPORTED_MAX + 1,
             "{subjects:?}"
         );
         assert!(subjects.contains("others") && subjects.contains("2001:db8::/64"));
-        assert!(told.len() <= REFUSED_SUBJECTS_MAX + 1, "{}", told.len());
+        assert!(
+            reported.len() <= REFUSED_SUBJECTS_MAX + 1,
+            "{}",
+            reported.len()
+        );
         let counted = refusals.counted.lock().unwrap();
         assert!(counted.subjects.len() <= REFUSED_SUBJECTS_MAX + 1);
     }

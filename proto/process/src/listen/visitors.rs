@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 /// Of all connections, at most one in so many belongs to one client.
 const CLIENT_SHARE: usize = 4;
 /// How often the log reports on connections that had to go.
-const TELL_INTERVAL: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What those who have shown no key may take of a listener.
 #[derive(Debug, Clone, Copy)]
@@ -79,7 +79,7 @@ struct Table {
     /// Connections of each client.
     clients: HashMap<String, usize>,
     sent_away: u64,
-    told: Option<Instant>,
+    logged: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -216,7 +216,9 @@ impl Table {
 
     /// Says in the log, once in a while, how many were sent away.
     fn tell(&mut self) {
-        let is_due = self.told.is_none_or(|told| told.elapsed() >= TELL_INTERVAL);
+        let is_due = self
+            .logged
+            .is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL);
         if self.sent_away > 0 && is_due {
             let (closed, strangers) = (self.sent_away, self.strangers.len());
             tracing::warn!(
@@ -225,7 +227,7 @@ impl Table {
                 strangers,
                 "unauthenticated connections were closed, to make room for others"
             );
-            (self.sent_away, self.told) = (0, Some(Instant::now()));
+            (self.sent_away, self.logged) = (0, Some(Instant::now()));
         }
     }
 }

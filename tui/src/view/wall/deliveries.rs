@@ -42,7 +42,7 @@ impl Wall<'_> {
                 total(&all.delivered),
             ),
             (
-                "failed tries",
+                "failed attempts",
                 Token::Warning,
                 &all.failed_attempts,
                 total(&all.failed_attempts),
