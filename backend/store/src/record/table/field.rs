@@ -222,109 +222,53 @@ macro_rules! number {
     };
 }
 
-/// What is written as a text.
-macro_rules! text {
-    ($($type:ty, $text:expr, $of_text:expr;)+) => {$(
-        impl Put for $type {
-            fn is_zero(&self) -> bool {
-                ($text)(self).is_empty()
-            }
-
-            fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
-                to.delimited(tag, ($text)(self).as_bytes());
-            }
-        }
-
-        impl Take for $type {
-            type Slot<'a> = &'a str;
-
-            fn merge<'a>(
-                slot: &mut &'a str,
-                _tag: u32,
-                wire_type: WireType,
-                from: &mut Reader<'a>,
-            ) -> Result<(), Unreadable> {
-                *slot = from.text(wire_type)?;
-                Ok(())
-            }
-
-            fn finish(slot: &str) -> Option<Self> {
-                ($of_text)(slot)
-            }
-        }
-    )+};
-}
-
-text! {
-    String, String::as_str, |text: &str| Some(text.to_owned());
-    Name, Name::as_str, |text: &str| Name::parse(text).ok();
-    CertificateName, CertificateName::as_str, |text: &str| CertificateName::parse(text).ok();
-    Dialect, |it: &Self| it.word(), Dialect::of_word;
-    SortField, |it: &Self| it.word(), |text: &str| SortField::from_word(text).ok();
-}
-
-/// What is written as a number of bytes.
-macro_rules! bytes {
-    ($([$($generics:tt)*] $type:ty, $bytes:expr, $of_bytes:expr;)+) => {$(
+/// What is written as a text or a number of bytes: what is read, how, and both conversions.
+macro_rules! delimited {
+    ($slot:ty, $read:ident; $([$($generics:tt)*] $type:ty, $bytes:expr, $of:expr;)+) => {$(
         impl $($generics)* Put for $type {
+            fn is_zero(&self) -> bool {
+                AsRef::<[u8]>::as_ref(&($bytes)(self)).is_empty()
+            }
+
             fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
-                to.delimited(tag, &($bytes)(*self));
+                to.delimited(tag, ($bytes)(self).as_ref());
             }
         }
 
         impl $($generics)* Take for $type {
-            type Slot<'a> = &'a [u8];
+            type Slot<'a> = &'a $slot;
 
             fn merge<'a>(
-                slot: &mut &'a [u8],
+                slot: &mut &'a $slot,
                 _tag: u32,
                 wire_type: WireType,
                 from: &mut Reader<'a>,
             ) -> Result<(), Unreadable> {
-                *slot = from.delimited(wire_type)?;
+                *slot = from.$read(wire_type)?;
                 Ok(())
             }
 
-            fn finish(slot: &[u8]) -> Option<Self> {
-                Some(($of_bytes)(slot.try_into().ok()?))
+            fn finish(slot: &$slot) -> Option<Self> {
+                ($of)(slot)
             }
         }
     )+};
 }
 
-bytes! {
-    [<const N: usize>] [u8; N], |bytes| bytes, |bytes| bytes;
-    [] RecordId, RecordId::to_bytes, RecordId::from_bytes;
-    [] EventId, EventId::to_bytes, EventId::from_bytes;
-    [] TraceContext, TraceContext::to_bytes, TraceContext::from_bytes;
+delimited! { str, text;
+    [] String, String::as_str, |text: &str| Some(text.to_owned());
+    [] Name, Name::as_str, |text: &str| Name::parse(text).ok();
+    [] CertificateName, CertificateName::as_str, |text: &str| CertificateName::parse(text).ok();
+    [] Dialect, |it: &Self| it.word(), Dialect::of_word;
+    [] SortField, |it: &Self| it.word(), |text: &str| SortField::from_word(text).ok();
 }
 
-impl Put for Vec<u8> {
-    fn is_zero(&self) -> bool {
-        self.is_empty()
-    }
-
-    fn put_always(&self, tag: u32, to: &mut Writer<'_>) {
-        to.delimited(tag, self);
-    }
-}
-
-impl Take for Vec<u8> {
-    type Slot<'a> = &'a [u8];
-
-    fn merge<'a>(
-        slot: &mut &'a [u8],
-        _tag: u32,
-        wire_type: WireType,
-        from: &mut Reader<'a>,
-    ) -> Result<(), Unreadable> {
-        *slot = from.delimited(wire_type)?;
-        Ok(())
-    }
-
-    fn finish(slot: &[u8]) -> Option<Self> {
-        Some(slot.into())
-    }
+delimited! { [u8], delimited;
+    [] Vec<u8>, Vec::as_slice, |bytes: &[u8]| Some(bytes.into());
+    [<const N: usize>] [u8; N], |bytes: &Self| *bytes, |bytes: &[u8]| bytes.try_into().ok();
+    [] RecordId, |id: &Self| id.to_bytes(), |id: &[u8]| Some(Self::from_bytes(id.try_into().ok()?));
+    [] EventId, |id: &Self| id.to_bytes(), |id: &[u8]| Some(Self::from_bytes(id.try_into().ok()?));
+    [] TraceContext, |it: &Self| it.to_bytes(), |it: &[u8]| Some(Self::from_bytes(it.try_into().ok()?));
 }
 
 /// A message while it is read: its bytes, and what was read from them.
