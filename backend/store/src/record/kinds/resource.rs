@@ -59,7 +59,10 @@ macro_rules! defined {
 each_resource!(defined);
 
 /// The index that leads back from what is named.
-#[expect(clippy::panic, reason = "it stops the compiler, as it is called in constants")]
+#[expect(
+    clippy::panic,
+    reason = "it stops the compiler, as it is called in constants"
+)]
 const fn back(from: Kind, named: Kind) -> Index {
     match (from, named) {
         (Kind::Rule, Kind::Trigger) => Index::RuleByTrigger,
