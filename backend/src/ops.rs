@@ -20,6 +20,7 @@ pub mod fields;
 pub mod find;
 pub mod footprint;
 pub mod group;
+pub mod heartbeat;
 pub mod inhibition;
 pub mod intake;
 pub mod intake_mapping;
