@@ -27,8 +27,12 @@ use crate::{
     document::Document,
     kind::{self, Around},
     route::Route,
+    text,
     theme::Token,
 };
+
+/// Cells of the bars of an hour.
+const LAST_HOUR: usize = 12;
 
 /// The lines of the page on the screen.
 pub(crate) fn current(model: &Model) -> Document {
@@ -154,6 +158,23 @@ impl Around for Model {
 
     fn age(&self, ms: i64) -> Option<String> {
         self.shows_ages.then(|| age(self.now_ms - ms))
+    }
+
+    fn since(&self, ms: i64) -> String {
+        age(self.now_ms - ms)
+    }
+
+    fn host_field(&self) -> &str {
+        &self.host_field
+    }
+
+    fn last_hour(&self, destination: &str) -> String {
+        let statistics = self.store.last_hour.value.as_ref();
+        let destinations = statistics.map(|it| it.destinations.as_slice());
+        let mut all = destinations.unwrap_or_default().iter();
+        let found = all.find(|one| one.name == destination);
+        let counts = found.and_then(|one| one.deliveries.as_ref());
+        counts.map_or_else(String::new, |it| text::bars(&it.delivered, LAST_HOUR))
     }
 
     fn is_past(&self, ms: i64) -> bool {

@@ -28,7 +28,7 @@ pub(super) fn row(model: &Model, id: &str) -> String {
         let labelled = is_number
             || matches!(
                 title,
-                "Seen" | "Since" | "Rules" | "Target" | "Destinations"
+                "Seen" | "Age" | "Rules" | "Target" | "Destinations"
             );
         match text.trim() {
             "" => {}

@@ -498,6 +498,7 @@ fn pick(model: &mut Model) {
         items,
         chosen: chosen.clone(),
         events: None,
+        is_of_columns: false,
         needle: TextField::default(),
         cursor: 0,
     }));

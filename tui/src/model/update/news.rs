@@ -6,7 +6,7 @@ use bellwether_proto::v1;
 
 use super::{bulk, charts, clash, copy, forms, keys, navigate, read, report, silencing, tested};
 use crate::{
-    client::{self, Answer, LinkState, News, Page, Taken, Ticket, message, resources},
+    client::{self, Answer, LinkState, News, Page, Taken, Ticket, deliveries, message, resources},
     data::{EventRow, Failure, FailureKind, Grouped, Kind, Object},
     editor,
     model::{
@@ -182,7 +182,14 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
         Then::One(kind) => store.replace(kind, resources::got(kind, answer), now),
         // With another filter they were asked for again meanwhile.
         Then::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
-        Then::Deliveries { more } => deliveries(model, more, message(answer), effects),
+        Then::Deliveries { more } => deliveries_came(model, more, message(answer), effects),
+        Then::DeliveryCounts if store.delivery_counts.waiting != Some(ticket) => false,
+        Then::DeliveryCounts => {
+            let found = deliveries::counted(answer);
+            store.delivery_counts.set(found, now)
+        }
+        Then::LastHour if store.last_hour.waiting != Some(ticket) => false,
+        Then::LastHour => store.last_hour.set(message(answer), now),
         Then::Events { .. } if store.events.waiting != Some(ticket) => false,
         Then::Events { more } => {
             events(model, more, client::events::found(answer), effects);
@@ -315,7 +322,7 @@ fn listed(
     touched
 }
 
-fn deliveries(
+fn deliveries_came(
     model: &mut Model,
     more: bool,
     page: Result<v1::ListDeliveriesResponse, Failure>,

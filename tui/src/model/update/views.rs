@@ -59,6 +59,8 @@ pub(super) fn show(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
         None if name.is_empty() => View::default(),
         None => return model.say(Token::Warning, format!("there is no view `{name}`")),
     };
+    // Its columns are chosen with it.
+    model.columns_of.remove(Route::Events.screen());
     model.store.events.filter.open_only = !view.includes_closed;
     if !view.group_by.is_empty() {
         let (field, filter) = (view.group_by, view.filter);

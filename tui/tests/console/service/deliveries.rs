@@ -29,6 +29,7 @@ impl v1::delivery_service_server::DeliveryService for Shared {
         let deliveries = state.deliveries.iter().filter(fits).cloned().collect();
         Ok(Response::new(v1::ListDeliveriesResponse {
             warnings: Vec::new(),
+            counts: None,
             deliveries,
             next_page_token: String::new(),
         }))
