@@ -2,34 +2,8 @@
 
 use std::{error::Error, fs, path::PathBuf};
 
-const FILES: [&str; 26] = [
-    "bellwether/options/options.proto",
-    "bellwether/v1/audit.proto",
-    "bellwether/v1/backup.proto",
-    "bellwether/v1/calendar.proto",
-    "bellwether/v1/check.proto",
-    "bellwether/v1/client.proto",
-    "bellwether/v1/config.proto",
-    "bellwether/v1/delivery.proto",
-    "bellwether/v1/destination.proto",
-    "bellwether/v1/event.proto",
-    "bellwether/v1/event_management.proto",
-    "bellwether/v1/hold.proto",
-    "bellwether/v1/group.proto",
-    "bellwether/v1/inhibition.proto",
-    "bellwether/v1/intake_mapping.proto",
-    "bellwether/v1/overview.proto",
-    "bellwether/v1/link.proto",
-    "bellwether/v1/pending.proto",
-    "bellwether/v1/rule.proto",
-    "bellwether/v1/settings.proto",
-    "bellwether/v1/sign_in.proto",
-    "bellwether/v1/silence.proto",
-    "bellwether/v1/template.proto",
-    "bellwether/v1/trigger.proto",
-    "bellwether/v1/view.proto",
-    "zenoss/cloud/data_receiver.proto",
-];
+/// The folders of the files that are compiled; what they import comes with them.
+const FOLDERS: [&str; 3] = ["bellwether/options", "bellwether/v1", "zenoss/cloud"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     for folder in ["bellwether", "google", "zenoss"] {
@@ -39,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     compiler
         .include_imports(true)
         .include_source_info(true)
-        .open_files(FILES)?;
+        .open_files(files()?)?;
 
     // The encoded set keeps the `google.api.http` options; the typed one drops them.
     let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
@@ -57,4 +31,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     tonic_prost_build::configure()
         .compile_fds_with_config(compiler.file_descriptor_set(), prost)?;
     Ok(())
+}
+
+/// The `.proto` files, sorted, so that everything made of them is the same from run to run.
+fn files() -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    let mut files = Vec::new();
+    for folder in FOLDERS {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|it| it == "proto") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
 }

@@ -79,11 +79,12 @@ impl Amtool {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// The hosts of the alerts that a query answers.
+    /// The hosts of the alerts that a query answers. The service's own event about a silence, which is
+    /// an alert too as soon as the silence was reviewed, has none.
     fn hosts(&self, arguments: &[&str]) -> Vec<String> {
         let found = self.json(&[&["alert", "query"], arguments].concat());
         let alerts = found.as_array().unwrap().iter();
-        let hosts = alerts.map(|it| it["labels"]["host"].as_str().unwrap().to_owned());
+        let hosts = alerts.filter_map(|it| Some(it["labels"]["host"].as_str()?.to_owned()));
         let hosts: BTreeSet<_> = hosts.collect();
         hosts.into_iter().collect()
     }

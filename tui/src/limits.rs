@@ -140,5 +140,7 @@ pub(crate) const STILL_BUSY: Duration = Duration::from_secs(5);
 pub(crate) const COLOUR_BYTES: usize = 32;
 /// Keys that are kept for a question that is about to be asked.
 pub(crate) const KEYS_AHEAD: usize = 8;
+/// How long a paste that arrives in pieces may pause.
+pub(crate) const PASTE_PAUSE: Duration = Duration::from_millis(500);
 /// Bytes of the parameters of an escape sequence.
 pub(crate) const ESCAPE_BYTES: usize = 64;

@@ -41,6 +41,7 @@ pub use destination::{DeliverySettings, Destination, DestinationKind, Health, He
 pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, DigestRow, Folding};
 pub use event::{
     EventId, IncomingEvent, NO_EVENT_ID, OccurrenceId, Severity, Status, claims_own, is_own,
+    own_dimensions,
 };
 pub use flapping::{Flapping, FlappingLimits, ThreadOf};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};

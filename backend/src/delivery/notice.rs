@@ -1,7 +1,5 @@
 //! What the service says of its destinations, as separate events.
 
-use std::collections::BTreeMap;
-
 use crate::domain::{
     IncomingEvent, RecordId, Severity, Status,
     destination::{RefusedRecipient, pause_event},
@@ -153,21 +151,5 @@ fn of_dead_letters(destination: &str, now_ms: i64) -> IncomingEvent {
 }
 
 fn about(name: &str, kind: &str, destination: &str, now_ms: i64) -> IncomingEvent {
-    IncomingEvent {
-        name: name.into(),
-        kind: kind.into(),
-        dimensions: BTreeMap::from([
-            ("source".into(), "bellwether".into()),
-            ("destination".into(), destination.into()),
-        ]),
-        metadata: BTreeMap::new(),
-        summary: String::new(),
-        body: String::new(),
-        severity: None,
-        status: None,
-        acknowledged: None,
-        timestamp_ms: now_ms,
-        expire_ms: None,
-        report: crate::domain::Report::default(),
-    }
+    IncomingEvent::own(name, kind, [("destination", destination)], now_ms)
 }

@@ -1,7 +1,7 @@
 //! Says aloud, as an event of the service's own, that the certificate that it shows ends soon, and that
 //! it was renewed.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bellwether_process::listen::Tls;
 use tokio_util::sync::CancellationToken;
@@ -94,20 +94,13 @@ fn event(severity: Option<Severity>, end_ms: i64, now_ms: i64) -> IncomingEvent 
         Some(_) => (Status::Open, format!("the certificate ends at {end}")),
     };
     IncomingEvent {
-        name: "certificate ends".into(),
-        kind: "certificate-ends".into(),
-        dimensions: BTreeMap::from([("source".into(), "bellwether".into())]),
-        metadata: BTreeMap::new(),
         summary,
         body: "Clients then reject the connection. Replace the files of `tls_cert` and `tls_key`: \
                they are reloaded without a restart."
             .into(),
         severity,
         status: Some(status),
-        acknowledged: None,
-        timestamp_ms: now_ms,
-        expire_ms: None,
-        report: crate::domain::Report::default(),
+        ..IncomingEvent::own("certificate ends", "certificate-ends", [], now_ms)
     }
 }
 

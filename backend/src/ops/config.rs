@@ -12,6 +12,7 @@ use crate::{
     destination::Guard,
     domain::{
         Calendar, Destination, Inhibition, IntakeMapping, Role, Rule, SavedView, Settings, Trigger,
+        any_resource::each_documented,
     },
     error::{Error, Violation},
     limits::PAGE_SIZE_MAX,
@@ -32,10 +33,9 @@ const OWNER: &str = "owner:";
 /// Resources that a sentence names.
 const NAMED_MAX: usize = 10;
 
-/// What is distinguished by kind, from the one list of kinds: what is referred to stands before
-/// what refers to it.
+/// What is distinguished by kind.
 macro_rules! kinds {
-    ($($kind:ident in $field:ident),+ $(,)?) => {
+    ($($number:literal $word:ident $field:ident($kind:ident) $own:tt)+) => {
         /// The word for the kind of a definition, and its name.
         fn identity(definition: &Definition) -> (&'static str, &str) {
             match definition {
@@ -98,16 +98,7 @@ macro_rules! kinds {
     };
 }
 
-kinds!(
-    Calendar in Calendar,
-    Trigger in Trigger,
-    Destination in Destination,
-    IntakeMapping in Mapping,
-    Inhibition in Inhibition,
-    SavedView in View,
-    Settings in Settings,
-    Rule in Rule,
-);
+each_documented!(kinds);
 
 /// A document.
 pub struct Document {

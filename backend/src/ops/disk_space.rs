@@ -1,7 +1,7 @@
 //! Says aloud, as an event of the service's own, that the disk is nearly full, and that it is not
 //! any more.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
@@ -112,10 +112,6 @@ fn event(level: Level, space: FreeSpace, now_ms: i64) -> IncomingEvent {
     };
     let mebibytes = |bytes: u64| bytes / MEBIBYTE;
     IncomingEvent {
-        name: "disk nearly full".into(),
-        kind: "disk-nearly-full".into(),
-        dimensions: BTreeMap::from([("source".into(), "bellwether".into())]),
-        metadata: BTreeMap::new(),
         summary: format!("{what} ({} MiB free)", mebibytes(space.free_bytes)),
         body: format!(
             "New events are refused while less than {} MiB are free (`store.free_space_floor`); \
@@ -124,10 +120,7 @@ fn event(level: Level, space: FreeSpace, now_ms: i64) -> IncomingEvent {
         ),
         severity,
         status: Some(status),
-        acknowledged: None,
-        timestamp_ms: now_ms,
-        expire_ms: None,
-        report: crate::domain::Report::default(),
+        ..IncomingEvent::own("disk nearly full", "disk-nearly-full", [], now_ms)
     }
 }
 

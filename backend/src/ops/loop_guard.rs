@@ -1,7 +1,5 @@
 //! What the service says, as a separate event, when the loop guard stopped a rule.
 
-use std::collections::BTreeMap;
-
 use crate::{
     decide::Notices,
     domain::{IncomingEvent, Name, Occurrence, RecordId, Severity, is_own},
@@ -44,20 +42,14 @@ impl IntoIterator for Reports {
 
 fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
-        name: "rule stopped by the loop guard".into(),
-        kind: LOOP_KIND.into(),
-        dimensions: BTreeMap::from([
-            ("source".into(), "bellwether".into()),
-            ("rule".into(), rule.as_str().into()),
-        ]),
-        metadata: BTreeMap::new(),
         summary: format!("rule {rule} led to an event that would pass it again; it stopped there"),
         body: format!("The event is {}, {}.", occurrence.name, occurrence.id()),
         severity: Some(Severity::Warning),
-        status: None,
-        acknowledged: None,
-        timestamp_ms: now_ms,
-        expire_ms: None,
-        report: crate::domain::Report::default(),
+        ..IncomingEvent::own(
+            "rule stopped by the loop guard",
+            LOOP_KIND,
+            [("rule", rule.as_str())],
+            now_ms,
+        )
     }
 }

@@ -1,19 +1,13 @@
 //! Says, as an event of the service's own, that the database has lost what was committed to it.
 
-use std::collections::BTreeMap;
-
 use crate::{
     config::StoreLosses,
-    domain::{IncomingEvent, Report, Severity, Status},
+    domain::{IncomingEvent, Severity, Status},
 };
 
 /// The event about a loss. Every node that notices it reports the same one.
 pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
-        name: "database lost commits".into(),
-        kind: "store-loss".into(),
-        dimensions: BTreeMap::from([("source".into(), "bellwether".into())]),
-        metadata: BTreeMap::new(),
         summary: format!("the database has lost commits: {}", losses.why),
         body: "Events, edits and revoked keys that were answered with success just before may be \
                missing, and messages may be sent twice: the database went back to an earlier \
@@ -23,9 +17,6 @@ pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
             .into(),
         severity: Some(Severity::Critical),
         status: Some(Status::Open),
-        acknowledged: None,
-        timestamp_ms: now_ms,
-        expire_ms: None,
-        report: Report::default(),
+        ..IncomingEvent::own("database lost commits", "store-loss", [], now_ms)
     }
 }

@@ -67,8 +67,12 @@ impl Escapes {
             _ if matches!(self.stage, Stage::Paste { .. }) => Vec::new(),
             _ => self.other(event),
         };
-        let waits = !matches!(self.stage, Stage::Nothing);
-        self.until = waits.then(|| now + self.delay);
+        self.until = match self.stage {
+            Stage::Nothing => None,
+            // A paste over a slow line pauses; what comes after must not run as keys.
+            Stage::Paste { .. } => Some(now + self.delay.max(limits::PASTE_PAUSE)),
+            _ => Some(now + self.delay),
+        };
         late.into_iter().chain(heard).collect()
     }
 
@@ -262,7 +266,7 @@ mod tests {
             all.extend(escapes.hear(Event::Key(key), now));
             now += apart;
         }
-        all.extend(escapes.overdue(now + DELAY));
+        all.extend(escapes.overdue(now + limits::PASTE_PAUSE));
         all
     }
 
@@ -335,6 +339,16 @@ mod tests {
         let pasted = |text: &str| vec![Event::Paste(text.to_owned())];
         let found = heard("<Esc>[200~dy<Enter>q<Esc>[201~", soon);
         assert_eq!(found, pasted("dy\nq"));
+        let mut escapes = Escapes::new(DELAY);
+        let mut now = Instant::now();
+        let mut found = Vec::new();
+        for key in keys("<Esc>[200~dd<Esc>[201~") {
+            found.extend(escapes.hear(key.clone(), now));
+            let is_text = matches!(&key, Event::Key(key) if key.code == KeyCode::Char('d'));
+            now += if is_text { 10 * DELAY } else { soon };
+            found.extend(escapes.overdue(now));
+        }
+        assert_eq!(found, pasted("dd"));
         // Its end may be lost.
         assert_eq!(heard("<Esc>[200~dy", soon), pasted("dy"));
         assert_eq!(heard("<Esc>[200~a<Esc>[2Jb", soon), pasted("a[2Jb"));

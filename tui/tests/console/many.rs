@@ -93,14 +93,3 @@ mod against_the_service {
         drop(real);
     }
 }
-
-#[tokio::test]
-async fn what_is_refused_for_some_is_told_with_the_reason() {
-    let service = stocked();
-    service.state().refused = vec![format!("{:028}", 3)];
-    let mut console = console(&service, 80, 30).await;
-    press(&mut console, "2").await;
-    press(&mut console, "<A-s>").await;
-    let screen = press(&mut console, "y").await;
-    assert_shows(&screen, "✗ 39 events suppressed; 1 failed: it is gone");
-}

@@ -1,51 +1,50 @@
 //! The map: what feeds what, what is unused, and the ways from it.
 
+use serde_json::{Value, json};
+
 use super::*;
 
-fn rule(name: &str, enabled: bool, triggers: &[&str], destinations: &[&str]) -> v1::Rule {
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    v1::Rule {
-        name: name.to_owned(),
-        enabled: Some(enabled),
-        trigger_names: names(triggers),
-        destination_names: names(destinations),
-        etag: "1".to_owned(),
-        ..v1::Rule::default()
-    }
+fn rule(name: &str, enabled: bool, triggers: &[&str], destinations: &[&str]) -> Value {
+    json!({
+        "name": name,
+        "enabled": enabled,
+        "triggerNames": triggers,
+        "destinationNames": destinations,
+    })
 }
 
-/// A service whose rules join several things, nothing, or what is gone.
-fn joined() -> Service {
-    let service = stocked();
-    let mut state = service.state();
-    for (name, rules) in [("memory", vec!["night", "day"]), ("unused", vec![])] {
-        let named = v1::Trigger {
-            name: name.to_owned(),
-            rule_names: rules.into_iter().map(str::to_owned).collect(),
-            ..trigger()
-        };
-        state.triggers.insert(name.to_owned(), named);
+/// A service whose rules join several things, or nothing.
+async fn joined() -> Service {
+    let service = Service::start().await;
+    for name in ["disk-full", "memory", "unused"] {
+        let kind = json!({"event": {"filter": format!("name={name}")}});
+        let trigger = json!({"name": name, "type": kind});
+        service.create("Trigger", &trigger).await;
     }
-    let paused = v1::destination_health::State::Paused;
-    let mut lonely = destination("lonely", "https://lonely.example/", paused, "");
-    lonely.rule_names.clear();
-    state.destinations.insert("lonely".to_owned(), lonely);
-    let night = rule("night", true, &["disk-full", "memory"], &["pager", "audit"]);
+    for name in ["audit", "lonely", "pager"] {
+        service.destination(name).await;
+    }
+    let asked = json!({"name": "lonely"});
+    service
+        .real
+        .call("DestinationService", "PauseDestination", &asked)
+        .await;
     for rule in [
-        night,
-        rule("day", false, &["memory"], &["gone"]),
+        rule("night", true, &["disk-full", "memory"], &["pager", "audit"]),
+        rule("day", false, &["memory"], &["audit"]),
         rule("empty", true, &[], &[]),
     ] {
-        state.rules.insert(rule.name.clone(), rule);
+        service.create("Rule", &rule).await;
     }
-    drop(state);
     service
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_map_draws_who_feeds_whom_and_marks_what_is_unused() {
-    let service = joined();
+    let service = joined().await;
     let mut console = console(&service, 80, 24).await;
+    // The pause has an event.
+    until(&mut console, "Events 1").await;
     insta::assert_snapshot!("map", press(&mut console, "8").await);
     let marked = press(&mut console, "/!<Enter>").await;
     assert!(
@@ -59,10 +58,10 @@ async fn the_map_draws_who_feeds_whom_and_marks_what_is_unused() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn without_colours_the_map_is_drawn_in_letters_and_signs() {
-    let service = joined();
-    let mut options = options(&service);
+    let service = joined().await;
+    let mut options = service.options();
     options.theme = Theme::Mono;
     let frame = bellwether_tui::snapshot(options, "map", 80, 24)
         .await
@@ -71,9 +70,9 @@ async fn without_colours_the_map_is_drawn_in_letters_and_signs() {
     assert!(frame.contains("-+-> ") && !frame.contains('─'), "{frame}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn enter_on_the_map_leads_to_each_thing_and_back_to_the_same_place() {
-    let service = joined();
+    let service = joined().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "8/night<Enter>").await;
     let screen = press(&mut console, "<Enter>").await;
@@ -96,16 +95,20 @@ async fn enter_on_the_map_leads_to_each_thing_and_back_to_the_same_place() {
     assert!(!screen.contains("empty"), "{screen}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_rules_stay_usable() {
-    let service = stocked();
-    {
-        let mut state = service.state();
-        for number in 0..1_000 {
-            let name = format!("rule-{number:04}");
-            let rule = rule(&name, true, &["disk-full"], &["pager", "audit"]);
-            state.rules.insert(name, rule);
-        }
+    let service = Service::stocked().await;
+    let rules = (0..1_000).map(|number| {
+        let name = format!("rule-{number:04}");
+        json!({"rule": rule(&name, true, &["disk-full"], &["pager", "audit"])})
+    });
+    let documents: Vec<_> = rules.collect();
+    for part in documents.chunks(200) {
+        let asked = json!({"documents": part});
+        service
+            .real
+            .call("ConfigService", "ApplyConfig", &asked)
+            .await;
     }
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "8G").await;

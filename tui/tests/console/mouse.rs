@@ -15,9 +15,9 @@ async fn click(console: &mut Headless, column: u16, row: u16) -> String {
     console.screen()
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_click_selects_a_row_and_a_second_one_opens_it() {
-    let service = stocked();
+    let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "4").await;
     let other = if screen.contains("▶ audit") {
@@ -44,9 +44,9 @@ async fn a_click_selects_a_row_and_a_second_one_opens_it() {
     assert!(screen.contains("› Overview"), "{screen}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn tabs_links_and_the_map_are_clicked() {
-    let service = stocked();
+    let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "2<Enter>").await;
     let row = row_of(&screen, "[Details]");
@@ -72,9 +72,9 @@ async fn tabs_links_and_the_map_are_clicked() {
     assert!(screen.contains("Destinations › audit"), "{screen}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_wheel_scrolls_and_neither_answers_a_question() {
-    let service = stocked();
+    let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "2g").await;
     console.scroll(true);

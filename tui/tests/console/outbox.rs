@@ -1,12 +1,28 @@
 //! Deliveries sent again in numbers, and the obligations that are open.
 
-use super::{flows::assert_shows, *};
+use std::sync::Arc;
 
-#[tokio::test]
+use bellwether_proto::cloud;
+use serde_json::{Value, json};
+
+use super::{flows::assert_shows, *};
+use crate::{
+    backend::{Clock as _, ManualClock},
+    service::event,
+};
+
+/// How many deliveries were sent again.
+async fn retried(service: &Service) -> usize {
+    let all = service.deliveries().await;
+    let is_retried = |row: &&Value| row["retriedAs"].as_str().is_some_and(|it| !it.is_empty());
+    all.iter().filter(is_retried).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn all_that_the_filter_leaves_is_counted_asked_for_and_sent_again_page_by_page() {
-    let service = stocked();
-    let dead = v1::delivery::State::Dead;
-    service.state().deliveries = (0..5).map(|number| delivery(99 - number, dead)).collect();
+    let service = Service::stocked().await;
+    service.events(40..44).await;
+    service.settle(10).await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "6").await;
     let screen = press(&mut console, "A").await;
@@ -14,48 +30,44 @@ async fn all_that_the_filter_leaves_is_counted_asked_for_and_sent_again_page_by_
     assert_shows(&screen, "5 deliveries will be sent again:");
     assert_shows(&screen, "5  to pager");
     assert_shows(&screen, "only dead deliveries are meant");
-    let untouched = || {
-        let state = service.state();
-        state.deliveries.iter().all(|row| row.retried_as.is_empty())
-    };
+    let untouched = async || retried(&service).await == 0;
     let screen = press(&mut console, "<Enter>").await;
     assert!(
         !screen.contains("Send all"),
         "Enter alone means No\n{screen}"
     );
-    assert!(untouched());
+    assert!(untouched().await);
     // What is typed before the count is there answers nothing.
     press(&mut console, "Ay").await;
-    assert!(untouched());
+    assert!(untouched().await);
     let screen = press(&mut console, "y").await;
     assert_shows(&screen, "✓ 5 deliveries on the way again");
-    assert!(!untouched());
+    assert!(!untouched().await);
     let screen = press(&mut console, "A").await;
     assert_shows(&screen, "there is no delivery to send again");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn marked_deliveries_are_counted_before_they_are_sent_again() {
-    let service = stocked();
+    let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     press(&mut console, "6").await;
     let screen = press(&mut console, "<Space><Space>r").await;
     assert_shows(&screen, "Send the 2 marked deliveries again?");
     let screen = press(&mut console, "y").await;
     assert_shows(&screen, "✓ 2 deliveries on the way again");
-    let marked = |row: &&v1::Delivery| !row.retried_as.is_empty();
-    assert_eq!(service.state().deliveries.iter().filter(marked).count(), 2);
+    assert_eq!(retried(&service).await, 2);
     let screen = press(&mut console, "g<Space><Space>c").await;
     assert_shows(&screen, "there is no delivery to cancel: 2 ended before");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn open_obligations_are_listed_and_lead_to_who_is_owed() {
-    let service = stocked();
+    let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "O").await;
     assert_shows(&screen, "Not yet resolved");
-    assert_shows(&screen, "disk 1 is full");
+    assert_shows(&screen, "disk 39 is full");
     assert_shows(&screen, "decided for pager by night");
     press(&mut console, "<Tab><Tab><Enter>").await;
     assert_shows(&console.screen(), "Destinations › audit");
@@ -63,20 +75,34 @@ async fn open_obligations_are_listed_and_lead_to_who_is_owed() {
     assert_shows(&screen, "to destination   audit");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn deliveries_are_filtered_by_when_they_were_decided_and_a_span_becomes_a_moment() {
-    let service = stocked();
-    let now = jiff::Timestamp::now().as_second();
-    let dead = v1::delivery::State::Dead;
-    let decided = |number: usize, seconds: i64| v1::Delivery {
-        destination_name: format!("before-{seconds}"),
-        create_time: Some(prost_types::Timestamp {
-            seconds: now - seconds,
-            nanos: 0,
-        }),
-        ..delivery(99 - number, dead)
-    };
-    service.state().deliveries = vec![decided(0, 60), decided(1, 7_200), decided(2, 90_000)];
+    let now_ms = jiff::Timestamp::now().as_millisecond();
+    let clock = Arc::new(ManualClock::at(now_ms - 90_000_000));
+    let service = Service::start_at(Arc::clone(&clock) as Arc<_>).await;
+    for (count, age_ms) in [(1, 90_000_000), (2, 7_200_000), (3, 60_000)] {
+        clock.set(now_ms - age_ms - clock.now_ms());
+        let name = format!("before-{}", age_ms / 1_000);
+        let kind = json!({"event": {"filter": format!("name={name}")}});
+        service
+            .create("Trigger", &json!({"name": name, "type": kind}))
+            .await;
+        service.destination(&name).await;
+        let rule = json!({
+            "name": name,
+            "enabled": true,
+            "triggerNames": [name],
+            "destinationNames": [name],
+        });
+        service.create("Rule", &rule).await;
+        let named = cloud::Event {
+            name,
+            ..event(1, "the disk is full")
+        };
+        service.send(vec![named]).await;
+        service.settle(count).await;
+    }
+    clock.set(now_ms - clock.now_ms());
     let mut console = console(&service, 120, 24).await;
     let screen = press(&mut console, "6/since=3h until=1h<Enter>").await;
     assert_shows(&screen, "before-7200");

@@ -4,9 +4,9 @@ use bellwether_proto::reference::{Block, TOPICS};
 
 use super::*;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn every_topic_is_opened_from_the_list_and_read_to_its_end() {
-    let service = stocked();
+    let service = Service::start().await;
     for (columns, rows) in [(60, 15), (100, 30)] {
         let mut console = console(&service, columns, rows).await;
         // Every topic and every heading on the list is a link.
@@ -26,9 +26,9 @@ async fn every_topic_is_opened_from_the_list_and_read_to_its_end() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_search_over_all_topics_leads_to_the_line_that_holds_it() {
-    let service = stocked();
+    let service = Service::start().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "9/rate<C-u>not_in_channel<Enter>").await;
     assert!(screen.contains("Setting up chat"), "{screen}");
@@ -56,9 +56,9 @@ async fn a_search_over_all_topics_leads_to_the_line_that_holds_it() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_search_in_a_text_goes_from_match_to_match() {
-    let service = stocked();
+    let service = Service::start().await;
     let mut console = console(&service, 80, 24).await;
     let first = press(&mut console, "9<Tab><Enter>/event.name<Enter>").await;
     let line = first.lines().find(|line| line.starts_with('▏'));
@@ -73,9 +73,9 @@ async fn a_search_in_a_text_goes_from_match_to_match() {
     assert!(screen.contains("nothing here holds"), "{screen}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_field_of_a_form_leads_to_its_topic_and_back_to_what_was_typed() {
-    let service = stocked();
+    let service = Service::start().await;
     let mut console = console(&service, 80, 24).await;
     let screen = press(&mut console, "3nunsaved name<Tab><C-o>").await;
     assert!(screen.contains("› queries"), "{screen}");

@@ -76,7 +76,7 @@ async fn look(console: &mut Headless, keys: &[(String, String)], names: &str) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn no_screen_tells_a_key_that_was_taken_away() {
     let (keymap, keys) = remapped();
     let tours = [
@@ -95,9 +95,13 @@ async fn no_screen_tells_a_key_that_was_taken_away() {
         "go_rules new form_next form_next form_next form_leave",
         "go_clients new form_leave",
     ];
-    for service in [Service::start(), stocked()] {
-        let filled = !service.state().events.is_empty();
-        let mut options = options(&service);
+    for filled in [false, true] {
+        let service = if filled {
+            Service::stocked().await
+        } else {
+            Service::start().await
+        };
+        let mut options = service.options();
         options.keys = keymap.clone();
         let mut console = Headless::start(options, 120, 40);
         assert!(console.idle().await);
@@ -116,20 +120,20 @@ async fn no_screen_tells_a_key_that_was_taken_away() {
         }
     }
     // What is looked for would be found.
-    let service = Service::start();
+    let service = Service::start().await;
     let mut usual = console(&service, 120, 40).await;
     assert!(default_key(&press(&mut usual, "3").await).is_some());
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_console_without_a_link_tells_the_keys_that_there_are() {
     let (keymap, _) = remapped();
-    let mut service = stocked();
-    let mut options = options(&service);
+    let service = Service::stocked().await;
+    let mut options = service.options();
     options.keys = keymap;
     let mut console = Headless::start(options, 120, 40);
     assert!(console.idle().await);
-    service.break_down();
+    service.cut(true);
     assert!(console.shows_meanwhile("next try in").await);
     assert_eq!(default_key(&console.screen()), None, "{}", console.screen());
     for size in [(30, 6), (60, 15)] {

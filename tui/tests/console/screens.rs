@@ -8,9 +8,9 @@ const TOUR: [&str; 29] = [
     "<Esc>", "2a", "<Esc>", "4t",
 ];
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_console_survives_being_made_smaller_and_larger_on_every_screen() {
-    let service = stocked();
+    let service = Service::stocked().await;
     let mut console = console(&service, 80, 24).await;
     for keys in TOUR {
         press(&mut console, keys).await;
@@ -21,24 +21,24 @@ async fn a_console_survives_being_made_smaller_and_larger_on_every_screen() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn one_frame_of_a_screen_is_drawn_without_a_terminal() {
-    let service = stocked();
-    let frame = bellwether_tui::snapshot(options(&service), "Rules", 80, 24)
+    let service = Service::stocked().await;
+    let frame = bellwether_tui::snapshot(service.options(), "Rules", 80, 24)
         .await
         .unwrap()
         .frame;
     assert!(frame.contains("› Rules"), "{frame}");
     assert!(frame.contains("night"), "{frame}");
-    let wrong = bellwether_tui::snapshot(options(&service), "rulez", 80, 24).await;
+    let wrong = bellwether_tui::snapshot(service.options(), "rulez", 80, 24).await;
     assert!(wrong.unwrap_err().to_string().contains("rules"));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_recording_shows_a_frame_after_each_step() {
-    let service = stocked();
+    let service = Service::stocked().await;
     let steps = bellwether_tui::Step::read("5 <Enter> 4").unwrap();
-    let drawn = bellwether_tui::recording(options(&service), "overview", &steps, 80, 24).await;
+    let drawn = bellwether_tui::recording(service.options(), "overview", &steps, 80, 24).await;
     let drawn = drawn.unwrap();
     assert!(drawn.frame.contains("› Destinations"), "{}", drawn.frame);
     for shown in ["› Rules › night", "› Destinations"] {

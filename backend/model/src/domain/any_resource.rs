@@ -5,30 +5,47 @@ use crate::domain::{
     Trigger,
 };
 
-/// Continues with the kinds of what people define: the number of each in entries of the audit log, its
-/// word, its type, and its tags. What stands after the name of a macro is handed to it before them.
+/// Passes the kinds that documents describe to a macro, after what stands behind its name: the number of
+/// each in entries of the audit log, its word, its type, its tags, and the fields that name others. What
+/// is named stands before what names it. A macro that needs none of the braces takes them as a `tt`.
 #[macro_export]
-macro_rules! each_resource {
+macro_rules! each_documented {
     ($then:ident $($context:tt)*) => {
         $then! {
             $($context)*
-            1 trigger Trigger(Trigger) |it| &it.tags;
-            2 destination Destination(Destination) |it| &it.tags;
-            3 rule Rule(Rule) |it| &it.tags;
-            4 silence Silence(Silence) |it| &it.tags;
-            5 client Client(Client) |_| &[];
-            6 calendar Calendar(Calendar) |it| &it.tags;
-            7 inhibition Inhibition(Inhibition) |it| &it.tags;
-            8 mapping Mapping(IntakeMapping) |it| &it.tags;
-            9 view View(SavedView) |it| &it.tags;
-            10 settings Settings(Settings) |_| &[];
+            6 calendar Calendar(Calendar) { tags |it| &it.tags; names Calendar by except; }
+            1 trigger Trigger(Trigger) { tags |it| &it.tags; }
+            2 destination Destination(Destination) { tags |it| &it.tags; }
+            8 mapping Mapping(IntakeMapping) { tags |it| &it.tags; }
+            7 inhibition Inhibition(Inhibition) { tags |it| &it.tags; }
+            9 view View(SavedView) { tags |it| &it.tags; }
+            10 settings Settings(Settings) { tags |_| &[]; }
+            3 rule Rule(Rule) {
+                tags |it| &it.tags;
+                names Trigger by trigger_names;
+                names Destination by destination_names;
+                names Calendar by active_calendar;
+            }
+        }
+    };
+}
+pub use each_documented;
+
+/// Passes the kinds of everything that people define, as [`each_documented`] does.
+#[macro_export]
+macro_rules! each_resource {
+    ($then:ident $($context:tt)*) => {
+        $crate::each_documented! {
+            $then $($context)*
+            4 silence Silence(Silence) { tags |it| &it.tags; names Calendar by calendar; }
+            5 client Client(Client) { tags |_| &[]; found by keys; }
         }
     };
 }
 pub use each_resource;
 
 macro_rules! any_resource {
-    ($($number:literal $word:ident $kind:ident($type:ident) $tags:expr;)+) => {
+    ($($number:literal $word:ident $kind:ident($type:ident) { tags $tags:expr; $($more:tt)* })+) => {
         /// A resource as it was at the time. Once it was stored, its secrets are empty.
         #[derive(Debug, Clone, PartialEq)]
         pub enum AnyResource {

@@ -6,7 +6,7 @@ mod webhook;
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
-    domain::{Budget, Name, RecordId, TemplateLanguage},
+    domain::{Budget, Name, RecordId, TemplateLanguage, own_dimensions},
     limits::HEALTH_ATTEMPTS_MAX,
 };
 
@@ -192,10 +192,7 @@ pub const PAUSED_BY: &str = "paused by ";
 /// The name and the dimensions of the event that the service makes of a pause: open while the
 /// destination of that name is paused.
 pub fn pause_event(destination: &str) -> (&'static str, BTreeMap<String, String>) {
-    let dimensions = BTreeMap::from([
-        ("source".into(), "bellwether".into()),
-        ("destination".into(), destination.into()),
-    ]);
+    let dimensions = own_dimensions([("destination", destination)]);
     ("destination paused", dimensions)
 }
 

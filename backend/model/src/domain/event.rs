@@ -260,7 +260,41 @@ pub struct IncomingEvent {
     pub report: Report,
 }
 
+/// The dimensions of an event that the service reports about itself, with what it concerns.
+pub fn own_dimensions<'a>(
+    about: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> BTreeMap<String, String> {
+    let source = (SOURCE, OWN_SOURCE);
+    let all = std::iter::once(source).chain(about);
+    all.map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect()
+}
+
 impl IncomingEvent {
+    /// An event that the service reports about itself, as yet without a summary, body, severity and
+    /// status.
+    pub fn own<'a>(
+        name: &str,
+        kind: &str,
+        about: impl IntoIterator<Item = (&'a str, &'a str)>,
+        now_ms: i64,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            dimensions: own_dimensions(about),
+            metadata: Fields::new(),
+            summary: String::new(),
+            body: String::new(),
+            severity: None,
+            status: None,
+            acknowledged: None,
+            timestamp_ms: now_ms,
+            expire_ms: None,
+            report: Report::default(),
+        }
+    }
+
     /// The identity of the event.
     pub fn id(&self) -> EventId {
         EventId::derive(&self.name, &self.dimensions)

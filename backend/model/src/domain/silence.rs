@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::{EventId, Name, Query, RecordId};
+use crate::domain::{EventId, Name, Query, RecordId, own_dimensions};
 
 /// Holds back what rules would send of the events it covers.
 #[derive(Debug, Clone, PartialEq)]
@@ -184,7 +184,6 @@ pub const SILENCE_KIND: &str = "silence";
 
 /// Name and dimensions of the service's own event that reports on a silence.
 pub fn own_event(silence: &Name) -> (&'static str, BTreeMap<String, String>) {
-    let dimensions = [("source", "bellwether"), ("silence", silence.as_str())];
-    let dimensions = dimensions.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    (SILENCE_KIND, BTreeMap::from(dimensions))
+    let dimensions = own_dimensions([("silence", silence.as_str())]);
+    (SILENCE_KIND, dimensions)
 }

@@ -1,6 +1,6 @@
 //! Keeps this node up with the settings that all nodes share, and says where its own file differs.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -9,7 +9,7 @@ use super::ignored;
 use crate::{
     clock::Clock,
     config::{Config, Telling},
-    domain::{IncomingEvent, Report, SettingDifference, Severity, Status},
+    domain::{IncomingEvent, SettingDifference, Severity, Status},
     error::Error,
     ops::{find, intake::Intake, ruleset::Ruleset},
     store::Store,
@@ -121,13 +121,6 @@ fn event(differences: &[SettingDifference], node: &str, now_ms: i64) -> Incoming
     let keys: Vec<_> = differences.iter().map(|it| it.key).collect();
     let lines: Vec<_> = differences.iter().map(ToString::to_string).collect();
     IncomingEvent {
-        name: "settings differ".into(),
-        kind: "settings-differ".into(),
-        dimensions: BTreeMap::from([
-            ("source".into(), "bellwether".into()),
-            ("node".into(), node.to_owned()),
-        ]),
-        metadata: BTreeMap::new(),
         summary: if differs {
             format!(
                 "the settings file of {node} is not applied: {}",
@@ -151,9 +144,11 @@ fn event(differences: &[SettingDifference], node: &str, now_ms: i64) -> Incoming
         } else {
             Status::Closed
         }),
-        acknowledged: None,
-        timestamp_ms: now_ms,
-        expire_ms: None,
-        report: Report::default(),
+        ..IncomingEvent::own(
+            "settings differ",
+            "settings-differ",
+            [("node", node)],
+            now_ms,
+        )
     }
 }

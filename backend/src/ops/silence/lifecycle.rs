@@ -1,7 +1,7 @@
 //! Reports on silences that begin, end soon and are over, and ends those that cover nothing any
 //! more.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{counted, event_of};
 use crate::{
@@ -253,17 +253,11 @@ fn event(
 ) -> IncomingEvent {
     let (name, dimensions) = own_event(&silence.name);
     IncomingEvent {
-        name: name.into(),
-        kind: name.into(),
         dimensions,
-        metadata: BTreeMap::new(),
         summary: summary.chars().take(SUMMARY_CHARACTERS_MAX).collect(),
         body: format!("By {}. Why: {}", silence.author, silence.reason),
         severity,
         status: Some(status),
-        acknowledged: None,
-        timestamp_ms: now_ms,
-        expire_ms: None,
-        report: crate::domain::Report::default(),
+        ..IncomingEvent::own(name, name, [], now_ms)
     }
 }

@@ -2,7 +2,7 @@
 //! slows who tries keys.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     fmt,
     net::IpAddr,
     sync::{Mutex, PoisonError},
@@ -223,22 +223,14 @@ fn event(why: Why, subject: &str, count: u64, since_ms: i64, now_ms: i64) -> Inc
     };
     let why_so = why.sentence();
     IncomingEvent {
-        name: "key refused".into(),
-        kind: "key-refused".into(),
-        dimensions: BTreeMap::from([
-            ("source".into(), "bellwether".into()),
-            ("why".into(), why.word().into()),
-            (of.into(), subject.into()),
-        ]),
-        metadata: BTreeMap::new(),
         summary: format!("{count} calls {whose} {subject} were refused within {within}: {why_so}"),
-        body: String::new(),
         severity: Some(Severity::Warning),
-        status: None,
-        acknowledged: None,
-        timestamp_ms: now_ms,
-        expire_ms: None,
-        report: crate::domain::Report::default(),
+        ..IncomingEvent::own(
+            "key refused",
+            "key-refused",
+            [("why", why.word()), (of, subject)],
+            now_ms,
+        )
     }
 }
 

@@ -94,7 +94,7 @@ impl Shows<AuditEntry> for v1::AuditEntry {
 }
 
 macro_rules! on_the_wire {
-    ($($number:literal $word:ident $kind:ident($type:ident) $tags:expr;)+) => {
+    ($($number:literal $word:ident $kind:ident($type:ident) $own:tt)+) => {
         impl Shows<AnyResource> for v1::AuditState {
             fn of(state: AnyResource) -> Self {
                 let resource = match state {

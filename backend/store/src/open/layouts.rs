@@ -32,9 +32,14 @@ const RELEASED_AFTER: Duration = Duration::from_secs(5);
 
 /// Opens a folder, also one whose store was dropped a moment ago.
 pub(super) async fn open(config: &Location) -> Result<Store, OpenError> {
+    released(async || super::open(config).await).await
+}
+
+/// What is done to a folder, also to one whose store was dropped a moment ago.
+async fn released<T>(act: impl AsyncFn() -> Result<T, OpenError>) -> Result<T, OpenError> {
     let end = Instant::now() + RELEASED_AFTER;
     loop {
-        match super::open(config).await {
+        match act().await {
             Err(OpenError::InUse(_)) if Instant::now() < end => {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
@@ -513,7 +518,9 @@ async fn what_an_earlier_layout_held_is_proven_once_and_not_when_its_text_is_put
         let store = open(&config).await.unwrap();
         let found = trigger(&store).await.unwrap().unwrap().value;
         drop(store);
-        rotate_key(&config, false).await.unwrap();
+        released(async || rotate_key(&config, false).await)
+            .await
+            .unwrap();
         let store = open(&config).await.unwrap();
         forge(&store, Kind::Trigger, "disk", |value| {
             *value = [&[1], &found.encode(&sealer)[37..]].concat();

@@ -26,7 +26,7 @@ macro_rules! with_record {
     };
     (
         @each $kind:expr, $record:ident => $then:expr, else $otherwise:expr;
-        $($number:literal $word:ident $resource:ident($type:ident) $tags:expr;)+
+        $($number:literal $word:ident $resource:ident($type:ident) $own:tt)+
     ) => {
         match $kind {
             $($crate::Kind::$resource => with_record!(@ $type, $record => $then),)+
@@ -109,7 +109,7 @@ pub(crate) enum Proven {
 }
 
 macro_rules! is_resource {
-    ($kind:ident; $($number:literal $word:ident $resource:ident($type:ident) $tags:expr;)+) => {
+    ($kind:ident; $($number:literal $word:ident $resource:ident($type:ident) $own:tt)+) => {
         matches!($kind, $(Kind::$resource)|+)
     };
 }

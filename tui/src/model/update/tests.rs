@@ -3,6 +3,7 @@
 mod answers;
 mod counted;
 mod ordered;
+mod partly;
 mod selection;
 mod taken;
 mod views;

@@ -1,9 +1,12 @@
 //! Text from outside at its worst, and what must hold of every screen that shows it.
 
+use bellwether_proto::cloud;
 use ratatui::buffer::Buffer;
+use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
 use super::*;
+use crate::service::event;
 
 /// Names and texts that break screens: tabs, line ends, escapes, bidi, zero width, what is wide,
 /// what joins, what runs from right to left, and what is long.
@@ -18,88 +21,64 @@ const TEXTS: [&str; 8] = [
     "a̶̧̛͕͎̩̺̰̬̖̫͎̤͓͇̙̎̈́̂͐͒̎̑̊͌̉̚͠͝b",
 ];
 
-pub(super) const SCENES: [(&str, &str); 23] = [
-    ("overview", "1"),
-    ("events", "2"),
-    ("event", "2<Enter>"),
-    ("explain", "2x"),
-    ("notes", "2<Enter><Tab>"),
-    ("triggers", "3"),
-    ("trigger", "3<Enter>"),
-    ("destinations", "4"),
-    ("destination", "4<Enter>"),
-    ("rules", "5"),
-    ("rule", "5jj<Enter>"),
-    ("deliveries", "6"),
-    ("delivery", "6<Enter>"),
-    ("form", "5jje<Tab><Tab><Enter>"),
-    ("confirm", "5jjd"),
-    ("palette", ":rule"),
-    ("test", "4t"),
-    ("map", "8"),
-    ("obligations", "O"),
-    ("bulk", "6A"),
-    ("report_event", "5jjpv"),
-    ("save", "5jje<Tab><Tab><Tab>x<C-s>"),
-    ("wide", "3jjjjjjjjjj<Enter>"),
+/// What is pressed on it.
+pub(super) const SCENES: [&str; 23] = [
+    "1",
+    "2",
+    "2<Enter>",
+    "2x",
+    "2<Enter><Tab>",
+    "3",
+    "3<Enter>",
+    "4",
+    "4<Enter>",
+    "5",
+    "5jj<Enter>",
+    "6",
+    "6<Enter>",
+    "5jje<Tab><Tab><Enter>",
+    "5jjd",
+    ":rule",
+    "4t",
+    "8",
+    "O",
+    "6A",
+    "5jjpv",
+    "5jje<Tab><Tab><Tab>x<C-s>",
+    "3jjjjjjjjjj<Enter>",
 ];
 
-/// A service all of whose texts are hostile.
-pub(super) fn service() -> Service {
-    let service = Service::start();
-    let wide = "宽".repeat(200);
+/// A service all of whose texts are hostile; it refuses such names of what people define.
+pub(super) async fn service() -> Service {
+    let service = Service::refused_with(TEXTS[1]).await;
+    let wide = "宽".repeat(80);
     let texts: Vec<&str> = TEXTS.into_iter().chain([wide.as_str()]).collect();
     for (number, text) in texts.iter().enumerate() {
-        let plain = event(number.try_into().unwrap(), Severity::Error, text, text);
-        service.event(v1::Event {
-            name: (*text).to_owned(),
-            r#type: (*text).to_owned(),
-            ..plain
+        let name = format!("hostile-{number}");
+        let kind = json!({"event": {"filter": "severity=error"}});
+        let trigger = json!({"name": name, "description": text, "type": kind});
+        service.create("Trigger", &trigger).await;
+        service.destination(&name).await;
+        let rule = json!({
+            "name": name,
+            "description": text,
+            "message": text,
+            "enabled": number == 0,
+            "triggerNames": [name],
+            "destinationNames": [name],
         });
+        service.create("Rule", &rule).await;
     }
-    let failing = v1::destination_health::State::Failing;
-    let mut state = service.state();
-    for text in &texts {
-        let name = || (*text).to_owned();
-        let own = trigger();
-        let described = v1::Trigger {
-            name: name(),
-            description: name(),
-            tags: vec![name()],
-            rule_names: vec![name()],
-            ..own
-        };
-        state.triggers.insert(name(), described);
-        let url = format!("https://{text}/");
-        let described = v1::Destination {
-            description: name(),
-            tags: vec![name()],
-            rule_names: vec![name()],
-            ..destination(text, &url, failing, text)
-        };
-        state.destinations.insert(name(), described);
-        let rule = v1::Rule {
-            name: name(),
-            description: name(),
-            message: name(),
-            trigger_names: texts.iter().map(|text| (*text).to_owned()).collect(),
-            destination_names: vec![name(), name()],
-            etag: "1".to_owned(),
-            ..v1::Rule::default()
-        };
-        state.rules.insert(name(), rule);
-    }
-    state.deliveries = texts
-        .iter()
-        .enumerate()
-        .map(|(number, text)| v1::Delivery {
-            rule_name: (*text).to_owned(),
-            destination_name: (*text).to_owned(),
-            last_error: (*text).to_owned(),
-            ..delivery(99 - number, v1::delivery::State::Dead)
-        })
-        .collect();
-    drop(state);
+    // Names hold no control characters; the service refuses them.
+    let events = texts.iter().enumerate().map(|(number, text)| cloud::Event {
+        name: text.replace(char::is_control, ""),
+        r#type: (*text).to_owned(),
+        dimensions: [(text.replace(char::is_control, ""), (*text).to_owned())].into(),
+        severity: Severity::Error.into(),
+        ..event(number.try_into().unwrap(), text)
+    });
+    service.send(events.collect()).await;
+    service.settle(texts.len()).await;
     service
 }
 

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use bellwether_tui::{Now, api::Api};
 use serde_json::{Value, json};
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
     task::JoinSet,
     time::{Instant, sleep},
@@ -15,6 +14,7 @@ use super::*;
 use crate::{
     backend::{Clock as _, ManualClock, Real},
     proxy::{Fault, Proxy},
+    service::receive,
 };
 
 /// Wednesday, 2 April 2031, 12:00 UTC.
@@ -57,7 +57,7 @@ impl World {
         let mut world = Self::empty().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
-        world.receivers.spawn(receive(listener));
+        world.receivers.spawn(receive(listener, "no such hook"));
         world.join(&address).await;
         world.configure().await;
         for number in 0..36 {
@@ -320,26 +320,4 @@ fn steady(line: &str) -> String {
         rest = tail;
     }
     out + rest
-}
-
-/// Receivers by their paths: one accepts, the other refuses for good.
-async fn receive(listener: TcpListener) {
-    let mut connections = JoinSet::new();
-    while let Ok((mut client, _)) = listener.accept().await {
-        connections.spawn(async move {
-            let mut chunk = vec![0; 64 * 1024];
-            let length = client.read(&mut chunk).await.unwrap_or_default();
-            let request = String::from_utf8_lossy(&chunk[..length]);
-            let (status, body) = match request.split(' ').nth(1) {
-                Some("/audit") => ("200 OK", "taken"),
-                _ => ("403 Forbidden", "no such hook"),
-            };
-            let answer = format!(
-                "HTTP/1.1 {status}\r\ncontent-type: text/plain\r\nconnection: close\r\n\
-                 content-length: {}\r\n\r\n{body}",
-                body.len()
-            );
-            let _closed = client.write_all(answer.as_bytes()).await;
-        });
-    }
 }

@@ -6,17 +6,21 @@ use crate::{
     audit::Seen,
     domain::{
         AnyResource, Calendar, Client, Destination, Inhibition, IntakeMapping, Name, Rule,
-        SavedView, Settings, Silence, Trigger,
+        SavedView, Settings, Silence, Trigger, any_resource::each_resource,
     },
     engine::{EngineError, Entry, Index, Kind},
     seal::Sealer,
 };
 
-/// What people define: kept by its name, proven, and in the audit log as it is. What refers to others
-/// by name has entries that lead back from them.
+/// What people define: kept by its name, proven, and in the audit log as it is. What names others has
+/// entries that lead back from them.
 macro_rules! defined {
-    ($($kind:ident($record:ident) refers $refers:expr $(, entries $entries:expr)?;)*) => {$(
-        impl Record for $record {
+    ($($number:literal $word:ident $kind:ident($type:ident) {
+        tags $tags:expr;
+        $(names $named:ident by $field:ident;)*
+        $(found by $keys:ident;)?
+    })+) => {$(
+        impl Record for $type {
             const KIND: Kind = Kind::$kind;
 
             fn seen(&self) -> Option<Seen> {
@@ -28,15 +32,18 @@ macro_rules! defined {
             }
 
             fn refers(&self) -> Vec<Reference<'_>> {
-                let refers: fn(&Self) -> Vec<Reference<'_>> = $refers;
-                refers(self)
+                let named: &[Vec<Reference<'_>>] = &[$({
+                    const BACK: Index = back(Kind::$kind, Kind::$named);
+                    by_name(Kind::$named, BACK, &self.$field)
+                }),*];
+                named.concat()
             }
 
             fn entries(&self) -> Vec<Entry> {
                 let name = self.name.as_str().as_bytes();
                 let key = |other: &Name| Key::new().name(other.as_str()).rest(name);
                 let back = self.refers().into_iter().map(|it| entry(it.back, key(it.name)));
-                back$(.chain($entries(self)))?.collect()
+                back$(.chain(by_key(self.$keys())))?.collect()
             }
 
             fn encode(&self, sealer: &Sealer) -> Vec<u8> {
@@ -47,20 +54,24 @@ macro_rules! defined {
                 decoded_proven(bytes, Self::KIND, sealer)
             }
         }
-    )*};
+    )+};
 }
+each_resource!(defined);
 
-defined! {
-    Trigger(Trigger) refers |_| Vec::new();
-    Destination(Destination) refers |_| Vec::new();
-    Rule(Rule) refers of_rule;
-    Silence(Silence) refers |it| by_name(Kind::Calendar, Index::SilenceByCalendar, &it.calendar);
-    Calendar(Calendar) refers |it| by_name(Kind::Calendar, Index::CalendarByException, &it.except);
-    Inhibition(Inhibition) refers |_| Vec::new();
-    Mapping(IntakeMapping) refers |_| Vec::new();
-    View(SavedView) refers |_| Vec::new();
-    Settings(Settings) refers |_| Vec::new();
-    Client(Client) refers |_| Vec::new(), entries by_key;
+/// The index that leads back from what is named.
+#[expect(
+    clippy::panic,
+    reason = "it stops the compiler, as it is called in constants"
+)]
+const fn back(from: Kind, named: Kind) -> Index {
+    match (from, named) {
+        (Kind::Rule, Kind::Trigger) => Index::RuleByTrigger,
+        (Kind::Rule, Kind::Destination) => Index::RuleByDestination,
+        (Kind::Rule, Kind::Calendar) => Index::RuleByCalendar,
+        (Kind::Silence, Kind::Calendar) => Index::SilenceByCalendar,
+        (Kind::Calendar, Kind::Calendar) => Index::CalendarByException,
+        _ => panic!("no index leads back from what is named"),
+    }
 }
 
 fn by_name<'a>(
@@ -72,16 +83,6 @@ fn by_name<'a>(
     names.map(|name| Reference { kind, name, back }).collect()
 }
 
-fn of_rule(rule: &Rule) -> Vec<Reference<'_>> {
-    let triggers = by_name(Kind::Trigger, Index::RuleByTrigger, &rule.trigger_names);
-    let destinations = &rule.destination_names;
-    let destinations = by_name(Kind::Destination, Index::RuleByDestination, destinations);
-    let calendar = by_name(Kind::Calendar, Index::RuleByCalendar, &rule.active_calendar);
-    [triggers, destinations, calendar].concat()
-}
-
-fn by_key(client: &Client) -> Vec<Entry> {
-    let keys = client.keys().map(|(hash, _)| hash);
-    keys.map(|hash| entry(Index::ClientByKey, Key::new().rest(&hash)))
-        .collect()
+fn by_key(keys: impl Iterator<Item = ([u8; 32], Option<i64>)>) -> impl Iterator<Item = Entry> {
+    keys.map(|(hash, _)| entry(Index::ClientByKey, Key::new().rest(&hash)))
 }

@@ -28,7 +28,7 @@ record! {
 }
 
 macro_rules! by_number {
-    ($($number:literal $word:ident $kind:ident($type:ident) $tags:expr;)+) => {
+    ($($number:literal $word:ident $kind:ident($type:ident) $own:tt)+) => {
         one_of! { AnyResource { $($number $word $kind,)+ } }
     };
 }
