@@ -146,7 +146,11 @@ pub(crate) fn bars(counts: &[i32], cells: usize) -> String {
     if most <= 0 {
         return String::new();
     }
-    let level = |sum: i64| usize::try_from((sum * 7 + most - 1) / most).unwrap_or(0).min(7);
+    let level = |sum: i64| {
+        usize::try_from((sum * 7 + most - 1) / most)
+            .unwrap_or(0)
+            .min(7)
+    };
     sums.into_iter().map(|sum| LEVELS[level(sum)]).collect()
 }
 

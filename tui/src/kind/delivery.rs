@@ -23,12 +23,12 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
         Cell::new(Token::Dim, "resent")
     })
     .by(|it| Key::Text(it.state().word().to_owned())),
-    Column::new("Event", 14, 2, 2, event).by(|it| Key::Text(it.event_name.clone())),
-    Column::new("Destination", 16, 1, 0, |_, it: &Delivery| {
+    Column::new("Event", 14, 1, 2, event).by(|it| Key::Text(it.event_name.clone())),
+    Column::new("Destination", 16, 0, 0, |_, it: &Delivery| {
         Cell::new(Token::Text, &*it.destination_name)
     })
     .by(|it| Key::Text(it.destination_name.clone())),
-    Column::new("Rule", 12, 1, 4, |_, it: &Delivery| {
+    Column::new("Rule", 12, 0, 4, |_, it: &Delivery| {
         let (test, clear) = (it.test.unwrap_or_default(), it.clear.unwrap_or_default());
         if it.is_digest == Some(true) {
             return Cell::new(Token::Text, format!("(digest of {})", it.folded_count));
@@ -55,13 +55,18 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     })
     // What has no next try comes last.
     .by(|it| Key::Number(millis(it.next_attempt_time.as_ref()).unwrap_or(i64::MAX))),
-    Column::new("Why", 14, 2, 1, why),
+    Column::new("Why", 14, 4, 1, why),
 ];
 
 /// How severe the event is, its name and its host.
 fn event(around: &dyn Around, it: &Delivery) -> Cell {
     if it.event_name.is_empty() {
-        return Cell::default();
+        let words = match (it.test, it.is_digest) {
+            (Some(true), _) => "(test)".to_owned(),
+            (_, Some(true)) => format!("(digest of {})", it.folded_count),
+            _ => String::new(),
+        };
+        return Cell::new(Token::Dim, words);
     }
     let host = it.dimensions.get(around.host_field());
     let host = host.or_else(|| it.dimensions.values().next());
@@ -80,9 +85,9 @@ fn why(around: &dyn Around, it: &Delivery) -> Cell {
         let words = format!("resent {} · {}", around.moment(ms), it.last_error);
         return Cell::new(Token::Dim, words.trim_end_matches(" · "));
     }
-    if it.wait_reason.is_empty() {
-        Cell::new(Token::Bad, &*it.last_error)
-    } else {
-        Cell::new(Token::Warning, &*it.wait_reason)
+    match (it.wait_reason.as_str(), it.last_error.as_str()) {
+        ("", "") if it.clear == Some(true) => Cell::new(Token::Dim, "update"),
+        ("", error) => Cell::new(Token::Bad, error),
+        (reason, _) => Cell::new(Token::Warning, reason),
     }
 }

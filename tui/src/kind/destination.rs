@@ -500,14 +500,22 @@ fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
         );
         into.field("known from", Token::Text, &words);
     }
-    let last = destination.at("health.lastAttempts").and_then(Value::as_array);
+    let last = destination
+        .at("health.lastAttempts")
+        .and_then(Value::as_array);
     let last = last.into_iter().flatten().map(|one| {
         let took = one["duration"].as_str().map_or_else(String::new, seconds);
         let is_delivered = one["delivered"] == true;
-        let (token, sign) = if is_delivered { (Token::Good, "✓") } else { (Token::Bad, "✗") };
+        let (token, sign) = if is_delivered {
+            (Token::Good, "✓")
+        } else {
+            (Token::Bad, "✗")
+        };
         span(token, &format!("{sign} {took}  "))
     });
-    let last: Vec<_> = std::iter::once(label("last attempts")).chain(last).collect();
+    let last: Vec<_> = std::iter::once(label("last attempts"))
+        .chain(last)
+        .collect();
     if last.len() > 1 {
         into.line(last);
     }

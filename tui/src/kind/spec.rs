@@ -82,10 +82,17 @@ pub(crate) struct Head {
     pub(crate) right: bool,
     /// Whether large values are what one looks for first.
     pub(crate) falls: bool,
-    /// Whether it is left out where no row on the screen has anything in it.
-    pub(crate) is_rare: bool,
-    /// Whether it is only shown where an operator chose it.
-    pub(crate) is_extra: bool,
+    pub(crate) presence: Presence,
+}
+
+/// When a column is shown, if there is room for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Always,
+    /// Where a row on the screen has anything in it.
+    Filled,
+    /// Where an operator chose it.
+    Chosen,
 }
 
 /// One column of a list of such rows.
@@ -129,8 +136,7 @@ impl<R> Column<R> {
             rank,
             right: false,
             falls: false,
-            is_rare: false,
-            is_extra: false,
+            presence: Presence::Always,
         };
         let key = None;
         Self { head, cell, key }
@@ -139,7 +145,7 @@ impl<R> Column<R> {
     /// The same, left out where no row on the screen has anything in it.
     pub(super) const fn rare(self) -> Self {
         let head = Head {
-            is_rare: true,
+            presence: Presence::Filled,
             ..self.head
         };
         Self { head, ..self }
@@ -148,7 +154,7 @@ impl<R> Column<R> {
     /// The same, shown only where an operator chose it.
     pub(super) const fn extra(self) -> Self {
         let head = Head {
-            is_extra: true,
+            presence: Presence::Chosen,
             ..self.head
         };
         Self { head, ..self }

@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod event;
 mod explain;
+mod incident;
 mod obligation;
 mod overview;
 mod reference;
@@ -106,7 +107,7 @@ fn of(model: &Model, page: &Page) -> Document {
                 }
             },
             _ => loaded(into, detail, |into, value| {
-                event::write(into, model, value, *tab, explanation.value.as_ref());
+                event::write(into, model, value, *tab, explanation);
             }),
         },
         (Route::Delivery(_), Content::Delivery(delivery)) => {

@@ -132,7 +132,10 @@ pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
     if parts.is_either {
         return None;
     }
-    let own = parts.all.into_iter().filter(|(clause, _)| is_of_tab(clause));
+    let own = parts
+        .all
+        .into_iter()
+        .filter(|(clause, _)| is_of_tab(clause));
     let own: Vec<String> = own.map(|(_, text)| text).collect();
     let own = own.join(" ");
     DELIVERY_TABS.iter().position(|(_, tab)| *tab == own)
@@ -258,7 +261,11 @@ mod tests {
         let clock = Clock::new(0, jiff::tz::TimeZone::UTC);
         for (text, own, dead) in [
             ("", Some(0), "state=dead resent=no"),
-            ("state=waiting rule=a", Some(1), "state=dead resent=no rule=a"),
+            (
+                "state=waiting rule=a",
+                Some(1),
+                "state=dead resent=no rule=a",
+            ),
             (
                 "rule=\"a b\" (c or d)",
                 Some(0),

@@ -98,7 +98,7 @@ impl Around for Nothing {
         String::new()
     }
 
-    fn host_field(&self) -> &str {
+    fn host_field(&self) -> &'static str {
         "host"
     }
 
@@ -360,7 +360,11 @@ impl Model {
             counts.shadowed_count,
         ];
         let of = |count: Option<i32>| i64::from(count.unwrap_or_default());
-        let others = [counts.resent_count, counts.cancelled_count, counts.folded_count];
+        let others = [
+            counts.resent_count,
+            counts.cancelled_count,
+            counts.folded_count,
+        ];
         Some(match tab.checked_sub(1) {
             None => known.into_iter().chain(others).map(of).sum(),
             Some(at) => of(*known.get(at)?),

@@ -235,7 +235,10 @@ impl Store {
     pub(crate) fn failure(&self, route: &Route) -> Option<&Failure> {
         match route {
             Route::Events => self.events.failure.as_ref(),
-            route => self.slots(route).first().and_then(|slot| slot.failure()),
+            route => {
+                let mut slots = self.slots(route).into_iter();
+                slots.find_map(Slot::failure)
+            }
         }
     }
 
@@ -243,7 +246,7 @@ impl Store {
     pub(crate) fn is_read(&self, route: &Route) -> bool {
         match route {
             Route::Events => self.events.loaded,
-            route => self.slots(route).first().is_none_or(|slot| slot.is_read()),
+            route => self.slots(route).into_iter().all(Slot::is_read),
         }
     }
 

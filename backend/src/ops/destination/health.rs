@@ -52,11 +52,17 @@ pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
         refused_recipients: health.map_or_else(Vec::new, |health| {
             health.refused.iter().map(refused).collect()
         }),
-        last_attempts: tried.iter().rev().take(ATTEMPTS).map(attempt).collect(),
+        last_attempts: tried
+            .iter()
+            .rev()
+            .take(ATTEMPTS)
+            .copied()
+            .map(attempt)
+            .collect(),
     }
 }
 
-fn attempt(tried: &domain::Tried) -> AttemptResult {
+fn attempt(tried: domain::Tried) -> AttemptResult {
     AttemptResult {
         delivered: Some(tried.is_delivered),
         duration: Some(duration(Duration::from_millis(tried.took_ms.into()))),

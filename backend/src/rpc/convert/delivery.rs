@@ -89,7 +89,9 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
             .map(|trigger| trigger.name.to_string())
             .unwrap_or_default(),
         severity: about.as_ref().map_or(0, |it| it.severity as i32),
-        event_name: about.as_ref().map_or_else(String::new, |it| it.name.clone()),
+        event_name: about
+            .as_ref()
+            .map_or_else(String::new, |it| it.name.clone()),
         dimensions: about.map(|it| it.dimensions).unwrap_or_default(),
     }
 }

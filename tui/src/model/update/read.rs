@@ -284,7 +284,7 @@ pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     let hint = filter::hint(&text, &model.reader());
     follow(model, text, wanted, effects);
     if let Some(hint) = hint {
-        model.say(Token::Warning, hint.to_string());
+        model.say(Token::Bad, hint.to_string());
     }
 }
 

@@ -4,7 +4,7 @@ use super::{charts, confirm, grouped, navigate, read};
 use crate::{
     client::Command,
     document::Link,
-    kind::Head,
+    kind::{Head, Presence},
     limits,
     model::{
         Connection, Model,
@@ -154,7 +154,7 @@ pub(super) fn columns(model: &mut Model) {
     let wanted = model.wanted_columns();
     let is_wanted = |title: &str| wanted.iter().any(|it| it.eq_ignore_ascii_case(title));
     let is_shown = |head: &&&Head| {
-        let is_usual = wanted.is_empty() && !head.is_extra;
+        let is_usual = wanted.is_empty() && head.presence != Presence::Chosen;
         is_usual || is_wanted(head.title)
     };
     let titles = |heads: Vec<&&Head>| heads.iter().map(|head| head.title.to_owned()).collect();

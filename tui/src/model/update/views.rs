@@ -22,6 +22,9 @@ const OFFERED: usize = 30;
 /// Lets the operator choose a view.
 pub(super) fn choose(model: &mut Model) {
     let views = model.views();
+    if views.is_empty() && model.store.of(Kind::View).value.is_none() {
+        return model.say(Token::Info, "reading…");
+    }
     if views.is_empty() {
         let text = "no views yet: ‹save_view› keeps this list as one, [views.NAME] in the settings file is another";
         let text = model.tell(text);
