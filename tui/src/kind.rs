@@ -26,7 +26,7 @@ pub(crate) use self::{
     field::{FieldKind, FieldSpec},
     grouped::COLUMNS as GROUPS,
     pending::{held, held_by},
-    spec::{Around, Cell, Column, Head, Key, KindSpec},
+    spec::{Around, Cell, Column, HOST, Head, Key, KindSpec, Presence},
 };
 use crate::data::{Kind, Object};
 

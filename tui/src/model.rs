@@ -101,6 +101,10 @@ pub(crate) struct Model {
     pub(crate) back_to: Back,
     /// Whether lists show how long ago moments are instead of the time.
     pub(crate) shows_ages: bool,
+    /// The dimension in the column of hosts: what events were counted by last.
+    pub(crate) host_field: String,
+    /// The columns that were chosen for a list, by its screen.
+    pub(crate) columns_of: HashMap<&'static str, Vec<String>>,
     /// On a wall no one stands before the keys: when it shows another span next.
     pub(crate) cycle: Option<i64>,
     /// The rows of the list on the screen, once they were made.
@@ -189,6 +193,8 @@ impl Model {
             store: Store::new(),
             back_to: Back::default(),
             shows_ages: false,
+            host_field: "host".to_owned(),
+            columns_of: HashMap::new(),
             cycle: None,
             arranged: None,
             page: Page::new(Route::Overview),
@@ -388,7 +394,7 @@ impl Model {
         let second = self.now_ms - self.now_ms.rem_euclid(1_000) + 1_000;
         let countdown = self.counts_seconds().then_some(second);
         let minute = self.now_ms - self.now_ms.rem_euclid(60_000) + 60_000;
-        let ages = self.shows_ages.then_some(minute);
+        let ages = self.has_ages().then_some(minute);
         let refresh = self.is_up().then(|| self.refresh_at_ms()).flatten();
         let tabs = self.tabs_at_ms();
         let check = self.page.form().and_then(|form| form.check_at_ms);
@@ -436,6 +442,11 @@ impl Model {
             (_, route) => self.store.received_ms(route),
         };
         received.map(|ms| (self.now_ms - ms).max(0))
+    }
+
+    /// Whether there are ages on the screen, which grow by the minute.
+    pub(crate) fn has_ages(&self) -> bool {
+        self.shows_ages || matches!(self.page.route, Route::Events | Route::Event(_))
     }
 
     /// Whether a countdown or a running time is on the screen.

@@ -134,6 +134,26 @@ fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Counts as bars in so many cells, each the sum of its share of them; nothing where all are 0.
+pub(crate) fn bars(counts: &[i32], cells: usize) -> String {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let each = counts.len().div_ceil(cells.max(1)).max(1);
+    let sums = counts.rchunks(each).rev();
+    let sums: Vec<i64> = sums
+        .map(|part| part.iter().copied().map(i64::from).sum())
+        .collect();
+    let most = sums.iter().copied().max().unwrap_or(0);
+    if most <= 0 {
+        return String::new();
+    }
+    let level = |sum: i64| {
+        usize::try_from((sum * 7 + most - 1) / most)
+            .unwrap_or(0)
+            .min(7)
+    };
+    sums.into_iter().map(|sum| LEVELS[level(sum)]).collect()
+}
+
 /// A number with its thousands parted.
 pub(crate) fn grouped(number: i64) -> String {
     let digits = number.to_string();
@@ -145,6 +165,15 @@ pub(crate) fn grouped(number: i64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// A number in few cells: `940`, `94k`, `2M`.
+pub(crate) fn rough(number: i64) -> String {
+    match number {
+        ..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}k", number / 1_000),
+        _ => format!("{}M", number / 1_000_000),
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ pub(crate) enum Action {
     Mark,
     MarkAll,
     Sort,
+    Columns,
     Copy,
     CopyAs,
     RetryNow,

@@ -172,7 +172,7 @@ actions! {
     Toggle ["o"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], EDIT, 11
         "on/off": "Enable or disable the rule";
     NextState ["<Tab>"] in &[ActionPlace::Deliveries], Need::None, 11 [LINES.all()]
-        "tab": "Next tab: all, waiting, dead, delivered";
+        "tab": "Next tab: all, waiting, dead, delivered, shadowed";
     SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
         "send again": "Resend, or attempt now";
     CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
@@ -213,6 +213,8 @@ actions! {
         "mark all": "Mark all loaded rows, or none";
     Sort ["S"] in &[ActionPlace::List], Need::None, 38 [LINES.all()]
         "sort": "Sort by the next column, or reverse";
+    Columns ["K"] in &[ActionPlace::List], Need::None, 0 [LINES.screen()]
+        "columns": "Choose the columns of the list";
     Copy ["y"] in &[ActionPlace::List, ActionPlace::Document], Need::None, 50 [LINES.silent()]
         "copy": "Copy the id or name";
     CopyAs ["Y"] in &[ActionPlace::List, ActionPlace::Document], Need::None, 0 [LINES.screen()]

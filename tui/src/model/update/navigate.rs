@@ -376,5 +376,9 @@ pub(super) fn go_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effec
         Route::EventGroups { filter, .. } => filter.clone(),
         _ => String::new(),
     };
+    let dimension = field.trim_start_matches("dimensions.");
+    if !filter::FIELDS.contains(&dimension) && !dimension.contains('.') {
+        dimension.clone_into(&mut model.host_field);
+    }
     go(model, Route::EventGroups { field, filter }, effects);
 }

@@ -155,6 +155,7 @@ fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Ef
         KeyCode::Enter => {
             return match pick.event() {
                 Some(event) => report::with_event(model, &event, effects),
+                None if pick.is_of_columns => screen::columns_chosen(model, pick.chosen),
                 None => forms::picked(model, pick.chosen),
             };
         }

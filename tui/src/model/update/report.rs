@@ -85,6 +85,7 @@ pub(super) fn pick_event(model: &mut Model) {
         items,
         chosen: Vec::new(),
         events: Some(events),
+        is_of_columns: false,
         needle: TextField::default(),
         cursor: usize::from(model.store.events.len() > 0),
     }));

@@ -95,6 +95,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::CopyAs => copy::choose(model),
         Action::Pause => screen::pause(model),
         Action::Sort => screen::sort(model, effects),
+        Action::Columns => screen::columns(model),
         Action::OpenOnly => screen::open_only(model, effects),
         Action::ChooseView => views::choose(model),
         Action::NextView => views::next(model, effects),
@@ -144,7 +145,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::LongerTry => report::longer(model, effects),
         Action::TestWithEvent | Action::FormEvent => report::pick_event(model),
-        Action::SendWaiting => confirm::send_waiting(model),
+        Action::SendWaiting => confirm::send_waiting(model, effects),
         Action::TestWithDocument => report::other_document(model),
         Action::FormNext => forms::step(model, true),
         Action::FormPrevious => forms::step(model, false),
