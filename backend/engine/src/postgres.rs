@@ -18,6 +18,7 @@ mod clock;
 mod counters;
 mod fault;
 mod follower;
+mod gate;
 mod isolate;
 mod layout;
 mod log_cache;
@@ -84,7 +85,7 @@ pub struct PostgresEngine {
     known: Arc<LogCache>,
     admin: Queue,
     bulk: Queue,
-    readers: Readers,
+    readers: Arc<Readers>,
     address: Arc<Address>,
     node: Option<Arc<Node>>,
     reserve: Arc<Reserve>,
@@ -111,7 +112,7 @@ impl PostgresEngine {
     /// no such store.
     pub async fn open(address: Address, node: Option<Node>) -> Result<Self, EngineError> {
         let address = Arc::new(address);
-        let readers = Readers::new(Arc::clone(&address));
+        let readers = Arc::new(Readers::new(Arc::clone(&address)));
         let head = head(&readers).await?;
         let known = Arc::new(LogCache::through(head));
         readers.reserve().await?;
@@ -124,17 +125,20 @@ impl PostgresEngine {
         tasks.spawn(admin_writer.run());
         tasks.spawn(bulk_writer.run());
         let node = node.map(Arc::new);
+        let follower_missing = watch::Sender::new(false);
         let reserve = Arc::new(Reserve::open(Arc::clone(&address)).await?);
         if let Some(node) = &node {
             tasks.spawn(Arc::clone(node).keep(Arc::clone(&known)));
-            let writers = [admin_stuck, bulk_stuck];
-            tasks.spawn(Arc::clone(&reserve).keep(node.leads(), writers));
+            let missing = [admin_stuck, bulk_stuck, follower_missing.subscribe()];
+            let keep = Arc::clone(&reserve).keep(node.leads(), Arc::clone(&readers), missing);
+            tasks.spawn(keep);
         }
         let follow = follower::follow(
             Arc::clone(&address),
             following,
             Arc::clone(&known),
             FOLLOW_EVERY,
+            follower_missing,
         );
         tasks.spawn(follow);
         Ok(Self {
@@ -414,7 +418,7 @@ impl Engine for PostgresEngine {
         let writer = node.lead().await;
         let (address, known) = (Arc::clone(&self.address), Arc::clone(&self.known));
         let (queue, run) = Writer::appointed(address, known, writer);
-        let run = run.over(self.reserve.take().await);
+        let run = run.leading(node.lease(), self.reserve.take().await);
         let stuck = run.stuck();
         let mut task = JoinSet::new();
         task.spawn(run.run());

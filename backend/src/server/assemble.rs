@@ -179,12 +179,17 @@ async fn assemble_over(
     let (modules, workers) = Modules::open(store, config, clock, own).await?;
     if let Some(losses) = &config.losses {
         modules.store.metrics().store_lost(losses.count);
-        let event = store_loss::event(losses, modules.clock.now_ms());
-        modules.intake.report(event, Vec::new());
     }
     let scans = Scans::start().map_err(StartError::Threads)?;
     let guard = modules.guard(scans).believing(config.proxies.clone());
     let mut work = modules.work(config, workers);
+    if let Some(losses) = &config.losses {
+        let event = store_loss::event(losses, modules.clock.now_ms());
+        let intake = modules.intake.clone();
+        work.add("report of lost commits", |stop| {
+            store_loss::report(intake, event, stop)
+        });
+    }
     let certificate = CertificateWatch::new(
         modules.store.clone(),
         Arc::clone(&modules.clock),

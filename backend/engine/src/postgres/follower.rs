@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::{Instant, sleep, timeout};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
 
 use super::{
     address::Address,
@@ -27,12 +30,14 @@ const TRIM_EVERY: Duration = Duration::from_secs(60);
 /// and by how many steps at a time.
 const TRIMMED: i64 = 5_000;
 
-/// Follows the log, looking at it so often, and immediately when a user wants to know.
+/// Follows the log, looking at it so often, and immediately when a user wants to know. Reports whether it
+/// has no connection.
 pub(super) async fn follow(
     address: Arc<Address>,
     session: Session,
     known: Arc<LogCache>,
     every: Duration,
+    is_missing: watch::Sender<bool>,
 ) {
     let mut session = Some(session);
     let mut trimmed = Instant::now();
@@ -44,6 +49,7 @@ pub(super) async fn follow(
             Some(session) => Ok(session),
             None => Session::open(&address, Role::Reader).await,
         };
+        is_missing.send_replace(opened.is_err());
         let Ok(opened) = opened else {
             sleep(PAUSE).await;
             continue;

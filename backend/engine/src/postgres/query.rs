@@ -70,7 +70,7 @@ pub(super) enum Query {
     Trim,
     /// Comes to those that share the store; the database's time.
     Join,
-    /// Renews that a node lives, and how far it follows the log; the database's time.
+    /// Renews that a node lives, and how far it follows the log; the database's time, and whether it leads.
     Renew,
     /// The nodes that live.
     Nodes,
@@ -294,7 +294,8 @@ impl Query {
             ),
             Self::Renew => format!(
                 "UPDATE {schema}.node SET renewed = clock_timestamp(), follows = $2, \
-                 about = $3 WHERE id = $1 RETURNING {NOW_MS}"
+                 about = $3 WHERE id = $1 \
+                 RETURNING {NOW_MS}, EXISTS (SELECT 1 FROM {schema}.holder WHERE node = $1)"
             ),
             Self::Nodes => format!(
                 "SELECT n.name, (extract(epoch FROM n.since) * 1000)::bigint, n.follows, \

@@ -643,10 +643,9 @@ mod several {
         assert_eq!(said(&first).await, [("first".to_owned(), true)]);
     }
 
-    #[tokio::test]
-    async fn a_leader_that_finds_no_connection_to_write_leaves_the_lead_to_another() {
-        let Some(address) = fresh().await else { return };
-        let owner = Session::open(&address, Role::Writer).await.unwrap();
+    /// The owner of a store, the name of another role that uses it, and the address for that.
+    async fn clerk(address: &Address) -> (Session, String, Address) {
+        let owner = Session::open(address, Role::Writer).await.unwrap();
         let role = address.schema.trim_matches('"').to_owned() + "_clerk";
         let made = format!(
             "CREATE ROLE {role} LOGIN PASSWORD '{}'; \
@@ -659,6 +658,74 @@ mod several {
         owner.client.batch_execute(&made).await.unwrap();
         let mut limited = address.clone();
         limited.config.user(&role);
+        (owner, role, limited)
+    }
+
+    /// Ends the connections of a role whose last statement is like that, and gives it no further one. How
+    /// many they were.
+    async fn cut(owner: &Session, role: &str, last: &str) -> i64 {
+        let limit = format!("ALTER ROLE {role} CONNECTION LIMIT 0");
+        owner.client.batch_execute(&limit).await.unwrap();
+        let text = format!(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+             WHERE usename = '{role}' AND query LIKE '{last}'"
+        );
+        let row = owner.client.query_one(&text, &[]).await.unwrap();
+        row.get(0)
+    }
+
+    #[tokio::test]
+    async fn a_leader_whose_writer_has_no_connection_loses_the_lead_also_when_it_writes_nothing() {
+        let Some(address) = fresh().await else { return };
+        let (owner, role, limited) = clerk(&address).await;
+        let first = node(&limited, "first").await;
+        leads(&first).await;
+        let second = node(&address, "second").await;
+        let renewed = async {
+            while cut(&owner, &role, "UPDATE%holder%").await == 0 {
+                let more = format!("ALTER ROLE {role} CONNECTION LIMIT -1");
+                owner.client.batch_execute(&more).await.unwrap();
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        timeout(LONG, renewed).await.expect("the lead is renewed");
+        // It lives, and says so over another connection.
+        let took_over = async { tokio::join!(first.deposed(), second.lead()) };
+        timeout(LONG, took_over).await.expect("the other one leads");
+        let nodes = [("first".to_owned(), false), ("second".to_owned(), true)];
+        assert_eq!(said(&second).await, nodes);
+        let set = insert(b"a");
+        second.apply(Lane::Leader, set.into()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_node_is_not_ready_while_a_reserved_connection_is_missing() {
+        for (whose, last) in [
+            ("of the follower", "SELECT place%"),
+            ("of backups", "COMMIT"),
+            ("of a writer", "INSERT INTO%writer%"),
+        ] {
+            let Some(address) = fresh().await else { return };
+            let (owner, role, limited) = clerk(&address).await;
+            let first = node(&limited, "first").await;
+            drop(first.changed_after(0, 1).await.unwrap());
+            let mut ready = first.within_reach().expect("it says so");
+            assert!(*ready.borrow());
+            let ended = cut(&owner, &role, last).await;
+            assert!(ended > 0, "{whose}");
+            let is_not = timeout(LONG, ready.wait_for(|ready| !ready)).await;
+            is_not.expect(whose).unwrap();
+            let more = format!("ALTER ROLE {role} CONNECTION LIMIT -1");
+            owner.client.batch_execute(&more).await.unwrap();
+            let is_again = timeout(LONG, ready.wait_for(|ready| *ready)).await;
+            is_again.expect(whose).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_leader_that_finds_no_connection_to_write_leaves_the_lead_to_another() {
+        let Some(address) = fresh().await else { return };
+        let (owner, role, limited) = clerk(&address).await;
         let first = node(&limited, "first").await;
         leads(&first).await;
         let second = node(&address, "second").await;
