@@ -33,6 +33,7 @@ mod generated;
 mod groups;
 mod grpc;
 mod idempotency;
+mod incident;
 mod inhibitions;
 mod intake;
 mod journey;

@@ -126,6 +126,8 @@ pub(crate) struct Model {
     pub(crate) asks_always: bool,
     pub(crate) quit: bool,
     pub(crate) theme: Theme,
+    /// Whether the terminal shows ASCII alone.
+    pub(crate) is_ascii: bool,
     /// What the terminal can show, and what it writes on, if that is known.
     pub(crate) depth: Depth,
     pub(crate) background: Option<Background>,
@@ -209,6 +211,7 @@ impl Model {
             asks_always: false,
             quit: false,
             theme: Theme::default(),
+            is_ascii: false,
             depth: Depth::default(),
             background: None,
             keymap: Arc::default(),
