@@ -291,7 +291,12 @@ impl Model {
     /// Where the line under the cursor of a document leads.
     pub(crate) fn linked(&self) -> Option<Link> {
         let lines = document::current(self).lines;
-        lines.into_iter().nth(self.page.reading.cursor)?.link
+        let mut rest = lines.into_iter().skip(self.page.reading.cursor);
+        if self.shows_wall() {
+            // There the cursor is on what can be opened.
+            return rest.find_map(|line| line.link);
+        }
+        rest.next()?.link
     }
 
     /// Whether the overview is drawn as a wall: there is room, and something to show.

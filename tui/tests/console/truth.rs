@@ -24,7 +24,7 @@ mod against_the_service {
             if !screen.contains("zzzz") {
                 continue;
             }
-            // Events have any field, and those of deliveries too: there the service says so.
+            // Events have any field, and those of deliveries too: there the service warns.
             let said = if place.starts_with(" Deliveries") {
                 "no event has a field `zzzz`"
             } else {

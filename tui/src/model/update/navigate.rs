@@ -137,11 +137,7 @@ fn returned(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Follows the link under the cursor of a document.
 pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
-    let lines = document::current(model).lines;
-    let Some(link) = lines
-        .get(model.page.reading.cursor)
-        .and_then(|line| line.link.clone())
-    else {
+    let Some(link) = model.linked() else {
         return next_link(model);
     };
     match link {
@@ -176,9 +172,13 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Puts the cursor on the next line with a link, round from the end to the start.
 pub(super) fn next_link(model: &mut Model) {
     let lines = document::current(model).lines;
-    let cursor = model.page.reading.cursor;
-    let after = (cursor + 1..lines.len()).chain(0..=cursor.min(lines.len().saturating_sub(1)));
     let linked = |index: &usize| lines.get(*index).is_some_and(|line| line.link.is_some());
+    let mut cursor = model.page.reading.cursor;
+    if model.shows_wall() {
+        // There the cursor is on what can be opened.
+        cursor = (cursor..lines.len()).find(linked).unwrap_or(cursor);
+    }
+    let after = (cursor + 1..lines.len()).chain(0..=cursor.min(lines.len().saturating_sub(1)));
     if let Some(index) = { after }.find(linked) {
         model.page.reading.cursor = index;
     }
