@@ -398,6 +398,10 @@ pub const ATTEMPTS_MAX: usize = 100;
 pub const TESTS_MAX: usize = 64;
 /// When a caller that asks for one more is asked to come back.
 pub const TESTS_RETRY_AFTER: Duration = Duration::from_secs(5);
+/// Tests of drafts that are remembered until the draft is stored.
+pub const DRAFT_TESTS_MAX: usize = 64;
+/// How long such a test is remembered.
+pub const DRAFT_TESTS_AFTER: Duration = Duration::from_secs(600);
 /// Deliveries that cannot be read and are left aside until the next start.
 pub const SET_ASIDE_MAX: usize = 100_000;
 /// Deliveries that one call that sends again or cancels looks at.

@@ -34,6 +34,7 @@ mod groups;
 mod grpc;
 mod heartbeats;
 mod idempotency;
+mod incident;
 mod inhibitions;
 mod intake;
 mod journey;

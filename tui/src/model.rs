@@ -126,6 +126,8 @@ pub(crate) struct Model {
     pub(crate) asks_always: bool,
     pub(crate) quit: bool,
     pub(crate) theme: Theme,
+    /// Whether the terminal shows ASCII alone.
+    pub(crate) is_ascii: bool,
     /// What the terminal can show, and what it writes on, if that is known.
     pub(crate) depth: Depth,
     pub(crate) background: Option<Background>,
@@ -209,6 +211,7 @@ impl Model {
             asks_always: false,
             quit: false,
             theme: Theme::default(),
+            is_ascii: false,
             depth: Depth::default(),
             background: None,
             keymap: Arc::default(),
@@ -288,7 +291,12 @@ impl Model {
     /// Where the line under the cursor of a document leads.
     pub(crate) fn linked(&self) -> Option<Link> {
         let lines = document::current(self).lines;
-        lines.into_iter().nth(self.page.reading.cursor)?.link
+        let mut rest = lines.into_iter().skip(self.page.reading.cursor);
+        if self.shows_wall() {
+            // There the cursor is on what can be opened.
+            return rest.find_map(|line| line.link);
+        }
+        rest.next()?.link
     }
 
     /// Whether the overview is drawn as a wall: there is room, and something to show.

@@ -96,6 +96,28 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
     lines
 }
 
+/// The cleaned text in rows of at most `cells`, broken anywhere, so that rows of its beginning are the first
+/// of its rows; line ends kept.
+pub(crate) fn rows(text: &str, cells: usize) -> Vec<String> {
+    let cells = cells.max(1);
+    let mut rows = Vec::new();
+    for line in text.split('\n') {
+        let mut row = String::new();
+        let mut used = 0;
+        for grapheme in clean(line).graphemes(true) {
+            let wide = width(grapheme);
+            if used + wide > cells && used > 0 {
+                rows.push(std::mem::take(&mut row));
+                used = 0;
+            }
+            row.push_str(grapheme);
+            used += wide;
+        }
+        rows.push(row);
+    }
+    rows
+}
+
 fn wrap_line(line: &str, cells: usize, lines: &mut Vec<String>) {
     let mut current = String::new();
     let mut used = 0;

@@ -56,6 +56,7 @@ pub(crate) enum Action {
     Delete,
     TestDestination,
     PauseDestination,
+    DeadLetters,
     TestTrigger,
     TestMapping,
     LongerTry,

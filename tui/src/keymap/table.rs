@@ -155,6 +155,8 @@ actions! {
         "test": "Send a test message and show the result";
     PauseDestination ["p"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination)], OPERATE, 26
         "pause": "Pause or resume the destination";
+    DeadLetters ["r"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination)], VIEW, 13
+        "dead letters": "Show its dead letters, which can be resent";
     TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.text()]
         "with event": "Repeat with a stored event instead of the sample";
     SendWaiting ["s"] in &[ActionPlace::Report], OPERATE, 13

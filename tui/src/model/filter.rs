@@ -90,7 +90,7 @@ pub(crate) const DELIVERY_TABS: [(&str, &str); 5] = [
 ];
 
 /// The dead letters that were not sent again.
-pub(crate) const DEAD: &str = "state=dead resent=no";
+pub(crate) const DEAD: &str = "state=dead resent=false";
 
 /// A filter of deliveries as the parts that all have to hold, each as it is written.
 #[derive(Default)]
@@ -260,40 +260,40 @@ mod tests {
     fn a_tab_takes_the_place_of_the_state_alone() {
         let clock = Clock::new(0, jiff::tz::TimeZone::UTC);
         for (text, own, dead) in [
-            ("", Some(0), "state=dead resent=no"),
+            ("", Some(0), "state=dead resent=false"),
             (
                 "state=waiting rule=a",
                 Some(1),
-                "state=dead resent=no rule=a",
+                "state=dead resent=false rule=a",
             ),
             (
                 "rule=\"a b\" (c or d)",
                 Some(0),
-                "state=dead resent=no rule=\"a b\" (c or d)",
+                "state=dead resent=false rule=\"a b\" (c or d)",
             ),
             (
                 "state=dead or c",
                 None,
-                "state=dead resent=no (state=dead or c)",
+                "state=dead resent=false (state=dead or c)",
             ),
-            ("state=dead", None, "state=dead resent=no"),
-            ("disk", Some(0), "state=dead resent=no disk"),
+            ("state=dead", None, "state=dead resent=false"),
+            ("disk", Some(0), "state=dead resent=false disk"),
             (
                 "(a=1 or b=2) or (c=3)",
                 None,
-                "state=dead resent=no ((a=1 or b=2) or (c=3))",
+                "state=dead resent=false ((a=1 or b=2) or (c=3))",
             ),
             (
-                "state=dead resent=no (a or state=waiting)",
+                "state=dead resent=false (a or state=waiting)",
                 Some(2),
-                "state=dead resent=no (a or state=waiting)",
+                "state=dead resent=false (a or state=waiting)",
             ),
         ] {
             assert_eq!(delivery_tab(text, &clock), own, "{text}");
             assert_eq!(with_delivery_tab(text, 2, &clock), dead, "{text}");
         }
         for (text, all) in [
-            ("state=dead resent=no rule=a", "rule=a"),
+            ("state=dead resent=false rule=a", "rule=a"),
             ("state=dead (a or b)", "a or b"),
             ("state=dead (a or b) c", "(a or b) c"),
             ("(a=1 or b=2) or (c=3)", "(a=1 or b=2) or (c=3)"),

@@ -137,7 +137,7 @@ impl Wall<'_> {
         }
     }
 
-    /// What stands in a panel whose counts are not read.
+    /// Shows in a panel that its counts are not read, or why they cannot be.
     fn not_counted(&self, pen: &mut Pen<'_>, inside: Rect) {
         let words = match &self.model.store.wall.failure {
             Some(failure) => format!("✗ {}", failure.headline()),

@@ -362,8 +362,16 @@ fn deliveries_came(
     // What came between the newest page and what is held is read as well, until the two meet.
     let between = !is_last && !meets && !next.is_empty();
     store.deliveries_between = if between { next.clone() } else { String::new() };
+    // What is not on the newest page though it is newer than the end of it is left by the filter no more.
     let is_whole = next.is_empty() && (!more || !is_last);
-    rows.extend(kept.into_iter().filter(|row| !is_whole || row.id > oldest));
+    let is_there = |row: &v1::Delivery| {
+        if more {
+            !is_whole || row.id > oldest
+        } else {
+            !is_whole && row.id < oldest
+        }
+    };
+    rows.extend(kept.into_iter().filter(is_there));
     // Newer ones have larger ids.
     rows.sort_by(|one, other| other.id.cmp(&one.id));
     let touched = store.deliveries.set(Ok(rows), now);

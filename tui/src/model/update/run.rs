@@ -59,12 +59,12 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::RetryNow => screen::retry_now(model, effects),
         Action::ToggleAges => model.shows_ages = !model.shows_ages,
         Action::ToggleSplit => screen::toggle_split(model),
-        Action::GoOverview => navigate::go(model, Route::Overview, effects),
-        Action::GoEvents => navigate::go(model, Route::Events, effects),
-        Action::GoDeliveries => navigate::go(model, Route::Deliveries, effects),
-        Action::GoMap => navigate::go(model, Route::Map, effects),
-        Action::GoReference => navigate::go(model, Route::Reference, effects),
-        Action::Go(kind) => navigate::go(model, Route::List(kind), effects),
+        Action::GoOverview => navigate::go_screen(model, Route::Overview, effects),
+        Action::GoEvents => navigate::go_screen(model, Route::Events, effects),
+        Action::GoDeliveries => navigate::go_screen(model, Route::Deliveries, effects),
+        Action::GoMap => navigate::go_screen(model, Route::Map, effects),
+        Action::GoReference => navigate::go_screen(model, Route::Reference, effects),
+        Action::Go(kind) => navigate::go_screen(model, Route::List(kind), effects),
         Action::GoCriticals => {
             let filter = "severity=critical".to_owned();
             navigate::go_filtered(model, Route::Events, filter, effects);
@@ -140,6 +140,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Unfold => model.page.is_unfolded = !model.page.is_unfolded,
         Action::TestDestination => report::test_destination(model, effects),
         Action::PauseDestination => confirm::pause(model),
+        Action::DeadLetters => navigate::dead_letters(model, effects),
         Action::TestTrigger | Action::PreviewRule | Action::TestMapping => {
             report::stored(model, effects);
         }

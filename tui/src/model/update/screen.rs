@@ -235,7 +235,7 @@ pub(super) fn palette(model: &mut Model, here: bool) {
 
 /// Lets the filter be typed.
 pub(super) fn filter(model: &mut Model) {
-    let field = TextField::new(model.page.list.filter.clone());
+    let field = TextField::selected(model.page.list.filter.clone());
     model.page.list.typing = Some(field);
     model.page.list.matching = Matching::default();
     model.page.list.recalled = None;
