@@ -33,6 +33,7 @@ mod reserve;
 mod session;
 mod set;
 mod status;
+mod tally;
 mod tls;
 mod writer;
 
@@ -225,6 +226,11 @@ fn record(row: &DatabaseRow, column: usize, kind: Kind, key: &[u8]) -> Result<Ro
     })
 }
 
+/// Whether a record is there: a counter that only has zeros left is not.
+fn is_there(kind: Kind, found: &Row) -> bool {
+    kind != Kind::Counter || !found.value.is_empty()
+}
+
 /// Where stretches begin, and where they end.
 fn bounds(ranges: &[Range]) -> (Vec<&[u8]>, Vec<&[u8]>) {
     ranges.iter().map(|it| (&*it.start, end(it))).unzip()
@@ -269,7 +275,8 @@ impl Engine for PostgresEngine {
         }
         for row in self.readers.rows(Query::Get(kind), &[&keys]).await? {
             let at = at(&row, keys.len())?;
-            found[at] = Some(record(&row, 1, kind, &keys[at])?);
+            let read = record(&row, 1, kind, &keys[at])?;
+            found[at] = is_there(kind, &read).then_some(read);
         }
         Ok(found)
     }
@@ -281,6 +288,9 @@ impl Engine for PostgresEngine {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
+        if kind == Kind::Counter {
+            return tally::read_page(&self.readers, range, direction, limit).await;
+        }
         let query = Query::Page(kind, Way::from(direction));
         let (start, end, limit) = (&*range.start, end(&range), count_of(limit));
         let rows = self.readers.rows(query, &[&start, &end, &limit]).await?;
@@ -580,7 +590,9 @@ async fn delta(
             for row in moment.rows(query, &[&all.0, &all.1, &all.2]).await? {
                 let key = bytes(&row, 0)?;
                 let found = record(&row, 1, kind, &key)?;
-                delta.unlogged.push((kind, key, found));
+                if is_there(kind, &found) {
+                    delta.unlogged.push((kind, key, found));
+                }
             }
         }
     }

@@ -450,7 +450,7 @@ pub struct Changes {
 impl Changes {
     /// Whether there is nothing to change.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.list.is_empty() && self.counts.is_empty()
     }
 
     /// Whether the client may make them.
