@@ -338,7 +338,7 @@ impl Store {
     /// Records that work which only the process that leads does advances, also without a commit.
     pub fn advance(&self) {
         if let Some(duty) = self.leads {
-            self.engine.advance(duty);
+            self.engine.cluster().advance(duty);
         }
     }
 

@@ -690,7 +690,7 @@ mod several {
         Node, PostgresEngine, fresh,
     };
     use crate::{
-        Engine,
+        Cluster, Engine,
         change::{Action, Change, Expect, Lane},
         fault::EngineError,
         kind::Kind,
@@ -939,7 +939,7 @@ mod gone_back {
         fresh, open,
     };
     use crate::{
-        Engine,
+        Cluster, Engine,
         change::{Action, Change, Expect, Lane},
         fault::EngineError,
         kind::Kind,
