@@ -18,7 +18,7 @@ pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub use bellwether_proto::bulk::BYTES_MAX as DIALECT_BYTES_MAX;
 /// Heartbeats in all.
 pub const HEARTBEATS_MAX: usize = 1_000;
-/// Fields by whose values beats are told apart.
+/// Fields whose values distinguish beats.
 pub const HEARTBEAT_FIELDS_MAX: usize = 5;
 /// Dimensions that an event of a heartbeat has beside its own.
 pub const HEARTBEAT_DIMENSIONS_MAX: usize = 10;

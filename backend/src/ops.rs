@@ -2,6 +2,7 @@
 
 pub mod annotate;
 pub mod audit;
+pub mod beats;
 mod bounds;
 pub mod calendar;
 pub mod cause_lookup;

@@ -8,7 +8,7 @@ use crate::samples;
 
 const HEARTBEATS: &str = "/v1/notification/heartbeats";
 
-/// A heartbeat whose beats are told apart by their hosts.
+/// A heartbeat whose beats are distinguished by host.
 fn backup() -> Value {
     json!({
         "name": "nightly backup",
@@ -31,8 +31,7 @@ async fn expectations(rest: &Rest) -> Vec<Value> {
 
 /// The state of the event that the heartbeat opened, as the list of events has it.
 async fn status(rest: &Rest) -> Option<String> {
-    let clause = json!({"equals": {"field": "name", "value": "backup missing"}});
-    let asked = json!({"query": {"query": {"clause": clause}}});
+    let asked = json!({"query": {"filter": "name=\"backup missing\""}});
     let found = rest.post("/v1/events:search", &asked).await.ok();
     let status = &found["results"][0]["occurrences"][0]["status"];
     Some(status.as_str()?.to_owned())

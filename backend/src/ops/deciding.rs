@@ -10,7 +10,7 @@ use crate::{
     decide::{Past, Snapshot, Step, StepKind, notify},
     domain::{Delivery, Occurrence, RecordId},
     lifecycle::{Cause, StateChange, alter},
-    ops::{heartbeat::Beats, loop_guard::Reports, ruleset::Ruleset},
+    ops::{beats::Beats, loop_guard::Reports, ruleset::Ruleset},
     store::{Duty, Store},
 };
 

@@ -1,7 +1,6 @@
 //! Heartbeats: stored, edited and deleted; what they expect is listed and forgotten.
 
 mod alarm;
-mod beats;
 mod flush;
 mod watch;
 
@@ -22,6 +21,7 @@ use crate::{
     },
     matching::{self, field::Field},
     ops::{
+        beats::awaited,
         commit::commit,
         deciding::Deciding,
         etag::etag,
@@ -41,7 +41,6 @@ use crate::{
     },
 };
 
-pub use beats::{Beats, Claims};
 pub use flush::BeatFlush;
 pub use watch::HeartbeatWatch;
 
@@ -429,24 +428,6 @@ impl Expectations {
         commit(store, Lane::Admin, decide).await?;
         self.deciding.beats.forget(heartbeat.id, key);
         Ok(())
-    }
-}
-
-/// What is expected of values from that time on.
-fn awaited(
-    heartbeat: RecordId,
-    key: RecordId,
-    values: Vec<(String, Option<String>)>,
-    service_ms: i64,
-) -> Expectation {
-    Expectation {
-        heartbeat,
-        key,
-        values,
-        last_ms: None,
-        beat_service_ms: service_ms,
-        has_failed: false,
-        open: None,
     }
 }
 

@@ -200,7 +200,7 @@ async fn assemble_over(
     let receiver = Arc::new(receiver);
     let counted = CountedLayer(modules.store.metrics().clone());
     let (services, health) = modules.services(config, streams).await?;
-    if let Some(is_within_reach) = engine.within_reach() {
+    if let Some(is_within_reach) = engine.cluster().within_reach() {
         let engine = Arc::clone(&engine);
         work.add("health", |stop| {
             follow_reach(health, engine, is_within_reach, stop)
@@ -341,7 +341,7 @@ impl Modules {
         work.add("share of the store", |stop| async move {
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = engine.forgotten() => {}
+                () = engine.cluster().forgotten() => {}
             }
         });
         work
@@ -538,7 +538,7 @@ async fn follow_reach(
         std::future::pending::<()>().await;
     };
     let went_back = async {
-        engine.gone_back().await;
+        engine.cluster().gone_back().await;
         tell_health(&reporter, false).await;
     };
     tokio::select! {

@@ -339,7 +339,7 @@ impl Store {
     /// Records that work which only the process that leads does advances, also without a commit.
     pub fn advance(&self) {
         if let Some(duty) = self.leads {
-            self.engine.advance(duty);
+            self.engine.cluster().advance(duty);
         }
     }
 
@@ -451,7 +451,7 @@ pub struct Changes {
 impl Changes {
     /// Whether there is nothing to change.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.list.is_empty() && self.counts.is_empty()
     }
 
     /// Whether the client may make them.

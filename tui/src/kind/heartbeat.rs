@@ -98,7 +98,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "by",
             "By",
             FieldKind::Words,
-            "The fields by whose values beats are told apart, such as host. Empty: all count as one.",
+            "The fields whose values distinguish beats, such as host. Empty: all count as one.",
         ),
         FieldSpec::new(
             "forgetAfter",
@@ -205,9 +205,9 @@ fn document(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
     };
     into.field("opens", Token::Text, event);
     let address = if heartbeat.flag("hasKey") {
-        "has a key; `POST /v1/notification/heartbeats/NAME:rotateKey` makes another"
+        "has a key; another: `POST /v1/notification/heartbeats/NAME:rotateKey`"
     } else {
-        "none; `POST /v1/notification/heartbeats/NAME:rotateKey` makes one for cron and curl"
+        "none; for cron and curl: `POST /v1/notification/heartbeats/NAME:rotateKey`"
     };
     into.field("address", Token::Dim, address);
     shared::times(into, around, heartbeat);

@@ -65,7 +65,7 @@ impl Session {
             let late = |_late| EngineError::Unavailable("the database does not answer".into());
             opened.map_err(late)?.map_err(|error| fault::unread(&error))
         };
-        address.gate.pass(attempt).await
+        address.gate.pass(Box::pin(attempt)).await
     }
 
     async fn begin(address: &Address, role: Role) -> Result<Self, Error> {

@@ -243,19 +243,15 @@ impl Writer {
         let is_open = |it: &(Session, i64)| !it.0.client.is_closed();
         if !self.session.as_ref().is_some_and(is_open) {
             self.session = None;
-            match timeout(STORE_OPEN_TIME_MAX, self.raise()).await {
-                Ok(Ok(())) => {
-                    self.missing = None;
-                    self.is_stuck.send_if_modified(std::mem::take);
+            if !matches!(timeout(STORE_OPEN_TIME_MAX, self.raise()).await, Ok(Ok(()))) {
+                let since = *self.missing.get_or_insert_with(Instant::now);
+                if since.elapsed() >= STORE_DOUBT_TIME_MAX {
+                    self.is_stuck.send_replace(true);
                 }
-                _ => {
-                    let since = *self.missing.get_or_insert_with(Instant::now);
-                    if since.elapsed() >= STORE_DOUBT_TIME_MAX {
-                        self.is_stuck.send_replace(true);
-                    }
-                    return;
-                }
+                return;
             }
+            self.missing = None;
+            self.is_stuck.send_if_modified(std::mem::take);
         }
         let (Some((session, _)), Some(lease)) = (&self.session, &self.lease) else {
             return;

@@ -19,7 +19,7 @@ pub struct Heartbeat {
     pub enabled: bool,
     /// The events that are beats; none where only calls are.
     pub query: Option<Query>,
-    /// The fields by whose values beats are told apart.
+    /// The fields whose values distinguish beats.
     pub by: Vec<String>,
     /// The longest time between two beats, in milliseconds.
     pub every_ms: i64,

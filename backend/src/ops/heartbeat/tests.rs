@@ -1,3 +1,5 @@
+//! Heartbeats on a clock that is moved by hand.
+
 use super::*;
 use v1::expectation::State::{Beating, Late};
 
@@ -214,7 +216,7 @@ async fn many_beats_are_few_writes_and_none_of_them_makes_the_next_late() {
             .unwrap();
         let found = found
             .into_iter()
-            .find(|it| it.value.heartbeat != beats::SERVICE);
+            .find(|it| it.value.heartbeat != crate::ops::beats::SERVICE);
         found.unwrap().version
     };
     let mut versions = std::collections::BTreeSet::new();

@@ -9,14 +9,18 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-use super::{alarm, awaited, beats::SERVICE};
+use super::alarm;
 use crate::{
     clock::millis,
     decide::{Heartbeats, LoadedHeartbeat},
     domain::{Expectation, OpenAlarm, RecordId, Standing},
     error::Error,
     limits::{BEATS_APART, HEARTBEAT_LOOK_INTERVAL, SERVICE_TIME_INTERVAL},
-    ops::{deciding::Deciding, intake::Intake},
+    ops::{
+        beats::{SERVICE, awaited},
+        deciding::Deciding,
+        intake::Intake,
+    },
     store::{
         Changes, Direction, EngineError, Index, Lane, Stored,
         engine::Range,
@@ -270,7 +274,7 @@ impl HeartbeatWatch {
                 ..all(Standing::Late)
             };
             let forgotten = self.found(forgotten).await?;
-            self.end(&forgotten, "nothing was heard of it for long")
+            self.end(&forgotten, "it had no beat for a long time")
                 .await?;
         }
         let store = &self.deciding.store;
@@ -290,7 +294,7 @@ impl HeartbeatWatch {
         Ok(found.map(|(_, stored)| stored).collect())
     }
 
-    /// Expects the first beat of a heartbeat whose beats are not told apart.
+    /// Expects the first beat of a heartbeat whose beats all count as one.
     async fn expect(&self, loaded: &LoadedHeartbeat, time: Time) -> Result<(), Error> {
         let (id, key) = (loaded.heartbeat.id, loaded.key(&[]));
         let store = &self.deciding.store;

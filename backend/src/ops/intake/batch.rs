@@ -14,10 +14,10 @@ use crate::{
     },
     lifecycle::{Arrival, Received, receive},
     ops::{
+        beats::Claims,
         cause_lookup::{Recent, settle},
         deciding::{Deciding, new_id},
         find,
-        heartbeat::Claims,
         loop_guard::Reports,
         revision,
     },

@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use super::awaited;
 use crate::{
     clock::{Clock, millis},
     decide::{LoadedHeartbeat, Snapshot},
@@ -20,7 +19,7 @@ use crate::{
 const NOTED_MAX: usize = 100_000;
 
 /// The identity under which the time of service is stored, beside what heartbeats expect.
-pub(super) const SERVICE: RecordId = RecordId::from_bytes([0; 16]);
+pub(crate) const SERVICE: RecordId = RecordId::from_bytes([0; 16]);
 
 /// The beats of this process.
 ///
@@ -149,7 +148,7 @@ impl Beats {
     }
 
     /// Lets the time of service go on from there, or stand still; for the node that leads.
-    pub(super) fn lead(&self, base_ms: i64, at: Duration, stands: bool) {
+    pub(crate) fn lead(&self, base_ms: i64, at: Duration, stands: bool) {
         self.known().time = Some(ServiceTime {
             base_ms,
             at,
@@ -160,7 +159,7 @@ impl Beats {
 
     /// Notes that a beat was called in, so that an event may have to be opened or closed; `added` is the
     /// heartbeat that expects a further set of values by it.
-    pub(super) fn note_call(&self, added: Option<RecordId>) {
+    pub(crate) fn note_call(&self, added: Option<RecordId>) {
         let mut known = self.known();
         known.is_changed = true;
         if let Some(heartbeat) = added {
@@ -169,19 +168,19 @@ impl Beats {
     }
 
     /// Whether that was noted since this was asked last.
-    pub(super) fn take_change(&self) -> bool {
+    pub(crate) fn take_change(&self) -> bool {
         std::mem::take(&mut self.known().is_changed)
     }
 
     /// Forgets what is known of a set of values.
-    pub(super) fn forget(&self, heartbeat: RecordId, key: RecordId) {
+    pub(crate) fn forget(&self, heartbeat: RecordId, key: RecordId) {
         let mut known = self.known();
         known.noted.remove(&(heartbeat, key));
         known.counts.clear();
     }
 
     /// Refuses a further set of values of a heartbeat that expects too many.
-    pub(super) async fn check_room(
+    pub(crate) async fn check_room(
         &self,
         store: &Store,
         heartbeat: &Heartbeat,
@@ -192,7 +191,7 @@ impl Beats {
         Err(Error::Exhausted {
             message: format!(
                 "heartbeat `{}` expects {EXPECTATIONS_MAX} sets of values already, or all heartbeats \
-                 {ALL_EXPECTATIONS_MAX}; forget some, or tell beats apart by fewer fields",
+                 {ALL_EXPECTATIONS_MAX}; forget some, or distinguish beats by fewer fields",
                 heartbeat.name
             ),
             retry_after: None,
@@ -306,7 +305,7 @@ impl Beats {
     }
 
     /// Claims what was remembered and is to be stored now.
-    pub(super) fn claim_remembered(self: &Arc<Self>, clock: &dyn Clock) -> Claims {
+    pub(crate) fn claim_remembered(self: &Arc<Self>, clock: &dyn Clock) -> Claims {
         let service_ms = self.service_ms(clock);
         let mut known = self.known();
         let mut claimed = Vec::new();
@@ -333,7 +332,7 @@ impl Beats {
     }
 
     /// Forgets what is known of heartbeats that are not among these.
-    pub(super) fn keep(&self, heartbeats: &HashSet<RecordId>) {
+    pub(crate) fn keep(&self, heartbeats: &HashSet<RecordId>) {
         let mut known = self.known();
         known.noted.retain(|(it, _), _| heartbeats.contains(it));
         known.counts.clear();
@@ -461,5 +460,23 @@ impl Drop for Claims {
                 noted.later = Some(later.unwrap_or(beat.moment));
             }
         }
+    }
+}
+
+/// What is expected of values from that time on.
+pub(crate) fn awaited(
+    heartbeat: RecordId,
+    key: RecordId,
+    values: Vec<SharedValue>,
+    service_ms: i64,
+) -> Expectation {
+    Expectation {
+        heartbeat,
+        key,
+        values,
+        last_ms: None,
+        beat_service_ms: service_ms,
+        has_failed: false,
+        open: None,
     }
 }
