@@ -94,7 +94,7 @@ impl HeartbeatService for HeartbeatApi {
     async fn beat_by_key(
         &self,
         request: Request<v1::BeatByKeyRequest>,
-    ) -> Result<Response<v1::BeatResponse>, Status> {
+    ) -> Result<Response<v1::BeatByKeyResponse>, Status> {
         let request = request.into_inner();
         self.keys.check(&request.name, &request.key).await?;
         let has_failed = request.exit.unwrap_or_default() != 0;
@@ -102,6 +102,6 @@ impl HeartbeatService for HeartbeatApi {
         self.expectations
             .beat(&request.name, &none, has_failed)
             .await?;
-        Ok(Response::new(v1::BeatResponse {}))
+        Ok(Response::new(v1::BeatByKeyResponse {}))
     }
 }
