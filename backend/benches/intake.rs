@@ -2,7 +2,8 @@
 //!
 //! Events come one by one and in lists of 100, as new ones and as repeats, without rules and, in
 //! lists, with a rule that reports on each: of new ones once, of repeats by turns that the severity
-//! changed; that also beside 1,000 silences and 100 inhibitions, of which none concerns the events.
+//! changed; that also beside 1,000 silences and 100 inhibitions, of which none concerns the events; and
+//! in lists beside 100 heartbeats of which each event is a beat, in turns with none.
 //! Takes a folder as argument; without one it makes a temporary one.
 
 #![expect(
@@ -31,6 +32,7 @@ use bellwether_backend::{
     },
     ops::{
         deciding::Deciding,
+        heartbeat::Heartbeats,
         intake::Intake,
         rule::Rules,
         ruleset::Ruleset,
@@ -64,6 +66,10 @@ fn main() {
         ("new, told", u64::MAX, 100, 16, Around::Rule),
         ("new, told, holds", u64::MAX, 100, 16, Around::RuleAndHolds),
         ("repeats, told", REPEATED, 100, 16, Around::Rule),
+        ("new", u64::MAX, 100, 16, Around::Nothing),
+        ("new, beats", u64::MAX, 100, 16, Around::Heartbeats),
+        ("repeats", REPEATED, 100, 16, Around::Nothing),
+        ("repeats, beats", REPEATED, 100, 16, Around::Heartbeats),
         (
             "repeats, told, holds",
             REPEATED,
@@ -123,14 +129,19 @@ enum Around {
     Rule,
     /// The same, and silences and inhibitions.
     RuleAndHolds,
+    /// 100 heartbeats of which each event is a beat.
+    Heartbeats,
 }
 
 impl Load {
     /// Sends for a while; answers how long each list took.
     async fn run(self, folder: &Path) -> Vec<Duration> {
         let store = store::open(&Location::folder(folder)).await.unwrap();
-        if self.around != Around::Nothing {
+        if matches!(self.around, Around::Rule | Around::RuleAndHolds) {
             tell_of_everything(&store).await;
+        }
+        if self.around == Around::Heartbeats {
+            expect_beats(&store).await;
         }
         if self.around == Around::RuleAndHolds {
             hold_others(&store).await;
@@ -162,7 +173,7 @@ impl Load {
             let first = next.fetch_add(self.length, Ordering::Relaxed);
             let events = (first..first + self.length).map(|at| {
                 let is_odd_round = at / self.identities % 2 == 1;
-                let is_told = self.around != Around::Nothing;
+                let is_told = matches!(self.around, Around::Rule | Around::RuleAndHolds);
                 let severity = if is_told && is_odd_round {
                     Severity::Critical
                 } else {
@@ -240,6 +251,25 @@ async fn tell_of_everything(store: &Store) {
     };
     let rules = Rules::new(store.clone(), clock);
     rules.create(&rule, false).await.unwrap();
+}
+
+/// Stores 100 heartbeats of which every event is a beat.
+async fn expect_beats(store: &Store) {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let heartbeats = Heartbeats::new(store.clone(), clock);
+    for number in 0..100 {
+        let heartbeat = v1::Heartbeat {
+            name: format!("heartbeat {number}"),
+            enabled: Some(true),
+            filter: "name=disk-full".into(),
+            every: Some(prost_types::Duration {
+                seconds: 60,
+                nanos: 0,
+            }),
+            ..v1::Heartbeat::default()
+        };
+        heartbeats.create(&heartbeat, false).await.unwrap();
+    }
 }
 
 /// Stores silences and inhibitions for hosts that send nothing.

@@ -232,32 +232,14 @@ impl Beats {
         claimed: &mut Vec<Beat>,
     ) {
         for loaded in snapshot.heartbeats().iter() {
-            let heartbeat = &loaded.heartbeat;
-            if !loaded.is_of_events() {
-                continue;
-            }
-            let whole = heartbeat.by.is_empty().then(|| loaded.key(&[]));
-            // Of many events a second that are one beat, a few are looked at.
-            if let Some(key) = whole
-                && self.is_recent(heartbeat.id, key, moment)
-            {
+            if !loaded.is_of_events() || loaded.is_quiet(moment.service_ms) {
                 continue;
             }
             if let Some(values) = loaded.beat(occurrence) {
-                let key = whole.unwrap_or_else(|| loaded.key(&values));
+                let key = loaded.whole().unwrap_or_else(|| loaded.key(&values));
                 claimed.extend(self.claim_one(loaded, key, values, moment));
             }
         }
-    }
-
-    fn is_recent(&self, heartbeat: RecordId, key: RecordId, moment: Moment) -> bool {
-        let known = self.known();
-        let noted = known.noted.get(&(heartbeat, key));
-        noted.is_some_and(|it| {
-            let last_ms = it.later.map_or(it.stored_ms, |later| later.service_ms);
-            let is_due = moment.service_ms - it.stored_ms >= it.apart_ms;
-            it.is_claimed || !is_due && moment.service_ms - last_ms < millis(BEATS_APART)
-        })
     }
 
     fn claim_one(
@@ -268,13 +250,16 @@ impl Beats {
         moment: Moment,
     ) -> Option<Beat> {
         let (heartbeat, apart_ms) = (loaded.heartbeat.id, loaded.heartbeat.stored_apart_ms());
+        let rest_ms = moment.service_ms + millis(BEATS_APART);
         let mut known = self.known();
         match known.noted.get_mut(&(heartbeat, key)) {
             Some(noted) if noted.is_claimed || moment.service_ms - noted.stored_ms < apart_ms => {
                 noted.later = Some(moment);
+                loaded.rest_until(rest_ms.min(noted.stored_ms + apart_ms));
                 None
             }
             noted => {
+                loaded.rest_until(rest_ms);
                 if let Some(noted) = noted {
                     noted.is_claimed = true;
                 } else {

@@ -1,6 +1,9 @@
 //! Which events are beats of which heartbeats.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
 
 use super::grouping::{group_key, shared_value};
 use crate::{
@@ -15,6 +18,10 @@ pub struct LoadedHeartbeat {
     pub heartbeat: Heartbeat,
     query: Option<CompiledQuery>,
     fields: Vec<(String, Field)>,
+    /// The key where all beats count as one.
+    whole: Option<RecordId>,
+    /// Until when, in time of service, a further beat makes no difference.
+    quiet_ms: AtomicI64,
 }
 
 impl LoadedHeartbeat {
@@ -30,8 +37,31 @@ impl LoadedHeartbeat {
                 None => None,
             },
             fields: fields.collect::<Option<_>>()?,
+            whole: heartbeat
+                .by
+                .is_empty()
+                .then(|| group_key(heartbeat.id, false, &[])),
+            quiet_ms: AtomicI64::new(i64::MIN),
             heartbeat,
         })
+    }
+
+    /// The key of what is expected where all beats count as one.
+    pub fn whole(&self) -> Option<RecordId> {
+        self.whole
+    }
+
+    /// Whether a beat at that time of service makes a difference: of many that count as one, a few are
+    /// looked at.
+    pub fn is_quiet(&self, service_ms: i64) -> bool {
+        service_ms < self.quiet_ms.load(Ordering::Relaxed)
+    }
+
+    /// Looks at no beats until that time of service, where all count as one.
+    pub fn rest_until(&self, service_ms: i64) {
+        if self.whole.is_some() {
+            self.quiet_ms.store(service_ms, Ordering::Relaxed);
+        }
     }
 
     /// Whether events can be beats of it.
