@@ -446,8 +446,8 @@ mod tally {
     use super::{
         super::{
             PostgresEngine,
+            follower::fold_resting,
             session::{Role, Session},
-            tally::fold_resting,
         },
         fresh, migrate, open,
     };
