@@ -171,7 +171,7 @@ async fn trim(session: &Session) -> Result<bool, EngineError> {
 }
 
 /// Folds rows that nothing was added to since a version that was the newest some time ago; answers the
-/// version that is the newest now. Whoever folds, and however often: the sum of a counter stays.
+/// version that is the newest now. However many nodes fold, and however often: the sum of a counter stays.
 pub(super) async fn fold_resting(
     session: &Session,
     since: u64,

@@ -1,4 +1,4 @@
-//! Counters in the database: each writer adds to rows of its own, so that none waits for another one,
+//! Counters in the database: each writer adds to separate rows, so that none waits for another one,
 //! and a counter is the sum of its rows. Rows that rest are folded into one, in which the numbers are
 //! packed, eight bytes each; there also lies what an earlier layout counted.
 

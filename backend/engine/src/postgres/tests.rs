@@ -819,7 +819,7 @@ mod several {
         leads(&first).await;
         let second = node(&address, "second").await;
         cut(&owner, &role, "UPDATE%holder%").await;
-        // It lives, and says so over another connection.
+        // It lives, and renews that over another connection.
         let took_over = async { tokio::join!(first.deposed(), second.lead()) };
         timeout(LONG, took_over).await.expect("the other one leads");
         let nodes = [("first".to_owned(), false), ("second".to_owned(), true)];
