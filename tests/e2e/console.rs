@@ -179,28 +179,6 @@ async fn a_key_acts_on_the_event_that_was_seen_and_says_which_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_is_silenced_for_two_hours_with_four_keys() {
-    let world = World::start();
-    let rest = world.rest();
-    let event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk is full");
-    rest.post("/v1/data-receiver/events", &samples::events(&[event]))
-        .await
-        .ok();
-    let mut console = console(&world);
-    console.shows(&["● connected", "error"]);
-    console.press("2");
-    console.shows(&["disk is full"]);
-    console.press("z");
-    console.shows(&["this event", "full on db-1", "all of db-1", "all full"]);
-    console.press("h2");
-    console.shows(&["silenced all of db-1 until"]);
-    let found = rest.get("/v1/notification/silences").await.ok();
-    assert_eq!(found["silences"][0]["filter"], "dimensions.host=db-1");
-    console.press("q");
-    assert!(console.ended().success());
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_stored_destination_is_tested_from_the_list() {
     let world = World::start();
     let receiver = Receiver::start().await;

@@ -129,3 +129,24 @@ fn a_terminal_that_is_closed_ends_the_console_without_a_panic() {
     let code = terminal::closed_at("● connected", world.folder(), &arguments);
     assert!(code <= 1, "{code}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_without_utf_8_gets_ascii_alone_and_a_vt100_no_colours() {
+    let world = World::start();
+    two_events(&world).await;
+    for (term, locale) in [("vt100", "C.UTF-8"), ("xterm-256color", "POSIX")] {
+        let mut console = console(&world, &[("TERM", term), ("LC_ALL", locale)]);
+        console.shows(&["* connected"]);
+        console.press("2");
+        let screen = console.shows(&["* error", "db-1", "db-2"]);
+        assert!(screen.is_ascii(), "{screen}");
+        console.press("1");
+        let screen = console.shows(&["> Overview"]);
+        assert!(screen.is_ascii(), "{screen}");
+        let colours = ["\x1b[38;", "\x1b[48;", "\x1b[31m"];
+        let has_any = colours.iter().any(|it| console.written().contains(it));
+        assert_eq!(has_any, term != "vt100", "{term}");
+        console.press("q");
+        assert!(console.ended().success());
+    }
+}

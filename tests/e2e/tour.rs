@@ -238,7 +238,7 @@ async fn its_end_is_told_as_well(guide: &mut Guide) {
     assert_eq!(message.json()["event"]["status"], 3);
 
     guide.all_has_ended().await;
-    guide.press("6").sees(&["3/4", "tell-us (up"]);
+    guide.press("6").sees(&["3/4", "update"]);
     guide.page(
         "Deliveries",
         "The test, the opening, and two updates: acknowledged and closed.",

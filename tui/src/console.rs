@@ -77,6 +77,7 @@ impl<B: Backend> Console<B> {
         model.keymap = Arc::new(options.keys);
         model.theme = options.theme;
         model.depth = options.depth;
+        model.is_ascii = options.is_ascii;
         model.background = options.background;
         model.now_ms = options.now.ms();
         model.cycle = options.wall.then(|| model.now_ms + limits::CYCLE_MS);

@@ -8,6 +8,7 @@ mod event;
 mod field;
 mod group;
 mod grouped;
+mod heartbeat;
 mod inhibition;
 mod mapping;
 mod pending;
@@ -25,7 +26,7 @@ pub(crate) use self::{
     field::{FieldKind, FieldSpec},
     grouped::COLUMNS as GROUPS,
     pending::{held, held_by},
-    spec::{Around, Cell, Column, Head, Key, KindSpec},
+    spec::{Around, Cell, Column, HOST, Head, Key, KindSpec, Presence},
 };
 use crate::data::{Kind, Object};
 
@@ -43,6 +44,7 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
         Kind::Group => &group::SPEC,
         Kind::Pending => &pending::SPEC,
         Kind::View => &view::SPEC,
+        Kind::Heartbeat => &heartbeat::SPEC,
     }
 }
 

@@ -28,7 +28,7 @@ pub use options::{
     Background, Colour, Context, Depth, ESCAPE_DELAY, ESCAPE_DELAY_FAR, ESCAPE_DELAY_MAX, Error,
     Key, Now, Options, Renewal, Renewed, Shell, Theme, View,
 };
-pub use theme::has_kitty_keys;
+pub use theme::{has_kitty_keys, is_ascii_alone, is_colourless};
 
 /// Runs a console on this process's terminal until the operator leaves or SIGTERM, SIGHUP or
 /// SIGINT comes. The terminal is given back as it was on every way out, also on a panic.

@@ -101,6 +101,10 @@ pub(crate) struct Model {
     pub(crate) back_to: Back,
     /// Whether lists show how long ago moments are instead of the time.
     pub(crate) shows_ages: bool,
+    /// The dimension in the column of hosts: what events were counted by last.
+    pub(crate) host_field: String,
+    /// The columns that were chosen for a list, by its screen.
+    pub(crate) columns_of: HashMap<&'static str, Vec<String>>,
     /// On a wall no one stands before the keys: when it shows another span next.
     pub(crate) cycle: Option<i64>,
     /// The rows of the list on the screen, once they were made.
@@ -122,6 +126,8 @@ pub(crate) struct Model {
     pub(crate) asks_always: bool,
     pub(crate) quit: bool,
     pub(crate) theme: Theme,
+    /// Whether the terminal shows ASCII alone.
+    pub(crate) is_ascii: bool,
     /// What the terminal can show, and what it writes on, if that is known.
     pub(crate) depth: Depth,
     pub(crate) background: Option<Background>,
@@ -189,6 +195,8 @@ impl Model {
             store: Store::new(),
             back_to: Back::default(),
             shows_ages: false,
+            host_field: "host".to_owned(),
+            columns_of: HashMap::new(),
             cycle: None,
             arranged: None,
             page: Page::new(Route::Overview),
@@ -203,6 +211,7 @@ impl Model {
             asks_always: false,
             quit: false,
             theme: Theme::default(),
+            is_ascii: false,
             depth: Depth::default(),
             background: None,
             keymap: Arc::default(),
@@ -282,7 +291,12 @@ impl Model {
     /// Where the line under the cursor of a document leads.
     pub(crate) fn linked(&self) -> Option<Link> {
         let lines = document::current(self).lines;
-        lines.into_iter().nth(self.page.reading.cursor)?.link
+        let mut rest = lines.into_iter().skip(self.page.reading.cursor);
+        if self.shows_wall() {
+            // There the cursor is on what can be opened.
+            return rest.find_map(|line| line.link);
+        }
+        rest.next()?.link
     }
 
     /// Whether the overview is drawn as a wall: there is room, and something to show.
@@ -388,7 +402,7 @@ impl Model {
         let second = self.now_ms - self.now_ms.rem_euclid(1_000) + 1_000;
         let countdown = self.counts_seconds().then_some(second);
         let minute = self.now_ms - self.now_ms.rem_euclid(60_000) + 60_000;
-        let ages = self.shows_ages.then_some(minute);
+        let ages = self.has_ages().then_some(minute);
         let refresh = self.is_up().then(|| self.refresh_at_ms()).flatten();
         let tabs = self.tabs_at_ms();
         let check = self.page.form().and_then(|form| form.check_at_ms);
@@ -436,6 +450,11 @@ impl Model {
             (_, route) => self.store.received_ms(route),
         };
         received.map(|ms| (self.now_ms - ms).max(0))
+    }
+
+    /// Whether there are ages on the screen, which grow by the minute.
+    pub(crate) fn has_ages(&self) -> bool {
+        self.shows_ages || matches!(self.page.route, Route::Events | Route::Event(_))
     }
 
     /// Whether a countdown or a running time is on the screen.

@@ -182,6 +182,8 @@ pub struct Options {
     pub theme: Theme,
     /// How many colours the terminal has.
     pub depth: Depth,
+    /// Whether it shows ASCII alone.
+    pub is_ascii: bool,
     /// What the terminal writes on, if that is known. It is asked when the theme depends on it.
     pub background: Option<Background>,
     /// A shell command that sends an event to the service, for the screen that lacks one.
@@ -229,6 +231,7 @@ impl Options {
             wall: false,
             theme: Theme::default(),
             depth: Depth::default(),
+            is_ascii: false,
             background: None,
             sending: None,
             shell: Shell::default(),

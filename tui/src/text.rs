@@ -96,6 +96,28 @@ pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
     lines
 }
 
+/// The cleaned text in rows of at most `cells`, broken anywhere, so that rows of its beginning are the first
+/// of its rows; line ends kept.
+pub(crate) fn rows(text: &str, cells: usize) -> Vec<String> {
+    let cells = cells.max(1);
+    let mut rows = Vec::new();
+    for line in text.split('\n') {
+        let mut row = String::new();
+        let mut used = 0;
+        for grapheme in clean(line).graphemes(true) {
+            let wide = width(grapheme);
+            if used + wide > cells && used > 0 {
+                rows.push(std::mem::take(&mut row));
+                used = 0;
+            }
+            row.push_str(grapheme);
+            used += wide;
+        }
+        rows.push(row);
+    }
+    rows
+}
+
 fn wrap_line(line: &str, cells: usize, lines: &mut Vec<String>) {
     let mut current = String::new();
     let mut used = 0;
@@ -134,6 +156,26 @@ fn words_and_gaps(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Counts as bars in so many cells, each the sum of its share of them; nothing where all are 0.
+pub(crate) fn bars(counts: &[i32], cells: usize) -> String {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let each = counts.len().div_ceil(cells.max(1)).max(1);
+    let sums = counts.rchunks(each).rev();
+    let sums: Vec<i64> = sums
+        .map(|part| part.iter().copied().map(i64::from).sum())
+        .collect();
+    let most = sums.iter().copied().max().unwrap_or(0);
+    if most <= 0 {
+        return String::new();
+    }
+    let level = |sum: i64| {
+        usize::try_from((sum * 7 + most - 1) / most)
+            .unwrap_or(0)
+            .min(7)
+    };
+    sums.into_iter().map(|sum| LEVELS[level(sum)]).collect()
+}
+
 /// A number with its thousands parted.
 pub(crate) fn grouped(number: i64) -> String {
     let digits = number.to_string();
@@ -145,6 +187,15 @@ pub(crate) fn grouped(number: i64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// A number in few cells: `940`, `94k`, `2M`.
+pub(crate) fn rough(number: i64) -> String {
+    match number {
+        ..1_000 => number.to_string(),
+        1_000..1_000_000 => format!("{}k", number / 1_000),
+        _ => format!("{}M", number / 1_000_000),
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod colour;
 mod depth;
+pub(crate) mod glyphs;
 mod look;
 mod palette;
 
@@ -11,6 +12,7 @@ pub(crate) use self::look::Look;
 pub use self::{
     colour::Colour,
     depth::{Background, Depth, has_kitty_keys},
+    glyphs::{is_ascii_alone, is_colourless},
 };
 
 /// The looks a console can have.

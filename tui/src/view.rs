@@ -25,6 +25,7 @@ use crate::{
     document::Document,
     limits,
     model::{self, Model, form::Form, overlay::Overlay, page::Content},
+    theme::glyphs,
 };
 
 /// The smallest screen that a console can be used on.
@@ -38,6 +39,9 @@ pub(crate) fn draw(model: &Model, frame: &mut Frame<'_>) {
         screen(model, &mut pen, area);
         pen.cursor()
     };
+    if model.is_ascii {
+        glyphs::to_ascii(frame.buffer_mut());
+    }
     if let Some(position) = cursor {
         frame.set_cursor_position(position);
     }

@@ -4,6 +4,7 @@ mod again;
 pub(crate) mod attempt;
 mod bulk;
 mod condition;
+mod counts;
 mod folded;
 mod list;
 mod obligation;
@@ -27,6 +28,7 @@ use again::Templates;
 
 pub use bulk::{BulkAction, BulkTally, Selection, Skip};
 pub use condition::Condition;
+pub use counts::DeliveryTally;
 pub use list::Filter;
 pub use obligation::{Obligation, ObligationFilter};
 pub use shadow::would_send;

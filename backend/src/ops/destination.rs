@@ -8,6 +8,7 @@ mod outward;
 mod pausing;
 mod secrets;
 mod sink;
+mod tested_drafts;
 mod tester;
 
 use bellwether_proto::v1;

@@ -80,9 +80,15 @@ impl DeliveryService for DeliveryCalls {
     ) -> Result<Response<v1::ListDeliveriesResponse>, Status> {
         let mut request = request.into_inner();
         let text = std::mem::take(&mut request.filter);
+        let with_counts = request.with_counts;
         let (filter, page) = convert::list(request)?;
         let (condition, warnings) = self.deliveries.condition("filter", &text).await?;
         let filter = filter.under(condition);
+        let counts = if with_counts {
+            Some(self.deliveries.counts(&filter).await?)
+        } else {
+            None
+        };
         let (deliveries, next_page_token) = self.deliveries.list(&filter, &page).await?;
         let mut shown = Vec::with_capacity(deliveries.len());
         let mut reasons = self.deliveries.wait_reasons();
@@ -94,6 +100,7 @@ impl DeliveryService for DeliveryCalls {
             deliveries: shown,
             next_page_token,
             warnings,
+            counts: counts.map(convert::counts),
         }))
     }
 

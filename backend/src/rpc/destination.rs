@@ -1,6 +1,6 @@
 //! `DestinationService`.
 
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 use bellwether_proto::v1::{self, destination_service_server::DestinationService};
 use tonic::{Request, Response, Status, async_trait};
@@ -11,27 +11,81 @@ use super::{
     serve::serve,
 };
 use crate::{
-    domain::TemplateLanguage,
+    domain::{Destination, TemplateLanguage},
     error::Error,
     message::check_message,
     ops::{
         destination::{Destinations, Test, TestTarget, Tester},
+        resource::Saved,
         route,
         ruleset::Ruleset,
     },
 };
 
+/// Destinations, which have the result of the test of their draft once they are stored.
+#[derive(Debug)]
+struct TestedDestinations {
+    all: Destinations,
+    tester: Arc<Tester>,
+}
+
+impl TestedDestinations {
+    async fn create(
+        &self,
+        draft: &v1::Destination,
+        validate_only: bool,
+    ) -> Result<Saved<Destination>, Error> {
+        let saved = self.all.create(draft, validate_only).await?;
+        self.tested(saved, validate_only).await
+    }
+
+    async fn update(
+        &self,
+        draft: &v1::Destination,
+        validate_only: bool,
+    ) -> Result<Saved<Destination>, Error> {
+        let saved = self.all.update(draft, validate_only).await?;
+        self.tested(saved, validate_only).await
+    }
+
+    async fn tested(
+        &self,
+        saved: Saved<Destination>,
+        validate_only: bool,
+    ) -> Result<Saved<Destination>, Error> {
+        let name = saved.view.name.as_str();
+        if validate_only || !self.tester.adopt(name).await? {
+            return Ok(saved);
+        }
+        let view = self.all.get(name).await?;
+        Ok(Saved { view, ..saved })
+    }
+}
+
+impl Deref for TestedDestinations {
+    type Target = Destinations;
+
+    fn deref(&self) -> &Destinations {
+        &self.all
+    }
+}
+
 /// Serves destinations.
 #[derive(Debug)]
 pub struct DestinationApi {
-    destinations: Destinations,
-    tester: Tester,
+    destinations: TestedDestinations,
+    tester: Arc<Tester>,
     ruleset: Arc<Ruleset>,
 }
 
 impl DestinationApi {
     /// Serves these destinations, and tests them; what they create is routed by these rules.
     pub fn new(destinations: Destinations, tester: Tester, ruleset: Arc<Ruleset>) -> Self {
+        let tester = Arc::new(tester);
+        let destinations = TestedDestinations {
+            all: destinations,
+            tester: Arc::clone(&tester),
+        };
         Self {
             destinations,
             tester,

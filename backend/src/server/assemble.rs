@@ -13,7 +13,7 @@ use bellwether_proto::{
         destination_service_server::DestinationServiceServer,
         event_management_service_server::EventManagementServiceServer,
         event_query_service_server::EventQueryServiceServer,
-        group_service_server::GroupServiceServer,
+        group_service_server::GroupServiceServer, heartbeat_service_server::HeartbeatServiceServer,
         inhibition_service_server::InhibitionServiceServer,
         intake_mapping_service_server::IntakeMappingServiceServer,
         link_service_server::LinkServiceServer, overview_service_server::OverviewServiceServer,
@@ -63,6 +63,7 @@ use crate::{
         destination::{Destinations, Tester},
         disk_space::DiskSpaceWatch,
         fields::FieldsSeen,
+        heartbeat::{BeatFlush, Expectations, HeartbeatKeys, HeartbeatWatch, Heartbeats},
         inhibition::{Inhibitions, Previews},
         intake::{Intake, IntakeWorkers},
         intake_mapping::{Evaluator, Mappings},
@@ -94,6 +95,7 @@ use crate::{
         event_management::EventManagement,
         event_query::EventQueries,
         group::GroupApi,
+        heartbeat::HeartbeatApi,
         inhibition::InhibitionApi,
         intake_mapping::IntakeMappingApi,
         link::LinkApi,
@@ -244,6 +246,7 @@ impl Modules {
             store: store.clone(),
             clock: Arc::clone(&clock),
             ruleset: Arc::new(Ruleset::load(store.clone()).await.map_err(Error::from)?),
+            beats: Arc::default(),
         };
         let (intake, workers) = Intake::new(deciding.clone());
         let sink = Arc::new(intake.clone());
@@ -307,6 +310,8 @@ impl Modules {
         work.add("disk space watch", |stop| disk_space.run(stop));
         work.add("key watch", |stop| keys.run(stop));
         work.add("audit log", |stop| audit.run(stop));
+        let beats = BeatFlush::new(self.deciding.clone());
+        work.add("beats", |stop| beats.run(stop));
         let settings = SettingsWatch::new(
             self.store.clone(),
             Arc::clone(&self.clock),
@@ -365,11 +370,13 @@ impl Modules {
             .with_unreached(unreached.clone())
             .telling(status.clone());
             let reviewer = Reviewer::new(deciding.clone(), intake.clone());
+            let heartbeats = HeartbeatWatch::new(deciding.clone(), intake.clone());
             let retention = Retention::new(store(), clock(), deciding.ruleset.settings());
             let aging = CounterAging::new(store(), clock());
             let receipts = ReceiptSweep::new(store(), clock());
             let mut work = Work::default();
             work.add("review", |stop| reviewer.run(stop));
+            work.add("heartbeats", |stop| heartbeats.run(stop));
             work.add("dispatcher", |stop| dispatcher.run(stop));
             work.add("retention", |stop| retention.run(stop));
             work.add("counters", |stop| aging.run(stop));
@@ -457,6 +464,11 @@ impl Modules {
             SilenceServiceServer:
                 SilenceApi::new(Silencing::new(self.deciding.clone(), self.intake.clone())),
             GroupServiceServer: GroupApi::new(self.deciding.clone(), self.intake.clone()),
+            HeartbeatServiceServer: HeartbeatApi::new(
+                Heartbeats::new(store(), clock()),
+                Expectations::new(self.deciding.clone(), self.intake.clone()),
+                HeartbeatKeys::new(store(), clock()),
+            ),
             InhibitionServiceServer: InhibitionApi::new(
                 Inhibitions::new(store(), clock()),
                 Previews::new(Inhibitions::new(store(), clock()), self.deciding.clone()),

@@ -12,6 +12,7 @@ mod v1;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use self::kinds::by_beat;
 pub(super) use self::kinds::{Proven, proven_since, with_record};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::v1::audit::chained;

@@ -7,7 +7,7 @@ use super::{
     protocol::Chosen,
 };
 use crate::{
-    data::{BulkTally, Failure, Transition},
+    data::{BulkTally, Failure, FailureKind, Transition},
     limits,
 };
 
@@ -26,8 +26,27 @@ pub(crate) fn list(filter: v1::DeliveryFilter, page_token: String) -> Call {
         end: filter.end,
         folded_into: filter.folded_into,
         filter: filter.filter,
+        with_counts: false,
     };
     Call::of(SERVICE, &request)
+}
+
+/// Counts what a filter leaves, by state.
+pub(crate) fn count(filter: String) -> Call {
+    let request = v1::ListDeliveriesRequest {
+        page_size: 1,
+        filter,
+        with_counts: true,
+        ..v1::ListDeliveriesRequest::default()
+    };
+    Call::of(SERVICE, &request)
+}
+
+/// How many there are.
+pub(crate) fn counted(answer: Answer) -> Result<v1::DeliveryCounts, Failure> {
+    let found: v1::ListDeliveriesResponse = message(answer)?;
+    let counts = found.counts;
+    counts.ok_or_else(|| Failure::new(FailureKind::Unsupported, "it counts no deliveries"))
 }
 
 /// Reads one.

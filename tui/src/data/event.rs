@@ -4,8 +4,10 @@ use std::cmp::Ordering;
 
 use bellwether_proto::{
     cloud::{Severity, Status},
-    v1,
+    v1::{self, HoldKind},
 };
+
+use super::Sign;
 
 /// What the service sorts occurrences by: it has an index for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,8 +68,50 @@ pub(crate) struct EventRow {
     pub(crate) count: i64,
     /// The client that looks after it; empty when no one does.
     pub(crate) assignee: Box<str>,
-    /// Whether something holds back messages about it.
-    pub(crate) is_held: bool,
+    /// What holds back messages about it, if anything does.
+    pub(crate) held: Held,
+}
+
+/// What holds back messages about an event; of several the first of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Held {
+    Silence,
+    Inhibition,
+    Calendar,
+    /// A rule waits: for more, or for it to close or to settle.
+    Wait,
+    #[default]
+    Nothing,
+}
+
+impl Held {
+    fn of(occurrence: &v1::Occurrence) -> Self {
+        let kinds = occurrence.holds.iter().map(|hold| match hold.kind() {
+            // The status shows it.
+            HoldKind::Unspecified | HoldKind::Suppressed => Self::Nothing,
+            HoldKind::Silence => Self::Silence,
+            HoldKind::Inhibition => Self::Inhibition,
+            HoldKind::ActiveTimes => Self::Calendar,
+            HoldKind::Delay
+            | HoldKind::AutoPause
+            | HoldKind::Group
+            | HoldKind::Flapping
+            | HoldKind::Budget => Self::Wait,
+        });
+        kinds.min().unwrap_or_default()
+    }
+}
+
+impl Sign for Held {
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Silence => "z",
+            Self::Inhibition => "↳",
+            Self::Calendar => "◷",
+            Self::Wait => "…",
+            Self::Nothing => "",
+        }
+    }
 }
 
 impl EventRow {
@@ -87,12 +131,19 @@ impl EventRow {
         pairs
     }
 
+    /// The value of a dimension.
+    pub(crate) fn dimension(&self, key: &str) -> Option<String> {
+        let mut pairs = self.dimensions().into_iter();
+        pairs.find_map(|(own, value)| (own == key).then_some(value))
+    }
+
     /// One row an occurrence.
     pub(crate) fn all_of(event: v1::Event) -> Vec<Self> {
         let pairs = event.dimensions.iter();
         let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
         let entity = pairs.join(" ").into_boxed_str();
         let row = |occurrence: v1::Occurrence| Self {
+            held: Held::of(&occurrence),
             severity: occurrence.severity(),
             status: occurrence.status(),
             id: occurrence.id.into_boxed_str(),
@@ -104,7 +155,6 @@ impl EventRow {
             start_ms: occurrence.start_time,
             count: occurrence.count.unwrap_or_default(),
             assignee: occurrence.assignee.into_boxed_str(),
-            is_held: !occurrence.holds.is_empty(),
         };
         event.occurrences.into_iter().map(row).collect()
     }

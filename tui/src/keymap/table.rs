@@ -155,6 +155,8 @@ actions! {
         "test": "Send a test message and show the result";
     PauseDestination ["p"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination)], OPERATE, 26
         "pause": "Pause or resume the destination";
+    DeadLetters ["r"] in &[ActionPlace::Many(Kind::Destination), ActionPlace::One(Kind::Destination)], VIEW, 13
+        "dead letters": "Show its dead letters, which can be resent";
     TestWithEvent ["v"] in &[ActionPlace::Report], VIEW, 12 [LINES.text()]
         "with event": "Repeat with a stored event instead of the sample";
     SendWaiting ["s"] in &[ActionPlace::Report], OPERATE, 13
@@ -172,7 +174,7 @@ actions! {
     Toggle ["o"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], EDIT, 11
         "on/off": "Enable or disable the rule";
     NextState ["<Tab>"] in &[ActionPlace::Deliveries], Need::None, 11 [LINES.all()]
-        "tab": "Next tab: all, waiting, dead, delivered";
+        "tab": "Next tab: all, waiting, dead, delivered, shadowed";
     SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
         "send again": "Resend, or attempt now";
     CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
@@ -213,6 +215,8 @@ actions! {
         "mark all": "Mark all loaded rows, or none";
     Sort ["S"] in &[ActionPlace::List], Need::None, 38 [LINES.all()]
         "sort": "Sort by the next column, or reverse";
+    Columns ["K"] in &[ActionPlace::List], Need::None, 0 [LINES.screen()]
+        "columns": "Choose the columns of the list";
     Copy ["y"] in &[ActionPlace::List, ActionPlace::Document], Need::None, 50 [LINES.silent()]
         "copy": "Copy the id or name";
     CopyAs ["Y"] in &[ActionPlace::List, ActionPlace::Document], Need::None, 0 [LINES.screen()]
@@ -259,6 +263,8 @@ actions! {
         "pending": "Go to Pending: held notifications";
     Go(View) ["<A-5>"] in ANYWHERE, Need::None, 0
         "views": "Go to Views: stored lists of events";
+    Go(Heartbeat) ["<A-h>"] in ANYWHERE, Need::None, 0
+        "heartbeats": "Go to Heartbeats: signals that are expected to repeat";
     GoCriticals ["!"] in ANYWHERE, Need::None, 0
         "criticals": "Go to the open critical events";
     Up ["k", "<Up>"] in MOVING, Need::None, 0 [LINES.screen()]

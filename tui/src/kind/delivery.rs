@@ -2,14 +2,14 @@
 
 use bellwether_proto::v1::Delivery;
 
-use super::{Cell, Column, Key};
+use super::{Around, Cell, Column, Key};
 use crate::{
-    data::{Word, millis},
+    data::{Sign, Word, millis},
     theme::Token,
 };
 
 pub(crate) const COLUMNS: &[Column<Delivery>] = &[
-    Column::new("Decided", 8, 0, 2, |around, it: &Delivery| {
+    Column::new("Decided", 8, 0, 3, |around, it: &Delivery| {
         Cell::short_moment(around, millis(it.create_time.as_ref()))
     })
     .falling(|it| {
@@ -17,14 +17,18 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
         Key::Both(created, it.id.clone())
     }),
     Column::new("State", 9, 0, 0, |_, it: &Delivery| {
-        Cell::new(it.state(), it.state().word())
+        if it.retried_as.is_empty() {
+            return Cell::new(it.state(), it.state().word());
+        }
+        Cell::new(Token::Dim, "resent")
     })
     .by(|it| Key::Text(it.state().word().to_owned())),
-    Column::new("Destination", 14, 1, 0, |_, it: &Delivery| {
+    Column::new("Event", 14, 1, 2, event).by(|it| Key::Text(it.event_name.clone())),
+    Column::new("Destination", 16, 0, 0, |_, it: &Delivery| {
         Cell::new(Token::Text, &*it.destination_name)
     })
     .by(|it| Key::Text(it.destination_name.clone())),
-    Column::new("Rule", 12, 1, 1, |_, it: &Delivery| {
+    Column::new("Rule", 12, 0, 4, |_, it: &Delivery| {
         let (test, clear) = (it.test.unwrap_or_default(), it.clear.unwrap_or_default());
         if it.is_digest == Some(true) {
             return Cell::new(Token::Text, format!("(digest of {})", it.folded_count));
@@ -36,7 +40,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
         }
     })
     .by(|it| Key::Text(it.rule_name.clone())),
-    Column::new("Tries", 5, 0, 4, |_, it: &Delivery| {
+    Column::new("Tries", 5, 0, 6, |_, it: &Delivery| {
         Cell::figure(it.attempt_count.unwrap_or_default().into())
     })
     .figures()
@@ -51,12 +55,39 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     })
     // What has no next try comes last.
     .by(|it| Key::Number(millis(it.next_attempt_time.as_ref()).unwrap_or(i64::MAX))),
-    // What it waits for, else what the last failed attempt said.
-    Column::new("Why", 14, 2, 3, |_, it: &Delivery| {
-        if it.wait_reason.is_empty() {
-            Cell::new(Token::Bad, &*it.last_error)
-        } else {
-            Cell::new(Token::Warning, &*it.wait_reason)
-        }
-    }),
+    Column::new("Why", 14, 4, 1, why),
 ];
+
+/// How severe the event is, its name and its host.
+fn event(around: &dyn Around, it: &Delivery) -> Cell {
+    if it.event_name.is_empty() {
+        let words = match (it.test, it.is_digest) {
+            (Some(true), _) => "(test)".to_owned(),
+            (_, Some(true)) => format!("(digest of {})", it.folded_count),
+            _ => String::new(),
+        };
+        return Cell::new(Token::Dim, words);
+    }
+    let host = it.dimensions.get(around.host_field());
+    let host = host.or_else(|| it.dimensions.values().next());
+    let words = match host {
+        Some(host) => format!("{} {host}", it.event_name),
+        None => it.event_name.clone(),
+    };
+    let mut cell = Cell::new(it.severity(), words);
+    cell.sign = it.severity().sign();
+    cell
+}
+
+/// When it was sent again, else what it waits for, else what the last failed attempt said.
+fn why(around: &dyn Around, it: &Delivery) -> Cell {
+    if let Some(ms) = millis(it.retry_time.as_ref()) {
+        let words = format!("resent {} · {}", around.moment(ms), it.last_error);
+        return Cell::new(Token::Dim, words.trim_end_matches(" · "));
+    }
+    match (it.wait_reason.as_str(), it.last_error.as_str()) {
+        ("", "") if it.clear == Some(true) => Cell::new(Token::Dim, "update"),
+        ("", error) => Cell::new(Token::Bad, error),
+        (reason, _) => Cell::new(Token::Warning, reason),
+    }
+}

@@ -82,6 +82,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .figures()
         .rare(),
+        Column::new("Last hour", 12, 0, 7, |around, it: &Object| {
+            Cell::new(Token::Good, around.last_hour(it.name()))
+        })
+        .rare(),
         Column::new("Last error", 12, 2, 4, |_, it: &Object| {
             Cell::new(Token::Bad, it.text("health.lastError"))
         }),
@@ -495,6 +499,25 @@ fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
             took("health.p95")
         );
         into.field("known from", Token::Text, &words);
+    }
+    let last = destination
+        .at("health.lastAttempts")
+        .and_then(Value::as_array);
+    let last = last.into_iter().flatten().map(|one| {
+        let took = one["duration"].as_str().map_or_else(String::new, seconds);
+        let is_delivered = one["delivered"] == true;
+        let (token, sign) = if is_delivered {
+            (Token::Good, "✓")
+        } else {
+            (Token::Bad, "✗")
+        };
+        span(token, &format!("{sign} {took}  "))
+    });
+    let last: Vec<_> = std::iter::once(label("last attempts"))
+        .chain(last)
+        .collect();
+    if last.len() > 1 {
+        into.line(last);
     }
     if let Some(ms) = destination.moment("health.lastSuccessTime") {
         into.field("last delivered", Token::Text, &around.moment_in_full(ms));

@@ -7,11 +7,6 @@ use crate::{
 };
 
 pub(crate) const COLUMNS: &[Column<EventRow>] = &[
-    Column::new("Seen", 8, 0, 3, |around, it: &EventRow| {
-        let cell = Cell::short_moment(around, Some(it.last_seen_ms));
-        quiet(it, cell)
-    })
-    .falling(|it| Key::Number(it.last_seen_ms)),
     Column::new("Severity", 10, 0, 0, |_, it: &EventRow| {
         let mut cell = Cell::new(it.severity, it.severity.word());
         cell.sign = it.severity.sign();
@@ -21,26 +16,52 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     Column::new("A", 1, 0, 2, |_, it: &EventRow| {
         Cell::new(Token::Good, if it.acknowledged { "✓" } else { "" })
     }),
-    Column::new("Status", 6, 1, 4, |_, it: &EventRow| {
-        let held = if it.is_held { " z" } else { "" };
-        Cell::new(it.status, format!("{}{held}", it.status.word()))
+    Column::new("Name", 14, 1, 0, |_, it: &EventRow| {
+        quiet(it, Cell::new(Token::Text, &*it.name))
     }),
-    Column::new("Summary", 20, 3, 0, |_, it: &EventRow| {
+    // What the operator counted by last, else the host.
+    Column::new(super::HOST, 12, 1, 1, |around, it: &EventRow| {
+        match it.dimension(around.host_field()) {
+            Some(host) => quiet(it, Cell::new(Token::Text, host)),
+            None => Cell::new(Token::Dim, &*it.entity),
+        }
+    }),
+    Column::new("Summary", 16, 3, 0, |_, it: &EventRow| {
         quiet(it, Cell::new(Token::Text, &*it.summary))
     }),
-    Column::new("What", 18, 3, 1, |_, it: &EventRow| {
-        Cell::new(Token::Dim, format!("{} {}", it.name, it.entity))
-    }),
+    // Only where it is not just open.
+    Column::new("Status", 9, 0, 4, |_, it: &EventRow| {
+        let word = match it.status {
+            Status::Open => "",
+            other => other.word(),
+        };
+        let token = match it.status {
+            Status::Open => Token::Warning,
+            other => other.into(),
+        };
+        let words = format!("{} {word}", it.held.sign());
+        Cell::new(token, words.trim())
+    })
+    .rare(),
+    Column::new("Age", 6, 0, 3, |around, it: &EventRow| {
+        quiet(it, Cell::new(Token::Dim, around.since(it.start_ms)))
+    })
+    .figures()
+    .falling(|it| Key::Number(it.start_ms)),
     Column::new("Count", 6, 0, 5, |_, it: &EventRow| Cell::figure(it.count)).figures(),
-    Column::new("Since", 8, 0, 6, |around, it: &EventRow| {
-        let cell = Cell::short_moment(around, Some(it.start_ms));
+    Column::new("Seen", 8, 0, 6, |around, it: &EventRow| {
+        let cell = Cell::short_moment(around, Some(it.last_seen_ms));
         quiet(it, cell)
     })
-    .falling(|it| Key::Number(it.start_ms)),
+    .falling(|it| Key::Number(it.last_seen_ms)),
     Column::new("Assignee", 8, 0, 7, |_, it: &EventRow| {
         quiet(it, Cell::new(Token::Info, &*it.assignee))
     })
     .rare(),
+    Column::new("What", 18, 3, 1, |_, it: &EventRow| {
+        Cell::new(Token::Dim, &*it.entity)
+    })
+    .extra(),
 ];
 
 /// What is over is not looked at first.

@@ -44,6 +44,9 @@ pub(crate) struct KindSpec {
     pub(crate) beside: &'static [Kind],
 }
 
+/// The column with the host of an event, or the dimension that stands for it.
+pub(crate) const HOST: &str = "Host";
+
 /// What is around a row or a page.
 pub(crate) trait Around {
     /// A moment: the time today, the date with it on other days.
@@ -52,6 +55,12 @@ pub(crate) trait Around {
     fn moment_in_full(&self, ms: i64) -> String;
     /// How long ago or ahead a moment is, where that is shown instead of the moment.
     fn age(&self, ms: i64) -> Option<String>;
+    /// How long ago a moment is.
+    fn since(&self, ms: i64) -> String;
+    /// The dimension in the column [`HOST`].
+    fn host_field(&self) -> &str;
+    /// What was delivered to a destination in the last hour, as bars.
+    fn last_hour(&self, destination: &str) -> String;
     /// Whether a moment has come.
     fn is_past(&self, ms: i64) -> bool;
     /// A sentence with the keys in force instead of `‹action_name›`.
@@ -73,8 +82,17 @@ pub(crate) struct Head {
     pub(crate) right: bool,
     /// Whether large values are what one looks for first.
     pub(crate) falls: bool,
-    /// Whether it is left out where no row on the screen has anything in it.
-    pub(crate) is_rare: bool,
+    pub(crate) presence: Presence,
+}
+
+/// When a column is shown, if there is room for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    Always,
+    /// Where a row on the screen has anything in it.
+    Filled,
+    /// Where an operator chose it.
+    Chosen,
 }
 
 /// One column of a list of such rows.
@@ -118,7 +136,7 @@ impl<R> Column<R> {
             rank,
             right: false,
             falls: false,
-            is_rare: false,
+            presence: Presence::Always,
         };
         let key = None;
         Self { head, cell, key }
@@ -127,7 +145,16 @@ impl<R> Column<R> {
     /// The same, left out where no row on the screen has anything in it.
     pub(super) const fn rare(self) -> Self {
         let head = Head {
-            is_rare: true,
+            presence: Presence::Filled,
+            ..self.head
+        };
+        Self { head, ..self }
+    }
+
+    /// The same, shown only where an operator chose it.
+    pub(super) const fn extra(self) -> Self {
+        let head = Head {
+            presence: Presence::Chosen,
             ..self.head
         };
         Self { head, ..self }

@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod event;
 mod explain;
+mod incident;
 mod obligation;
 mod overview;
 mod reference;
@@ -27,8 +28,12 @@ use crate::{
     document::Document,
     kind::{self, Around},
     route::Route,
+    text,
     theme::Token,
 };
+
+/// Cells of the bars of an hour.
+const LAST_HOUR: usize = 12;
 
 /// The lines of the page on the screen.
 pub(crate) fn current(model: &Model) -> Document {
@@ -102,7 +107,7 @@ fn of(model: &Model, page: &Page) -> Document {
                 }
             },
             _ => loaded(into, detail, |into, value| {
-                event::write(into, model, value, *tab, explanation.value.as_ref());
+                event::write(into, model, value, *tab, explanation);
             }),
         },
         (Route::Delivery(_), Content::Delivery(delivery)) => {
@@ -154,6 +159,23 @@ impl Around for Model {
 
     fn age(&self, ms: i64) -> Option<String> {
         self.shows_ages.then(|| age(self.now_ms - ms))
+    }
+
+    fn since(&self, ms: i64) -> String {
+        age(self.now_ms - ms)
+    }
+
+    fn host_field(&self) -> &str {
+        &self.host_field
+    }
+
+    fn last_hour(&self, destination: &str) -> String {
+        let statistics = self.store.last_hour.value.as_ref();
+        let destinations = statistics.map(|it| it.destinations.as_slice());
+        let mut all = destinations.unwrap_or_default().iter();
+        let found = all.find(|one| one.name == destination);
+        let counts = found.and_then(|one| one.deliveries.as_ref());
+        counts.map_or_else(String::new, |it| text::bars(&it.delivered, LAST_HOUR))
     }
 
     fn is_past(&self, ms: i64) -> bool {

@@ -13,6 +13,8 @@ pub(crate) struct TextField {
     cursor: usize,
     /// Whether line ends may be typed.
     pub(crate) lines: bool,
+    /// Whether all of it is selected: what is typed takes its place.
+    is_selected: bool,
 }
 
 impl TextField {
@@ -23,7 +25,22 @@ impl TextField {
             cursor: text.len(),
             text,
             lines: false,
+            is_selected: false,
         }
+    }
+
+    /// A field whose text is selected.
+    pub(crate) fn selected(text: impl Into<String>) -> Self {
+        let field = Self::new(text);
+        Self {
+            is_selected: !field.text.is_empty(),
+            ..field
+        }
+    }
+
+    /// Whether all of it is selected.
+    pub(crate) fn is_selected(&self) -> bool {
+        self.is_selected
     }
 
     /// The same field with room for line ends.
@@ -50,6 +67,9 @@ impl TextField {
         } else {
             text.trim_end_matches('\n').replace('\n', " ")
         };
+        if std::mem::take(&mut self.is_selected) {
+            self.remove(0, self.text.len());
+        }
         for grapheme in text.graphemes(true) {
             if self.text.len() + grapheme.len() > limits::FIELD_BYTES {
                 return;
@@ -63,6 +83,12 @@ impl TextField {
     pub(crate) fn press(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
+        let types = matches!(key.code, KeyCode::Char(_)) && !control && !alt;
+        let was_selected = !types && std::mem::take(&mut self.is_selected);
+        if was_selected && matches!(key.code, KeyCode::Backspace | KeyCode::Delete) {
+            self.remove(0, self.text.len());
+            return true;
+        }
         match key.code {
             KeyCode::Char('a') if control => self.cursor = self.line_start(),
             KeyCode::Char('e') if control => self.cursor = self.line_end(),
@@ -88,6 +114,11 @@ impl TextField {
             _ => return false,
         }
         true
+    }
+
+    /// Leaves the text and selects none of it.
+    pub(crate) fn unselect(&mut self) {
+        self.is_selected = false;
     }
 
     fn remove(&mut self, from: usize, to: usize) {
@@ -193,6 +224,23 @@ mod tests {
         ];
         for (start, keys, end) in cases {
             assert_eq!(typed(start, keys), end, "{start:?} {keys}");
+        }
+    }
+
+    #[test]
+    fn what_is_typed_takes_the_place_of_a_selected_text() {
+        for (keys, text) in [
+            ("x", "x"),
+            ("<Backspace>", ""),
+            ("<Delete>x", "x"),
+            ("<Left>x", "holxd"),
+            ("<End>er", "holder"),
+        ] {
+            let mut field = TextField::selected("hold");
+            for key in parse(keys).unwrap() {
+                field.press(key);
+            }
+            assert_eq!(field.text(), text, "{keys}");
         }
     }
 

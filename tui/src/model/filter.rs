@@ -80,8 +80,17 @@ impl Reader {
 /// What has not ended, as a state in a filter.
 const WAITING: &str = "waiting";
 
-/// The states that the list of deliveries has tabs for, as they are in its filter.
-pub(crate) const DELIVERY_TABS: [&str; 4] = ["all", WAITING, "dead", "delivered"];
+/// The tabs of the list of deliveries, with what each adds to the filter.
+pub(crate) const DELIVERY_TABS: [(&str, &str); 5] = [
+    ("all", ""),
+    (WAITING, "state=waiting"),
+    ("dead", DEAD),
+    ("delivered", "state=delivered"),
+    ("shadowed", "state=shadowed"),
+];
+
+/// The dead letters that were not sent again.
+pub(crate) const DEAD: &str = "state=dead resent=false";
 
 /// A filter of deliveries as the parts that all have to hold, each as it is written.
 #[derive(Default)]
@@ -112,14 +121,9 @@ impl FilterParts {
     }
 }
 
-/// The state that a part of a filter asks for.
-fn state(clause: &filter::Clause) -> Option<&str> {
-    match clause {
-        filter::Clause::Equals(field, filter::Literal::Text(state)) if field == "state" => {
-            Some(state)
-        }
-        _ => None,
-    }
+/// Whether a part of a filter is one that a tab adds.
+fn is_of_tab(clause: &filter::Clause) -> bool {
+    matches!(clause, filter::Clause::Equals(field, _) if field == "state" || field == "resent")
 }
 
 /// Which of these tabs a filter is.
@@ -128,20 +132,21 @@ pub(crate) fn delivery_tab(text: &str, clock: &Clock) -> Option<usize> {
     if parts.is_either {
         return None;
     }
-    let mut states = parts.all.iter().filter_map(|(clause, _)| state(clause));
-    match (states.next(), states.next()) {
-        (None, _) => Some(0),
-        (Some(state), None) => DELIVERY_TABS.iter().position(|tab| *tab == state),
-        _ => None,
-    }
+    let own = parts
+        .all
+        .into_iter()
+        .filter(|(clause, _)| is_of_tab(clause));
+    let own: Vec<String> = own.map(|(_, text)| text).collect();
+    let own = own.join(" ");
+    DELIVERY_TABS.iter().position(|(_, tab)| *tab == own)
 }
 
 /// A filter of deliveries with the state of a separate tab instead.
 pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String {
     let mut parts = FilterParts::read(text, clock).unwrap_or_default();
-    parts.all.retain(|(clause, _)| state(clause).is_none());
+    parts.all.retain(|(clause, _)| !is_of_tab(clause));
     let is_either = parts.is_either;
-    let Some(state) = DELIVERY_TABS.get(tab).filter(|_| tab > 0) else {
+    let Some((_, own)) = DELIVERY_TABS.get(tab).filter(|_| tab > 0) else {
         // Brackets that a tab was put before are not needed any more.
         if let [(clause @ filter::Clause::Or(_), text)] = &mut parts.all[..]
             && !is_either
@@ -153,7 +158,7 @@ pub(crate) fn with_delivery_tab(text: &str, tab: usize, clock: &Clock) -> String
     };
     let rest = parts.written();
     let rest = if is_either { format!("({rest})") } else { rest };
-    format!("state={state} {rest}").trim_end().to_owned()
+    format!("{own} {rest}").trim_end().to_owned()
 }
 
 /// Reads a filter of deliveries: `state=dead destination=pager severity>=error since=2h until=09:30`.
@@ -255,31 +260,40 @@ mod tests {
     fn a_tab_takes_the_place_of_the_state_alone() {
         let clock = Clock::new(0, jiff::tz::TimeZone::UTC);
         for (text, own, dead) in [
-            ("", Some(0), "state=dead"),
-            ("state=waiting rule=a", Some(1), "state=dead rule=a"),
+            ("", Some(0), "state=dead resent=false"),
+            (
+                "state=waiting rule=a",
+                Some(1),
+                "state=dead resent=false rule=a",
+            ),
             (
                 "rule=\"a b\" (c or d)",
                 Some(0),
-                "state=dead rule=\"a b\" (c or d)",
+                "state=dead resent=false rule=\"a b\" (c or d)",
             ),
-            ("state=dead or c", None, "state=dead (state=dead or c)"),
-            ("disk", Some(0), "state=dead disk"),
+            (
+                "state=dead or c",
+                None,
+                "state=dead resent=false (state=dead or c)",
+            ),
+            ("state=dead", None, "state=dead resent=false"),
+            ("disk", Some(0), "state=dead resent=false disk"),
             (
                 "(a=1 or b=2) or (c=3)",
                 None,
-                "state=dead ((a=1 or b=2) or (c=3))",
+                "state=dead resent=false ((a=1 or b=2) or (c=3))",
             ),
             (
-                "state=dead (a or state=waiting)",
+                "state=dead resent=false (a or state=waiting)",
                 Some(2),
-                "state=dead (a or state=waiting)",
+                "state=dead resent=false (a or state=waiting)",
             ),
         ] {
             assert_eq!(delivery_tab(text, &clock), own, "{text}");
             assert_eq!(with_delivery_tab(text, 2, &clock), dead, "{text}");
         }
         for (text, all) in [
-            ("state=dead rule=a", "rule=a"),
+            ("state=dead resent=false rule=a", "rule=a"),
             ("state=dead (a or b)", "a or b"),
             ("state=dead (a or b) c", "(a or b) c"),
             ("(a=1 or b=2) or (c=3)", "(a=1 or b=2) or (c=3)"),

@@ -213,6 +213,8 @@ pub(crate) struct Pick {
     pub(crate) chosen: Vec<String>,
     /// The event of each item, when one event is wanted; empty for the sample.
     pub(crate) events: Option<Vec<String>>,
+    /// Whether they are the columns of the list on the screen.
+    pub(crate) is_of_columns: bool,
     pub(crate) needle: TextField,
     pub(crate) cursor: usize,
 }

@@ -94,6 +94,18 @@ impl Around for Nothing {
         None
     }
 
+    fn since(&self, _: i64) -> String {
+        String::new()
+    }
+
+    fn host_field(&self) -> &'static str {
+        "host"
+    }
+
+    fn last_hour(&self, _: &str) -> String {
+        String::new()
+    }
+
     fn is_past(&self, _: i64) -> bool {
         false
     }
@@ -262,7 +274,10 @@ impl Table for Window<'_> {
 
     fn sorts(&self) -> Vec<&'static Head> {
         let columns = kind::EVENTS.iter().filter(|column| column.key.is_some());
-        columns.map(|column| &column.head).collect()
+        let mut heads: Vec<_> = columns.map(|column| &column.head).collect();
+        // The service has them by when they were seen.
+        heads.rotate_right(1);
+        heads
     }
 
     fn fields(&self) -> Vec<String> {
@@ -335,6 +350,27 @@ enum Made {
 }
 
 impl Model {
+    /// How many deliveries a tab of their list has, as counted last.
+    pub(crate) fn delivery_count(&self, tab: usize) -> Option<i64> {
+        let counts = self.store.delivery_counts.value.as_ref()?;
+        let known = [
+            counts.waiting_count,
+            counts.dead_count,
+            counts.delivered_count,
+            counts.shadowed_count,
+        ];
+        let of = |count: Option<i32>| i64::from(count.unwrap_or_default());
+        let others = [
+            counts.resent_count,
+            counts.cancelled_count,
+            counts.folded_count,
+        ];
+        Some(match tab.checked_sub(1) {
+            None => known.into_iter().chain(others).map(of).sum(),
+            Some(at) => of(*known.get(at)?),
+        })
+    }
+
     /// The rows of the list on the screen, after its filter.
     pub(crate) fn rows(&self) -> Box<dyn Rows + '_> {
         self.rows_for(&self.page.list)

@@ -60,7 +60,8 @@ impl SilenceScope {
         }
     }
 
-    fn of_filter(key: char, label: String, filter: &str) -> Self {
+    /// What a filter leaves.
+    pub(crate) fn of_filter(key: char, label: String, filter: &str) -> Self {
         Self::new(key, label.clone(), label, json!({ "filter": filter }))
     }
 

@@ -34,15 +34,21 @@ impl Sort {
         }
     }
 
-    /// The other way, then the next column.
+    /// The next column, then the same the other way; the first column the other way comes last.
     fn next(self, columns: &[&Head]) -> Option<Self> {
         let at = columns.iter().position(|head| head.title == self.column);
         let at = at.unwrap_or_default();
-        if self == Self::by(columns.get(at)?) {
-            let descending = !self.descending;
-            return Some(Self { descending, ..self });
-        }
-        Some(Self::by(columns[(at + 1) % columns.len()]))
+        let (first, own) = (Self::by(columns.first()?), Self::by(columns.get(at)?));
+        let reversed = |sort: Self| Self {
+            descending: !sort.descending,
+            ..sort
+        };
+        Some(match (at, self == own, columns.get(at + 1)) {
+            (0, true, Some(next)) | (1.., false, Some(next)) => Self::by(next),
+            (0, false, _) => first,
+            (_, true, _) => reversed(own),
+            (_, false, None) => reversed(first),
+        })
     }
 
     /// The order of events that it is; none where the service has no index for it.
@@ -50,7 +56,7 @@ impl Sort {
         let by = match self.column {
             "Seen" => EventKey::LastSeen,
             "Severity" => EventKey::Severity,
-            "Since" => EventKey::Start,
+            "Age" => EventKey::Start,
             _ => return None,
         };
         let ascending = !self.descending;

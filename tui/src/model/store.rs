@@ -139,6 +139,13 @@ pub(crate) struct Store {
     /// The filter the deliveries were read with, and where the next page starts.
     pub(crate) deliveries_filter: String,
     pub(crate) deliveries_next: String,
+    /// How many there are that its filter leaves, by state; the filter without one of them.
+    pub(crate) delivery_counts: Loaded<v1::DeliveryCounts>,
+    pub(crate) delivery_counts_of: String,
+    /// When that was asked for.
+    pub(crate) delivery_counts_from_ms: i64,
+    /// What went to destinations in the last hour.
+    pub(crate) last_hour: Loaded<v1::GetStatisticsResponse>,
     /// What the author of its filter may not mean.
     pub(crate) filter_warnings: Vec<String>,
     /// Where the next page starts of those between the newest and what was held before.
@@ -217,6 +224,8 @@ impl Store {
         self.overview.forget();
         self.wall.forget();
         self.deliveries.forget();
+        self.delivery_counts.forget();
+        self.last_hour.forget();
         self.events.waiting = None;
         self.event_groups.forget();
         self.resources.iter_mut().for_each(Slot::forget);
@@ -226,7 +235,10 @@ impl Store {
     pub(crate) fn failure(&self, route: &Route) -> Option<&Failure> {
         match route {
             Route::Events => self.events.failure.as_ref(),
-            route => self.slots(route).first().and_then(|slot| slot.failure()),
+            route => {
+                let mut slots = self.slots(route).into_iter();
+                slots.find_map(Slot::failure)
+            }
         }
     }
 
@@ -234,7 +246,7 @@ impl Store {
     pub(crate) fn is_read(&self, route: &Route) -> bool {
         match route {
             Route::Events => self.events.loaded,
-            route => self.slots(route).first().is_none_or(|slot| slot.is_read()),
+            route => self.slots(route).into_iter().all(Slot::is_read),
         }
     }
 

@@ -66,7 +66,8 @@ fn all(model: &Model) -> Vec<Tab> {
     let open: i32 = overview.map_or(0, |it| it.open_by_severity.values().sum());
     let quiet = model.store.of(Kind::Silence).rows().iter();
     let quiet = quiet.filter(|it| it.text("state") == "ACTIVE").count();
-    let count = |sign: &str, count: i64| (count > 0).then(|| format!("{sign}{}", short(count)));
+    let count =
+        |sign: &str, count: i64| (count > 0).then(|| format!("{sign}{}", text::rough(count)));
     let deliveries = match (dead, waiting) {
         (0, waiting) => (count("", waiting.into()), false),
         (dead, _) => (count("✗", dead.into()), true),
@@ -96,15 +97,6 @@ fn all(model: &Model) -> Vec<Tab> {
         gap: 2,
     });
     tabs.collect()
-}
-
-/// `940`, `94k`, `2M`.
-fn short(count: i64) -> String {
-    match count {
-        ..1_000 => count.to_string(),
-        1_000..1_000_000 => format!("{}k", count / 1_000),
-        _ => format!("{}M", count / 1_000_000),
-    }
 }
 
 /// Whether the tabs have a separate line.

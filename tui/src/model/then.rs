@@ -41,6 +41,10 @@ pub(crate) enum Then {
     Deliveries {
         more: bool,
     },
+    /// How many there are, by state.
+    DeliveryCounts,
+    /// What went to destinations in the last hour.
+    LastHour,
     Delivery,
     Report(Box<Inquired>),
     /// The test of a form.

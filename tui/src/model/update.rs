@@ -95,7 +95,7 @@ pub(crate) fn settle(model: &mut Model) {
 
 fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     // Only a countdown or a running time is drawn again because time passes.
-    model.touched = model.counts_seconds() || model.shows_ages;
+    model.touched = model.counts_seconds() || model.has_ages();
     let wakes = model.page.list.following.wake_at_ms();
     model.touched |= wakes.is_some_and(|at| at <= model.now_ms);
     model.touched |= model.page.form().is_some_and(|form| form.bench.count() > 0);

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The columns of events that these are.
-const COLUMNS: [&str; 3] = ["Seen", "Since", "Severity"];
+const COLUMNS: [&str; 3] = ["Seen", "Age", "Severity"];
 
 /// What the service sorts by, each with its column; the usual one first.
 fn sorts() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -74,6 +74,17 @@ impl Model {
         (!is_any).then(|| same.swap_remove(chosen.unwrap_or(0)))
     }
 
+    /// The titles of the columns that the operator chose for the list on the screen, or its view has;
+    /// empty where the console chooses.
+    pub(crate) fn wanted_columns(&self) -> Vec<String> {
+        let chosen = self.columns_of.get(self.page.route.screen());
+        let chosen = chosen.filter(|_| !matches!(self.page.route, Route::EventGroups { .. }));
+        chosen.cloned().unwrap_or_else(|| {
+            let view = self.view();
+            view.map_or_else(Vec::new, |view| view.columns)
+        })
+    }
+
     /// The list of events as it is, as the fields of a view without a name.
     pub(crate) fn as_view(&self) -> Value {
         let (filter, group_by) = match &self.page.route {
@@ -88,7 +99,7 @@ impl Model {
             "ascending": sort.is_some_and(|sort| !sort.descending),
             "includesClosed": !self.store.events.filter.open_only,
             "groupBy": group_by,
-            "columns": self.view().map_or_else(Vec::new, |view| view.columns),
+            "columns": self.wanted_columns(),
         })
     }
 }

@@ -25,13 +25,11 @@ pub(super) fn row(model: &Model, id: &str) -> String {
     let mut parts = Vec::new();
     for (title, text, is_number) in view::cells(model, id) {
         let title = title.trim_start_matches("→ ");
-        let labelled = is_number
-            || matches!(
-                title,
-                "Seen" | "Since" | "Rules" | "Target" | "Destinations"
-            );
+        let labelled = is_number || matches!(title, "Seen" | "Rules" | "Target" | "Destinations");
         match text.trim() {
+            // An age would be another one each minute, and bars are for eyes.
             "" => {}
+            _ if matches!(title, "Age" | "Last hour") => {}
             "✓" => parts.push("acknowledged".to_owned()),
             text if labelled || title.contains(' ') || title == "Created" => {
                 parts.push(format!("{title} {text}"));

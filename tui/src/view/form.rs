@@ -58,7 +58,9 @@ pub(super) fn draw(model: &Model, form: &Form, pen: &mut Pen<'_>, area: Rect) {
     let shown: Vec<usize> = (0..form.specs.len())
         .filter(|index| form.is_shown(*index))
         .collect();
-    let heights: Vec<usize> = shown.iter().map(|index| height(form, *index)).collect();
+    let cells = usize::from(area.width.saturating_sub(3 + LABEL)).max(1);
+    let heights = shown.iter().map(|index| height(form, *index, cells));
+    let heights: Vec<usize> = heights.collect();
     let space = usize::from(body.bottom().saturating_sub(y));
     let focus = shown
         .iter()
@@ -94,13 +96,13 @@ fn first_shown(heights: &[usize], focus: usize, space: usize) -> usize {
 }
 
 /// Rows of a field, with its error.
-fn height(form: &Form, index: usize) -> usize {
+fn height(form: &Form, index: usize, cells: usize) -> usize {
     let error = form.error(index).is_some() || form.warning(index).is_some();
     let error = usize::from(error);
     let rows = match &form.inputs[index] {
         Input::Clause(clause) => 1 + clause.tree().len(),
         Input::Text(field) if field.lines => {
-            let lines = field.text().split('\n').count();
+            let lines = text::rows(field.text(), cells).len();
             if form.focus == index && form.specs[index].kind == FieldKind::Lines {
                 lines.clamp(LINES_TYPED.0, LINES_TYPED.1)
             } else {
@@ -253,24 +255,41 @@ fn focus_token(focused: bool) -> Token {
 
 fn choice(spec: &FieldSpec, at: usize, focused: bool, pen: &mut Pen<'_>, area: Rect) {
     let words = spec.kind.words();
-    let word = words.get(at).copied().unwrap_or_default();
-    let mut x = pen.put(
-        area.x,
-        area.y,
-        usize::from(area.width),
-        focus_token(focused),
-        &format!("‹ {word} ›"),
-    );
+    let shown = |index: usize, word: &str| {
+        if index == at {
+            format!("‹ {word} ›")
+        } else {
+            word.to_owned()
+        }
+    };
+    let all: Vec<String> = { words.iter().enumerate() }
+        .map(|(index, word)| shown(index, word))
+        .collect();
     if !focused {
+        let word = all.get(at).map_or("", String::as_str);
+        pen.put(area.x, area.y, usize::from(area.width), Token::Text, word);
         return;
     }
-    x += 2;
-    for other in words.into_iter().filter(|other| *other != word) {
+    // All in their order; where there is no room for all, those from a few before the chosen one on.
+    let cells = |from: usize| {
+        all[from..=at]
+            .iter()
+            .map(|it| text::width(it) + 1)
+            .sum::<usize>()
+    };
+    let first = (0..=at).find(|from| cells(*from) <= usize::from(area.width));
+    let mut x = area.x;
+    for (index, word) in all.iter().enumerate().skip(first.unwrap_or(at)) {
         let space = usize::from(area.right().saturating_sub(x));
-        if text::width(other) > space {
+        if text::width(word) > space {
             break;
         }
-        x = pen.put(x, area.y, space, Token::Dim, other) + 1;
+        let token = if index == at {
+            Token::Selected
+        } else {
+            Token::Dim
+        };
+        x = pen.put(x, area.y, space, token, word) + 1;
     }
 }
 

@@ -8,7 +8,7 @@ use super::pen::Pen;
 use crate::{
     data::Failure,
     document,
-    kind::{self, Cell, Head},
+    kind::{self, Cell, HOST, Head, Presence},
     model::{Model, filter, list::Rows, map::Map, sort::Sort},
     route::Route,
     text,
@@ -39,24 +39,14 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         .map(|index| table.cells(model, rows.place(index)))
         .collect();
     let columns = table.heads();
-    let wanted = model.view().map_or_else(Vec::new, |view| view.columns);
-    let is_wanted = |head: &Head| wanted.iter().any(|it| it.eq_ignore_ascii_case(head.title));
-    let is_chosen = columns.iter().any(|head| is_wanted(head));
-    let is_shown = |at: usize| {
-        if is_chosen {
-            return is_wanted(columns[at]);
-        }
-        let mut cells = shown.iter().filter_map(|cells| cells.get(at));
-        !columns[at].is_rare || cells.any(|cell| !cell.text.is_empty())
-    };
-    let are_shown: Vec<bool> = (0..columns.len()).map(is_shown).collect();
+    let are_shown = are_shown(model, &columns, &shown);
     let widths = fit_columns(
         &columns,
         &are_shown,
         usize::from(area.width).saturating_sub(3),
     );
     heading(
-        &columns,
+        (&columns, &model.host_field),
         &widths,
         model.sorted(),
         pen,
@@ -84,6 +74,27 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     pen.scrollbar(body, rows.len(), list.top);
 }
 
+/// Which columns are shown: those that were chosen, else those that there is something to see of.
+fn are_shown(model: &Model, columns: &[&Head], rows: &[Vec<Cell>]) -> Vec<bool> {
+    let wanted = model.wanted_columns();
+    let is_wanted = |head: &Head| {
+        let same = |title: &str| title.eq_ignore_ascii_case(head.title);
+        let old = |title: &str| title == "Since" && head.title == "Age";
+        wanted.iter().any(|it| same(it) || old(it))
+    };
+    let is_chosen = columns.iter().any(|head| is_wanted(head));
+    let is_shown = |at: usize| match columns[at].presence {
+        _ if is_chosen => is_wanted(columns[at]),
+        Presence::Always => true,
+        Presence::Chosen => false,
+        Presence::Filled => {
+            let mut cells = rows.iter().filter_map(|cells| cells.get(at));
+            cells.any(|cell| !cell.text.is_empty())
+        }
+    };
+    (0..columns.len()).map(is_shown).collect()
+}
+
 /// The cells of the row with this id, with their columns' titles, and whether they are numbers.
 pub(crate) fn cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)> {
     let Some(table) = model.store.table(&model.page.route) else {
@@ -93,6 +104,7 @@ pub(crate) fn cells(model: &Model, id: &str) -> Vec<(&'static str, String, bool)
     let place = rows.position(id).map(|index| rows.place(index));
     let cells = place.map(|place| table.cells(model, place));
     let pairs = table.heads().into_iter().zip(cells.into_iter().flatten());
+    let pairs = pairs.filter(|(head, _)| head.presence != Presence::Chosen);
     pairs
         .map(|(head, cell)| (head.title, cell.text, head.right))
         .collect()
@@ -154,8 +166,8 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     if matches!(model.page.route, Route::Events | Route::Deliveries) && !list.filter.is_empty() {
         let warnings = &model.store.filter_warnings;
         if let Some(warning) = warnings.first() {
-            token = Token::Warning;
-            words.push(format!("! {warning}"));
+            token = Token::Bad;
+            words.push(format!("✗ {warning}"));
         }
     }
     if let Some(failure) = failure(model).filter(|_| rows.len() > 0) {
@@ -183,7 +195,7 @@ fn typed(model: &Model, text: &str) -> Option<(Token, String)> {
         return Some((token, fault.message));
     }
     if let Some(hint) = filter::hint(text, &model.reader()) {
-        return Some((Token::Warning, hint.message));
+        return Some((Token::Bad, hint.message));
     }
     Some(match model.page.list.matching.found.as_ref()? {
         Ok(Some(1)) => (Token::Dim, "1 event".to_owned()),
@@ -265,9 +277,25 @@ fn count(model: &Model, rows: &dyn Rows) -> String {
     let held = rows.len();
     match (model.has_more(), model.store.events.total) {
         (true, Some(total)) if model.page.route == Route::Events => text::grouped(total.into()),
+        (true, _) if model.page.route == Route::Deliveries => {
+            delivery_total(model).unwrap_or_else(|| format!("{}+", text::grouped(wide_count(held))))
+        }
         (true, _) => format!("{}+", text::grouped(wide_count(held))),
         (false, _) => text::grouped(wide_count(held)),
     }
+}
+
+/// How many deliveries there are of the tab on the screen.
+fn delivery_total(model: &Model) -> Option<String> {
+    let tab = filter::delivery_tab(&model.page.list.filter, &model.clock())?;
+    let count = text::grouped(model.delivery_count(tab)?);
+    let counts = model.store.delivery_counts.value.as_ref()?;
+    let is_complete = counts.is_complete == Some(true);
+    Some(if is_complete {
+        count
+    } else {
+        format!("{count}+")
+    })
 }
 
 fn wide_count(count: usize) -> i64 {
@@ -391,7 +419,7 @@ fn fit_columns(columns: &[&Head], are_shown: &[bool], space: usize) -> Vec<usize
 }
 
 fn heading(
-    columns: &[&Head],
+    (columns, host_field): (&[&Head], &str),
     widths: &[usize],
     sorted: Option<Sort>,
     pen: &mut Pen<'_>,
@@ -399,8 +427,12 @@ fn heading(
 ) {
     let mut x = area.x + 2;
     for (column, width) in columns.iter().zip(widths).filter(|(_, width)| **width > 0) {
+        let own = match column.title {
+            HOST if host_field != "host" => host_field,
+            title => title,
+        };
         let shown = match sorted.filter(|sort| column.title == sort.column) {
-            None => text::fit(column.title, *width),
+            None => text::fit(own, *width),
             Some(sort) => {
                 let title = text::fit(column.title, width.saturating_sub(1));
                 format!("{title}{}", sort.arrow())

@@ -12,8 +12,6 @@ use crate::{
     theme::Token,
 };
 
-/// How wide the keys of an action may be.
-const KEYS_WIDTH: usize = 22;
 /// From this width on the help has two columns.
 const TWO_COLUMNS_WIDTH: u16 = 100;
 /// Between the columns of the help.
@@ -106,13 +104,23 @@ impl Line {
 fn put(items: &[Item], lines: &[Line], chosen: usize, pen: &mut Pen<'_>, columns: &[Rect]) {
     let rows = columns.first().map_or(1, |it| usize::from(it.height));
     let at = lines.iter().position(|line| *line == Line::Item(chosen));
-    let over = (at.unwrap_or(0) + 1).saturating_sub(rows * columns.len());
+    // The last line has how many more there are.
+    let most = (rows * columns.len()).saturating_sub(1).max(1);
+    let over = (at.unwrap_or(0) + 1).saturating_sub(most);
     // Whole columns go by, so that what stays does not jump.
     let first = over.div_ceil(rows) * rows;
     let first = if columns.len() == 1 { over } else { first };
     let mut rest = lines.get(first..).unwrap_or_default().iter().peekable();
-    for column in columns {
+    for (index, column) in columns.iter().enumerate() {
+        let is_last = index + 1 == columns.len();
         for y in column.y..column.bottom() {
+            let others = rest.clone().filter(|line| matches!(line, Line::Item(_)));
+            let left = others.count();
+            if is_last && y + 1 == column.bottom() && left > 1 {
+                let words = format!("↓ {left} more");
+                pen.put(column.x, y, usize::from(column.width), Token::Dim, &words);
+                return;
+            }
             match rest.next() {
                 None => return,
                 Some(Line::Blank) => {}
@@ -142,7 +150,8 @@ fn put_item(item: &Item, is_chosen: bool, pen: &mut Pen<'_>, line: Rect) {
         Token::Text
     };
     let space = usize::from(line.width);
-    let keys = text::fit(&item.keys, KEYS_WIDTH);
+    // Keys are whole; what they do has the rest.
+    let keys = text::fit(&item.keys, space);
     let keys_at = space.saturating_sub(text::width(&keys));
     let title = match &item.refusal {
         Some(reason) => format!("{} ({reason})", item.title),

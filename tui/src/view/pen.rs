@@ -189,6 +189,9 @@ impl<'a> Pen<'a> {
             }
         };
         let (before, after) = (hide(before), hide(after));
+        if field.lines && area.height > 1 {
+            return self.wrapped(area, (&before, &after), focused);
+        }
         let line_index = before.matches('\n').count();
         let height = usize::from(area.height.max(1));
         let top = (line_index + 1).saturating_sub(height);
@@ -206,11 +209,15 @@ impl<'a> Pen<'a> {
         for (offset, line) in whole.split('\n').skip(top).take(height).enumerate() {
             let y = area.y + u16::try_from(offset).unwrap_or(0);
             let shown = skip_cells(&text::clean(line), left);
-            let token = if focused { Token::Field } else { Token::Text };
+            let token = match (focused, field.is_selected()) {
+                (false, _) => Token::Text,
+                (true, false) => Token::Field,
+                (true, true) => Token::Selected,
+            };
             let end = self.put(area.x, y, space, token, &shown);
             if focused {
                 let rest = usize::from(area.right().saturating_sub(end));
-                self.put(end, y, rest, token, &" ".repeat(rest));
+                self.put(end, y, rest, Token::Field, &" ".repeat(rest));
             }
         }
         if focused {
@@ -225,6 +232,41 @@ impl<'a> Pen<'a> {
                     y,
                 });
             }
+        }
+    }
+
+    /// A text of several lines, each wrapped, scrolled so that the cursor shows.
+    fn wrapped(&mut self, area: Rect, (before, after): (&str, &str), focused: bool) {
+        let space = usize::from(area.width.max(1));
+        let rows = text::rows(&format!("{before}{after}"), space);
+        let above = text::rows(before, space);
+        let (mut row, mut column) = (
+            above.len().saturating_sub(1),
+            above.last().map_or(0, |it| text::width(it)),
+        );
+        if column >= space {
+            (row, column) = (row + 1, 0);
+        }
+        let height = usize::from(area.height);
+        let top = if focused {
+            (row + 1).saturating_sub(height)
+        } else {
+            0
+        };
+        let token = if focused { Token::Field } else { Token::Text };
+        for (at, y) in (top..rows.len().max(row + 1)).zip(area.top()..area.bottom()) {
+            let shown = rows.get(at).map_or("", String::as_str);
+            let end = self.put(area.x, y, space, token, shown);
+            if focused {
+                let rest = usize::from(area.right().saturating_sub(end));
+                self.put(end, y, rest, token, &" ".repeat(rest));
+            }
+        }
+        if focused {
+            let place = |cells: usize| u16::try_from(cells).unwrap_or(0);
+            let y = area.y + place(row - top);
+            let x = area.x + place(column);
+            self.cursor = Some(Position { x, y }).filter(|it| area.contains(*it));
         }
     }
 }

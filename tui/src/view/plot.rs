@@ -49,15 +49,29 @@ impl Stack<'_> {
     fn column(&self, x: u16, area: Rect, buffer: &mut Buffer) {
         let most = if self.most > 0.0 { self.most } else { 1.0 };
         let eighths = f64::from(area.height) * 8.0;
-        let mut sum = 0.0;
+        let values = self.series.iter();
+        let values: Vec<f64> = values
+            .map(|series| Self::at(series.values, x - area.x, area.width))
+            .collect();
+        let high = |value: f64| value / most * eighths;
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        // Whatever there is shows; of several series one that is less than a cell would be a line, and
+        // is drawn as a part of the next one.
+        let is_drawn = |value: f64| value >= largest || high(value) >= 8.0;
+        let (mut sum, mut drawn) = (0.0, 0.0_f64);
+        let uppermost = values
+            .iter()
+            .rposition(|value| *value > 0.0 && is_drawn(*value));
         // Where each series ends, in eighths of a cell from the bottom.
         let mut ends = Vec::with_capacity(self.series.len());
-        for series in &self.series {
-            let value = Self::at(series.values, x - area.x, area.width);
+        let whole: f64 = values.iter().sum();
+        for (at, value) in values.into_iter().enumerate() {
             sum += value;
-            let end = (sum / most * eighths).min(eighths);
-            // Whatever there is shows.
-            let end = if value > 0.0 { end.max(1.0) } else { end };
+            if value > 0.0 && is_drawn(value) {
+                let upto = if uppermost == Some(at) { whole } else { sum };
+                drawn = high(upto).min(eighths).max(1.0);
+            }
+            let end = drawn;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

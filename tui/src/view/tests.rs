@@ -1,1 +1,121 @@
-//! Screens on a test backend.
+//! Screens on a test backend, before anything was answered.
+
+use jiff::tz::TimeZone;
+use ratatui::{Terminal, backend::TestBackend};
+
+use super::draw;
+use crate::{
+    client::{LinkState, News},
+    data::{Caller, Role},
+    keymap,
+    model::{
+        Model,
+        message::Msg,
+        update::{settle, update},
+    },
+};
+
+/// A console that is connected and never gets an answer.
+fn unanswered(size: (u16, u16)) -> Model {
+    let mut model = Model::new("http://here".to_owned(), false, TimeZone::UTC);
+    model.now_ms = 1_700_000_000_000;
+    model.size = size;
+    let caller = Caller {
+        name: "ops".to_owned(),
+        role: Role::Admin,
+    };
+    drop(update(
+        &mut model,
+        Msg::News(News::Link(LinkState::Up(caller))),
+    ));
+    settle(&mut model);
+    model
+}
+
+fn press(model: &mut Model, keys: &str) {
+    for key in keymap::parse(keys).unwrap() {
+        drop(update(model, Msg::Key(key)));
+        settle(model);
+    }
+}
+
+fn screen(model: &Model) -> String {
+    let (columns, rows) = model.size;
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+    terminal.draw(|frame| draw(model, frame)).unwrap();
+    terminal.backend().to_string()
+}
+
+/// What only an answer can tell.
+const CLAIMS: [&str; 13] = [
+    "✓",
+    "nothing is open",
+    "Nothing",
+    "nothing waits",
+    "No ",
+    "no match",
+    "none",
+    "not read",
+    "is stored yet",
+    "every destination",
+    "0/0",
+    "unused",
+    "any more",
+];
+
+#[test]
+fn a_screen_that_is_being_read_says_so_and_claims_nothing() {
+    let screens = [
+        "1",
+        "2",
+        "2/host=a<Enter>",
+        "3",
+        "4",
+        "5",
+        "6",
+        "6/destination=a<Enter>",
+        "6<Tab>",
+        "7",
+        "8",
+        "0",
+        "<A-0>",
+        "<A-9>",
+        "<A-8>",
+        "<A-7>",
+        "<A-6>",
+        "<A-5>",
+        ":group host<Enter>",
+        "O",
+        "H",
+    ];
+    for size in [(80, 24), (120, 36), (200, 50), (60, 15)] {
+        for keys in screens {
+            let mut model = unanswered(size);
+            press(&mut model, keys);
+            let shown = screen(&model);
+            let body: Vec<&str> = shown.lines().skip(3).collect();
+            let body = body.join("\n");
+            let is_said = ["reading…", "under way", "asking"]
+                .iter()
+                .any(|it| shown.contains(it));
+            assert!(is_said, "{keys} at {size:?}\n{shown}");
+            for claim in CLAIMS {
+                assert!(
+                    !body.contains(claim),
+                    "{keys} at {size:?}: {claim}\n{shown}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_chosen_from_is_not_said_to_be_empty_before_it_is_read() {
+    for keys in ["5n<Tab><Tab><Enter>", "2V"] {
+        let mut model = unanswered((120, 36));
+        press(&mut model, keys);
+        let shown = screen(&model);
+        assert!(shown.contains("reading…"), "{keys}\n{shown}");
+        assert!(!shown.contains("yet"), "{keys}\n{shown}");
+    }
+}

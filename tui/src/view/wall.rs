@@ -137,6 +137,15 @@ impl Wall<'_> {
         }
     }
 
+    /// Shows in a panel that its counts are not read, or why they cannot be.
+    fn not_counted(&self, pen: &mut Pen<'_>, inside: Rect) {
+        let words = match &self.model.store.wall.failure {
+            Some(failure) => format!("✗ {}", failure.headline()),
+            None => "reading…".to_owned(),
+        };
+        pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, &words);
+    }
+
     fn is_marked(&self, link: &Link) -> bool {
         self.cursor.as_ref() == Some(link)
     }

@@ -147,7 +147,7 @@ async fn a_list_is_sorted_by_its_columns_and_the_heading_says_how() {
     );
     let screen = press(&mut console, "2:sort count<Enter>").await;
     line(&screen, "the service has no index for it");
-    let screen = press(&mut console, "SS").await;
+    let screen = press(&mut console, "S").await;
     line(&screen, "Severity↓");
 }
 

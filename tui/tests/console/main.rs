@@ -6,6 +6,7 @@ mod backend;
 mod finding;
 mod flows;
 mod history;
+mod incident;
 mod many;
 mod map;
 mod mappings;

@@ -24,19 +24,21 @@ mod against_the_service {
             if !screen.contains("zzzz") {
                 continue;
             }
-            // Events have any field, and those of deliveries too: there it is a warning of the service.
+            // Events have any field, and those of deliveries too: there the service warns.
             let said = if place.starts_with(" Deliveries") {
                 "no event has a field `zzzz`"
             } else {
                 "no field `zzzz` here"
             };
             assert!(screen.contains(said), "{list}\n{screen}");
+            assert!(!screen.contains("no match"), "{list}\n{screen}");
             seen.insert(place.trim().to_owned());
             press(&mut console, "<Esc>").await;
         }
         press(&mut console, "2").await;
         let screen = press(&mut console, "/zzzz=1<Enter>").await;
         assert_shows(&screen, "no event has a field `zzzz`");
+        until(&mut console, "✗ refused").await;
         for list in [
             "Triggers",
             "Destinations",

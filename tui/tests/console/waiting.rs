@@ -61,7 +61,10 @@ pub(super) mod against_the_service {
         until(&mut console, "Send what waits of rule night?").await;
         press(&mut console, "y").await;
         until(&mut console, "night notifies now").await;
+        // The screen has the filter that it was left with.
         console.press("<A-6>").unwrap();
+        until(&mut console, "no match `db-1`").await;
+        console.press("<Esc>").unwrap();
         until(&mut console, "the disk of db-2 is full").await;
         assert!(!console.screen().contains("db-1"), "{}", console.screen());
     }

@@ -165,6 +165,11 @@ impl Health {
         }
     }
 
+    /// Whether nothing was sent since a user resumed its destination.
+    pub fn is_resumed(&self) -> bool {
+        self.state == HealthState::Failing && self.failures == 0 && self.tried.is_empty()
+    }
+
     /// It once a user resumed its destination, which has yet to prove itself.
     #[must_use]
     pub fn resumed(self, now_ms: i64) -> Self {

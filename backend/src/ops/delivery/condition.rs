@@ -18,8 +18,9 @@ use crate::{
 };
 
 /// What deliveries have themselves; every other field is one of the event.
-const OWN: [&str; 9] = [
+const OWN: [&str; 10] = [
     "state",
+    "resent",
     "rule",
     "destination",
     "event",
@@ -170,6 +171,7 @@ fn document(delivery: &Delivery) -> Document {
         "event": told.collect::<Vec<_>>(),
         "attempts": delivery.attempts,
         "test": delivery.test,
+        "resent": delivery.retried_as.is_some(),
         "clear": delivery.content.clear,
     });
     // What there is none of is not there.

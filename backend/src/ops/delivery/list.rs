@@ -16,8 +16,9 @@ use crate::{
     },
 };
 
-/// Deliveries that are read at a time.
+/// Deliveries that are read at a time, for a small page and for counting.
 const BATCH_MIN: usize = 100;
+pub(super) const BATCH: usize = 1_000;
 
 /// Which deliveries to list. What is empty does not filter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

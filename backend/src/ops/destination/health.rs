@@ -1,6 +1,10 @@
 //! The health of a destination's deliveries, on its way out.
 
-use bellwether_proto::v1::{DestinationHealth, RefusedRecipient, destination_health::State};
+use std::time::Duration;
+
+use bellwether_proto::v1::{
+    AttemptResult, DestinationHealth, RefusedRecipient, destination_health::State,
+};
 
 use super::{HealthSummary, Verdict};
 use crate::{
@@ -10,6 +14,9 @@ use crate::{
         time::{duration, timestamp},
     },
 };
+
+/// Attempts that are shown one by one.
+const ATTEMPTS: usize = 5;
 
 /// The health of a destination; of one that is not stored, that nothing was sent yet.
 pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
@@ -45,6 +52,20 @@ pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
         refused_recipients: health.map_or_else(Vec::new, |health| {
             health.refused.iter().map(refused).collect()
         }),
+        last_attempts: tried
+            .iter()
+            .rev()
+            .take(ATTEMPTS)
+            .copied()
+            .map(attempt)
+            .collect(),
+    }
+}
+
+fn attempt(tried: domain::Tried) -> AttemptResult {
+    AttemptResult {
+        delivered: Some(tried.is_delivered),
+        duration: Some(duration(Duration::from_millis(tried.took_ms.into()))),
     }
 }
 

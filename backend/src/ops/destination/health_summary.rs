@@ -93,7 +93,9 @@ impl HealthSummary {
     }
 
     fn judge(&self, health: Option<&Health>, now_ms: i64) -> Verdict {
-        let state = health.map(|health| health.state);
+        // Once it is resumed, nothing is known of it until something is sent.
+        let known = health.filter(|health| !health.is_resumed());
+        let state = known.map(|health| health.state);
         let is_flaky = health.is_some_and(|health| is_flaky(&health.tried));
         let is_behind = self
             .oldest_ms

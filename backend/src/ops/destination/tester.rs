@@ -20,7 +20,10 @@ use crate::{
     lifecycle::{Arrival, Received, receive},
     limits::{TESTS_MAX, TESTS_RETRY_AFTER},
     message::sample,
-    ops::{bounds::Bounds, commit::commit, delivery::attempt, find},
+    ops::{
+        bounds::Bounds, commit::commit, delivery::attempt,
+        destination::tested_drafts::TestedDrafts, find,
+    },
     store::{Changes, Lane, Store, audit},
 };
 
@@ -28,6 +31,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Tester {
     works: Works,
+    /// What the drafts among them were, for when they are stored.
+    drafts: TestedDrafts,
     /// Tests under way: they end, and are recorded, also when no one waits for them any more.
     under_way: Mutex<JoinSet<()>>,
 }
@@ -116,8 +121,39 @@ impl Tester {
                 sender,
                 config,
             },
+            drafts: TestedDrafts::default(),
             under_way: Mutex::default(),
         }
+    }
+
+    /// Gives a destination that was stored just now the result of the test of its draft, if there was one
+    /// a moment ago and nothing was sent to it yet. Answers whether it did.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn adopt(&self, name: &str) -> Result<bool, Error> {
+        let store = &self.works.store;
+        let decide = || async {
+            let mut changes = store.changes();
+            let now_ms = self.works.clock.now_ms();
+            let Some(stored) = store.get::<Destination>(name.into()).await? else {
+                return Ok((changes, false));
+            };
+            let id = stored.value.id;
+            let known = store.get::<Health>(id.to_bytes().into()).await?;
+            let tested = self.drafts.newest(&stored.value.kind, now_ms);
+            let Some(tested) = tested.filter(|_| known.is_none()) else {
+                return Ok((changes, false));
+            };
+            changes.touch(&stored);
+            changes.insert(&judged(
+                Health::untried(id, now_ms),
+                &tested.attempt,
+                now_ms,
+            ));
+            Ok((changes, true))
+        };
+        Ok(commit(store, Lane::Admin, decide).await?.0)
     }
 
     /// The time of a test that begins now, in milliseconds since 1970.
@@ -154,10 +190,18 @@ impl Tester {
                     retry_after: Some(TESTS_RETRY_AFTER),
                 });
             }
-            let works = self.works.clone();
+            let (works, drafts) = (self.works.clone(), self.drafts.clone());
             under_way.spawn(audit::carried(async move {
+                let draft = match &test.target {
+                    TestTarget::Draft { kind, .. } => Some((**kind).clone()),
+                    TestTarget::Stored(_) => None,
+                };
+                let tested = works.test(test).await;
+                if let (Some(kind), Ok((_, attempt, _))) = (draft, &tested) {
+                    drafts.keep(kind, attempt.clone(), works.clock.now_ms());
+                }
                 // No one may be waiting any more.
-                drop(answer.send(works.test(test).await));
+                drop(answer.send(tested));
             }));
         }
         let stopping = |_ended| Error::Unavailable("the service is stopping".into());
@@ -316,22 +360,12 @@ impl Works {
         let key = ended.destination.to_bytes().into();
         let old = self.store.get::<Health>(key).await?;
         let now_ms = self.clock.now_ms();
-        let mut next = match &old {
+        let next = match &old {
             Some(old) if old.value.state == HealthState::Paused => return Ok(()),
             Some(old) => old.value.clone(),
             None => Health::untried(ended.destination, now_ms),
         };
-        let is_delivered = attempt.outcome == Some(Outcome::Delivered);
-        let state = if is_delivered {
-            HealthState::Healthy
-        } else {
-            HealthState::Failing
-        };
-        if next.state != state {
-            (next.state, next.since_ms) = (state, now_ms);
-        }
-        next.last_error.clone_from(&ended.last_error);
-        next.note(attempt.duration.unwrap_or_default(), is_delivered, now_ms);
+        let next = judged(next, attempt, now_ms);
         if let Some(old) = &old {
             changes.update(old, &next);
         } else {
@@ -395,6 +429,22 @@ impl Works {
             }),
         }
     }
+}
+
+/// What the attempt of a test makes of the health of its destination.
+fn judged(mut health: Health, attempt: &Attempt, now_ms: i64) -> Health {
+    let is_delivered = attempt.outcome == Some(Outcome::Delivered);
+    let (state, last_error) = if is_delivered {
+        (HealthState::Healthy, "")
+    } else {
+        (HealthState::Failing, attempt.explanation.as_str())
+    };
+    if health.state != state {
+        (health.state, health.since_ms) = (state, now_ms);
+    }
+    last_error.clone_into(&mut health.last_error);
+    health.note(attempt.duration.unwrap_or_default(), is_delivered, now_ms);
+    health
 }
 
 struct Tested {

@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Violation},
     limits::RULE_NAMES_MAX,
     ops::{
-        delivery::{Filter, Waiting},
+        delivery::{DeliveryTally, Filter, Waiting},
         destination::{About, ExchangeTimes, RenderedTest},
         intake::check::check,
         page::PageRequest,
@@ -42,6 +42,8 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
     let folded_count = digest.map_or(0, |it| i32::try_from(it.count).unwrap_or(i32::MAX));
     let folded_into = delivery.folding.digest().map(|it| it.to_string());
     let occurrence_id = delivery.event.map(|_| content.occurrence.id().to_string());
+    let about = delivery.event.map(|_| content.occurrence);
+    let retry_ms = delivery.retried_as.map(RecordId::time_ms);
     v1::Delivery {
         id: delivery.id.to_string(),
         rule_name,
@@ -74,6 +76,9 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
             .retried_as
             .map(|id| id.to_string())
             .unwrap_or_default(),
+        retry_time: retry_ms
+            .and_then(|ms| i64::try_from(ms).ok())
+            .map(timestamp),
         clear: Some(content.clear),
         rendered: None,
         is_digest: Some(digest_id.is_some()),
@@ -83,6 +88,11 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
             .trigger
             .map(|trigger| trigger.name.to_string())
             .unwrap_or_default(),
+        severity: about.as_ref().map_or(0, |it| it.severity as i32),
+        event_name: about
+            .as_ref()
+            .map_or_else(String::new, |it| it.name.clone()),
+        dimensions: about.map(|it| it.dimensions).unwrap_or_default(),
     }
 }
 
@@ -97,6 +107,21 @@ pub fn state(state: DeliveryState) -> v1::delivery::State {
         DeliveryState::Cancelled => v1::delivery::State::Cancelled,
         DeliveryState::Folded => v1::delivery::State::Folded,
         DeliveryState::Shadowed => v1::delivery::State::Shadowed,
+    }
+}
+
+/// How many deliveries a filter leaves.
+pub fn counts(tally: DeliveryTally) -> v1::DeliveryCounts {
+    let count = |number: usize| Some(i32::try_from(number).unwrap_or(i32::MAX));
+    v1::DeliveryCounts {
+        waiting_count: count(tally.waiting),
+        delivered_count: count(tally.delivered),
+        dead_count: count(tally.dead),
+        resent_count: count(tally.resent),
+        cancelled_count: count(tally.cancelled),
+        folded_count: count(tally.folded),
+        shadowed_count: count(tally.shadowed),
+        is_complete: Some(tally.is_complete),
     }
 }
 

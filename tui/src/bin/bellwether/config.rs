@@ -25,6 +25,7 @@ use std::{
 use bellwether_process::plain_file;
 use bellwether_tui::{
     Background, Depth, ESCAPE_DELAY, ESCAPE_DELAY_FAR, Keymap, Theme, View, has_kitty_keys,
+    is_ascii_alone, is_colourless,
 };
 use directories::ProjectDirs;
 use toml::Value;
@@ -102,6 +103,8 @@ pub(crate) struct Settings {
     pub(crate) theme: Theme,
     /// How many colours the terminal has.
     pub(crate) depth: Depth,
+    /// Whether the terminal shows ASCII alone.
+    pub(crate) is_ascii: bool,
     /// What the terminal writes on, where a variable tells.
     pub(crate) background: Option<Background>,
     /// Which keys do what in the console.
@@ -302,6 +305,12 @@ impl Settings {
         let (colorterm, term) = (message("COLORTERM"), message("TERM"));
         self.depth =
             Depth::from_environment(colorterm.map(String::as_str), term.map(String::as_str));
+        let term_name = term.map(String::as_str);
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(message);
+        self.is_ascii = is_ascii_alone(term_name, locale.map(String::as_str));
+        if is_colourless(term_name) {
+            self.theme = Theme::Mono;
+        }
         let has = |name: &str| variables.get(name).is_some_and(|text| !text.is_empty());
         self.kitty_keys = has_kitty_keys(term.map(String::as_str), &has);
         if has("SSH_CONNECTION") || has("SSH_TTY") {
@@ -419,6 +428,7 @@ impl Default for Settings {
             wall: false,
             theme: Theme::Auto,
             depth: Depth::default(),
+            is_ascii: false,
             background: None,
             keys: Keymap::default(),
             editor: "vi".into(),

@@ -135,6 +135,7 @@ async fn open(
     options.wall = settings.wall;
     options.theme = settings.theme;
     options.depth = settings.depth;
+    options.is_ascii = settings.is_ascii;
     options.background = settings.background;
     options.keys = settings.keys.clone();
     options.editor.clone_from(&settings.editor);
@@ -157,6 +158,8 @@ async fn open(
 
 /// Writes one frame; the exit code shows whether it reports what the service holds.
 async fn draw(mut options: Options, frame: Frame) -> Result<(), Failure> {
+    // A frame is a text in UTF-8, wherever it is shown.
+    options.is_ascii = false;
     if frame.svg {
         // A picture has all colours, whatever this terminal has.
         options.depth = Depth::Full;

@@ -1,15 +1,16 @@
 //! One event: its fields, its notes and its history.
 
-use bellwether_proto::v1::{self, occurrence::CloseReason};
+use bellwether_proto::v1;
 use serde_json::Value;
 
-use super::timeline;
+use super::{incident, timeline};
 use crate::{
     data::{EventRow, Sign, Word, occurrence, structure},
     document::{Document, Link, duration, label, span},
     kind,
-    model::{Model, page::Tab},
+    model::{Model, page::Tab, store::Loaded},
     route::Route,
+    text,
     theme::Token,
 };
 
@@ -18,14 +19,19 @@ pub(super) fn write(
     model: &Model,
     event: &v1::Event,
     tab: Tab,
-    explanation: Option<&v1::ExplainEventResponse>,
+    explanation: &Loaded<v1::ExplainEventResponse>,
 ) {
     let nothing = v1::Occurrence::default();
     let occurrence = occurrence(event).unwrap_or(&nothing);
     match tab {
         Tab::Details | Tab::Explain => {
-            details(into, model, event, occurrence);
+            incident::write(into, model, event, occurrence, explanation);
+            holds(into, model, occurrence);
+            let explanation = explanation.value.as_ref();
             timeline::write(into, model, occurrence, explanation);
+            incident::history(into, model, explanation);
+            into.heading("Details");
+            details(into, model, event, occurrence);
             contents(into, event, occurrence);
         }
         Tab::Notes => notes(into, model, occurrence),
@@ -33,10 +39,6 @@ pub(super) fn write(
 }
 
 fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v1::Occurrence) {
-    into.field("summary", Token::Title, &occurrence.summary);
-    standing(into, occurrence);
-    holds(into, model, occurrence);
-    into.field("name", Token::Text, &event.name);
     if !event.r#type.is_empty() && event.r#type != event.name {
         into.field("type", Token::Text, &event.r#type);
     }
@@ -50,17 +52,6 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         Token::Text,
         &model.moment_in_full(occurrence.last_seen),
     );
-    if let Some(close) = occurrence.close_time {
-        let reason = match occurrence.close_reason() {
-            CloseReason::Sender => "by its sender",
-            CloseReason::Operator => "by an operator",
-            CloseReason::Aged => "for lack of news",
-            CloseReason::Expired => "as expired, not being sent again",
-            CloseReason::Unspecified => "",
-        };
-        let words = format!("{} {reason}", model.moment_in_full(close));
-        into.field("closed", Token::Text, &words);
-    }
     if let Some(expires) = occurrence.expire_time {
         let words = format!("{} unless it is sent again", model.moment_in_full(expires));
         into.field("expires", Token::Text, &words);
@@ -70,8 +61,12 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         event.count.unwrap_or_default(),
     ) {
         (1, 1) => "once".to_owned(),
-        (count, all) if count == all => format!("{count} times"),
-        (count, all) => format!("{count} times, {all} over all occurrences"),
+        (count, all) if count == all => format!("{} times", text::grouped(count)),
+        (count, all) => format!(
+            "{} times, {} over all occurrences",
+            text::grouped(count),
+            text::grouped(all)
+        ),
     };
     into.field("sent", Token::Text, &counts);
     into.field("occurrence", Token::Text, &occurrence.number.to_string());
@@ -90,25 +85,6 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         let count = occurrence.annotations.len();
         let words = model.tell(&format!("{count} (‹next_tab› shows them)"));
         into.field("notes", Token::Text, &words);
-    }
-}
-
-/// Its state, and the peer.
-fn standing(into: &mut Document, occurrence: &v1::Occurrence) {
-    let acknowledged = if occurrence.acknowledged == Some(true) {
-        ", acknowledged"
-    } else {
-        ""
-    };
-    into.line(vec![
-        label("state"),
-        span(occurrence.severity().into(), occurrence.severity().word()),
-        span(Token::Text, ", "),
-        span(occurrence.status().into(), occurrence.status().word()),
-        span(Token::Good, acknowledged),
-    ]);
-    if !occurrence.assignee.is_empty() {
-        into.field("assignee", Token::Info, &occurrence.assignee);
     }
 }
 
@@ -202,7 +178,7 @@ pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
     into.field("last seen", Token::Text, &seen);
     let sent = match row.count {
         1 => "once".to_owned(),
-        count => format!("{count} times"),
+        count => format!("{} times", text::grouped(count)),
     };
     into.field("sent", Token::Text, &sent);
     into.heading("Dimensions");

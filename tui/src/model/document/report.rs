@@ -45,9 +45,9 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
                 response: test.response.clone(),
                 ..Attempt::default()
             };
-            if let Some((_, count)) = model.tested_backlog() {
+            if let Some((name, count)) = model.tested_backlog() {
                 let words = format!(
-                    "‹send_waiting› sends the {} that wait",
+                    "‹send_waiting› sends the {} that wait for {name}",
                     text::grouped(count)
                 );
                 into.text(Token::Good, 0, &model.tell(&words));

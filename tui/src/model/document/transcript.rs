@@ -6,7 +6,7 @@ use bellwether_proto::v1::{Attempt, Delivery, ExchangeTimes, RequestTranscript};
 
 use super::rendered;
 use crate::{
-    data::{DeliveryState, Kind, Outcome, Word, millis, span_ms, structure},
+    data::{DeliveryState, Kind, Outcome, Sign, Word, millis, span_ms, structure},
     document::{Document, Link, duration, label, span},
     model::Model,
     route::Route,
@@ -15,10 +15,7 @@ use crate::{
 
 /// Everything but its attempts.
 pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
-    into.line(vec![
-        label("state"),
-        span(delivery.state().into(), delivery.state().word()),
-    ]);
+    standing(into, model, delivery);
     if delivery.test == Some(true) {
         into.field("what", Token::Text, "a test");
     } else if delivery.clear == Some(true) {
@@ -56,11 +53,11 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
     }
     if !delivery.retry_of.is_empty() {
         let link = Link::Go(Route::Delivery(delivery.retry_of.clone()));
-        into.link("sends again", &delivery.retry_of, link);
+        into.link("resends", &delivery.retry_of, link);
     }
     if !delivery.retried_as.is_empty() {
         let link = Link::Go(Route::Delivery(delivery.retried_as.clone()));
-        into.link("sent again as", &delivery.retried_as, link);
+        into.link("resent as", &delivery.retried_as, link);
     }
     let moments = [
         ("decided", &delivery.create_time),
@@ -79,6 +76,31 @@ pub(super) fn summary(into: &mut Document, model: &Model, delivery: &Delivery) {
         into.field("last error", Token::Bad, &delivery.last_error);
     }
     into.field("id", Token::Text, &delivery.id);
+}
+
+/// Its state, and the event that it is about.
+fn standing(into: &mut Document, model: &Model, delivery: &Delivery) {
+    let resent = millis(delivery.retry_time.as_ref());
+    let resent = resent.map_or_else(String::new, |ms| format!(", resent {}", model.moment(ms)));
+    into.line(vec![
+        label("state"),
+        span(delivery.state().into(), delivery.state().word()),
+        span(Token::Text, &resent),
+    ]);
+    if !delivery.event_name.is_empty() {
+        let severity = delivery.severity();
+        let pairs = delivery.dimensions.iter();
+        let pairs = pairs.map(|(key, value)| format!(" {key}={value}"));
+        into.line(vec![
+            label("about"),
+            span(
+                severity.into(),
+                &format!("{} {}", severity.sign(), severity.word()),
+            ),
+            span(Token::Text, &format!(" {}", delivery.event_name)),
+            span(Token::Dim, &pairs.collect::<String>()),
+        ]);
+    }
 }
 
 pub(super) fn delivery(into: &mut Document, model: &Model, delivery: &Delivery) {

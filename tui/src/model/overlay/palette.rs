@@ -12,6 +12,7 @@ use crate::{
     model::{
         Model, access,
         field::TextField,
+        filter,
         sort::{self, Sort},
     },
     options::View,
@@ -58,6 +59,8 @@ pub(crate) enum PaletteTarget {
     Filter(String),
     /// A list with a filter.
     List(Route, String),
+    /// Silences what a filter leaves, until an end as it is typed.
+    Silence(String, String),
     /// Continues in the palette with this typed.
     Type(String),
 }
@@ -75,9 +78,10 @@ const ON_OBJECTS: [(&str, Action); 8] = [
 ];
 
 /// The other words that take an argument, and what they do.
-const WORDS: [(&str, &str); 8] = [
+const WORDS: [(&str, &str); 9] = [
     ("events", "with a filter, as severity>=error host=db-*"),
     ("deliveries", "with a filter, as state=dead since=2h"),
+    ("silence", "what a filter leaves, as host=db-13 2h"),
     ("theme", "how the console looks"),
     ("sort", "by a column"),
     ("group", "events by a field, as host"),
@@ -137,6 +141,7 @@ impl Palette {
                 [Item {
                     target: PaletteTarget::Filter(_)
                         | PaletteTarget::List(..)
+                        | PaletteTarget::Silence(..)
                         | PaletteTarget::Group(_),
                     ..
                 }]
@@ -182,7 +187,17 @@ fn rank(items: Vec<Item>, typed: &str, common: usize) -> Vec<Item> {
             pattern.score(text, &mut matcher).map(|score| (score, item))
         })
         .collect();
-    ranked.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    // What holds the words as they are typed comes first, and commands before what is stored.
+    let lower = typed.to_lowercase();
+    ranked.sort_by_key(|(score, item)| {
+        let title = item.title.get(common..).unwrap_or_default().to_lowercase();
+        let is_other = !title.contains(&lower) && *score < u32::MAX;
+        let is_stored = matches!(
+            item.target,
+            PaletteTarget::Go(Route::Object(..) | Route::Event(_))
+        );
+        (is_other, is_stored, std::cmp::Reverse(*score))
+    });
     ranked.into_iter().map(|(_, item)| item).collect()
 }
 
@@ -327,6 +342,7 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
             let title = format!("{word} {filter}");
             vec![Item::new(title, PaletteTarget::List(route, filter))]
         }
+        "silence" => vec![silence(model, rest.trim())],
         "event" => events(model, rest.trim()),
         _ => {
             let (_, action) = ON_OBJECTS.iter().find(|(name, _)| *name == word)?;
@@ -334,6 +350,45 @@ fn arguments(model: &Model, word: &str, rest: &str) -> Option<Vec<Item>> {
         }
     };
     Some(items)
+}
+
+/// How long a silence lasts whose end is not typed.
+const SILENCE: &str = "2h";
+
+/// A silence of what a filter leaves; its end stands behind it in one word or two.
+fn silence(model: &Model, typed: &str) -> Item {
+    let words: Vec<&str> = typed.split_whitespace().collect();
+    let ends = [2, 1].into_iter().filter(|count| *count < words.len());
+    let mut read = ends.filter_map(|count| {
+        let (filter, end) = words.split_at(words.len() - count);
+        let end = end.join(" ");
+        model
+            .silence_end(&end)
+            .ok()
+            .map(|at| (filter.join(" "), end, at))
+    });
+    let (filter, end, until) = match read.next() {
+        Some((filter, end, at)) => (filter, end, model.until(at)),
+        None => (
+            typed.to_owned(),
+            SILENCE.to_owned(),
+            format!("for {SILENCE}"),
+        ),
+    };
+    let entry = keymap::entry(Action::Silence);
+    let fault = filter::events(&filter, &model.reader()).err();
+    let refusal = access::refusal(model, entry).err();
+    let refusal = refusal.or_else(|| fault.map(|fault| fault.to_string()));
+    let is_empty = filter
+        .is_empty()
+        .then(|| "write a filter, as host=db-13 2h".to_owned());
+    Item {
+        refusal: refusal.or(is_empty),
+        ..Item::new(
+            format!("silence {filter} {until}"),
+            PaletteTarget::Silence(filter, end),
+        )
+    }
 }
 
 /// The columns of events that the service has no index for, and that it has none.

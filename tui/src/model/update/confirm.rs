@@ -86,6 +86,7 @@ pub(super) fn delete(model: &mut Model) {
             Kind::Rule => "Its outstanding messages are still delivered.",
             Kind::Calendar => "Only unused calendars can be deleted.",
             Kind::Mapping => "Requests to it are rejected from then on.",
+            Kind::Heartbeat => "No beats are expected then, and its open events are closed.",
             Kind::Inhibition => "Held notifications are evaluated immediately.",
             Kind::Silence => "It ends, and held notifications are evaluated immediately.",
             _ => "No rule uses it.",
@@ -186,20 +187,13 @@ pub(super) fn pause(model: &mut Model) {
 }
 
 /// Sending what waits for the destination of the test on the screen.
-pub(super) fn send_waiting(model: &mut Model) {
+pub(super) fn send_waiting(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some((name, count)) = model.tested_backlog() else {
         return model.say(Token::Info, "nothing waits for it");
     };
-    let words = model.pause_words(&name, true);
-    let then = writing(
-        pause_call(&name, false),
-        format!("sent what waited for {name}"),
-    );
-    let title = format!("Send the {} that wait for {name}?", text::grouped(count));
-    ask(
-        model,
-        Confirm::new(title, "Send", then).line(Token::Text, words),
-    );
+    // The page that has the key states how many go where.
+    let done = format!("sending the {} that wait for {name}", text::grouped(count));
+    carry_out(model, writing(pause_call(&name, false), done), effects);
 }
 
 /// Sending what waits now.

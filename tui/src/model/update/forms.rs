@@ -484,6 +484,9 @@ fn pick(model: &mut Model) {
     let (FieldKind::Names(kind), Input::Names(chosen)) = (&form.spec().kind, form.input()) else {
         return;
     };
+    if model.store.of(*kind).value.is_none() {
+        return model.say(Token::Info, "reading…");
+    }
     let mut items = model.store.names(*kind);
     // A name that is not stored any more can still be taken out.
     items.extend(
@@ -498,6 +501,7 @@ fn pick(model: &mut Model) {
         items,
         chosen: chosen.clone(),
         events: None,
+        is_of_columns: false,
         needle: TextField::default(),
         cursor: 0,
     }));

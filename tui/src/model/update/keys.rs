@@ -98,6 +98,7 @@ fn complete(model: &mut Model) {
     };
     let rest = found.words[0][found.typed.len()..].to_owned();
     if let Some(field) = &mut model.page.list.typing {
+        field.unselect();
         field.insert(&rest);
         model.page.list.matching = Matching::after_typing(model.now_ms);
     }

@@ -1,5 +1,9 @@
 //! Going to a page, back and forward, and the rows of the list on the screen.
 
+use std::collections::BTreeSet;
+
+use bellwether_proto::filter::part;
+
 use super::{grouped, read};
 use crate::{
     client::Command,
@@ -8,6 +12,7 @@ use crate::{
     model::{
         Model, document,
         filter::{self, held::HeldFilter},
+        list::List,
         map::{self, Node},
         message::Effect,
         page::{Content, DocumentCursor, Page},
@@ -25,6 +30,26 @@ pub(super) fn go(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
     read::refresh(model, effects);
 }
 
+/// Goes to a screen as it was left: with its filter, its order and its cursor.
+pub(super) fn go_screen(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
+    if model.page.route == route {
+        return;
+    }
+    let mut page = Page::new(route);
+    let visited = model.back.iter().rev().chain(model.forward.iter().rev());
+    let mut same = visited.filter(|it| it.route == page.route && it.list.given.is_empty());
+    if let Some(left) = same.next() {
+        page.list = List {
+            typing: None,
+            marks: BTreeSet::new(),
+            ..left.list.clone()
+        };
+        page.reading = left.reading;
+    }
+    push(model, page);
+    read::refresh(model, effects);
+}
+
 /// Goes to a list with this filter.
 pub(super) fn go_filtered(
     model: &mut Model,
@@ -37,6 +62,14 @@ pub(super) fn go_filtered(
     page.list.filter = filter;
     push(model, page);
     read::refresh(model, effects);
+}
+
+/// Goes to the dead letters of the selected or shown destination.
+pub(super) fn dead_letters(model: &mut Model, effects: &mut Vec<Effect>) {
+    if let Some(name) = model.resource_name() {
+        let filter = format!("{} {}", filter::DEAD, part("destination", &name));
+        go_filtered(model, Route::Deliveries, filter, effects);
+    }
 }
 
 /// Puts a page on top; the way forward is gone.
@@ -104,11 +137,7 @@ fn returned(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Follows the link under the cursor of a document.
 pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
-    let lines = document::current(model).lines;
-    let Some(link) = lines
-        .get(model.page.reading.cursor)
-        .and_then(|line| line.link.clone())
-    else {
+    let Some(link) = model.linked() else {
         return next_link(model);
     };
     match link {
@@ -143,9 +172,13 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Puts the cursor on the next line with a link, round from the end to the start.
 pub(super) fn next_link(model: &mut Model) {
     let lines = document::current(model).lines;
-    let cursor = model.page.reading.cursor;
-    let after = (cursor + 1..lines.len()).chain(0..=cursor.min(lines.len().saturating_sub(1)));
     let linked = |index: &usize| lines.get(*index).is_some_and(|line| line.link.is_some());
+    let mut cursor = model.page.reading.cursor;
+    if model.shows_wall() {
+        // There the cursor is on what can be opened.
+        cursor = (cursor..lines.len()).find(linked).unwrap_or(cursor);
+    }
+    let after = (cursor + 1..lines.len()).chain(0..=cursor.min(lines.len().saturating_sub(1)));
     if let Some(index) = { after }.find(linked) {
         model.page.reading.cursor = index;
     }
@@ -376,5 +409,9 @@ pub(super) fn go_grouped(model: &mut Model, field: &str, effects: &mut Vec<Effec
         Route::EventGroups { filter, .. } => filter.clone(),
         _ => String::new(),
     };
+    let dimension = field.trim_start_matches("dimensions.");
+    if !filter::FIELDS.contains(&dimension) && !dimension.contains('.') {
+        dimension.clone_into(&mut model.host_field);
+    }
     go(model, Route::EventGroups { field, filter }, effects);
 }

@@ -6,7 +6,7 @@ use bellwether_proto::v1;
 
 use super::{bulk, charts, clash, copy, forms, keys, navigate, read, report, silencing, tested};
 use crate::{
-    client::{self, Answer, LinkState, News, Page, Taken, Ticket, message, resources},
+    client::{self, Answer, LinkState, News, Page, Taken, Ticket, deliveries, message, resources},
     data::{EventRow, Failure, FailureKind, Grouped, Kind, Object},
     editor,
     model::{
@@ -182,7 +182,13 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
         Then::One(kind) => store.replace(kind, resources::got(kind, answer), now),
         // With another filter they were asked for again meanwhile.
         Then::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
-        Then::Deliveries { more } => deliveries(model, more, message(answer), effects),
+        Then::Deliveries { more } => deliveries_came(model, more, message(answer), effects),
+        Then::DeliveryCounts => {
+            let slot = &mut store.delivery_counts;
+            let found = || deliveries::counted(answer);
+            slot.waiting == Some(ticket) && slot.set(found(), now)
+        }
+        Then::LastHour => store.last_hour.set(message(answer), now),
         Then::Events { .. } if store.events.waiting != Some(ticket) => false,
         Then::Events { more } => {
             events(model, more, client::events::found(answer), effects);
@@ -192,12 +198,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             let found = client::events::estimated(answer);
             model.page.list.matching.heard(ticket, found)
         }
-        // Another field was asked for meanwhile.
-        Then::Grouped if store.event_groups.waiting != Some(ticket) => false,
-        Then::Grouped => {
-            let found: Result<v1::GroupEventsResponse, _> = message(answer);
-            store.event_groups.set(found.map(Grouped::from), now)
-        }
+        Then::Grouped => grouped(model, ticket, message(answer)),
         Then::Copy => copy::event_came(model, ticket, event_of(answer), effects),
         Then::Event => fill(model, ticket, event_of(answer), |content| match content {
             Content::Event { detail, .. } => Some(&mut **detail),
@@ -237,6 +238,16 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             true
         }
     };
+}
+
+/// Processes events by what a field holds, unless another field was asked for meanwhile.
+fn grouped(
+    model: &mut Model,
+    ticket: Ticket,
+    found: Result<v1::GroupEventsResponse, Failure>,
+) -> bool {
+    let groups = &mut model.store.event_groups;
+    groups.waiting == Some(ticket) && groups.set(found.map(Grouped::from), model.now_ms)
 }
 
 /// Asks whether to save the form, and gives the question the keys that were pressed meanwhile.
@@ -315,7 +326,7 @@ fn listed(
     touched
 }
 
-fn deliveries(
+fn deliveries_came(
     model: &mut Model,
     more: bool,
     page: Result<v1::ListDeliveriesResponse, Failure>,
@@ -327,8 +338,12 @@ fn deliveries(
         Ok(page) => page,
         Err(failure) => return store.deliveries.set(Err(failure), now),
     };
+    let fault = unknown_field(&page.warnings, page.deliveries.is_empty() && !more);
     if !more {
         store.filter_warnings = page.warnings;
+    }
+    if let Some(fault) = fault {
+        return store.deliveries.set(Err(fault), now);
     }
     let next = page.next_page_token;
     let mut rows = page.deliveries;
@@ -347,8 +362,16 @@ fn deliveries(
     // What came between the newest page and what is held is read as well, until the two meet.
     let between = !is_last && !meets && !next.is_empty();
     store.deliveries_between = if between { next.clone() } else { String::new() };
+    // What is not on the newest page though it is newer than the end of it is left by the filter no more.
     let is_whole = next.is_empty() && (!more || !is_last);
-    rows.extend(kept.into_iter().filter(|row| !is_whole || row.id > oldest));
+    let is_there = |row: &v1::Delivery| {
+        if more {
+            !is_whole || row.id > oldest
+        } else {
+            !is_whole && row.id < oldest
+        }
+    };
+    rows.extend(kept.into_iter().filter(is_there));
     // Newer ones have larger ids.
     rows.sort_by(|one, other| other.id.cmp(&one.id));
     let touched = store.deliveries.set(Ok(rows), now);
@@ -356,6 +379,12 @@ fn deliveries(
         read::between(model, effects);
     }
     touched
+}
+
+/// What is wrong with a filter that finds nothing, as no event has a field of it.
+fn unknown_field(warnings: &[String], is_empty: bool) -> Option<Failure> {
+    let warning = warnings.first().filter(|_| is_empty)?;
+    Some(Failure::new(FailureKind::Invalid, warning.clone()))
 }
 
 fn events(
@@ -371,6 +400,7 @@ fn events(
             if more || !events.loaded {
                 events.next = page.next;
             }
+            let fault = unknown_field(&page.warnings, page.rows.is_empty() && !more);
             if !more {
                 model.store.filter_warnings = page.warnings;
             }
@@ -379,7 +409,7 @@ fn events(
             }
             events.page(page.rows);
             events.loaded = true;
-            events.failure = None;
+            events.failure = fault;
         }
         Err(failure) => events.failure = Some(failure),
     }

@@ -155,6 +155,7 @@ fn choose(model: &mut Model, mut pick: Pick, key: KeyEvent, effects: &mut Vec<Ef
         KeyCode::Enter => {
             return match pick.event() {
                 Some(event) => report::with_event(model, &event, effects),
+                None if pick.is_of_columns => screen::columns_chosen(model, pick.chosen),
                 None => forms::picked(model, pick.chosen),
             };
         }
@@ -229,6 +230,7 @@ pub(super) fn find(model: &mut Model, target: PaletteTarget, effects: &mut Vec<E
             }
             Err(message) => model.say(Token::Bad, message),
         },
+        PaletteTarget::Silence(filter, end) => silencing::typed_out(model, &filter, &end, effects),
         PaletteTarget::Context(name) => forms::leave_for(model, name),
         PaletteTarget::View(name) => views::show(model, &name, effects),
         PaletteTarget::Group(field) => navigate::go_grouped(model, &field, effects),

@@ -22,7 +22,12 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         }
         Route::EventGroups { .. } => grouped::read(model, effects),
         Route::Event(id) => event(model, &id, effects),
-        Route::List(kind) => resources(model, &[kind], effects),
+        Route::List(kind) => {
+            resources(model, &[kind], effects);
+            if kind == Kind::Destination {
+                last_hour(model, effects);
+            }
+        }
         Route::Object(kind, name) => {
             if kind::spec(kind).detail.is_some() {
                 let get = resources::get(kind, &name);
@@ -36,7 +41,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::Map | Route::Form => resources(model, &JOINED, effects),
         Route::Deliveries => {
             deliveries(model, effects);
-            counted_if_due(model, effects);
+            count_deliveries(model, effects);
         }
         Route::Delivery(id) => delivery(model, id, effects),
         Route::Report | Route::Reference | Route::Topic(_) => {}
@@ -162,8 +167,7 @@ fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
 /// Reads what was counted, unless that was done a moment ago. Returns whether it does.
 fn counted_if_due(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     // While nothing happens, only time moves the charts.
-    let is_news = model.page.route == Route::Deliveries
-        || model.store.counted_revision != model.store.overview.revision;
+    let is_news = model.store.counted_revision != model.store.overview.revision;
     let wait_ms = if is_news {
         limits::COUNTED_MS
     } else {
@@ -202,6 +206,40 @@ fn delivery(model: &mut Model, id: String, effects: &mut Vec<Effect>) {
     let ticket = call(model, deliveries::get(id), Then::Delivery, effects);
     if let Content::Delivery(delivery) = &mut model.page.content {
         delivery.waiting = Some(ticket);
+    }
+}
+
+/// Counts what the filter of the list leaves in each of its tabs, and more rarely the longer that takes.
+fn count_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
+    let text = filter::with_delivery_tab(&model.page.list.filter, 0, &model.clock());
+    let Ok(filter) = filter::deliveries(&text, &model.clock()) else {
+        return;
+    };
+    let is_other = model.store.delivery_counts_of != text;
+    let counts = &mut model.store.delivery_counts;
+    if is_other {
+        counts.clear();
+        model.store.delivery_counts_of = text;
+    }
+    let took_ms = |at: i64| at.saturating_sub(model.store.delivery_counts_from_ms);
+    let pause_ms = |at| took_ms(at).saturating_mul(limits::COUNTED_PAUSE);
+    let due_ms = counts.at_ms.map(|at| at.saturating_add(pause_ms(at)));
+    if counts.waiting.is_some() || due_ms.is_some_and(|due| due > model.now_ms) {
+        return;
+    }
+    let count = deliveries::count(filter.filter);
+    let ticket = call(model, count, Then::DeliveryCounts, effects);
+    model.store.delivery_counts.waiting = Some(ticket);
+    model.store.delivery_counts_from_ms = model.now_ms;
+}
+
+/// Reads what went to destinations in the last hour.
+fn last_hour(model: &mut Model, effects: &mut Vec<Effect>) {
+    if model.store.last_hour.waiting.is_none() {
+        let request = v1::GetStatisticsRequest::default();
+        let asked = Call::of("OverviewService", &request);
+        let ticket = call(model, asked, Then::LastHour, effects);
+        model.store.last_hour.waiting = Some(ticket);
     }
 }
 
@@ -246,7 +284,7 @@ pub(super) fn events(model: &mut Model, anew: bool, effects: &mut Vec<Effect>) {
     let hint = filter::hint(&text, &model.reader());
     follow(model, text, wanted, effects);
     if let Some(hint) = hint {
-        model.say(Token::Warning, hint.to_string());
+        model.say(Token::Bad, hint.to_string());
     }
 }
 

@@ -85,6 +85,7 @@ pub(super) fn pick_event(model: &mut Model) {
         items,
         chosen: Vec::new(),
         events: Some(events),
+        is_of_columns: false,
         needle: TextField::default(),
         cursor: usize::from(model.store.events.len() > 0),
     }));
@@ -205,7 +206,8 @@ fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
         | Kind::Inhibition
         | Kind::Group
         | Kind::Pending
-        | Kind::View => return None,
+        | Kind::View
+        | Kind::Heartbeat => return None,
     };
     Some((format!("{word} of {what}{name}"), inquiry))
 }

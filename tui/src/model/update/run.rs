@@ -59,12 +59,12 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::RetryNow => screen::retry_now(model, effects),
         Action::ToggleAges => model.shows_ages = !model.shows_ages,
         Action::ToggleSplit => screen::toggle_split(model),
-        Action::GoOverview => navigate::go(model, Route::Overview, effects),
-        Action::GoEvents => navigate::go(model, Route::Events, effects),
-        Action::GoDeliveries => navigate::go(model, Route::Deliveries, effects),
-        Action::GoMap => navigate::go(model, Route::Map, effects),
-        Action::GoReference => navigate::go(model, Route::Reference, effects),
-        Action::Go(kind) => navigate::go(model, Route::List(kind), effects),
+        Action::GoOverview => navigate::go_screen(model, Route::Overview, effects),
+        Action::GoEvents => navigate::go_screen(model, Route::Events, effects),
+        Action::GoDeliveries => navigate::go_screen(model, Route::Deliveries, effects),
+        Action::GoMap => navigate::go_screen(model, Route::Map, effects),
+        Action::GoReference => navigate::go_screen(model, Route::Reference, effects),
+        Action::Go(kind) => navigate::go_screen(model, Route::List(kind), effects),
         Action::GoCriticals => {
             let filter = "severity=critical".to_owned();
             navigate::go_filtered(model, Route::Events, filter, effects);
@@ -95,6 +95,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::CopyAs => copy::choose(model),
         Action::Pause => screen::pause(model),
         Action::Sort => screen::sort(model, effects),
+        Action::Columns => screen::columns(model),
         Action::OpenOnly => screen::open_only(model, effects),
         Action::ChooseView => views::choose(model),
         Action::NextView => views::next(model, effects),
@@ -139,12 +140,13 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Unfold => model.page.is_unfolded = !model.page.is_unfolded,
         Action::TestDestination => report::test_destination(model, effects),
         Action::PauseDestination => confirm::pause(model),
+        Action::DeadLetters => navigate::dead_letters(model, effects),
         Action::TestTrigger | Action::PreviewRule | Action::TestMapping => {
             report::stored(model, effects);
         }
         Action::LongerTry => report::longer(model, effects),
         Action::TestWithEvent | Action::FormEvent => report::pick_event(model),
-        Action::SendWaiting => confirm::send_waiting(model),
+        Action::SendWaiting => confirm::send_waiting(model, effects),
         Action::TestWithDocument => report::other_document(model),
         Action::FormNext => forms::step(model, true),
         Action::FormPrevious => forms::step(model, false),

@@ -4,6 +4,7 @@ use super::{charts, confirm, grouped, navigate, read};
 use crate::{
     client::Command,
     document::Link,
+    kind::{Head, Presence},
     limits,
     model::{
         Connection, Model,
@@ -11,7 +12,7 @@ use crate::{
         filter, map,
         matching::Matching,
         message::Effect,
-        overlay::{Overlay, Palette, Prompt, PromptPurpose},
+        overlay::{Overlay, Palette, Pick, Prompt, PromptPurpose},
         page::{Content, DocumentCursor, Tab},
         sort::Sort,
     },
@@ -144,6 +145,42 @@ fn say_sorted(model: &mut Model, sorted: Result<Sort, &'static str>) {
     }
 }
 
+/// Lets the operator choose the columns of the list.
+pub(super) fn columns(model: &mut Model) {
+    let Some(table) = model.store.table(&model.page.route) else {
+        return;
+    };
+    let heads = table.heads();
+    let wanted = model.wanted_columns();
+    let is_wanted = |title: &str| wanted.iter().any(|it| it.eq_ignore_ascii_case(title));
+    let is_shown = |head: &&&Head| {
+        let is_usual = wanted.is_empty() && head.presence != Presence::Chosen;
+        is_usual || is_wanted(head.title)
+    };
+    let titles = |heads: Vec<&&Head>| heads.iter().map(|head| head.title.to_owned()).collect();
+    let pick = Pick {
+        title: format!("Columns of {}", model.page.route.screen()),
+        items: titles(heads.iter().collect()),
+        chosen: titles(heads.iter().filter(is_shown).collect()),
+        events: None,
+        is_of_columns: true,
+        needle: TextField::default(),
+        cursor: 0,
+    };
+    drop(table);
+    model.overlay = Some(Overlay::Pick(pick));
+}
+
+/// Shows these columns of the list from now on; none leaves the choice to the console.
+pub(super) fn columns_chosen(model: &mut Model, chosen: Vec<String>) {
+    let screen = model.page.route.screen();
+    if chosen.is_empty() {
+        model.columns_of.remove(screen);
+    } else {
+        model.columns_of.insert(screen, chosen);
+    }
+}
+
 pub(super) fn pause(model: &mut Model) {
     let events = &mut model.store.events;
     events.paused = !events.paused;
@@ -198,7 +235,7 @@ pub(super) fn palette(model: &mut Model, here: bool) {
 
 /// Lets the filter be typed.
 pub(super) fn filter(model: &mut Model) {
-    let field = TextField::new(model.page.list.filter.clone());
+    let field = TextField::selected(model.page.list.filter.clone());
     model.page.list.typing = Some(field);
     model.page.list.matching = Matching::default();
     model.page.list.recalled = None;

@@ -31,6 +31,15 @@ pub(super) fn choose(model: &mut Model, effects: &mut Vec<Effect>) {
     count(model, effects);
 }
 
+/// Silences what a filter leaves until an end, both as they were typed, once it is counted.
+pub(super) fn typed_out(model: &mut Model, filter: &str, end: &str, effects: &mut Vec<Effect>) {
+    let scope = SilenceScope::of_filter('f', filter.to_owned(), filter);
+    if let Some(choice) = SilenceChoice::new(vec![scope]) {
+        model.overlay = Some(Overlay::Silence(Box::new(choice)));
+        until(model, end, effects);
+    }
+}
+
 fn choice_mut(model: &mut Model) -> Option<&mut SilenceChoice> {
     match &mut model.overlay {
         Some(Overlay::Silence(choice)) => Some(choice),

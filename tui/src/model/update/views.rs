@@ -22,6 +22,9 @@ const OFFERED: usize = 30;
 /// Lets the operator choose a view.
 pub(super) fn choose(model: &mut Model) {
     let views = model.views();
+    if views.is_empty() && model.store.of(Kind::View).value.is_none() {
+        return model.say(Token::Info, "reading…");
+    }
     if views.is_empty() {
         let text = "no views yet: ‹save_view› keeps this list as one, [views.NAME] in the settings file is another";
         let text = model.tell(text);
@@ -59,6 +62,8 @@ pub(super) fn show(model: &mut Model, name: &str, effects: &mut Vec<Effect>) {
         None if name.is_empty() => View::default(),
         None => return model.say(Token::Warning, format!("there is no view `{name}`")),
     };
+    // Its columns are chosen with it.
+    model.columns_of.remove(Route::Events.screen());
     model.store.events.filter.open_only = !view.includes_closed;
     if !view.group_by.is_empty() {
         let (field, filter) = (view.group_by, view.filter);

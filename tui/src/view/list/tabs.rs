@@ -10,6 +10,9 @@ use crate::{
     theme::Token,
 };
 
+/// Columns from which every tab has its exact count.
+const EXACT_FROM: usize = 100;
+
 /// Draws the tabs that the list has, from the second column on; says where they end.
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) -> u16 {
     let (x, y) = (area.x + 1, area.y);
@@ -57,21 +60,18 @@ fn views(model: &Model, pen: &mut Pen<'_>, (mut x, y): (u16, u16), end: u16) -> 
     x + 1
 }
 
-/// The states of deliveries as tabs, with how many there are.
+/// The states of deliveries as tabs, with how many the filter leaves of each.
 fn states(model: &Model, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
     let own = filter::delivery_tab(&model.page.list.filter, &model.clock());
-    let counted = model.store.wall.value.as_ref();
-    let counts = counted.and_then(|it| it.statistics.deliveries.as_ref());
+    let is_narrow = model.columns() < EXACT_FROM;
     let mut x = x;
-    for (index, name) in filter::DELIVERY_TABS.into_iter().enumerate() {
+    for (index, (name, _)) in filter::DELIVERY_TABS.into_iter().enumerate() {
         let is_own = own == Some(index);
-        let count = counts.and_then(|it| match index {
-            1 => it.waiting_count,
-            2 => it.dead_count,
-            3 => it.delivered_count,
-            _ => None,
+        let count = model.delivery_count(index).map(|count| match count {
+            count if is_narrow && !is_own => text::rough(count),
+            count => text::grouped(count),
         });
-        let count = count.map_or_else(String::new, |it| format!(" {}", text::grouped(it.into())));
+        let count = count.map_or_else(String::new, |it| format!(" {it}"));
         x = tab(&format!("{name}{count}"), is_own, pen, (x, y));
     }
     x + 1

@@ -21,7 +21,7 @@ impl Wall<'_> {
             .counted
             .and_then(|it| it.statistics.deliveries.as_ref())
         else {
-            return;
+            return self.not_counted(pen, inside);
         };
         let oldest = millis(self.overview.oldest_undelivered_time.as_ref());
         let read = self.model.store.overview.received_ms;

@@ -56,8 +56,9 @@ impl Wall<'_> {
         let top = (at.unwrap_or_default() + 1).saturating_sub(shown.max(1));
         let spark = inside.width.saturating_sub(84).min(48);
         let visible: Vec<_> = all.iter().skip(top).take(shown).collect();
+        let columns = columns(inside.width, spark);
         let rows = visible.iter().map(|one| {
-            let row = destination_row(pen, one);
+            let row = destination_row(pen, one, &columns);
             if self.is_marked(&link(one)) {
                 row.style(pen.style(Token::Selected))
             } else {
@@ -69,21 +70,12 @@ impl Wall<'_> {
         } else {
             String::new()
         };
-        let heads = [
-            "  Name", "Health", "     p50", "     p95", "    sent", " waiting", "    dead",
-            &through,
-        ];
+        let heads = std::iter::once("  Name").chain(columns.iter().map(|column| column.head));
+        let heads = heads.chain(std::iter::once(through.as_str()));
         let heads = Row::new(heads.map(str::to_owned)).style(pen.style(Token::Heading));
-        let widths = [
-            Constraint::Fill(1),
-            Constraint::Length(8),
-            Constraint::Length(8),
-            Constraint::Length(8),
-            Constraint::Length(8),
-            Constraint::Length(8),
-            Constraint::Length(8),
-            Constraint::Length(spark),
-        ];
+        let own = columns.iter().map(|_| Constraint::Length(CELLS));
+        let widths = std::iter::once(Constraint::Fill(1)).chain(own);
+        let widths = widths.chain(std::iter::once(Constraint::Length(spark)));
         let table = Table::new(rows.collect::<Vec<_>>(), widths).header(heads);
         pen.widget(table, inside);
         let more = all.len().saturating_sub(top + visible.len());
@@ -143,32 +135,85 @@ impl Wall<'_> {
     }
 }
 
+/// One thing that is shown of each destination.
+struct Shown {
+    head: &'static str,
+    cell: fn(&Pen<'_>, &DestinationOverview) -> Line<'static>,
+    /// The higher, the sooner it is left out.
+    rank: u8,
+}
+
+/// Cells of each, and those that a name keeps, with its sign.
+const CELLS: u16 = 8;
+const NAME: u16 = 18;
+
+const SHOWN: [Shown; 6] = [
+    Shown {
+        head: "Health",
+        cell: |pen, one| Line::from(pen.span(health(one).into(), health(one).word())),
+        rank: 0,
+    },
+    Shown {
+        head: "     p50",
+        cell: |pen, one| took(pen, one.health.as_ref().and_then(|it| it.p50.as_ref())),
+        rank: 5,
+    },
+    Shown {
+        head: "     p95",
+        cell: |pen, one| took(pen, one.health.as_ref().and_then(|it| it.p95.as_ref())),
+        rank: 3,
+    },
+    Shown {
+        head: "    sent",
+        cell: |pen, one| count(pen, one.delivered_count, Token::Good),
+        rank: 4,
+    },
+    Shown {
+        head: " waiting",
+        cell: |pen, one| count(pen, one.waiting_count, Token::Info),
+        rank: 1,
+    },
+    Shown {
+        head: "    dead",
+        cell: |pen, one| count(pen, one.dead_count, Token::Bad),
+        rank: 2,
+    },
+];
+
+/// What there is room for beside the name.
+fn columns(width: u16, spark: u16) -> Vec<&'static Shown> {
+    let space = width.saturating_sub(NAME + spark);
+    let most = usize::from(space / (CELLS + 1));
+    let mut columns: Vec<&Shown> = SHOWN.iter().collect();
+    while columns.len() > most {
+        let last = columns.iter().enumerate().max_by_key(|(_, it)| it.rank);
+        let Some((at, _)) = last else { break };
+        columns.remove(at);
+    }
+    columns
+}
+
+fn right(pen: &Pen<'_>, words: &str, token: Token) -> Line<'static> {
+    let words = format!("{words:>8}");
+    Line::from(pen.span(token, &words))
+}
+
+fn count(pen: &Pen<'_>, count: Option<i32>, token: Token) -> Line<'static> {
+    let count = count.unwrap_or_default();
+    let token = if count == 0 { Token::Dim } else { token };
+    right(pen, &text::grouped(count.into()), token)
+}
+
+fn took(pen: &Pen<'_>, span: Option<&prost_types::Duration>) -> Line<'static> {
+    let words = span.map_or_else(|| "–".to_owned(), |it| duration(span_ms(it)));
+    right(pen, &words, Token::Text)
+}
+
 /// How a destination stands, how long it takes, and what went to it.
-fn destination_row(pen: &Pen<'_>, one: &DestinationOverview) -> Row<'static> {
+fn destination_row(pen: &Pen<'_>, one: &DestinationOverview, columns: &[&Shown]) -> Row<'static> {
     let state = health(one);
-    let right = |words: &str, token: Token| {
-        let words = format!("{words:>8}");
-        Line::from(pen.span(token, &words))
-    };
-    let count = |count: Option<i32>, token: Token| {
-        let count = count.unwrap_or_default();
-        let token = if count == 0 { Token::Dim } else { token };
-        right(&text::grouped(count.into()), token)
-    };
-    let message = one.health.as_ref();
-    let took = |span: Option<&prost_types::Duration>| {
-        let words = span.map_or_else(|| "–".to_owned(), |it| duration(span_ms(it)));
-        right(&words, Token::Text)
-    };
     let name = format!("{} {}", sign(state), one.destination_name);
-    Row::new([
-        Line::from(pen.span(state.into(), &name)),
-        Line::from(pen.span(state.into(), state.word())),
-        took(message.and_then(|it| it.p50.as_ref())),
-        took(message.and_then(|it| it.p95.as_ref())),
-        count(one.delivered_count, Token::Good),
-        count(one.waiting_count, Token::Info),
-        count(one.dead_count, Token::Bad),
-        Line::default(),
-    ])
+    let name = Line::from(pen.span(state.into(), &name));
+    let cells = columns.iter().map(|column| (column.cell)(pen, one));
+    Row::new(std::iter::once(name).chain(cells))
 }

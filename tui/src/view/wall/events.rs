@@ -122,12 +122,7 @@ impl Wall<'_> {
     pub(super) fn rate(&self, pen: &mut Pen<'_>, area: Rect) {
         let Some(counted) = self.counted else {
             let inside = pen.panel(area, "Events a minute, by severity");
-            let words = match &self.model.store.wall.failure {
-                Some(failure) => format!("✗ {}", failure.headline()),
-                None => "reading…".to_owned(),
-            };
-            pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, &words);
-            return;
+            return self.not_counted(pen, inside);
         };
         let step = counted.step_minutes();
         let all = counted.events();

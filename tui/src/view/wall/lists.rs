@@ -57,12 +57,11 @@ impl Wall<'_> {
         let inside = pen.panel(area, "Noisiest");
         let rows = wall::loudest(self.model);
         if rows.is_empty() {
-            let words = match (self.counted, &self.model.store.wall.failure) {
-                (None, Some(failure)) => format!("✗ {}", failure.headline()),
-                (None, None) => "reading…".to_owned(),
-                (Some(_), _) => "nothing is open, and no one was notified".to_owned(),
-            };
-            pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, &words);
+            if self.counted.is_none() {
+                return self.not_counted(pen, inside);
+            }
+            let words = "nothing is open, and no one was notified";
+            pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, words);
             return;
         }
         let marked = rows.iter().position(|row| {

@@ -13,3 +13,6 @@ CREATE TABLE counter_part (
   n5 bigint NOT NULL,
   PRIMARY KEY (key, writer)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+-- What heartbeats expect, by their last beat.
+CREATE TABLE expectation_by_beat (entry bytea PRIMARY KEY, record bytea NOT NULL) WITH (fillfactor = 90);

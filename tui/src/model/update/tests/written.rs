@@ -36,6 +36,7 @@ fn deliveries_that_came_between_two_readings_are_read_until_the_pages_meet() {
             ..v1::Delivery::default()
         });
         let page = v1::ListDeliveriesResponse {
+            counts: None,
             warnings: Vec::new(),
             deliveries: rows.collect(),
             next_page_token: next.to_owned(),

@@ -1,0 +1,101 @@
+//! Counts the deliveries that a filter leaves, by state.
+
+use super::{
+    Deliveries,
+    list::{BATCH, Filter},
+};
+use crate::{
+    domain::{Delivery, DeliveryState},
+    error::Error,
+    limits::PAGE_TIME_MAX,
+    scan,
+    store::{Index, engine::Range},
+};
+
+/// How many deliveries there are of each state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeliveryTally {
+    /// Those that have not ended.
+    pub waiting: usize,
+    /// Delivered ones.
+    pub delivered: usize,
+    /// Dead letters that were not sent again.
+    pub dead: usize,
+    /// Dead letters that were sent again.
+    pub resent: usize,
+    /// Cancelled ones.
+    pub cancelled: usize,
+    /// Those in digests.
+    pub folded: usize,
+    /// Those that a dry run recorded.
+    pub shadowed: usize,
+    /// Whether all were counted.
+    pub is_complete: bool,
+}
+
+/// States whose deliveries are alike to the tally, so that an index counts them.
+const ALIKE: [DeliveryState; 7] = [
+    DeliveryState::Pending { due_ms: 0 },
+    DeliveryState::Leased { until_ms: 0 },
+    DeliveryState::Retry { due_ms: 0 },
+    DeliveryState::Delivered,
+    DeliveryState::Cancelled,
+    DeliveryState::Folded,
+    DeliveryState::Shadowed,
+];
+
+impl DeliveryTally {
+    fn add(&mut self, state: DeliveryState, is_resent: bool, count: usize) {
+        let sum = match state {
+            DeliveryState::Pending { .. }
+            | DeliveryState::Leased { .. }
+            | DeliveryState::Retry { .. } => &mut self.waiting,
+            DeliveryState::Delivered => &mut self.delivered,
+            DeliveryState::Dead if is_resent => &mut self.resent,
+            DeliveryState::Dead => &mut self.dead,
+            DeliveryState::Cancelled => &mut self.cancelled,
+            DeliveryState::Folded => &mut self.folded,
+            DeliveryState::Shadowed => &mut self.shadowed,
+        };
+        *sum += count;
+    }
+}
+
+impl Deliveries {
+    /// Counts what a filter leaves, as far as [`PAGE_TIME_MAX`] allows.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn counts(&self, filter: &Filter) -> Result<DeliveryTally, Error> {
+        let mut tally = DeliveryTally::default();
+        let mut filter = filter.clone();
+        if filter == Filter::default() {
+            for state in ALIKE {
+                let range = Range::under(&[state.number()]);
+                let engine = self.store.engine();
+                let count = engine.count(Index::DeliveryByState, range, usize::MAX);
+                tally.add(state, false, count.await?);
+            }
+            filter.states = vec![DeliveryState::Dead.number()];
+        }
+        let mut reach = filter.reach(None);
+        let walk = self.walk(&filter).await?;
+        let end = self.clock.passed() + PAGE_TIME_MAX;
+        loop {
+            let ids = self.newest(&walk, reach, BATCH).await?;
+            reach.below = ids.last().copied().or(reach.below);
+            let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
+            let found = self.store.get_many::<Delivery>(keys).await?;
+            for delivery in found.into_iter().flatten().map(|it| it.value) {
+                if filter.passes(&delivery) {
+                    tally.add(delivery.state, delivery.retried_as.is_some(), 1);
+                }
+                scan::turn().await;
+            }
+            tally.is_complete = ids.len() < BATCH;
+            if tally.is_complete || self.clock.passed() >= end {
+                return Ok(tally);
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Drafts of destinations that were tested a moment ago: once one is stored, it is not untried.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use crate::{
+    clock::millis,
+    domain::{Attempt, DestinationKind},
+    limits::{DRAFT_TESTS_AFTER, DRAFT_TESTS_MAX},
+};
+
+/// The newest tests of drafts, oldest first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TestedDrafts(Arc<Mutex<VecDeque<TestedDraft>>>);
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub(super) struct TestedDraft {
+    kind: DestinationKind,
+    at_ms: i64,
+    pub(super) attempt: Attempt,
+}
+
+impl TestedDrafts {
+    /// Keeps the end of a test.
+    pub(super) fn keep(&self, kind: DestinationKind, attempt: Attempt, at_ms: i64) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= DRAFT_TESTS_MAX {
+            all.pop_front();
+        }
+        all.push_back(TestedDraft {
+            kind,
+            at_ms,
+            attempt,
+        });
+    }
+
+    /// The newest test of exactly that, unless it was long ago.
+    pub(super) fn newest(&self, kind: &DestinationKind, now_ms: i64) -> Option<TestedDraft> {
+        let since_ms = now_ms.saturating_sub(millis(DRAFT_TESTS_AFTER));
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = all.iter().rev().filter(|it| it.at_ms >= since_ms);
+        recent.find(|it| it.kind == *kind).cloned()
+    }
+}

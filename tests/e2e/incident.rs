@@ -1,0 +1,229 @@
+//! The jobs of an incident at a terminal, each with no more keys than were promised.
+
+use bellwether_tests::{
+    eventually::{eventually, eventually_blocking},
+    receiver::{Receiver, Reply},
+    terminal::Terminal,
+    world::World,
+};
+use serde_json::{Value, json};
+
+use crate::{journey, samples};
+
+/// A console whose keys are counted.
+struct Counted {
+    console: Terminal,
+    keys: usize,
+}
+
+impl Counted {
+    /// One on the service of a world, on its overview.
+    fn start(world: &World) -> Self {
+        let address = format!("http://{}", world.service().address("grpc"));
+        let key = world.data_dir().join("admin.key").display().to_string();
+        let arguments = ["--connect", &address, "--key-file", &key];
+        let console = Terminal::start(world.folder(), &arguments);
+        console.shows(&["● connected"]);
+        Self { console, keys: 0 }
+    }
+
+    /// Presses a key and waits until the screen shows these texts.
+    fn press(&mut self, key: &str, shown: &[&str]) -> String {
+        assert_eq!(key.chars().count(), 1, "one key at a time: {key:?}");
+        self.keys += 1;
+        self.console.press(key);
+        self.console.shows(shown)
+    }
+
+    /// Leaves; asserts that there were no more keys than that before.
+    fn end(mut self, most: usize) {
+        assert!(self.keys <= most, "{} keys, at most {most}", self.keys);
+        self.console.press("q");
+        assert!(self.console.ended().success());
+    }
+}
+
+async fn send(world: &World, events: &[Value]) {
+    let body = samples::events(events);
+    let rest = world.rest();
+    rest.post("/v1/data-receiver/events", &body).await.ok();
+}
+
+/// The occurrences that a filter leaves.
+async fn occurrences(world: &World, filter: &str) -> Vec<Value> {
+    let search = json!({"query": {"filter": filter}});
+    let found = world.rest().post("/v1/events:search", &search).await.ok();
+    let events = found["results"].as_array().cloned().unwrap_or_default();
+    let all = events.iter().filter_map(|it| it["occurrences"].as_array());
+    all.flatten().cloned().collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_of_the_noisiest_host_is_acknowledged_with_five_keys() {
+    let world = World::start();
+    let noisy = ["cpu", "disk", "load"];
+    let noisy = noisy.map(|name| samples::event(name, "db-13", "SEVERITY_ERROR", "too high"));
+    send(&world, &noisy).await;
+    let quiet = samples::event("cpu", "db-2", "SEVERITY_ERROR", "too high");
+    send(&world, &[quiet]).await;
+    let mut console = Counted::start(&world);
+    console.press("2", &["1/4", "db-13"]);
+    console.press("b", &["Count events by"]);
+    console.press("h", &["db-13", "4 events in 2 groups"]);
+    console.press("a", &["Acknowledge", "3 events"]);
+    console.press("y", &["acknowledged"]);
+    eventually("all of the host to be acknowledged", async || {
+        let all = occurrences(&world, "host=db-13").await;
+        let done = all.iter().filter(|it| it["acknowledged"] == true).count();
+        (done == 3).then_some(())
+    })
+    .await;
+    let other = occurrences(&world, "host=db-2").await;
+    assert_eq!(other[0]["acknowledged"], false, "{other:?}");
+    console.end(5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_is_silenced_for_two_hours_with_four_keys() {
+    let world = World::start();
+    let event = samples::event("full", "db-1", "SEVERITY_ERROR", "disk is full");
+    send(&world, &[event]).await;
+    let mut console = Counted::start(&world);
+    console.press("2", &["disk is full"]);
+    console.press(
+        "z",
+        &["this event", "full on db-1", "all of db-1", "all full"],
+    );
+    console.press("h", &["all of db-1"]);
+    console.press("2", &["silenced all of db-1 until"]);
+    let found = world.rest().get("/v1/notification/silences").await.ok();
+    assert_eq!(found["silences"][0]["filter"], "dimensions.host=db-1");
+    console.end(4);
+}
+
+/// The deliveries of a state.
+async fn deliveries(world: &World, filter: &str) -> usize {
+    let path = format!("/v1/notification/deliveries?filter={filter}");
+    let found = world.rest().get(&path).await.ok();
+    found["deliveries"].as_array().map_or(0, Vec::len)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dead_letters_of_a_destination_are_resent_and_go_with_seven_keys() {
+    let world = World::start();
+    let rest = world.rest();
+    let [receiver, other] = [Receiver::start().await, Receiver::start().await];
+    receiver.otherwise(Reply::status(400));
+    other.otherwise(Reply::status(400));
+    journey::set_up(&rest, &receiver).await;
+    let webhook = samples::webhook("zulu", &other.url("/zulu"));
+    rest.post("/v1/notification/destinations", &webhook)
+        .await
+        .ok();
+    let rule = samples::rule("others", "disk", "zulu", "");
+    rest.post("/v1/notification/rules", &rule).await.ok();
+    let hosts = ["a", "b", "c"];
+    let events = hosts.map(|host| samples::event("full", host, "SEVERITY_ERROR", "disk is full"));
+    send(&world, &events).await;
+    eventually("the dead letters", async || {
+        (deliveries(&world, "state=dead").await == 6).then_some(())
+    })
+    .await;
+    receiver.otherwise(Reply::status(200));
+    receiver.forget();
+    let mut console = Counted::start(&world);
+    console.press("4", &["▶ hook", "zulu"]);
+    console.press("r", &["destination=hook", "[dead 3]", "1/3"]);
+    console.press("A", &["3 deliveries will be sent again", "3  to hook"]);
+    console.press(
+        "y",
+        &["no match `state=dead resent=false destination=hook`"],
+    );
+    receiver.until_received(3).await;
+    // They are still there, and marked.
+    console.press("\t", &["[delivered 3]"]);
+    console.end(7);
+    assert_eq!(deliveries(&world, "state=dead%20resent=true").await, 3);
+    assert_eq!(deliveries(&world, "state=dead%20resent=false").await, 3);
+    let path = "/v1/notification/deliveries?filter=destination=hook&withCounts=true&pageSize=1";
+    let counts = rest.get(path).await.ok()["counts"].clone();
+    assert_eq!(counts["resentCount"], 3, "{counts}");
+    assert_eq!(counts["deadCount"], 0, "{counts}");
+    assert_eq!(counts["deliveredCount"], 3, "{counts}");
+    assert_eq!(counts["isComplete"], true, "{counts}");
+    // Of all, what is not dead is counted by an index.
+    let path = "/v1/notification/deliveries?withCounts=true&pageSize=1";
+    let counts = rest.get(path).await.ok()["counts"].clone();
+    assert_eq!(counts["deadCount"], 3, "{counts}");
+    assert_eq!(counts["resentCount"], 3, "{counts}");
+    assert_eq!(counts["deliveredCount"], 3, "{counts}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_of_a_rule_is_undone_with_three_keys() {
+    let world = World::start();
+    let rest = world.rest();
+    let receiver = Receiver::start().await;
+    journey::set_up(&rest, &receiver).await;
+    let updates = async || {
+        let rule = rest.get("/v1/notification/rules/disks").await.ok();
+        rule["rule"]["sendUpdates"] == true
+    };
+    let before = updates().await;
+    let mut console = Counted::start(&world);
+    console.press("5", &["disks"]);
+    console.press("e", &["Send updates"]);
+    console.console.press("\t\t\t\t ");
+    console.press("\x13", &["Change rule disks?"]);
+    console.press("y", &["rule disks changed"]);
+    assert_ne!(updates().await, before);
+    console.keys = 0;
+    console.press("U", &["Undo: rule disks changed?"]);
+    console.press("y", &["undone: rule disks changed"]);
+    assert_eq!(updates().await, before);
+    console.end(3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_destination_is_created_tested_fixed_and_saved_without_leaving_its_form() {
+    let world = World::start();
+    let receiver = Receiver::answering(|received| match received.path.as_str() {
+        "/right" => Reply::status(200),
+        _ => Reply::status(401),
+    })
+    .await;
+    let mut console = Counted::start(&world);
+    console.press("4", &["No destinations yet"]);
+    console.press("n", &["URL"]);
+    let url = receiver.url("/wrong");
+    console.console.press(&format!("pager\t\t{url}"));
+    console.console.shows(&[&url]);
+    console.press("\x14", &["401"]);
+    // The failure moved to the field that is probably wrong; back to the address.
+    let screen = console.console.screen();
+    assert!(
+        screen.contains("Create destination") || screen.contains("New destination"),
+        "{screen}"
+    );
+    let back = eventually_blocking("the address to be typed in", || {
+        let screen = console.console.screen();
+        let focused = screen
+            .lines()
+            .find(|line| line.starts_with('▶'))?
+            .to_owned();
+        if focused.contains("URL") && !focused.contains("Secret") {
+            return Some(true);
+        }
+        console.console.press("\x1b[Z");
+        None
+    });
+    assert!(back);
+    console.console.press("\x15");
+    console.console.press(&receiver.url("/right"));
+    console.press("\x14", &["✓ 200"]);
+    console.press("\x13", &["Create"]);
+    console.press("y", &["destination pager created"]);
+    // What was tested is not untried once it is stored.
+    console.console.shows(&["▶ pager", "healthy"]);
+    console.end(6);
+}

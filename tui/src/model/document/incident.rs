@@ -1,0 +1,181 @@
+//! The first lines of an event's page: where it stands, who has it, and who was notified of it.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::v1::{
+    Event, ExplainEventResponse, ExplainedDelivery, Occurrence, occurrence::CloseReason,
+};
+
+use crate::{
+    data::{Sign, Status, Word},
+    document::{Document, Span, duration, span},
+    model::{Model, store::Loaded},
+    text,
+    theme::Token,
+};
+
+/// Cells of the reason why a receiver was not notified.
+const REASON: usize = 40;
+/// Entries of the history that are shown.
+const ENTRIES: usize = 30;
+
+/// Writes summary, place, and the line with who has it and who was notified.
+pub(super) fn write(
+    into: &mut Document,
+    model: &Model,
+    event: &Event,
+    occurrence: &Occurrence,
+    explanation: &Loaded<ExplainEventResponse>,
+) {
+    let severity = occurrence.severity();
+    into.line(vec![span(Token::Title, &occurrence.summary)]);
+    let pairs = event.dimensions.iter();
+    let pairs = pairs.map(|(key, value)| format!(" {key}={value}"));
+    into.line(vec![
+        span(Token::Text, &event.name),
+        span(Token::Dim, &pairs.collect::<String>()),
+    ]);
+    let sign = format!("{} {}", severity.sign(), severity.word());
+    let mut parts = vec![
+        (severity.into(), sign),
+        standing(model, occurrence),
+        holder(occurrence),
+    ];
+    parts.extend(notified(model, explanation));
+    lines(into, parts);
+}
+
+/// Parts between dots, on as many lines as they need.
+fn lines(into: &mut Document, parts: Vec<(Token, String)>) {
+    let mut line: Vec<Span> = Vec::new();
+    let mut used = 0;
+    for (token, words) in parts {
+        let cells = text::width(&text::clean(&words)) + 3;
+        if used > 0 && used + cells > into.columns {
+            into.line(std::mem::take(&mut line));
+            used = 0;
+        }
+        if !line.is_empty() {
+            line.push(span(Token::Dim, " · "));
+        }
+        line.push(span(token, &words));
+        used += cells;
+    }
+    into.line(line);
+}
+
+/// `open 38 min`, or how long it lasted.
+fn standing(model: &Model, occurrence: &Occurrence) -> (Token, String) {
+    let start = occurrence.start_time;
+    let lasted = |end: i64| duration(end.saturating_sub(start).max(0));
+    match (occurrence.status(), occurrence.close_time) {
+        (_, Some(at)) => {
+            let reason = match occurrence.close_reason() {
+                CloseReason::Sender => " by its sender",
+                CloseReason::Operator => " by an operator",
+                CloseReason::Aged => " for lack of news",
+                CloseReason::Expired => " as expired",
+                CloseReason::Unspecified => "",
+            };
+            let words = format!("closed {}{reason} after {}", model.moment(at), lasted(at));
+            (Token::Dim, words)
+        }
+        (Status::Suppressed, None) => {
+            let words = format!("suppressed, open {}", lasted(model.now_ms));
+            (Token::Warning, words)
+        }
+        (_, None) => (Token::Text, format!("open {}", lasted(model.now_ms))),
+    }
+}
+
+/// Who has it.
+fn holder(occurrence: &Occurrence) -> (Token, String) {
+    let acknowledged = occurrence.acknowledged == Some(true);
+    let mut history = occurrence.history.iter().rev();
+    let by = history.find(|entry| entry.field == "acknowledged" && entry.to == "true");
+    let by = by.map(|entry| entry.author.as_str());
+    match (occurrence.assignee.as_str(), acknowledged, by) {
+        ("", true, Some(by)) if !by.is_empty() => {
+            (Token::Good, format!("acknowledged by {by}, unassigned"))
+        }
+        ("", true, _) => (Token::Good, "acknowledged, unassigned".to_owned()),
+        ("", false, _) => (Token::Warning, "unassigned".to_owned()),
+        (name, true, _) => (Token::Good, format!("assigned to {name}, acknowledged")),
+        (name, false, _) => (Token::Info, format!("assigned to {name}")),
+    }
+}
+
+/// Which receivers were notified, and which were not, each with the newest of its messages.
+fn notified(model: &Model, explanation: &Loaded<ExplainEventResponse>) -> Vec<(Token, String)> {
+    let Some(found) = &explanation.value else {
+        let words = match &explanation.failure {
+            Some(failure) => format!("receivers not read: {}", failure.headline()),
+            None => "reading receivers…".to_owned(),
+        };
+        return vec![(Token::Dim, words)];
+    };
+    let mut newest: BTreeMap<&str, &ExplainedDelivery> = BTreeMap::new();
+    for delivery in found.rules.iter().flat_map(|rule| &rule.deliveries) {
+        let known = newest
+            .entry(delivery.destination_name.as_str())
+            .or_insert(delivery);
+        if delivery.create_time > known.create_time {
+            *known = delivery;
+        }
+    }
+    if newest.is_empty() {
+        return vec![(Token::Warning, "no receiver notified".to_owned())];
+    }
+    let parts = newest.into_iter().map(|(name, delivery)| {
+        let digest = delivery.digest.as_ref();
+        let state = digest.map_or(delivery.state.as_str(), |it| it.state.as_str());
+        let ended = digest.map_or(delivery.end_time, |it| it.end_time);
+        let at = ended.map_or_else(String::new, |ms| format!(" {}", model.moment(ms)));
+        let error = text::fit(&delivery.last_error, REASON);
+        let reason = if error.is_empty() {
+            String::new()
+        } else {
+            format!(" ({error})")
+        };
+        match state {
+            "DELIVERED" => (Token::Good, format!("notified {name}{at}")),
+            "DEAD" => (Token::Bad, format!("{name} not notified{reason}")),
+            "CANCELLED" => (Token::Dim, format!("{name} cancelled")),
+            "SHADOWED" => (Token::Dim, format!("{name} dry run")),
+            _ => (Token::Warning, format!("{name} waiting{reason}")),
+        }
+    });
+    parts.collect()
+}
+
+/// Writes what happened, the newest last.
+pub(super) fn history(into: &mut Document, model: &Model, found: Option<&ExplainEventResponse>) {
+    let Some(found) = found.filter(|found| !found.timeline.is_empty()) else {
+        return;
+    };
+    let more = found.timeline.len().saturating_sub(ENTRIES);
+    if more > 0 {
+        into.text(
+            Token::Dim,
+            0,
+            &format!("… {} earlier", text::grouped(wide(more))),
+        );
+    }
+    for entry in found.timeline.iter().skip(more) {
+        let token = match entry.kind.as_str() {
+            "delivered" | "acknowledged" => Token::Good,
+            "dead" => Token::Bad,
+            "held" | "suppressed" => Token::Warning,
+            _ => Token::Text,
+        };
+        into.line(vec![
+            span(Token::Dim, &format!("{:<17}", model.moment(entry.time))),
+            span(token, &format!("{:<13} ", entry.kind)),
+            span(Token::Text, &entry.text),
+        ]);
+    }
+}
+
+fn wide(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,104 @@
+//! Signs and lines in ASCII, for terminals that show no others.
+
+use ratatui::buffer::Buffer;
+
+/// Terminals whose fonts lack the signs, as `TERM` names them.
+const PLAIN_TERMS: [&str; 6] = ["linux", "vt100", "vt102", "vt220", "ansi", "cons25"];
+
+/// Terminals without colours.
+const COLOURLESS_TERMS: [&str; 3] = ["vt100", "vt102", "vt220"];
+
+/// Whether a terminal shows ASCII alone, by `TERM` and by the locale that `LC_ALL`, `LC_CTYPE` or `LANG` name;
+/// none where none of them is set.
+#[must_use]
+pub fn is_ascii_alone(term: Option<&str>, locale: Option<&str>) -> bool {
+    let is_plain = term.is_some_and(|term| PLAIN_TERMS.contains(&term));
+    let locale = locale.map(str::to_lowercase);
+    let is_other = locale.is_some_and(|it| !it.contains("utf-8") && !it.contains("utf8"));
+    is_plain || is_other
+}
+
+/// Whether a terminal has no colours, by `TERM`.
+#[must_use]
+pub fn is_colourless(term: Option<&str>) -> bool {
+    term.is_some_and(|term| COLOURLESS_TERMS.contains(&term))
+}
+
+/// Puts ASCII in place of every other sign.
+pub(crate) fn to_ascii(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        if !cell.symbol().is_ascii() {
+            let plain = plain(cell.symbol());
+            cell.set_symbol(plain);
+        }
+    }
+}
+
+/// What stands for a sign.
+fn plain(symbol: &str) -> &'static str {
+    match symbol {
+        "▲" | "↑" => "^",
+        "↓" | "▾" => "v",
+        "●" | "◆" | "◼" | "■" => "*",
+        "◐" | "◷" => "o",
+        "○" | "·" | "•" | "▁" | "▂" | "…" | "░" => ".",
+        "✗" => "x",
+        "▶" | "▸" | "›" | "→" | "↳" => ">",
+        "‹" | "←" => "<",
+        "─" | "–" | "▃" | "▄" | "╸" => "-",
+        "━" | "▅" | "▒" => "=",
+        "▆" | "▇" | "█" | "▓" | "▀" => "#",
+        "│" | "┃" | "‖" | "▏" | "▮" => "|",
+        "✓" | "╭" | "╮" | "╰" | "╯" | "├" | "┤" | "┬" | "┴" | "┼" | "└" | "┘" | "┌" | "┐" => {
+            "+"
+        }
+        "☾" => "z",
+        "✎" | "«" | "»" => "\"",
+        _ => "?",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::layout::Rect;
+
+    use super::*;
+
+    #[test]
+    fn locales_and_terminals_tell_whether_there_is_more_than_ascii() {
+        for (term, locale, expected) in [
+            (Some("xterm-256color"), Some("en_US.UTF-8"), false),
+            (Some("xterm-256color"), Some("C.utf8"), false),
+            (Some("xterm-256color"), None, false),
+            (Some("xterm-256color"), Some("C"), true),
+            (Some("xterm"), Some("de_DE.ISO-8859-1"), true),
+            (Some("linux"), Some("en_US.UTF-8"), true),
+            (Some("vt100"), None, true),
+            (None, None, false),
+        ] {
+            assert_eq!(
+                is_ascii_alone(term, locale),
+                expected,
+                "{term:?} {locale:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_sign_of_a_screen_becomes_ascii() {
+        let mut buffer = Buffer::with_lines(["▲ critical │ ✓ über … ╭─╮", "数据 ▁▃█"]);
+        to_ascii(&mut buffer);
+        let area = *buffer.area();
+        let row = |y| -> String {
+            let cells = (0..area.width).map(|x| buffer[(x, y)].symbol());
+            cells.collect()
+        };
+        assert!(
+            row(0).starts_with("^ critical | + ?ber . +-+"),
+            "{}",
+            row(0)
+        );
+        assert!(row(1).is_ascii(), "{}", row(1));
+        assert_eq!(area, Rect::new(0, 0, area.width, 2));
+    }
+}

@@ -1,0 +1,258 @@
+//! What an incident needs: signs that mean one thing, tabs that count what is filtered, columns, and hints
+//! that work.
+
+#[cfg(feature = "embedded")]
+mod against_the_service {
+    use serde_json::{Value, json};
+
+    use super::super::{flows::assert_shows, waiting::against_the_service::with_rule, *};
+    use crate::backend::Real;
+
+    /// The line of the screen with this text.
+    fn line(screen: &str, text: &str) -> String {
+        let found = screen.lines().find(|line| line.contains(text));
+        found.map(str::to_owned).unwrap_or_default()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_silence_has_its_sign_and_what_a_rule_or_an_inhibition_holds_has_others() {
+        // The rule waits for an hour, which holds all of them.
+        let real = with_rule(&json!({"delay": "3600s"})).await;
+        let inhibition = json!({
+            "name": "root",
+            "enabled": true,
+            "sourceFilter": "name=host-down",
+            "targetFilter": "name=disk",
+            "equal": [{"source": "host"}],
+        });
+        let asked = json!({"inhibition": inhibition});
+        real.call("InhibitionService", "CreateInhibition", &asked)
+            .await;
+        let end = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(2);
+        let silence = json!({
+            "name": "patching",
+            "reason": "patching",
+            "filter": "host=db-8",
+            "span": {"endTime": end.to_string()},
+        });
+        let asked = json!({"silence": silence});
+        real.call("SilenceService", "CreateSilence", &asked).await;
+        let down = std::iter::once("db-9".to_owned());
+        real.send_named("host-down", Severity::Error, down).await;
+        let hosts = ["db-7", "db-8", "db-9"].map(str::to_owned);
+        for host in hosts {
+            real.send(Severity::Error, std::iter::once(host)).await;
+        }
+        let mut console = real.console().await;
+        press(&mut console, "2").await;
+        until(&mut console, "host-down").await;
+        let screen = console.screen();
+        for (host, sign) in [("db-7", " … "), ("db-8", " z "), ("db-9", " ↳ ")] {
+            let rows = screen.lines().filter(|line| line.contains(" disk "));
+            let mut rows = rows.filter(|line| line.contains(host));
+            let row = rows.next().unwrap_or_default();
+            assert!(row.contains(sign), "{host}: {row}\n{screen}");
+            let others = [" z ", " ↳ "].into_iter().filter(|it| *it != sign);
+            for other in others {
+                assert!(!row.contains(other), "{host}: {row}");
+            }
+        }
+    }
+
+    /// A service with three dead letters to one destination and one to another.
+    async fn with_dead_letters() -> Real {
+        let real = with_rule(&json!({})).await;
+        let other = json!({
+            "name": "chat",
+            "type": {"webhook": {"url": "https://chat.invalid/"}},
+            "delivery": {"maxAttempts": 1},
+        });
+        let asked = json!({"destination": other});
+        real.call("DestinationService", "CreateDestination", &asked)
+            .await;
+        let rule = json!({
+            "name": "talk",
+            "enabled": true,
+            "triggerNames": ["disks"],
+            "destinationNames": ["chat"],
+        });
+        let asked = json!({"rule": rule});
+        real.call("RuleService", "CreateRule", &asked).await;
+        real.send(Severity::Critical, std::iter::once("db-1".to_owned()))
+            .await;
+        real
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn tabs_and_title_of_deliveries_count_what_the_filter_leaves() {
+        let real = with_dead_letters().await;
+        let mut console = real.console().await;
+        press(&mut console, "6").await;
+        let asked = json!({"withCounts": true, "pageSize": 1});
+        let counts = loop {
+            let found = real.call("DeliveryService", "ListDeliveries", &asked).await;
+            let counts = found["counts"].clone();
+            if counts["waitingCount"] == 0 && counts["deadCount"] != 0 {
+                break counts;
+            }
+            console.idle().await;
+        };
+        let all = counts["deadCount"].as_i64().unwrap();
+        press(&mut console, "R").await;
+        until(&mut console, &format!("[all {all}]")).await;
+        press(&mut console, "/destination=chat<Enter>").await;
+        until(&mut console, "[all 1]").await;
+        let screen = console.screen();
+        assert_shows(&screen, "dead 1 ");
+        assert_shows(&screen, "▲ disk db-1");
+        press(&mut console, "<Tab><Tab>").await;
+        until(&mut console, "[dead 1]").await;
+        assert_shows(
+            &console.screen(),
+            "/state=dead resent=false destination=chat",
+        );
+        // Sent again it is marked, and no longer among those that are left.
+        press(&mut console, "r").await;
+        press(&mut console, "y").await;
+        until(
+            &mut console,
+            "no match `state=dead resent=false destination=chat`",
+        )
+        .await;
+        press(&mut console, "<Tab><Tab><Tab>").await;
+        until(&mut console, "[all 2]").await;
+        until(&mut console, "resent ").await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn columns_are_chosen_in_place_and_kept() {
+        let real = Real::start().await;
+        real.send(Severity::Error, std::iter::once("db-1".to_owned()))
+            .await;
+        let mut console = real.console().await;
+        press(&mut console, "2").await;
+        until(&mut console, "db-1").await;
+        let head = |screen: &str| line(screen, "Summary");
+        let before = head(&console.screen());
+        assert!(
+            before.contains("Host") && !before.contains("What"),
+            "{before}"
+        );
+        // Without the host, with all dimensions.
+        let screen = press(&mut console, "K").await;
+        assert_shows(&screen, "Columns of Events");
+        press(&mut console, "host <C-u>what <Enter>").await;
+        for keys in ["R", "42", "/disk<Enter>"] {
+            press(&mut console, keys).await;
+            until(&mut console, "db-1").await;
+            let after = head(&console.screen());
+            let is_kept = !after.contains("Host") && after.contains("What");
+            assert!(is_kept, "{keys}: {}", console.screen());
+        }
+        assert_shows(&console.screen(), "host=db-1");
+        press(&mut console, ":columns<Enter>").await;
+        assert_shows(&console.screen(), "Columns of Events");
+    }
+
+    /// The keys that the foot offers, with their names.
+    fn hints(screen: &str) -> Vec<(String, String)> {
+        let foot = screen.lines().rfind(|line| !line.trim().is_empty());
+        let parts = foot.unwrap_or_default().trim().split("  ");
+        let parts = parts.filter_map(|part| part.trim().split_once(' '));
+        parts
+            .map(|(key, name)| (key.to_owned(), name.to_owned()))
+            .collect()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn every_key_that_the_foot_offers_does_something() {
+        let service = Service::stocked().await;
+        let screens = [
+            "1",
+            "2",
+            "2<Enter>",
+            "2b<Down><Enter>",
+            "3",
+            "3<Enter>",
+            "4",
+            "4<Enter>",
+            "5",
+            "5<Enter>",
+            "6",
+            "6<Enter>",
+            "7",
+            "8",
+            "9",
+            "0",
+            "<A-0>",
+            "<A-9>",
+            "<A-8>",
+            "<A-7>",
+            "<A-6>",
+            "<A-5>",
+            "4tq",
+        ];
+        let mut idle = Vec::new();
+        for keys in screens {
+            let mut console = console(&service, 120, 36).await;
+            let before = press(&mut console, keys).await;
+            let offered = hints(&before);
+            assert!(offered.len() > 1, "{keys}\n{before}");
+            for (key, name) in offered {
+                // Here is no terminal that an editor could have.
+                if name == "quit" || name == "as text" {
+                    continue;
+                }
+                let key = match key.as_str() {
+                    "Enter" | "Tab" | "Esc" | "Space" => format!("<{key}>"),
+                    other => {
+                        other.replace('^', "<C-") + if other.starts_with('^') { ">" } else { "" }
+                    }
+                };
+                let mut console = self::console(&service, 120, 36).await;
+                press(&mut console, keys).await;
+                // The head tells the time.
+                let body = |console: &mut Headless| console.buffer().content[120..].to_vec();
+                let before = body(&mut console);
+                let after = press(&mut console, &key).await;
+                let is_other = before != body(&mut console);
+                if !is_other {
+                    idle.push(format!(
+                        "{keys} {key} ({name})
+{after}"
+                    ));
+                }
+            }
+        }
+        assert!(idle.is_empty(), "{}", idle.join("\n"));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_silence_is_typed_out_and_digits_keep_filter_and_cursor() {
+        let real = Real::start().await;
+        for host in ["db-1", "db-2", "web-1"] {
+            real.send(Severity::Error, std::iter::once(host.to_owned()))
+                .await;
+        }
+        let mut console = real.console().await;
+        press(&mut console, "2").await;
+        until(&mut console, "web-1").await;
+        press(&mut console, "/db-<Enter>").await;
+        until(&mut console, "1/2").await;
+        let left = press(&mut console, "j").await;
+        assert_shows(&left, "2/2");
+        press(&mut console, "4").await;
+        press(&mut console, "2").await;
+        until(&mut console, "2/2").await;
+        assert_shows(&console.screen(), "/db-");
+        // What is typed takes the place of the old filter.
+        press(&mut console, "/web<Enter>").await;
+        until(&mut console, "1/1").await;
+        press(&mut console, ":silence host=db-1 90m<Enter>").await;
+        until(&mut console, "silenced host=db-1 until").await;
+        let found: Value = real
+            .call("SilenceService", "ListSilences", &json!({}))
+            .await;
+        assert_eq!(found["silences"][0]["filter"], "host=db-1", "{found}");
+    }
+}
