@@ -56,10 +56,10 @@ async fn beats_come_by_events_calls_and_addresses_and_a_failure_opens_an_event()
     assert_eq!(hosts, ["db-1", "db-2"]);
 
     let sender = world.client("cron", "ingest");
-    let beat = format!("/v1/data-receiver/heartbeats/nightly%20backup:beat");
+    let beat = "/v1/data-receiver/heartbeats/nightly%20backup:beat";
     let failed = json!({"dimensions": {"host": "db-3"}, "exit": 1});
     let cron = rest.with_key(Some(&sender));
-    cron.post(&beat, &failed).await.ok();
+    cron.post(beat, &failed).await.ok();
     // What was answered survives the process.
     world.kill();
     world.start_again();
@@ -74,7 +74,7 @@ async fn beats_come_by_events_calls_and_addresses_and_a_failure_opens_an_event()
         .ok();
     assert_eq!(shown["heartbeat"]["expectedCount"], 3);
     assert_eq!(shown["heartbeat"]["lateCount"], 1);
-    cron.post(&beat, &json!({"dimensions": {"host": "db-3"}}))
+    cron.post(beat, &json!({"dimensions": {"host": "db-3"}}))
         .await
         .ok();
     let wanted = async || status(&rest).await.filter(|it| it == "STATUS_CLOSED");

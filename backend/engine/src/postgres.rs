@@ -66,9 +66,10 @@ use self::{
     writer::{Queue, Writer},
 };
 use crate::{
-    Cluster, Engine,
+    Engine,
     change::{Applied, Lane},
     clock::Clock,
+    cluster::Cluster,
     fault::{EngineError, RecordName},
     index::Index,
     kind::Kind,
@@ -223,6 +224,37 @@ fn is_there(kind: Kind, found: &Row) -> bool {
     kind != Kind::Counter || !found.value.is_empty()
 }
 
+/// Reads counters by a stretch of keys, past those that are not there.
+async fn counters(
+    readers: &Readers,
+    mut range: Range,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
+    let mut found = Vec::new();
+    while found.len() < limit {
+        let query = Query::Page(Kind::Counter, Way::from(direction));
+        let asked = limit - found.len();
+        let (start, end, count) = (&*range.start, end(&range), count_of(asked));
+        let rows = readers.rows(query, &[&start, &end, &count]).await?;
+        let mut last = None;
+        for row in &rows {
+            let key = bytes(row, 0)?;
+            let counter = record(row, 1, Kind::Counter, &key)?;
+            last = Some(key.clone());
+            if is_there(Kind::Counter, &counter) {
+                found.push((key, counter));
+            }
+        }
+        match (last, direction) {
+            (Some(last), Direction::Ascending) if rows.len() == asked => range.go_on_after(&last),
+            (Some(last), Direction::Descending) if rows.len() == asked => range.end = Some(last),
+            _ => break,
+        }
+    }
+    Ok(found)
+}
+
 /// Where stretches begin, and where they end.
 fn bounds(ranges: &[Range]) -> (Vec<&[u8]>, Vec<&[u8]>) {
     ranges.iter().map(|it| (&*it.start, end(it))).unzip()
@@ -281,7 +313,7 @@ impl Engine for PostgresEngine {
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
         if kind == Kind::Counter {
-            return tally::read_page(&self.readers, range, direction, limit).await;
+            return counters(&self.readers, range, direction, limit).await;
         }
         let query = Query::Page(kind, Way::from(direction));
         let (start, end, limit) = (&*range.start, end(&range), count_of(limit));

@@ -15,7 +15,6 @@ use super::{
     plan::number,
     query::Query,
     session::{Role, Session},
-    tally,
 };
 use crate::{
     fault::EngineError,
@@ -30,8 +29,10 @@ const PAUSE: Duration = Duration::from_millis(250);
 const TRIM_EVERY: Duration = Duration::from_secs(60);
 /// and by how many steps at a time.
 const TRIMMED: i64 = 5_000;
-/// How often rows of counters that rest are folded.
+/// How often rows of counters that rest are folded,
 const FOLD_EVERY: Duration = Duration::from_secs(60);
+/// and how many at a time.
+const FOLDED: i64 = 5_000;
 
 /// Follows the log, looking at it so often, and immediately when a user wants to know. Reports whether it
 /// has no connection.
@@ -70,7 +71,7 @@ pub(super) async fn follow(
         }
         if folded.elapsed() >= FOLD_EVERY {
             folded = Instant::now();
-            match tally::fold_resting(&opened, resting).await {
+            match fold_resting(&opened, resting).await {
                 Ok(newest) => resting = newest,
                 Err(error) => tracing::debug!(%error, "counters cannot be folded now"),
             }
@@ -167,4 +168,27 @@ async fn trim(session: &Session) -> Result<bool, EngineError> {
     };
     let trimmed = trimmed.await.map_err(|error| fault::unread(&error))?;
     Ok(i64::try_from(trimmed).is_ok_and(|trimmed| trimmed < TRIMMED))
+}
+
+/// Folds rows that nothing was added to since a version that was the newest some time ago; answers the
+/// version that is the newest now. However many nodes fold, and however often: the sum of a counter stays.
+pub(super) async fn fold_resting(
+    session: &Session,
+    since: u64,
+) -> Result<u64, tokio_postgres::Error> {
+    let client = &session.client;
+    loop {
+        let statement = session.statement(Query::Fold).await?;
+        let rows = client.query(&statement, &[&number(since), &FOLDED]).await?;
+        let keys = rows.iter().map(|row| row.try_get::<_, &[u8]>(0));
+        let keys: Vec<&[u8]> = keys.collect::<Result<_, _>>()?;
+        if keys.is_empty() {
+            break;
+        }
+        let statement = session.statement(Query::Zeros).await?;
+        client.execute(&statement, &[&keys]).await?;
+    }
+    let statement = session.statement(Query::Newest).await?;
+    let newest: i64 = client.query_one(&statement, &[]).await?.try_get(0)?;
+    Ok(newest.unsigned_abs())
 }

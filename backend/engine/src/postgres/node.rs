@@ -24,8 +24,8 @@ use super::{
     session::{Role, Session},
 };
 use crate::{
-    Duty, NodeSeen,
     clock::{Clock, SystemClock},
+    cluster::{Duty, NodeSeen},
     fault::EngineError,
     kind::Kind,
     limits::{

@@ -11,7 +11,7 @@ use super::{
     requirements,
     session::{Role, Session},
 };
-use crate::{NodeSeen, fault::EngineError, limits::STORE_NODE_TIME_MAX};
+use crate::{cluster::NodeSeen, fault::EngineError, limits::STORE_NODE_TIME_MAX};
 
 /// The oldest server that is known to work.
 const SERVER_MIN: i32 = 150_000;

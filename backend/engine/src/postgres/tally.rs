@@ -1,24 +1,11 @@
-//! Counters in the database: each writer adds to rows of its own, so that none waits for another one,
+//! Counters in the database: each writer adds to separate rows, so that none waits for another one,
 //! and a counter is the sum of its rows. Rows that rest are folded into one, in which the numbers are
 //! packed, eight bytes each; there also lies what an earlier layout counted.
 
-use super::{
-    plan::number,
-    query::{Query, Way},
-    readers::Readers,
-    session::Session,
-};
-use crate::{
-    fault::EngineError,
-    kind::Kind,
-    read::{Direction, Range, Row},
-};
+use crate::kind::Kind;
 
 /// How many numbers a counter has at most.
 pub(super) const NUMBERS: usize = 6;
-/// Rows folded at a time.
-const FOLDED: i64 = 5_000;
-
 const LEAST: &str = "'-9223372036854775808'::bigint";
 const GREATEST: &str = "'9223372036854775807'::bigint";
 
@@ -90,37 +77,6 @@ pub(super) fn page(schema: &str, way: &str) -> String {
     )
 }
 
-/// Reads counters by a stretch of keys. One that only has zeros left is not there.
-pub(super) async fn read_page(
-    readers: &Readers,
-    mut range: Range,
-    direction: Direction,
-    limit: usize,
-) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
-    let mut found = Vec::new();
-    while found.len() < limit {
-        let query = Query::Page(Kind::Counter, Way::from(direction));
-        let asked = limit - found.len();
-        let (start, end, count) = (&*range.start, super::end(&range), super::count_of(asked));
-        let rows = readers.rows(query, &[&start, &end, &count]).await?;
-        let mut last = None;
-        for row in &rows {
-            let key = super::bytes(row, 0)?;
-            let counter = super::record(row, 1, Kind::Counter, &key)?;
-            last = Some(key.clone());
-            if !counter.value.is_empty() {
-                found.push((key, counter));
-            }
-        }
-        match (last, direction) {
-            (Some(last), Direction::Ascending) if rows.len() == asked => range.go_on_after(&last),
-            (Some(last), Direction::Descending) if rows.len() == asked => range.end = Some(last),
-            _ => break,
-        }
-    }
-    Ok(found)
-}
-
 /// Adds to the rows of a writer.
 pub(super) fn add(schema: &str, version: &str) -> String {
     let names = each(", ", |at| format!("n{at}"));
@@ -167,27 +123,4 @@ pub(super) fn zeros(schema: &str) -> String {
          AND t.value = decode(repeat('00', length(t.value)), 'hex')",
         table(schema)
     )
-}
-
-/// Folds rows that nothing was added to since a version that was the newest some time ago; answers the
-/// version that is the newest now. Whoever folds, and however often: the sum of a counter stays.
-pub(super) async fn fold_resting(
-    session: &Session,
-    since: u64,
-) -> Result<u64, tokio_postgres::Error> {
-    let client = &session.client;
-    loop {
-        let statement = session.statement(Query::Fold).await?;
-        let rows = client.query(&statement, &[&number(since), &FOLDED]).await?;
-        let keys = rows.iter().map(|row| row.try_get::<_, &[u8]>(0));
-        let keys: Vec<&[u8]> = keys.collect::<Result<_, _>>()?;
-        if keys.is_empty() {
-            break;
-        }
-        let statement = session.statement(Query::Zeros).await?;
-        client.execute(&statement, &[&keys]).await?;
-    }
-    let statement = session.statement(Query::Newest).await?;
-    let newest: i64 = client.query_one(&statement, &[]).await?.try_get(0)?;
-    Ok(newest.unsigned_abs())
 }

@@ -446,8 +446,9 @@ mod tally {
     use super::{
         super::{
             PostgresEngine,
+            follower::fold_resting,
+            migration::STEPS,
             session::{Role, Session},
-            tally::fold_resting,
         },
         fresh, migrate, open,
     };
@@ -548,13 +549,28 @@ mod tally {
 
     #[tokio::test]
     async fn what_an_earlier_layout_counted_is_counted_on() {
-        let Some(address) = fresh().await else { return };
+        let Some(mut address) = fresh().await else {
+            return;
+        };
+        address.schema = format!("t{:x}", rand::random::<u64>());
         let session = Session::open(&address, Role::Writer).await.unwrap();
+        let kinds = Kind::ALL.into_iter();
+        let added = kinds.filter(|kind| kind.layout().is_some_and(|layout| layout <= 5));
+        let tables = added.map(|kind| {
+            let table = kind.table();
+            format!(
+                "CREATE TABLE {table} (key bytea PRIMARY KEY, version bigint NOT NULL, \
+                 value bytea NOT NULL);"
+            )
+        });
         let earlier = format!(
-            "SET search_path TO {}; DROP TABLE counter_part; \
-             UPDATE layout SET version = 5, oldest_reader = 5; \
+            "CREATE SCHEMA {schema}; SET search_path TO {schema}; CREATE TABLE layout \
+             (id int PRIMARY KEY, version int NOT NULL, oldest_reader int NOT NULL); {steps} {tables} \
+             INSERT INTO layout VALUES (1, 5, 5); \
              INSERT INTO counter VALUES ('a', 3, int8send(5) || int8send(-7))",
-            address.schema
+            schema = address.schema,
+            steps = STEPS[..5].concat(),
+            tables = tables.collect::<String>(),
         );
         session.client.batch_execute(&earlier).await.unwrap();
         assert_eq!(migrate(&address).await.unwrap().unwrap().version, 5);
@@ -819,7 +835,7 @@ mod several {
         leads(&first).await;
         let second = node(&address, "second").await;
         cut(&owner, &role, "UPDATE%holder%").await;
-        // It lives, and says so over another connection.
+        // It lives, and renews that over another connection.
         let took_over = async { tokio::join!(first.deposed(), second.lead()) };
         timeout(LONG, took_over).await.expect("the other one leads");
         let nodes = [("first".to_owned(), false), ("second".to_owned(), true)];

@@ -140,6 +140,8 @@ pub(super) struct Writer {
     is_stuck: watch::Sender<bool>,
     /// The lead, of the writer of a leader.
     lease: Option<Lease>,
+    /// When it renewed the lead last.
+    renewed: Option<Instant>,
     /// Since when it is idle without a connection, though the database answers.
     missing: Option<Instant>,
     queue: mpsc::Receiver<Waiting>,
@@ -188,6 +190,7 @@ impl Writer {
             is_ousted: false,
             is_stuck: watch::Sender::new(false),
             lease: None,
+            renewed: None,
             missing: None,
             queue,
             bytes: Arc::clone(&bytes),
@@ -236,16 +239,17 @@ impl Writer {
 
     /// Keeps its connection, and the lead over it.
     async fn keep(&mut self) {
-        if self.is_ousted || !self.address.reach.is_within() {
-            self.missing = None;
+        if self.is_ousted {
             return;
         }
         let is_open = |it: &(Session, i64)| !it.0.client.is_closed();
         if !self.session.as_ref().is_some_and(is_open) {
             self.session = None;
             if !matches!(timeout(STORE_OPEN_TIME_MAX, self.raise()).await, Ok(Ok(()))) {
-                let since = *self.missing.get_or_insert_with(Instant::now);
-                if since.elapsed() >= STORE_DOUBT_TIME_MAX {
+                let is_within = self.address.reach.is_within();
+                let since = self.missing.unwrap_or_else(Instant::now);
+                self.missing = is_within.then_some(since);
+                if is_within && since.elapsed() >= STORE_DOUBT_TIME_MAX {
                     self.is_stuck.send_replace(true);
                 }
                 return;
@@ -253,9 +257,19 @@ impl Writer {
             self.missing = None;
             self.is_stuck.send_if_modified(std::mem::take);
         }
+        self.renew().await;
+    }
+
+    /// Renews the lead, if it is time.
+    async fn renew(&mut self) {
         let (Some((session, _)), Some(lease)) = (&self.session, &self.lease) else {
             return;
         };
+        let last = self.renewed.replace(Instant::now());
+        if last.is_some_and(|last| last.elapsed() < STORE_NODE_RENEWED_EVERY) {
+            self.renewed = last;
+            return;
+        }
         let renewed = timeout(STORE_OPEN_TIME_MAX, lease.renew(session, self.id)).await;
         if !matches!(renewed, Ok(Ok(()))) {
             self.session = None;
@@ -276,6 +290,8 @@ impl Writer {
             if let Err(error) = self.ensure_session(deadline).await {
                 return give_up(left, &error);
             }
+            // A commit that waits for others may be tried for long.
+            self.renew().await;
             let (group, rest) = choose(left, round);
             left = rest;
             let group: Vec<_> = group.into_iter().filter_map(Waiting::begin).collect();
