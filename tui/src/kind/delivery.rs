@@ -24,7 +24,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     })
     .by(|it| Key::Text(it.state().word().to_owned())),
     Column::new("Event", 14, 1, 2, event).by(|it| Key::Text(it.event_name.clone())),
-    Column::new("Destination", 16, 0, 0, |_, it: &Delivery| {
+    Column::new("Destination", 16, 1, 0, |_, it: &Delivery| {
         Cell::new(Token::Text, &*it.destination_name)
     })
     .by(|it| Key::Text(it.destination_name.clone())),

@@ -52,7 +52,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
     output: shared::OUTPUT,
     role: Role::Editor,
     columns: &[
-        shared::NAME,
+        Column::new("Name", 20, 1, 0, |_, it: &Object| {
+            Cell::new(Token::Text, it.name())
+        })
+        .by(|it| Key::Text(it.name().to_owned())),
         Column::new("Type", 10, 0, 2, |_, it: &Object| {
             Cell::new(Token::Text, it.type_word())
         })
@@ -71,18 +74,18 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .figures()
         .falling(|it| Key::Number(it.number("health.waitingCount").unwrap_or_default())),
-        shared::recent(5),
-        Column::new("p50", 8, 0, 6, |_, it: &Object| {
+        shared::recent(8),
+        Column::new("p50", 7, 0, 6, |_, it: &Object| {
             Cell::new(Token::Text, it.at("health.p50").and_then(Value::as_str).map_or_else(String::new, seconds))
         })
         .figures()
         .rare(),
-        Column::new("p95", 8, 0, 6, |_, it: &Object| {
+        Column::new("p95", 7, 0, 6, |_, it: &Object| {
             Cell::new(Token::Text, it.at("health.p95").and_then(Value::as_str).map_or_else(String::new, seconds))
         })
         .figures()
         .rare(),
-        Column::new("Last hour", 12, 0, 7, |around, it: &Object| {
+        Column::new("Last hour", 12, 0, 5, |around, it: &Object| {
             Cell::new(Token::Good, around.last_hour(it.name()))
         })
         .rare(),
