@@ -535,7 +535,7 @@ fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
         let drain = drain.map_or_else(String::new, |time| {
             format!("; about {} at the rate of the last hour", seconds(time))
         });
-        let words = format!("{waiting}{oldest}{drain}");
+        let words = format!("{}{oldest}{drain}", text::grouped(waiting));
         into.field("waiting", Token::Warning, &words);
     }
 }
