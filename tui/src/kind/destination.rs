@@ -56,7 +56,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Text, it.name())
         })
         .by(|it| Key::Text(it.name().to_owned())),
-        Column::new("Type", 10, 0, 2, |_, it: &Object| {
+        Column::new("Type", 10, 0, 4, |_, it: &Object| {
             Cell::new(Token::Text, it.type_word())
         })
         .by(|it| Key::Text(it.type_word().to_owned())),
@@ -89,7 +89,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Good, around.last_hour(it.name()))
         })
         .rare(),
-        Column::new("Last error", 12, 2, 4, |_, it: &Object| {
+        Column::new("Last error", 12, 2, 2, |_, it: &Object| {
             Cell::new(Token::Bad, it.text("health.lastError"))
         }),
     ],
