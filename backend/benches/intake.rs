@@ -136,6 +136,7 @@ impl Load {
             hold_others(&store).await;
         }
         let deciding = Deciding {
+            beats: Arc::default(),
             ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
             store,
             clock: Arc::new(SystemClock),

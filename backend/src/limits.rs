@@ -16,6 +16,35 @@ pub const ITEMS_PER_REQUEST_MAX: usize = 1_000;
 pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of one request message with the events of another dialect.
 pub use bellwether_proto::bulk::BYTES_MAX as DIALECT_BYTES_MAX;
+/// Heartbeats in all.
+pub const HEARTBEATS_MAX: usize = 1_000;
+/// Fields whose values distinguish beats.
+pub const HEARTBEAT_FIELDS_MAX: usize = 5;
+/// Dimensions that an event of a heartbeat has beside its own.
+pub const HEARTBEAT_DIMENSIONS_MAX: usize = 10;
+/// The shortest and the longest time between two beats.
+pub const HEARTBEAT_EVERY_MIN: Duration = Duration::from_secs(30);
+/// See [`HEARTBEAT_EVERY_MIN`].
+pub const HEARTBEAT_EVERY_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
+/// The least grace of a heartbeat that does not give one, and the longest.
+pub const HEARTBEAT_GRACE_MIN: Duration = Duration::from_secs(10);
+/// See [`HEARTBEAT_GRACE_MIN`].
+pub const HEARTBEAT_GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// How long after its last beat a set of values is expected, unless a heartbeat says otherwise; and the
+/// longest.
+pub const HEARTBEAT_FORGET_DEFAULT: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// See [`HEARTBEAT_FORGET_DEFAULT`].
+pub const HEARTBEAT_FORGET_MAX: Duration = Duration::from_secs(3_660 * 24 * 3_600);
+/// Sets of values that one heartbeat expects.
+pub const EXPECTATIONS_MAX: usize = 10_000;
+/// Sets of values that all heartbeats expect: the end of a backup holds all of them in memory.
+pub const ALL_EXPECTATIONS_MAX: usize = 100_000;
+/// Beats of heartbeats without fields within this time are one.
+pub const BEATS_APART: Duration = Duration::from_secs(1);
+/// The longest time between two looks at heartbeats that nothing is known to happen to.
+pub const HEARTBEAT_LOOK_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the time of service is stored; a node may be that much behind another.
+pub const SERVICE_TIME_INTERVAL: Duration = Duration::from_secs(5);
 /// Bytes of one answer: a full page of the largest events.
 pub const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// How long a unary request may take.

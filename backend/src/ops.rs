@@ -2,6 +2,7 @@
 
 pub mod annotate;
 pub mod audit;
+pub mod beats;
 mod bounds;
 pub mod calendar;
 pub mod cause_lookup;
@@ -20,6 +21,7 @@ pub mod fields;
 pub mod find;
 pub mod footprint;
 pub mod group;
+pub mod heartbeat;
 pub mod inhibition;
 pub mod intake;
 pub mod intake_mapping;

@@ -16,6 +16,7 @@ pub mod destination;
 pub mod event_management;
 pub mod event_query;
 pub mod group;
+pub mod heartbeat;
 pub mod inhibition;
 pub mod intake_mapping;
 pub mod link;

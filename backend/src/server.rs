@@ -207,7 +207,7 @@ impl Backend {
         let ended = tokio::select! {
             () = serving.as_mut() => Some("listener"),
             part = work.failed() => Some(part),
-            why = self.engine.gone_back() => {
+            why = self.engine.cluster().gone_back() => {
                 tracing::error!(%why, "the database has lost commits");
                 went_back = Some(why);
                 None

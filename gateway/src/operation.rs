@@ -31,6 +31,8 @@ pub(crate) struct Operation {
     pub(crate) grpc_path: http::uri::PathAndQuery,
     /// The HTTP method.
     pub(crate) method: Method,
+    /// Whether it is another way to call a method that has one.
+    pub(crate) is_additional: bool,
     /// The path's template as it is in the rule.
     pub(crate) template: Template,
     /// What the body holds.
@@ -134,8 +136,17 @@ impl Operation {
         }
         std::iter::once(rule)
             .chain(&rule.additional_bindings)
-            .map(|rule| Self::compile_rule(plan, service, method, rule, doc))
-            .map(|compiled| compiled.map_err(|reason| format!("{place}: {reason}")))
+            .enumerate()
+            .map(|(at, rule)| {
+                let compiled = Self::compile_rule(plan, service, method, rule, doc)?;
+                Ok(Self {
+                    is_additional: at > 0,
+                    ..compiled
+                })
+            })
+            .map(|compiled: Result<_, String>| {
+                compiled.map_err(|reason| format!("{place}: {reason}"))
+            })
             .collect()
     }
 
@@ -178,6 +189,7 @@ impl Operation {
                 .parse()
                 .map_err(|error| format!("the method's name is no path: {error}"))?,
             method: http_method,
+            is_additional: false,
             lenient,
             list: lenient.then(|| list_of(plan, input)).flatten(),
             template,

@@ -28,6 +28,7 @@ topics!(
     "silences",
     "calendars",
     "inhibitions",
+    "heartbeats",
     "destinations",
     "card",
     "webhook",

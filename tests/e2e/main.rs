@@ -32,6 +32,7 @@ mod front;
 mod generated;
 mod groups;
 mod grpc;
+mod heartbeats;
 mod idempotency;
 mod incident;
 mod inhibitions;

@@ -8,6 +8,7 @@ mod event;
 mod field;
 mod group;
 mod grouped;
+mod heartbeat;
 mod inhibition;
 mod mapping;
 mod pending;
@@ -43,6 +44,7 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
         Kind::Group => &group::SPEC,
         Kind::Pending => &pending::SPEC,
         Kind::View => &view::SPEC,
+        Kind::Heartbeat => &heartbeat::SPEC,
     }
 }
 

@@ -66,6 +66,9 @@ pub enum Index {
     DeliveryByGroup = 28,
     /// Id of the digest that includes it, delivery.
     DeliveryByDigest = 29,
+    /// Heartbeat id, how it stands (1 byte), last beat in ms of service (8 bytes), digest of its values.
+    /// Leads to the expectation.
+    ExpectationByBeat = 30,
 }
 
 /// How an occurrence stands to a silence, or to a cause: the first byte of an [`Index::OccurrenceBySilence`].
@@ -98,7 +101,7 @@ pub enum Membership {
 
 impl Index {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::OccurrenceByEvent,
         Self::OccurrenceByState,
         Self::OccurrenceByStart,
@@ -128,6 +131,7 @@ impl Index {
         Self::GroupByEnd,
         Self::DeliveryByGroup,
         Self::DeliveryByDigest,
+        Self::ExpectationByBeat,
     ];
 }
 
@@ -161,6 +165,7 @@ impl Index {
             Self::ReceiptByTime => Kind::Receipt,
             Self::RevisionByEnd => Kind::Revision,
             Self::AuditByName => Kind::Audit,
+            Self::ExpectationByBeat => Kind::Expectation,
         }
     }
 
@@ -196,6 +201,7 @@ impl Index {
             | Self::CalendarByException
             | Self::ClientByKey
             | Self::ReceiptByTime
+            | Self::ExpectationByBeat
             | Self::RevisionByEnd => false,
         }
     }

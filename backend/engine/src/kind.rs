@@ -84,15 +84,24 @@ kinds! {
     View = 20, "view", table "saved_view" since 4;
     /// The settings that all nodes share, by name.
     Settings = 21, "settings", table "settings" since 5;
+    /// Heartbeats, by name.
+    Heartbeat = 22, "heartbeat", table "heartbeat" since 6;
+    /// What heartbeats expect, by the identity of the heartbeat and a digest of the values.
+    Expectation = 23, "expectation", table "expectation" since 6;
 }
 
 impl Kind {
     /// Whether changes of such records are found in the change log. What an attempt, a fact, a
-    /// counter, a destination's health or its budget says, no one follows automatically.
+    /// counter, a destination's health or its budget, or an expectation says, no one follows automatically.
     pub fn is_logged(self) -> bool {
         !matches!(
             self,
-            Self::Meta | Self::Attempt | Self::Health | Self::Counter | Self::Budget
+            Self::Meta
+                | Self::Attempt
+                | Self::Health
+                | Self::Counter
+                | Self::Budget
+                | Self::Expectation
         )
     }
 

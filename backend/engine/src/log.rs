@@ -46,7 +46,13 @@ pub struct Delta {
 
 impl Delta {
     /// The kinds of [`Delta::unlogged`]: small records, of which no one says when they change.
-    pub const UNLOGGED: [Kind; 4] = [Kind::Meta, Kind::Health, Kind::Counter, Kind::Budget];
+    pub const UNLOGGED: [Kind; 5] = [
+        Kind::Meta,
+        Kind::Health,
+        Kind::Counter,
+        Kind::Budget,
+        Kind::Expectation,
+    ];
 
     /// The records that steps of the log name, each once, and the last of these steps. Steps are
     /// taken until their names have so many bytes.

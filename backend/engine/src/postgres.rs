@@ -15,9 +15,11 @@ mod address;
 mod burst;
 mod cell;
 mod clock;
+mod cluster;
 mod counters;
 mod fault;
 mod follower;
+mod gate;
 mod isolate;
 mod layout;
 mod log_cache;
@@ -32,6 +34,7 @@ mod reserve;
 mod session;
 mod set;
 mod status;
+mod tally;
 mod tls;
 mod writer;
 
@@ -53,6 +56,7 @@ pub use self::{
     status::{Status, StoreStatus, status},
 };
 use self::{
+    cluster::Leader,
     log_cache::LogCache,
     query::{Query, Way},
     readers::{Moment, Readers},
@@ -62,7 +66,7 @@ use self::{
     writer::{Queue, Writer},
 };
 use crate::{
-    Duty, Engine, NodeSeen,
+    Cluster, Engine,
     change::{Applied, Lane},
     clock::Clock,
     fault::{EngineError, RecordName},
@@ -84,22 +88,12 @@ pub struct PostgresEngine {
     known: Arc<LogCache>,
     admin: Queue,
     bulk: Queue,
-    readers: Readers,
+    readers: Arc<Readers>,
     address: Arc<Address>,
     node: Option<Arc<Node>>,
     reserve: Arc<Reserve>,
     leader: Mutex<Option<Leader>>,
     _tasks: JoinSet<()>,
-}
-
-/// What a node leads with, as long as it does.
-#[derive(Debug)]
-struct Leader {
-    writer: [u8; 16],
-    queue: Arc<Queue>,
-    /// Whether its writer found no connection.
-    stuck: watch::Receiver<bool>,
-    _task: JoinSet<()>,
 }
 
 impl PostgresEngine {
@@ -111,7 +105,7 @@ impl PostgresEngine {
     /// no such store.
     pub async fn open(address: Address, node: Option<Node>) -> Result<Self, EngineError> {
         let address = Arc::new(address);
-        let readers = Readers::new(Arc::clone(&address));
+        let readers = Arc::new(Readers::new(Arc::clone(&address)));
         let head = head(&readers).await?;
         let known = Arc::new(LogCache::through(head));
         readers.reserve().await?;
@@ -124,17 +118,20 @@ impl PostgresEngine {
         tasks.spawn(admin_writer.run());
         tasks.spawn(bulk_writer.run());
         let node = node.map(Arc::new);
+        let follower_missing = watch::Sender::new(false);
         let reserve = Arc::new(Reserve::open(Arc::clone(&address)).await?);
         if let Some(node) = &node {
             tasks.spawn(Arc::clone(node).keep(Arc::clone(&known)));
-            let writers = [admin_stuck, bulk_stuck];
-            tasks.spawn(Arc::clone(&reserve).keep(node.leads(), writers));
+            let missing = [admin_stuck, bulk_stuck, follower_missing.subscribe()];
+            let keep = Arc::clone(&reserve).keep(node.leads(), Arc::clone(&readers), missing);
+            tasks.spawn(keep);
         }
         let follow = follower::follow(
             Arc::clone(&address),
             following,
             Arc::clone(&known),
             FOLLOW_EVERY,
+            follower_missing,
         );
         tasks.spawn(follow);
         Ok(Self {
@@ -221,6 +218,11 @@ fn record(row: &DatabaseRow, column: usize, kind: Kind, key: &[u8]) -> Result<Ro
     })
 }
 
+/// Whether a record is there: a counter that only has zeros left is not.
+fn is_there(kind: Kind, found: &Row) -> bool {
+    kind != Kind::Counter || !found.value.is_empty()
+}
+
 /// Where stretches begin, and where they end.
 fn bounds(ranges: &[Range]) -> (Vec<&[u8]>, Vec<&[u8]>) {
     ranges.iter().map(|it| (&*it.start, end(it))).unzip()
@@ -265,7 +267,8 @@ impl Engine for PostgresEngine {
         }
         for row in self.readers.rows(Query::Get(kind), &[&keys]).await? {
             let at = at(&row, keys.len())?;
-            found[at] = Some(record(&row, 1, kind, &keys[at])?);
+            let read = record(&row, 1, kind, &keys[at])?;
+            found[at] = is_there(kind, &read).then_some(read);
         }
         Ok(found)
     }
@@ -277,6 +280,9 @@ impl Engine for PostgresEngine {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(Vec<u8>, Row)>, EngineError> {
+        if kind == Kind::Counter {
+            return tally::read_page(&self.readers, range, direction, limit).await;
+        }
         let query = Query::Page(kind, Way::from(direction));
         let (start, end, limit) = (&*range.start, end(&range), count_of(limit));
         let rows = self.readers.rows(query, &[&start, &end, &limit]).await?;
@@ -407,80 +413,8 @@ impl Engine for PostgresEngine {
         self.node.as_ref().map(|node| node.clock())
     }
 
-    async fn lead(&self) {
-        let Some(node) = &self.node else {
-            return std::future::pending().await;
-        };
-        let writer = node.lead().await;
-        let (address, known) = (Arc::clone(&self.address), Arc::clone(&self.known));
-        let (queue, run) = Writer::appointed(address, known, writer);
-        let run = run.over(self.reserve.take().await);
-        let stuck = run.stuck();
-        let mut task = JoinSet::new();
-        task.spawn(run.run());
-        *self.leader() = Some(Leader {
-            writer,
-            queue: Arc::new(queue),
-            stuck,
-            _task: task,
-        });
-    }
-
-    async fn deposed(&self) {
-        let leader = self
-            .leader()
-            .as_ref()
-            .map(|it| (it.writer, it.stuck.clone()));
-        let (Some(node), Some((writer, mut stuck))) = (&self.node, leader) else {
-            return;
-        };
-        let is_stuck = async { stuck.wait_for(|it| *it).await.is_ok() };
-        tokio::select! {
-            () = node.deposed(writer) => {}
-            // Without its writer the node does not lead any more.
-            true = is_stuck => node.resign("finds no connection to write over").await,
-        }
-    }
-
-    fn advance(&self, duty: Duty) {
-        if let Some(node) = &self.node {
-            node.advance(duty);
-        }
-    }
-
-    async fn resign(&self, why: &str) {
-        if let Some(node) = &self.node {
-            node.resign(why).await;
-        }
-    }
-
-    async fn forgotten(&self) {
-        match &self.node {
-            Some(node) => node.forgotten().await,
-            None => std::future::pending().await,
-        }
-    }
-
-    async fn gone_back(&self) -> String {
-        self.known.lost().await
-    }
-
-    fn tell(&self, about: String) {
-        if let Some(node) = &self.node {
-            node.tell(about);
-        }
-    }
-
-    fn within_reach(&self) -> Option<watch::Receiver<bool>> {
-        self.node.as_ref().map(|_shared| self.reserve.is_ready())
-    }
-
-    async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {
-        node::alive(&self.readers).await
-    }
-
-    async fn followed_by_all(&self, position: u64, within: Duration) -> Result<bool, EngineError> {
-        node::followed(&self.readers, position, within).await
+    fn cluster(&self) -> &dyn Cluster {
+        self
     }
 
     async fn close(&self) {
@@ -576,7 +510,9 @@ async fn delta(
             for row in moment.rows(query, &[&all.0, &all.1, &all.2]).await? {
                 let key = bytes(&row, 0)?;
                 let found = record(&row, 1, kind, &key)?;
-                delta.unlogged.push((kind, key, found));
+                if is_there(kind, &found) {
+                    delta.unlogged.push((kind, key, found));
+                }
             }
         }
     }

@@ -11,6 +11,7 @@ pub mod digest;
 pub mod event;
 pub mod flapping;
 pub mod group;
+mod heartbeat;
 pub mod hold;
 pub mod inhibition;
 pub mod intake_mapping;
@@ -45,6 +46,7 @@ pub use event::{
 };
 pub use flapping::{Flapping, FlappingLimits, ThreadOf};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};
+pub use heartbeat::{Expectation, Heartbeat, HeartbeatEvent, OpenAlarm, Standing};
 pub use hold::{HeldBy, HoldChange, HoldKind, HoldOutcome, LastNotified, Pending};
 pub use inhibition::{CauseMark, EqualFields, Inhibition};
 pub use intake_mapping::{

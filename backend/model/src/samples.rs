@@ -14,10 +14,11 @@ use std::{
 
 use crate::domain::{
     Calendar, CertificateName, Clause, Client, Delivery, DeliverySettings, DeliveryState,
-    Destination, DestinationKind, Dialect, IntakeMapping, KeyScope, Literal, MappedEvent,
-    MappedSeverity, Name, Notified, Query, Rates, Receipt, RecordId, Refusal, Revised, Revision,
-    Role, Rule, SavedView, Secret, Settings, Severity, SharedSettings, SignatureScheme, SortField,
-    TemplateLanguage, Trigger, WebhookSignature,
+    Destination, DestinationKind, Dialect, EventId, Expectation, Heartbeat, HeartbeatEvent,
+    IntakeMapping, KeyScope, Literal, MappedEvent, MappedSeverity, Name, Notified, OpenAlarm,
+    Query, Rates, Receipt, RecordId, Refusal, Revised, Revision, Role, Rule, SavedView, Secret,
+    Settings, Severity, SharedSettings, SignatureScheme, SortField, TemplateLanguage, Trigger,
+    WebhookSignature,
     calendar::{Window, WindowText},
     destination::{
         Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams, OnClear,
@@ -384,6 +385,55 @@ pub fn view(called: &str) -> SavedView {
         revision: 3,
         create_ms: AT_MS,
         update_ms: AT_MS + 1,
+    }
+}
+
+/// A heartbeat that has all that one can have.
+pub fn heartbeat(called: &str) -> Heartbeat {
+    Heartbeat {
+        id: id(72),
+        name: name(called),
+        description: "what runs at night".into(),
+        tags: vec!["team:db".into()],
+        enabled: true,
+        query: Some(Query {
+            clause: Clause::Exists("dimensions.job".into()),
+        }),
+        by: vec!["host".into(), "dimensions.job".into()],
+        every_ms: 86_400_000,
+        grace_ms: 600_000,
+        forget_ms: 864_000_000,
+        event: HeartbeatEvent {
+            name: "no backup".into(),
+            severity: Severity::Critical,
+            summary: "the backup did not run".into(),
+            dimensions: [("team".to_owned(), "db".to_owned())].into(),
+        },
+        key_number: 2,
+        revision: 3,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 1,
+    }
+}
+
+/// What that heartbeat expects, and has missed.
+pub fn expectation() -> Expectation {
+    Expectation {
+        heartbeat: id(72),
+        key: id(73),
+        values: vec![
+            ("host".into(), Some("db-1".into())),
+            ("dimensions.job".into(), None),
+        ],
+        last_ms: Some(AT_MS),
+        beat_service_ms: 5_000,
+        has_failed: true,
+        open: Some(OpenAlarm {
+            event: EventId::from_bytes([7; 20]),
+            service_ms: 4_000,
+            is_failure: true,
+            is_reported: true,
+        }),
     }
 }
 

@@ -57,7 +57,7 @@ impl Telling {
         let before = report.clone();
         change(&mut report);
         if *report != before {
-            self.engine.tell(report.text());
+            self.engine.cluster().tell(report.text());
         }
     }
 }

@@ -91,7 +91,7 @@ impl EgressWatch {
             loop {
                 sleep(LOOK_EVERY).await;
                 // Without the store no node leads either.
-                if let Ok(nodes) = self.store.engine().nodes().await {
+                if let Ok(nodes) = self.store.engine().cluster().nodes().await {
                     self.look(&nodes).await;
                 }
             }
@@ -124,7 +124,7 @@ impl EgressWatch {
             let why = format!(
                 "reaches no destination, while `{node}` can connect to that of `{destination}`"
             );
-            self.store.engine().resign(&why).await;
+            self.store.engine().cluster().resign(&why).await;
         }
     }
 

@@ -10,10 +10,7 @@ use bellwether_proto::v1::config_document::Resource as Definition;
 use crate::{
     clock::Clock,
     destination::Guard,
-    domain::{
-        Calendar, Destination, Inhibition, IntakeMapping, Role, Rule, SavedView, Settings, Trigger,
-        any_resource::each_documented,
-    },
+    domain::{Role, any_resource::each_documented},
     error::{Error, Violation},
     limits::PAGE_SIZE_MAX,
     ops::{
@@ -39,7 +36,7 @@ macro_rules! kinds {
         /// The word for the kind of a definition, and its name.
         fn identity(definition: &Definition) -> (&'static str, &str) {
             match definition {
-                $(Definition::$field(draft) => ($kind::WORD, draft.name()),)+
+                $(Definition::$field(draft) => (crate::domain::$kind::WORD, draft.name()),)+
             }
         }
 
@@ -49,8 +46,8 @@ macro_rules! kinds {
             }
         }
 
-        $(impl Shows<$kind> for Definition {
-            fn of(resource: $kind) -> Self {
+        $(impl Shows<crate::domain::$kind> for Definition {
+            fn of(resource: crate::domain::$kind) -> Self {
                 Self::$field(Shows::of(resource))
             }
         })+
@@ -65,7 +62,7 @@ macro_rules! kinds {
                 changes: &mut [Option<Change>],
                 failed: &mut Failed,
             ) -> Result<(), Error> {
-                $(let all = self.all::<$kind>();
+                $(let all = self.all::<crate::domain::$kind>();
                 for at in order {
                     let document = &documents[*at];
                     let Definition::$field(draft) = &document.definition else { continue };
@@ -84,13 +81,13 @@ macro_rules! kinds {
                 described: &HashSet<(&str, &str)>,
             ) -> Result<Vec<Change>, Error> {
                 let mut owned = Vec::new();
-                $(self.owned_of::<$kind>(tag, described, &mut owned).await?;)+
+                $(self.owned_of::<crate::domain::$kind>(tag, described, &mut owned).await?;)+
                 Ok(owned)
             }
 
             async fn delete(&self, word: &str, name: &str) -> Result<(), Error> {
                 match word {
-                    $($kind::WORD => self.all::<$kind>().delete(name, "", false).await,)+
+                    $(crate::domain::$kind::WORD => self.all::<crate::domain::$kind>().delete(name, "", false).await,)+
                     _ => Ok(()),
                 }
             }

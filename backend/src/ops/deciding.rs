@@ -10,7 +10,7 @@ use crate::{
     decide::{Past, Snapshot, Step, StepKind, notify},
     domain::{Delivery, Occurrence, RecordId},
     lifecycle::{Cause, StateChange, alter},
-    ops::{loop_guard::Reports, ruleset::Ruleset},
+    ops::{beats::Beats, loop_guard::Reports, ruleset::Ruleset},
     store::{Duty, Store},
 };
 
@@ -23,6 +23,8 @@ pub struct Deciding {
     pub clock: Arc<dyn Clock>,
     /// The rules in force.
     pub ruleset: Arc<Ruleset>,
+    /// What this process knows of the beats of heartbeats.
+    pub beats: Arc<Beats>,
 }
 
 impl Deciding {

@@ -122,7 +122,7 @@ pub async fn overview(
         open,
         opened: opened_by_severity(store, clock.now_ms() - HOUR_MS).await?,
         footprint: Footprint::of(store, data_dir).await,
-        nodes: nodes(store.engine().nodes().await?),
+        nodes: nodes(store.engine().cluster().nodes().await?),
         log_head,
         events_per_minute: counting.events_per_minute().await?,
         destinations: destinations(store, clock, &counting, snapshot).await?,

@@ -127,6 +127,7 @@ impl World {
         store.apply(Lane::Admin, changes).await?;
         let clock = Arc::new(ManualClock::at(start_ms));
         let deciding = Deciding {
+            beats: Arc::default(),
             ruleset: Arc::new(Ruleset::load(store.clone()).await?),
             store,
             clock: Arc::clone(&clock) as _,

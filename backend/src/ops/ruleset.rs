@@ -8,11 +8,12 @@ use tracing::warn;
 
 use crate::{
     decide::{
-        Calendars, Inhibitions, LoadedInhibition, LoadedSilence, LoadedTrigger, Silences, Snapshot,
+        Calendars, Heartbeats, Inhibitions, LoadedHeartbeat, LoadedInhibition, LoadedSilence,
+        LoadedTrigger, Silences, Snapshot,
     },
     domain::{
-        Calendar, Destination, Inhibition, Name, Rule, Settings, SharedSettings, Silence, Stage,
-        Trigger,
+        Calendar, Destination, Heartbeat, Inhibition, Name, Rule, Settings, SharedSettings,
+        Silence, Stage, Trigger,
     },
     matching,
     ops::revision,
@@ -23,15 +24,16 @@ use crate::{
 };
 
 /// The kinds whose changes matter here.
-const FOLLOWED: [Kind; 8] = [
+const FOLLOWED: [Kind; 9] = [
     Kind::Trigger,
     Kind::Rule,
     Kind::Destination,
-    Kind::Revision,
-    Kind::Silence,
     Kind::Calendar,
     Kind::Inhibition,
+    Kind::Silence,
     Kind::Settings,
+    Kind::Heartbeat,
+    Kind::Revision,
 ];
 /// Records and commits read at a time.
 const PAGE: usize = 1_000;
@@ -68,6 +70,10 @@ struct Loaded {
     inhibitions: BTreeMap<Name, Arc<LoadedInhibition>>,
     /// The same, ready for matching.
     inhibiting: Arc<Inhibitions>,
+    /// Those that are enabled.
+    heartbeats: BTreeMap<Name, Arc<LoadedHeartbeat>>,
+    /// The same, ready for matching.
+    beating: Heartbeats,
     settings: Arc<SharedSettings>,
     /// Those that are not over.
     silences: BTreeMap<Name, Arc<LoadedSilence>>,
@@ -159,6 +165,8 @@ impl Loaded {
             loaded.add_silence(silence);
         }
         loaded.match_silences();
+        let heartbeats = all::<Heartbeat>(store).await?.into_iter();
+        loaded.put_heartbeats(heartbeats.map(|it| (it.name.clone(), Some(it))).collect());
         loaded.read_settings(store).await?;
         Ok(loaded)
     }
@@ -206,6 +214,17 @@ impl Loaded {
         is_other
     }
 
+    fn put_heartbeats(&mut self, found: Vec<(Name, Option<Heartbeat>)>) {
+        for (name, found) in found {
+            let enabled = found.filter(|it| it.enabled);
+            match enabled.and_then(LoadedHeartbeat::new) {
+                Some(loaded) => drop(self.heartbeats.insert(name, Arc::new(loaded))),
+                None => drop(self.heartbeats.remove(&name)),
+            }
+        }
+        self.beating = self.heartbeats.values().cloned().collect();
+    }
+
     fn match_inhibitions(&mut self) {
         let all = self.inhibitions.values().cloned().collect();
         self.inhibiting = Arc::new(Inhibitions::new(all));
@@ -244,6 +263,7 @@ impl Loaded {
         let snapshot = snapshot.read_through(self.sequence);
         let snapshot = snapshot.with_calendars(Arc::clone(&self.asked));
         let snapshot = snapshot.with_inhibitions(Arc::clone(&self.inhibiting));
+        let snapshot = snapshot.with_heartbeats(Arc::clone(&self.beating));
         let snapshot = snapshot.with_settings(Arc::clone(&self.settings));
         let snapshot = snapshot.with_silences(Arc::clone(&self.matched));
         snapshot.of_edition(self.edition)
@@ -267,15 +287,7 @@ impl Loaded {
 
     async fn take_in(&mut self, store: &Store, news: &[Logged]) -> Result<bool, EngineError> {
         let mut changed = false;
-        for kind in [
-            Kind::Trigger,
-            Kind::Rule,
-            Kind::Destination,
-            Kind::Calendar,
-            Kind::Inhibition,
-            Kind::Silence,
-            Kind::Settings,
-        ] {
+        for kind in FOLLOWED.into_iter().filter(|it| *it != Kind::Revision) {
             let all = news.iter().flat_map(|logged| &logged.changed);
             let mut keys: Vec<_> = all
                 .filter(|(other, _)| *other == kind)
@@ -285,7 +297,9 @@ impl Loaded {
                 continue;
             }
             changed = true;
-            let is_followed_closer = matches!(kind, Kind::Silence | Kind::Inhibition);
+            // Beats decide nothing about notifications.
+            let is_followed_closer =
+                matches!(kind, Kind::Silence | Kind::Inhibition | Kind::Heartbeat);
             if !is_followed_closer {
                 let last = news.last().map(|logged| logged.sequence);
                 self.edition = last.unwrap_or(self.edition);
@@ -302,6 +316,7 @@ impl Loaded {
                     }
                 }
                 Kind::Settings => self.read_settings(store).await?,
+                Kind::Heartbeat => self.put_heartbeats(named(store, keys).await?),
                 Kind::Rule => put(&mut self.rules, named(store, keys).await?),
                 Kind::Inhibition => {
                     let is_other = self.take_inhibitions(named(store, keys).await?);

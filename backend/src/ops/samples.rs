@@ -52,6 +52,7 @@ pub(crate) async fn deciding(store: Store) -> (Deciding, Arc<ManualClock>) {
 pub(crate) async fn deciding_at(store: Store, clock: &Arc<ManualClock>) -> Deciding {
     let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
     Deciding {
+        beats: Arc::default(),
         ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
         store,
         clock,

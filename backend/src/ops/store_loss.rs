@@ -1,9 +1,17 @@
 //! Says, as an event of the service's own, that the database has lost what was committed to it.
 
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::intake::Intake;
 use crate::{
     config::StoreLosses,
     domain::{IncomingEvent, Severity, Status},
 };
+
+/// Before an event that the store did not accept is reported again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The event about a loss. Every node that notices it reports the same one.
 pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
@@ -19,4 +27,16 @@ pub fn event(losses: &StoreLosses, now_ms: i64) -> IncomingEvent {
         status: Some(Status::Open),
         ..IncomingEvent::own("database lost commits", "store-loss", [], now_ms)
     }
+}
+
+/// Reports the event until it is stored: a database that has lost commits may be away again.
+pub async fn report(intake: Intake, event: IncomingEvent, stop: CancellationToken) {
+    let reported = async {
+        while let Err(error) = intake.submit(vec![event.clone()], None).await {
+            tracing::warn!(%error, "the loss of commits is reported again");
+            tokio::time::sleep(PAUSE).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    stop.run_until_cancelled(reported).await;
 }

@@ -273,6 +273,7 @@ mod tests {
         let open = needing(&[Need::Nothing, Need::Key]);
         let expected = [
             "/bellwether.v1.ClientService/GetCaller",
+            "/bellwether.v1.HeartbeatService/BeatByKey",
             "/bellwether.v1.LinkService/OpenLink",
             "/bellwether.v1.SignInService/FinishSignIn",
             "/bellwether.v1.SignInService/GetSignIn",
@@ -284,6 +285,7 @@ mod tests {
         ];
         assert_eq!(open, expected);
         let expected = [
+            "/bellwether.v1.HeartbeatService/Beat",
             "/bellwether.v1.IntakeMappingService/ReceiveWebhook",
             EXPORT_LOGS,
             "/zenoss.cloud.DataReceiverService/PutEvent",

@@ -27,6 +27,7 @@ impl SettingsApi {
         let engine = self.store.engine();
         let position = *engine.log_signal().borrow();
         engine
+            .cluster()
             .followed_by_all(position, STORE_NODES_FOLLOW_TIME_MAX)
             .await?;
         Ok(())

@@ -13,7 +13,7 @@ use bellwether_proto::{
         destination_service_server::DestinationServiceServer,
         event_management_service_server::EventManagementServiceServer,
         event_query_service_server::EventQueryServiceServer,
-        group_service_server::GroupServiceServer,
+        group_service_server::GroupServiceServer, heartbeat_service_server::HeartbeatServiceServer,
         inhibition_service_server::InhibitionServiceServer,
         intake_mapping_service_server::IntakeMappingServiceServer,
         link_service_server::LinkServiceServer, overview_service_server::OverviewServiceServer,
@@ -63,6 +63,7 @@ use crate::{
         destination::{Destinations, Tester},
         disk_space::DiskSpaceWatch,
         fields::FieldsSeen,
+        heartbeat::{BeatFlush, Expectations, HeartbeatKeys, HeartbeatWatch, Heartbeats},
         inhibition::{Inhibitions, Previews},
         intake::{Intake, IntakeWorkers},
         intake_mapping::{Evaluator, Mappings},
@@ -94,6 +95,7 @@ use crate::{
         event_management::EventManagement,
         event_query::EventQueries,
         group::GroupApi,
+        heartbeat::HeartbeatApi,
         inhibition::InhibitionApi,
         intake_mapping::IntakeMappingApi,
         link::LinkApi,
@@ -177,12 +179,17 @@ async fn assemble_over(
     let (modules, workers) = Modules::open(store, config, clock, own).await?;
     if let Some(losses) = &config.losses {
         modules.store.metrics().store_lost(losses.count);
-        let event = store_loss::event(losses, modules.clock.now_ms());
-        modules.intake.report(event, Vec::new());
     }
     let scans = Scans::start().map_err(StartError::Threads)?;
     let guard = modules.guard(scans).believing(config.proxies.clone());
     let mut work = modules.work(config, workers);
+    if let Some(losses) = &config.losses {
+        let event = store_loss::event(losses, modules.clock.now_ms());
+        let intake = modules.intake.clone();
+        work.add("report of lost commits", |stop| {
+            store_loss::report(intake, event, stop)
+        });
+    }
     let certificate = CertificateWatch::new(
         modules.store.clone(),
         Arc::clone(&modules.clock),
@@ -193,7 +200,7 @@ async fn assemble_over(
     let receiver = Arc::new(receiver);
     let counted = CountedLayer(modules.store.metrics().clone());
     let (services, health) = modules.services(config, streams).await?;
-    if let Some(is_within_reach) = engine.within_reach() {
+    if let Some(is_within_reach) = engine.cluster().within_reach() {
         let engine = Arc::clone(&engine);
         work.add("health", |stop| {
             follow_reach(health, engine, is_within_reach, stop)
@@ -239,6 +246,7 @@ impl Modules {
             store: store.clone(),
             clock: Arc::clone(&clock),
             ruleset: Arc::new(Ruleset::load(store.clone()).await.map_err(Error::from)?),
+            beats: Arc::default(),
         };
         let (intake, workers) = Intake::new(deciding.clone());
         let sink = Arc::new(intake.clone());
@@ -302,6 +310,8 @@ impl Modules {
         work.add("disk space watch", |stop| disk_space.run(stop));
         work.add("key watch", |stop| keys.run(stop));
         work.add("audit log", |stop| audit.run(stop));
+        let beats = BeatFlush::new(self.deciding.clone());
+        work.add("beats", |stop| beats.run(stop));
         let settings = SettingsWatch::new(
             self.store.clone(),
             Arc::clone(&self.clock),
@@ -331,7 +341,7 @@ impl Modules {
         work.add("share of the store", |stop| async move {
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = engine.forgotten() => {}
+                () = engine.cluster().forgotten() => {}
             }
         });
         work
@@ -360,11 +370,13 @@ impl Modules {
             .with_unreached(unreached.clone())
             .telling(status.clone());
             let reviewer = Reviewer::new(deciding.clone(), intake.clone());
+            let heartbeats = HeartbeatWatch::new(deciding.clone(), intake.clone());
             let retention = Retention::new(store(), clock(), deciding.ruleset.settings());
             let aging = CounterAging::new(store(), clock());
             let receipts = ReceiptSweep::new(store(), clock());
             let mut work = Work::default();
             work.add("review", |stop| reviewer.run(stop));
+            work.add("heartbeats", |stop| heartbeats.run(stop));
             work.add("dispatcher", |stop| dispatcher.run(stop));
             work.add("retention", |stop| retention.run(stop));
             work.add("counters", |stop| aging.run(stop));
@@ -452,6 +464,11 @@ impl Modules {
             SilenceServiceServer:
                 SilenceApi::new(Silencing::new(self.deciding.clone(), self.intake.clone())),
             GroupServiceServer: GroupApi::new(self.deciding.clone(), self.intake.clone()),
+            HeartbeatServiceServer: HeartbeatApi::new(
+                Heartbeats::new(store(), clock()),
+                Expectations::new(self.deciding.clone(), self.intake.clone()),
+                HeartbeatKeys::new(store(), clock()),
+            ),
             InhibitionServiceServer: InhibitionApi::new(
                 Inhibitions::new(store(), clock()),
                 Previews::new(Inhibitions::new(store(), clock()), self.deciding.clone()),
@@ -521,7 +538,7 @@ async fn follow_reach(
         std::future::pending::<()>().await;
     };
     let went_back = async {
-        engine.gone_back().await;
+        engine.cluster().gone_back().await;
         tell_health(&reporter, false).await;
     };
     tokio::select! {

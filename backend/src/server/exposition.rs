@@ -127,7 +127,7 @@ impl Exposition {
         if !engine.is_shared() {
             return;
         }
-        if let Ok(nodes) = engine.nodes().await {
+        if let Ok(nodes) = engine.cluster().nodes().await {
             let help = "Live nodes that share the store";
             gauge(to, "nodes_alive", help, nodes.len());
             let leading = nodes.iter().filter(|it| it.leads).count();

@@ -52,15 +52,19 @@ pub(super) async fn lead(
     work: impl Fn() -> Work,
     stop: CancellationToken,
 ) {
-    while stop.run_until_cancelled(engine.lead()).await.is_some() {
+    while stop
+        .run_until_cancelled(engine.cluster().lead())
+        .await
+        .is_some()
+    {
         for duty in Duty::STEADY {
-            engine.advance(duty);
+            engine.cluster().advance(duty);
         }
         let stopping = CancellationToken::new();
         let mut started = work().start(&stopping);
         let has_failed = tokio::select! {
             () = stop.cancelled() => false,
-            () = engine.deposed() => false,
+            () = engine.cluster().deposed() => false,
             _part = started.failed() => true,
         };
         stopping.cancel();

@@ -43,6 +43,8 @@ async fn filled() -> Ground {
     changes.insert(&samples::mapping("statuspage"));
     changes.insert(&samples::view("databases"));
     changes.insert(&samples::settings());
+    changes.insert(&samples::heartbeat("backup"));
+    changes.insert(&samples::expectation());
     changes.insert(&Occurrence {
         key: samples::id(9_001),
         number: 9_001,

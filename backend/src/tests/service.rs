@@ -60,6 +60,7 @@ impl Service {
         recover(&store, clock.as_ref()).await.unwrap();
         settle(&store, clock.as_ref(), &self.config).await.unwrap();
         let deciding = Deciding {
+            beats: Arc::default(),
             ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
             clock: Arc::clone(&clock),
             store: store.clone(),

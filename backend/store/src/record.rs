@@ -12,6 +12,7 @@ mod v1;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use self::kinds::by_beat;
 pub(super) use self::kinds::{Proven, proven_since, with_record};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::v1::audit::chained;
@@ -338,7 +339,7 @@ impl Store {
     /// Records that work which only the process that leads does advances, also without a commit.
     pub fn advance(&self) {
         if let Some(duty) = self.leads {
-            self.engine.advance(duty);
+            self.engine.cluster().advance(duty);
         }
     }
 
@@ -450,7 +451,7 @@ pub struct Changes {
 impl Changes {
     /// Whether there is nothing to change.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.list.is_empty() && self.counts.is_empty()
     }
 
     /// Whether the client may make them.

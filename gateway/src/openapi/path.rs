@@ -38,12 +38,21 @@ fn last_part(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
+/// The method, and for another way to call it the verb.
+fn id(operation: &Operation) -> String {
+    let id = format!("{}_{}", last_part(&operation.service), operation.name);
+    if operation.is_additional {
+        return format!("{id}_{}", operation.method.as_str().to_lowercase());
+    }
+    id
+}
+
 /// The operation object.
 pub(super) fn operation(plan: &Plan, operation: &Operation) -> Value {
     let (doc, role) = (&*operation.doc, &*operation.role);
     let end = doc.find(['.', ':']).unwrap_or(doc.len());
     let mut described = json!({
-        "operationId": format!("{}_{}", last_part(&operation.service), operation.name),
+        "operationId": id(operation),
         "tags": [&*operation.title],
         "summary": doc[..end].replace('\n', " "),
         "description": format!("{doc}\n\n{}", needs(role)),

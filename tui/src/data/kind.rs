@@ -58,6 +58,7 @@ kinds! {
     Group "group" "groups" "Groups" Service;
     Pending "pending" "pending" "Pending" Service;
     View "view" "views" "Views" Operators;
+    Heartbeat "heartbeat" "heartbeats" "Heartbeats" Operators;
 }
 
 impl Kind {

@@ -263,6 +263,8 @@ actions! {
         "pending": "Go to Pending: held notifications";
     Go(View) ["<A-5>"] in ANYWHERE, Need::None, 0
         "views": "Go to Views: stored lists of events";
+    Go(Heartbeat) ["<A-h>"] in ANYWHERE, Need::None, 0
+        "heartbeats": "Go to Heartbeats: signals that are expected to repeat";
     GoCriticals ["!"] in ANYWHERE, Need::None, 0
         "criticals": "Go to the open critical events";
     Up ["k", "<Up>"] in MOVING, Need::None, 0 [LINES.screen()]

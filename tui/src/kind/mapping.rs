@@ -11,7 +11,8 @@ use crate::{
     theme::Token,
 };
 
-const SEVERITIES: &[(&str, &str)] = &[
+/// The severities, and what the wire calls them.
+pub(super) const SEVERITIES: &[(&str, &str)] = &[
     ("not stated", ""),
     ("debug", "SEVERITY_DEBUG"),
     ("info", "SEVERITY_INFO"),

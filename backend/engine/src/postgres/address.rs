@@ -1,7 +1,7 @@
 //! Where the database is, and how it is reached: an address such as
 //! `postgres://bellwether@db1,db2/bellwether?sslmode=verify-full`.
 
-use std::{fmt, net::IpAddr, path::Path, str::FromStr, time::Duration};
+use std::{fmt, net::IpAddr, path::Path, str::FromStr, sync::Arc, time::Duration};
 
 use percent_encoding::percent_decode_str;
 use rustls::{
@@ -12,6 +12,7 @@ use tokio_postgres::config::{ChannelBinding, Config, Host, SslMode, TargetSessio
 
 use super::{
     counters::StoreCounters,
+    gate::Gate,
     reach::Reach,
     tls::{Tls, Verify},
 };
@@ -38,6 +39,8 @@ pub struct Address {
     pub(super) counters: StoreCounters,
     /// Whether it answers.
     pub(super) reach: Reach,
+    /// What attempts to connect pass.
+    pub(super) gate: Arc<Gate>,
     /// Whether a commit has to be in another server as well.
     pub(super) requires_standby: bool,
     connections: usize,
@@ -104,6 +107,7 @@ impl Address {
             schema: quoted(schema)?,
             counters: StoreCounters::default(),
             reach: Reach::default(),
+            gate: Arc::default(),
             requires_standby: false,
             connections: STORE_CONNECTIONS,
             shown: base.into(),

@@ -16,13 +16,17 @@ pub(super) fn seal(kind: Kind, key: &[u8], value: &[u8]) -> Vec<u8> {
     cell
 }
 
-/// The value, if its checksum is right.
+/// The value, if its checksum is right; of a counter without the zeros at its end.
 ///
 /// # Errors
 /// [`EngineError::Corrupt`].
 pub(super) fn open(kind: Kind, key: &[u8], cell: &[u8]) -> Result<Vec<u8>, EngineError> {
     if kind == Kind::Counter {
-        return Ok(cell.to_vec());
+        let mut numbers = cell;
+        while let Some((before, [0, 0, 0, 0, 0, 0, 0, 0])) = numbers.split_last_chunk() {
+            numbers = before;
+        }
+        return Ok(numbers.to_vec());
     }
     let parts = cell.split_first_chunk::<SUM_BYTES>();
     let whole = parts.filter(|(found, value)| **found == sum(kind, key, value).to_be_bytes());

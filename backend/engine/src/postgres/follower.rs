@@ -1,8 +1,11 @@
-//! The one task that reads what others put into the change log, and trims its old end.
+//! The one task that reads what others put into the change log, trims its old end, and folds counters.
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::{Instant, sleep, timeout};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
 
 use super::{
     address::Address,
@@ -12,6 +15,7 @@ use super::{
     plan::number,
     query::Query,
     session::{Role, Session},
+    tally,
 };
 use crate::{
     fault::EngineError,
@@ -26,16 +30,20 @@ const PAUSE: Duration = Duration::from_millis(250);
 const TRIM_EVERY: Duration = Duration::from_secs(60);
 /// and by how many steps at a time.
 const TRIMMED: i64 = 5_000;
+/// How often rows of counters that rest are folded.
+const FOLD_EVERY: Duration = Duration::from_secs(60);
 
-/// Follows the log, looking at it so often, and immediately when a user wants to know.
+/// Follows the log, looking at it so often, and immediately when a user wants to know. Reports whether it
+/// has no connection.
 pub(super) async fn follow(
     address: Arc<Address>,
     session: Session,
     known: Arc<LogCache>,
     every: Duration,
+    is_missing: watch::Sender<bool>,
 ) {
     let mut session = Some(session);
-    let mut trimmed = Instant::now();
+    let (mut trimmed, mut folded, mut resting) = (Instant::now(), Instant::now(), 0);
     loop {
         // Callers that want to know have waited since before this look.
         drop(timeout(every, known.wanted.notified()).await);
@@ -44,6 +52,7 @@ pub(super) async fn follow(
             Some(session) => Ok(session),
             None => Session::open(&address, Role::Reader).await,
         };
+        is_missing.send_replace(opened.is_err());
         let Ok(opened) = opened else {
             sleep(PAUSE).await;
             continue;
@@ -57,6 +66,13 @@ pub(super) async fn follow(
                 Ok(is_done) if !is_done => {}
                 // What could not be trimmed is tried the next time.
                 _ => trimmed = Instant::now(),
+            }
+        }
+        if folded.elapsed() >= FOLD_EVERY {
+            folded = Instant::now();
+            match tally::fold_resting(&opened, resting).await {
+                Ok(newest) => resting = newest,
+                Err(error) => tracing::debug!(%error, "counters cannot be folded now"),
             }
         }
         session = Some(opened);

@@ -49,6 +49,7 @@ pub(super) fn place(index: Index) -> IndexPlace {
         // What reports on a group leads from all its members.
         Index::DeliveryByEvent => Table("delivery_by_event"),
         Index::AuditByName => Table("audit_by_name"),
+        Index::ExpectationByBeat => Table("expectation_by_beat"),
     }
 }
 

@@ -12,16 +12,17 @@ use super::{
 use crate::{fault::EngineError, kind::Kind};
 
 /// The first steps; later ones may add tables of kinds alone. What was released stays as it is.
-pub(super) const STEPS: [&str; 5] = [
+pub(super) const STEPS: [&str; 6] = [
     include_str!("layout/1.sql"),
     include_str!("layout/2.sql"),
     include_str!("layout/3.sql"),
     // Layout 4 adds a table of a kind.
     "",
     include_str!("layout/5.sql"),
+    include_str!("layout/6.sql"),
 ];
 /// The newest layout of this version.
-pub(super) const NEWEST: i32 = 5;
+pub(super) const NEWEST: i32 = 6;
 /// What a table of layouts looks like before there is one.
 const LAYOUT: &str = "CREATE TABLE IF NOT EXISTS layout \
     (id int PRIMARY KEY, version int NOT NULL, oldest_reader int NOT NULL)";

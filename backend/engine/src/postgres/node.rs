@@ -206,11 +206,9 @@ impl Node {
         self.clock
             .read(before, SystemClock.passed(), row.try_get(0)?);
         let leads = *self.leads.borrow();
-        if leads.is_some() {
-            let statement = session.statement(Query::Leads).await?;
-            if client.execute(&statement, &[&id]).await? == 0 {
-                tracing::warn!("another node leads");
-                self.leads.send_replace(None);
+        if let Some(writer) = leads {
+            if !row.try_get::<_, bool>(1)? {
+                self.lease().end(writer);
             }
         } else if *self.stands.borrow()
             && let Some(writer) = self.take(session).await?
@@ -271,6 +269,14 @@ impl Node {
         };
         let at = advanced.iter().position(stalled)?;
         Some(Duty::STEADY[at])
+    }
+
+    /// What the writer that it leads with renews.
+    pub(super) fn lease(&self) -> Lease {
+        Lease {
+            node: self.id,
+            leads: self.leads.clone(),
+        }
     }
 
     /// The writer that it leads with, while it does.
@@ -347,6 +353,41 @@ impl Node {
         if !matches!(timeout(STORE_OPEN_TIME_MAX, left).await, Ok(Ok(()))) {
             tracing::debug!("the other nodes will detect that this node left");
         }
+    }
+}
+
+/// The lead of a node. It is renewed by the writer that writes for it, over the connection that it writes
+/// over: one that cannot write loses it.
+#[derive(Debug)]
+pub(super) struct Lease {
+    node: [u8; 16],
+    leads: watch::Sender<Option<[u8; 16]>>,
+}
+
+impl Lease {
+    /// Renews it, while the node leads with that writer.
+    pub(super) async fn renew(&self, session: &Session, writer: [u8; 16]) -> Result<(), Error> {
+        if *self.leads.borrow() != Some(writer) {
+            return Ok(());
+        }
+        let statement = session.statement(Query::Leads).await?;
+        let node = &self.node[..];
+        if session.client.execute(&statement, &[&node]).await? == 0 {
+            self.end(writer);
+        }
+        Ok(())
+    }
+
+    /// Records that another node leads.
+    fn end(&self, writer: [u8; 16]) {
+        self.leads.send_if_modified(|leads| {
+            let is_led = *leads == Some(writer);
+            if is_led {
+                tracing::warn!("another node leads");
+                *leads = None;
+            }
+            is_led
+        });
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tokio_postgres::types::ToSql;
 
-use super::{layout, layout::IndexPlace, log_cache, query::Query, set::Set};
+use super::{layout, layout::IndexPlace, log_cache, query::Query, set::Set, tally};
 use crate::{
     change::{Action, Change, Entry, Expect, add_to},
     index::Index,
@@ -55,8 +55,7 @@ pub(super) fn plan<'a>(group: &[&'a Set], token: Token) -> Vec<Call<'a>> {
         inserts(&mut calls, kind, &changes);
     }
     entries(&mut calls, &changes, |change| &change.add, Query::Come);
-    // What every commit adds to comes late: a writer that waits for its row waits for this commit.
-    sums(&mut calls, &changes);
+    sums(&mut calls, &changes, token);
     order(&mut calls, group, token);
     calls
 }
@@ -204,7 +203,7 @@ fn entries<'a>(
     }
 }
 
-fn sums<'a>(calls: &mut Vec<Call<'a>>, changes: &[&'a Change]) {
+fn sums<'a>(calls: &mut Vec<Call<'a>>, changes: &[&'a Change], token: Token) {
     let mut sums: BTreeMap<&'a [u8], Vec<i64>> = BTreeMap::new();
     for change in changes {
         if let (Action::Add(numbers), Expect::Any) = (&change.action, change.expect) {
@@ -214,16 +213,15 @@ fn sums<'a>(calls: &mut Vec<Call<'a>>, changes: &[&'a Change]) {
     if sums.is_empty() {
         return;
     }
-    let bytes = |numbers: &Vec<i64>| -> Vec<u8> {
-        let numbers = numbers.iter();
-        numbers.flat_map(|number| number.to_be_bytes()).collect()
-    };
-    let parameters = vec![
+    let mut parameters = vec![
         array!(sums.keys().copied()),
-        array!(sums.values().map(bytes)),
+        Box::new(token.writer.to_vec()),
     ];
+    for at in 0..tally::NUMBERS {
+        let number = |numbers: &Vec<i64>| numbers.get(at).copied().unwrap_or_default();
+        parameters.push(array!(sums.values().map(number)));
+    }
     calls.push(Call::new(Query::Sum, parameters));
-    calls.push(Call::new(Query::Zeros, vec![array!(sums.keys().copied())]));
 }
 
 /// What takes the order of the log, and puts a step there.

@@ -1,6 +1,9 @@
 //! The statements, each written once for every kind of record or index, from the layout.
 
-use super::layout::{self, IndexPlace};
+use super::{
+    layout::{self, IndexPlace},
+    tally,
+};
 use crate::{index::Index, kind::Kind, read::Direction};
 
 /// A statement. Each is prepared once in a session.
@@ -30,8 +33,12 @@ pub(super) enum Query {
     Come(Index),
     /// Numbers that are added to counters.
     Sum,
-    /// Counters that have no number left.
+    /// Folds rows of counters that rest.
+    Fold,
+    /// Folded counters that have no number left.
     Zeros,
+    /// The version of the newest step of the log.
+    Newest,
     /// Takes the order of the log, if definitions and writer are as they should be.
     Lock,
     /// Puts a step at the end of the log.
@@ -70,7 +77,7 @@ pub(super) enum Query {
     Trim,
     /// Comes to those that share the store; the database's time.
     Join,
-    /// Renews that a node lives, and how far it follows the log; the database's time.
+    /// Renews that a node lives, and how far it follows the log; the database's time, and whether it leads.
     Renew,
     /// The nodes that live.
     Nodes,
@@ -170,12 +177,9 @@ impl Query {
                  FROM unnest($1::bytea[], $2::bytea[]) AS x(e, r)",
                 lies(index, schema).0
             ),
-            Self::Sum => sum(&of(Kind::Counter), &version),
-            Self::Zeros => format!(
-                "DELETE FROM {} AS t USING unnest($1::bytea[]) AS x(k) WHERE t.key = x.k \
-                 AND t.value = decode(repeat('00', length(t.value)), 'hex')",
-                of(Kind::Counter)
-            ),
+            Self::Sum => tally::add(schema, &version),
+            Self::Fold => tally::fold(schema),
+            Self::Zeros => tally::zeros(schema),
             other => other.that_reads(schema, &version),
         }
     }
@@ -183,6 +187,8 @@ impl Query {
     fn that_reads(self, schema: &str, version: &str) -> String {
         let of = |kind: Kind| format!("{schema}.{}", kind.table());
         match self {
+            Self::Get(Kind::Counter) => tally::get(schema),
+            Self::Page(Kind::Counter, way) => tally::page(schema, way.word()),
             Self::Get(kind) => format!(
                 "SELECT x.n, t.version, t.value FROM unnest($1::bytea[]) WITH ORDINALITY AS x(k, n) \
                  JOIN {} AS t ON t.key = x.k",
@@ -271,6 +277,9 @@ impl Query {
                 "SELECT place, changed, extract(epoch FROM clock_timestamp() - at)::float8, writer, batch \
                  FROM {schema}.log WHERE place >= $1 ORDER BY place LIMIT $2"
             ),
+            Self::Newest => {
+                format!("SELECT version FROM {schema}.log ORDER BY place DESC LIMIT 1")
+            }
             Self::Head => format!("SELECT max(place), min(place) FROM {schema}.log"),
             Self::Rows => format!(
                 "SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint FROM pg_class \
@@ -294,7 +303,8 @@ impl Query {
             ),
             Self::Renew => format!(
                 "UPDATE {schema}.node SET renewed = clock_timestamp(), follows = $2, \
-                 about = $3 WHERE id = $1 RETURNING {NOW_MS}"
+                 about = $3 WHERE id = $1 \
+                 RETURNING {NOW_MS}, EXISTS (SELECT 1 FROM {schema}.holder WHERE node = $1)"
             ),
             Self::Nodes => format!(
                 "SELECT n.name, (extract(epoch FROM n.since) * 1000)::bigint, n.follows, \
@@ -409,26 +419,6 @@ fn move_entries(kind: Kind, table: &str, version: &str) -> String {
         "WITH met AS (UPDATE {table} AS t SET version = {version}, value = x.v{become_new} \
          FROM unnest($1::bytea[], $2::bigint[], $3::bytea[]{arrays}) AS x(k, o, v{of}) \
          WHERE t.key = x.k AND t.version = x.o{are} RETURNING 1) {EACH} FROM met"
-    )
-}
-
-/// Numbers are eight bytes each. What holds no numbers divides by zero.
-fn sum(table: &str, version: &str) -> String {
-    let number = |of: &str| {
-        format!(
-            "CASE WHEN g * 8 < length({of}) \
-             THEN ('x' || encode(substr({of}, g * 8 + 1, 8), 'hex'))::bit(64)::bigint ELSE 0 END"
-        )
-    };
-    let (old, new) = (number("c.value"), number("excluded.value"));
-    format!(
-        "INSERT INTO {table} AS c (key, version, value) SELECT x.k, {version}, x.v \
-         FROM unnest($1::bytea[], $2::bytea[]) AS x(k, v) \
-         ON CONFLICT (key) DO UPDATE SET version = excluded.version, value = ( \
-         SELECT coalesce(string_agg(int8send(least(greatest({old}::numeric + {new}, \
-         -9223372036854775808), 9223372036854775807)::bigint), ''::bytea ORDER BY g), ''::bytea) \
-         FROM generate_series(0, greatest(length(c.value), length(excluded.value)) / 8 - 1 \
-         / (length(c.value) % 8 = 0)::int) AS g)"
     )
 }
 

@@ -66,6 +66,14 @@ impl Readers {
         Ok(())
     }
 
+    /// Whether the session for reads of several statements is open; opens it again where it broke.
+    pub(super) async fn is_reserved(&self) -> bool {
+        match self.moment.try_lock() {
+            Ok(mut slot) => self.of(&mut slot).await.is_ok(),
+            Err(_in_use) => true,
+        }
+    }
+
     /// Reads with one statement, and so at one point in time.
     pub(super) async fn rows(
         &self,

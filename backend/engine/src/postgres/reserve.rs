@@ -10,6 +10,7 @@ use tokio::{
 
 use super::{
     address::Address,
+    readers::Readers,
     session::{Role, Session},
 };
 use crate::fault::EngineError;
@@ -52,17 +53,18 @@ impl Reserve {
     }
 
     /// Keeps it while the node does not lead, and reports whether all reserved connections are open: it,
-    /// and those of these writers.
+    /// that of backups, and those whose users report when they are missing.
     pub(super) async fn keep(
         self: Arc<Self>,
         leads: watch::Receiver<Option<[u8; 16]>>,
-        writers: [watch::Receiver<bool>; 2],
+        readers: Arc<Readers>,
+        missing: [watch::Receiver<bool>; 3],
     ) {
         let mut reach = self.address.reach.subscribe();
         let mut is_kept = true;
         loop {
-            let is_stuck = writers.iter().any(|it| *it.borrow());
-            let is_whole = is_kept && !is_stuck;
+            let is_missing = missing.iter().any(|it| *it.borrow());
+            let is_whole = is_kept && !is_missing;
             let is_ready = *reach.borrow_and_update() && is_whole;
             self.is_ready.send_if_modified(|before| {
                 let is_other = *before != is_ready;
@@ -77,12 +79,11 @@ impl Reserve {
                 // The address, and what it says, lives as long as this.
                 _ = reach.changed() => continue,
             }
-            // Who leads has it in use; that its writer is without one ends the lead. A database that does
-            // not answer is not asked for a further one.
-            if leads.borrow().is_some() {
-                is_kept = true;
-            } else if *reach.borrow() {
-                is_kept = self.is_kept().await;
+            // A database that does not answer is not asked for a further one.
+            if *reach.borrow() {
+                // Who leads has it in use; that its writer is without one ends the lead.
+                let is_in_use = leads.borrow().is_some();
+                is_kept = readers.is_reserved().await && (is_in_use || self.is_kept().await);
             }
         }
     }

@@ -60,9 +60,12 @@ impl Session {
     /// # Errors
     /// [`EngineError::Unavailable`] mostly.
     pub(super) async fn open(address: &Address, role: Role) -> Result<Self, EngineError> {
-        let opened = timeout(STORE_OPEN_TIME_MAX, Self::begin(address, role)).await;
-        let late = |_late| EngineError::Unavailable("the database does not answer".into());
-        opened.map_err(late)?.map_err(|error| fault::unread(&error))
+        let attempt = async {
+            let opened = timeout(STORE_OPEN_TIME_MAX, Self::begin(address, role)).await;
+            let late = |_late| EngineError::Unavailable("the database does not answer".into());
+            opened.map_err(late)?.map_err(|error| fault::unread(&error))
+        };
+        address.gate.pass(Box::pin(attempt)).await
     }
 
     async fn begin(address: &Address, role: Role) -> Result<Self, Error> {

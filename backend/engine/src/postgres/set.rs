@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::{cell, layout};
+use super::{cell, layout, tally};
 use crate::{
-    change::{Action, Change, Expect},
+    change::{Action, Change, Expect, numbers},
     fault::EngineError,
     index::Index,
     kind::Kind,
@@ -64,14 +64,21 @@ fn crowds(change: &Change) -> bool {
     layout::columns(change.kind).any(|(index, _)| count(index) > 1)
 }
 
-/// Additions are of counters, and only they may find whatever is there: nothing above asks for more.
+/// Additions are of counters, and only they may find whatever is there. A counter has several rows: it is
+/// added to, or comes as a whole. Nothing above asks for more.
 fn check(change: &Change) -> Result<(), EngineError> {
-    let is_addition = matches!(change.action, Action::Add(_));
+    let is_counter = change.kind == Kind::Counter;
     let of_others = change.add.iter().chain(&change.remove);
-    let fits = if is_addition {
-        change.kind == Kind::Counter && !matches!(change.expect, Expect::Version(_))
-    } else {
-        change.expect != Expect::Any
+    let fits = match &change.action {
+        Action::Add(numbers) => {
+            let is_known = numbers.len() <= tally::NUMBERS;
+            is_counter && is_known && !matches!(change.expect, Expect::Version(_))
+        }
+        Action::Put(value) if is_counter => {
+            let is_known = numbers(value)?.len() <= tally::NUMBERS;
+            is_known && change.expect == Expect::Absent
+        }
+        _ => !is_counter && change.expect != Expect::Any,
     };
     let is_odd = !fits
         || of_others

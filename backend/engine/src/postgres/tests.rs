@@ -404,7 +404,7 @@ mod layout {
                 .unwrap();
         let text = "SELECT table_name::text, column_name::text FROM information_schema.columns \
                     WHERE table_schema = $1 AND table_name NOT IN \
-                    ('head', 'log', 'writer', 'holder', 'node', 'layout')";
+                    ('head', 'log', 'writer', 'holder', 'node', 'layout', 'counter_part')";
         let schema = address.schema.trim_matches('"').to_owned();
         let rows = session.client.query(text, &[&schema]).await.unwrap();
         let found: BTreeSet<(String, String)> =
@@ -435,6 +435,135 @@ mod layout {
             open(&address).await.log_head().await.unwrap() == 0,
             "nothing was made anew"
         );
+    }
+}
+
+mod tally {
+    //! Counters of several writers.
+
+    use futures_util::future::join_all;
+
+    use super::{
+        super::{
+            PostgresEngine,
+            session::{Role, Session},
+            tally::fold_resting,
+        },
+        fresh, migrate, open,
+    };
+    use crate::{
+        Engine,
+        change::{Action, Change, Expect, Lane, numbers},
+        kind::Kind,
+        read::{Direction, Range},
+    };
+
+    async fn add(engine: &PostgresEngine, key: &[u8], numbers: &[i64]) {
+        let change = Change {
+            is_logged: false,
+            ..Change::new(Kind::Counter, key, Expect::Any, Action::Add(numbers.into()))
+        };
+        let added = engine.apply(Lane::Bulk, vec![change].into()).await;
+        added.unwrap();
+    }
+
+    async fn counter(engine: &PostgresEngine, key: &[u8]) -> Option<Vec<i64>> {
+        let rows = engine.get(Kind::Counter, &[key.to_vec()]).await.unwrap();
+        rows[0].as_ref().map(|row| numbers(&row.value).unwrap())
+    }
+
+    async fn rows(session: &Session, schema: &str) -> (i64, i64) {
+        let text = format!(
+            "SELECT (SELECT count(*) FROM {schema}.counter_part), \
+             (SELECT count(*) FROM {schema}.counter)"
+        );
+        let row = session.client.query_one(&text, &[]).await.unwrap();
+        (row.get(0), row.get(1))
+    }
+
+    #[tokio::test]
+    async fn what_three_nodes_count_is_the_same_while_it_is_folded() {
+        let Some(address) = fresh().await else { return };
+        let engines = [
+            open(&address).await,
+            open(&address).await,
+            open(&address).await,
+        ];
+        let session = Session::open(&address, Role::Reader).await.unwrap();
+        let count = async |engine: &PostgresEngine| {
+            for turn in 0..30 {
+                add(engine, b"all", &[1, turn, -1]).await;
+                add(engine, b"none", &[1]).await;
+                add(engine, b"none", &[-1]).await;
+            }
+        };
+        let fold = async {
+            for _ in 0..30 {
+                fold_resting(&session, u64::MAX).await.unwrap();
+            }
+        };
+        let counting = join_all(engines.iter().map(count));
+        tokio::join!(counting, fold);
+        let all = Some(vec![90, 3 * 435, -90]);
+        assert_eq!(counter(&engines[0], b"all").await, all);
+        assert_eq!(counter(&engines[0], b"none").await, None);
+        fold_resting(&session, u64::MAX).await.unwrap();
+        assert_eq!(rows(&session, &address.schema).await, (0, 1));
+        assert_eq!(counter(&engines[1], b"all").await, all);
+        // What was added to since is left to the next time.
+        add(&engines[0], b"all", &[1]).await;
+        let newest = fold_resting(&session, 0).await.unwrap();
+        assert_eq!(rows(&session, &address.schema).await, (1, 1));
+        fold_resting(&session, newest + 1).await.unwrap();
+        assert_eq!(rows(&session, &address.schema).await, (0, 1));
+        let all = Some(vec![91, 3 * 435, -90]);
+        assert_eq!(counter(&engines[2], b"all").await, all);
+    }
+
+    #[tokio::test]
+    async fn a_page_passes_over_counters_without_a_number_in_both_directions() {
+        let Some(address) = fresh().await else { return };
+        let engines = [open(&address).await, open(&address).await];
+        for number in 0..9_u8 {
+            for engine in &engines {
+                add(engine, &[number], &[1, 2]).await;
+            }
+            if number % 3 > 0 {
+                add(&engines[0], &[number], &[-2, -4]).await;
+            }
+        }
+        for direction in [Direction::Ascending, Direction::Descending] {
+            for limit in 1..5 {
+                let page = engines[1].page(Kind::Counter, Range::under(&[]), direction, limit);
+                let found: Vec<_> = page.await.unwrap().into_iter().map(|it| it.0).collect();
+                let mut all = vec![vec![0], vec![3], vec![6]];
+                if direction == Direction::Descending {
+                    all.reverse();
+                }
+                all.truncate(limit);
+                assert_eq!(found, all, "{direction:?}, at most {limit}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_an_earlier_layout_counted_is_counted_on() {
+        let Some(address) = fresh().await else { return };
+        let session = Session::open(&address, Role::Writer).await.unwrap();
+        let earlier = format!(
+            "SET search_path TO {}; DROP TABLE counter_part; \
+             UPDATE layout SET version = 5, oldest_reader = 5; \
+             INSERT INTO counter VALUES ('a', 3, int8send(5) || int8send(-7))",
+            address.schema
+        );
+        session.client.batch_execute(&earlier).await.unwrap();
+        assert_eq!(migrate(&address).await.unwrap().unwrap().version, 5);
+        let engine = open(&address).await;
+        assert_eq!(counter(&engine, b"a").await, Some(vec![5, -7]));
+        add(&engine, b"a", &[0, 8, 1]).await;
+        assert_eq!(counter(&engine, b"a").await, Some(vec![5, 1, 1]));
+        add(&engine, b"a", &[-5, -1, -1]).await;
+        assert_eq!(counter(&engine, b"a").await, None);
     }
 }
 
@@ -561,7 +690,7 @@ mod several {
         Node, PostgresEngine, fresh,
     };
     use crate::{
-        Engine,
+        Cluster, Engine,
         change::{Action, Change, Expect, Lane},
         fault::EngineError,
         kind::Kind,
@@ -643,10 +772,9 @@ mod several {
         assert_eq!(said(&first).await, [("first".to_owned(), true)]);
     }
 
-    #[tokio::test]
-    async fn a_leader_that_finds_no_connection_to_write_leaves_the_lead_to_another() {
-        let Some(address) = fresh().await else { return };
-        let owner = Session::open(&address, Role::Writer).await.unwrap();
+    /// The owner of a store, the name of another role that uses it, and the address for that.
+    async fn clerk(address: &Address) -> (Session, String, Address) {
+        let owner = Session::open(address, Role::Writer).await.unwrap();
         let role = address.schema.trim_matches('"').to_owned() + "_clerk";
         let made = format!(
             "CREATE ROLE {role} LOGIN PASSWORD '{}'; \
@@ -659,6 +787,74 @@ mod several {
         owner.client.batch_execute(&made).await.unwrap();
         let mut limited = address.clone();
         limited.config.user(&role);
+        (owner, role, limited)
+    }
+
+    /// Ends the connections of a role whose last statement is like that, once there is one, and gives it no
+    /// further one.
+    async fn cut(owner: &Session, role: &str, last: &str) {
+        let limit = format!("ALTER ROLE {role} CONNECTION LIMIT 0");
+        owner.client.batch_execute(&limit).await.unwrap();
+        let text = format!(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+             WHERE usename = '{role}' AND query LIKE '{last}'"
+        );
+        let ended = async || {
+            let row = owner.client.query_one(&text, &[]).await.unwrap();
+            row.get::<_, i64>(0) > 0
+        };
+        let cut = async {
+            while !ended().await {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(LONG, cut).await.expect("there is one");
+    }
+
+    #[tokio::test]
+    async fn a_leader_whose_writer_has_no_connection_loses_the_lead_also_when_it_writes_nothing() {
+        let Some(address) = fresh().await else { return };
+        let (owner, role, limited) = clerk(&address).await;
+        let first = node(&limited, "first").await;
+        leads(&first).await;
+        let second = node(&address, "second").await;
+        cut(&owner, &role, "UPDATE%holder%").await;
+        // It lives, and says so over another connection.
+        let took_over = async { tokio::join!(first.deposed(), second.lead()) };
+        timeout(LONG, took_over).await.expect("the other one leads");
+        let nodes = [("first".to_owned(), false), ("second".to_owned(), true)];
+        assert_eq!(said(&second).await, nodes);
+        let set = insert(b"a");
+        second.apply(Lane::Leader, set.into()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_node_is_not_ready_while_a_reserved_connection_is_missing() {
+        for (whose, last) in [
+            ("of the follower", "SELECT place%"),
+            ("of backups", "COMMIT"),
+            ("of a writer", "INSERT INTO%writer%"),
+        ] {
+            let Some(address) = fresh().await else { return };
+            let (owner, role, limited) = clerk(&address).await;
+            let first = node(&limited, "first").await;
+            drop(first.changed_after(0, 1).await.unwrap());
+            let mut ready = first.within_reach().expect("it says so");
+            assert!(*ready.borrow());
+            cut(&owner, &role, last).await;
+            let is_not = timeout(LONG, ready.wait_for(|ready| !ready)).await;
+            is_not.expect(whose).unwrap();
+            let more = format!("ALTER ROLE {role} CONNECTION LIMIT -1");
+            owner.client.batch_execute(&more).await.unwrap();
+            let is_again = timeout(LONG, ready.wait_for(|ready| *ready)).await;
+            is_again.expect(whose).unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_leader_that_finds_no_connection_to_write_leaves_the_lead_to_another() {
+        let Some(address) = fresh().await else { return };
+        let (owner, role, limited) = clerk(&address).await;
         let first = node(&limited, "first").await;
         leads(&first).await;
         let second = node(&address, "second").await;
@@ -743,7 +939,7 @@ mod gone_back {
         fresh, open,
     };
     use crate::{
-        Engine,
+        Cluster, Engine,
         change::{Action, Change, Expect, Lane},
         fault::EngineError,
         kind::Kind,

@@ -12,7 +12,7 @@ use std::{
 
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 use tokio_postgres::types::ToSql;
 
@@ -22,6 +22,7 @@ use super::{
     fault::{self, Meaning},
     isolate::{Lying, left_by, refuted},
     log_cache::{self, LogCache, Origin},
+    node::Lease,
     plan::{self, Token, number},
     query::Query,
     reach::{self, Reach},
@@ -32,8 +33,9 @@ use crate::{
     change::Applied,
     fault::EngineError,
     limits::{
-        STORE_BATCH_BYTES_MAX, STORE_BATCH_SETS_MAX, STORE_DOUBT_TIME_MAX, STORE_QUEUE_BYTES_MAX,
-        STORE_QUEUE_SETS_MAX, STORE_STEPS_TIME_MAX,
+        STORE_BATCH_BYTES_MAX, STORE_BATCH_SETS_MAX, STORE_DOUBT_TIME_MAX,
+        STORE_NODE_RENEWED_EVERY, STORE_OPEN_TIME_MAX, STORE_QUEUE_BYTES_MAX, STORE_QUEUE_SETS_MAX,
+        STORE_STEPS_TIME_MAX,
     },
     log::Logged,
 };
@@ -136,6 +138,10 @@ pub(super) struct Writer {
     is_ousted: bool,
     /// Whether it found no connection to write over.
     is_stuck: watch::Sender<bool>,
+    /// The lead, of the writer of a leader.
+    lease: Option<Lease>,
+    /// Since when it is idle without a connection, though the database answers.
+    missing: Option<Instant>,
     queue: mpsc::Receiver<Waiting>,
     bytes: Arc<AtomicUsize>,
 }
@@ -181,6 +187,8 @@ impl Writer {
             settled,
             is_ousted: false,
             is_stuck: watch::Sender::new(false),
+            lease: None,
+            missing: None,
             queue,
             bytes: Arc::clone(&bytes),
         };
@@ -193,8 +201,9 @@ impl Writer {
         (queue, writer)
     }
 
-    /// The same with a session that is open already, if there is one.
-    pub(super) fn over(mut self, reserved: Option<Session>) -> Self {
+    /// The same for a leader, with a session that is open already, if there is one.
+    pub(super) fn leading(mut self, lease: Lease, reserved: Option<Session>) -> Self {
+        self.lease = Some(lease);
         self.reserved = reserved;
         self
     }
@@ -206,11 +215,50 @@ impl Writer {
 
     /// Works until the queue is closed and empty.
     pub(super) async fn run(mut self) {
-        let mut taken = Vec::new();
-        while self.queue.recv_many(&mut taken, STORE_BATCH_SETS_MAX).await > 0 {
-            let bytes = taken.iter().map(|it| it.set.bytes).sum();
-            self.bytes.fetch_sub(bytes, Ordering::AcqRel);
-            self.carry_out(taken.drain(..).collect()).await;
+        let (mut taken, mut kept) = (Vec::new(), None::<Instant>);
+        loop {
+            if kept.is_none_or(|kept| kept.elapsed() >= STORE_NODE_RENEWED_EVERY) {
+                self.keep().await;
+                kept = Some(Instant::now());
+            }
+            let received = self.queue.recv_many(&mut taken, STORE_BATCH_SETS_MAX);
+            match timeout(STORE_NODE_RENEWED_EVERY, received).await {
+                Ok(0) => return,
+                Ok(_) => {
+                    let bytes = taken.iter().map(|it| it.set.bytes).sum();
+                    self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+                    self.carry_out(taken.drain(..).collect()).await;
+                }
+                Err(_idle) => {}
+            }
+        }
+    }
+
+    /// Keeps its connection, and the lead over it.
+    async fn keep(&mut self) {
+        if self.is_ousted || !self.address.reach.is_within() {
+            self.missing = None;
+            return;
+        }
+        let is_open = |it: &(Session, i64)| !it.0.client.is_closed();
+        if !self.session.as_ref().is_some_and(is_open) {
+            self.session = None;
+            if !matches!(timeout(STORE_OPEN_TIME_MAX, self.raise()).await, Ok(Ok(()))) {
+                let since = *self.missing.get_or_insert_with(Instant::now);
+                if since.elapsed() >= STORE_DOUBT_TIME_MAX {
+                    self.is_stuck.send_replace(true);
+                }
+                return;
+            }
+            self.missing = None;
+            self.is_stuck.send_if_modified(std::mem::take);
+        }
+        let (Some((session, _)), Some(lease)) = (&self.session, &self.lease) else {
+            return;
+        };
+        let renewed = timeout(STORE_OPEN_TIME_MAX, lease.renew(session, self.id)).await;
+        if !matches!(renewed, Ok(Ok(()))) {
+            self.session = None;
         }
     }
 

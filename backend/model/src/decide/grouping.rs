@@ -10,26 +10,28 @@ use crate::{
 
 /// What an occurrence holds in the fields of a rule's groups.
 pub fn shared_values(grouping: &Grouping, occurrence: &Occurrence) -> Vec<SharedValue> {
-    let value = |name: &String| {
-        let field = Field::parse(name).ok()?;
-        match field {
-            Field::Severity => return Some(occurrence.severity.word().to_owned()),
-            Field::Status => return Some(occurrence.status.word().to_owned()),
-            _ => {}
-        }
-        let mut first = None;
-        field.any(occurrence, &mut |found| {
-            first = Some(match found {
-                FieldValue::Text(text) => start(text),
-                FieldValue::Number(number) => number.to_string(),
-                FieldValue::Bool(flag) => flag.to_string(),
-            });
-            true
-        });
-        first
-    };
+    let value = |name: &String| shared_value(&Field::parse(name).ok()?, occurrence);
     let fields = grouping.by.iter();
     fields.map(|name| (name.clone(), value(name))).collect()
+}
+
+/// What an occurrence holds in a field, as text; none when it lacks the field.
+pub(super) fn shared_value(field: &Field, occurrence: &Occurrence) -> Option<String> {
+    match field {
+        Field::Severity => return Some(occurrence.severity.word().to_owned()),
+        Field::Status => return Some(occurrence.status.word().to_owned()),
+        _ => {}
+    }
+    let mut first = None;
+    field.any(occurrence, &mut |found| {
+        first = Some(match found {
+            FieldValue::Text(text) => start(text),
+            FieldValue::Number(number) => number.to_string(),
+            FieldValue::Bool(flag) => flag.to_string(),
+        });
+        true
+    });
+    first
 }
 
 /// A text as far as it counts.

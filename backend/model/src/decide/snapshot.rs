@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Calendars, Inhibitions, Silences};
+use super::{Calendars, Heartbeats, Inhibitions, Silences};
 use crate::{
     domain::{Destination, Name, Occurrence, RecordId, Rule, SharedSettings, Status, Trigger},
     matching::{self, CompiledQuery, TriggerSet},
@@ -60,6 +60,7 @@ pub struct Snapshot {
     silences: Arc<Silences>,
     calendars: Arc<Calendars>,
     inhibitions: Arc<Inhibitions>,
+    heartbeats: Heartbeats,
     settings: Arc<SharedSettings>,
     edition: u64,
 }
@@ -115,6 +116,18 @@ impl Snapshot {
         &self.inhibitions
     }
 
+    /// The same with these heartbeats in position of those it had.
+    #[must_use]
+    pub fn with_heartbeats(mut self, heartbeats: Heartbeats) -> Self {
+        self.heartbeats = heartbeats;
+        self
+    }
+
+    /// The heartbeats that are enabled.
+    pub fn heartbeats(&self) -> &Heartbeats {
+        &self.heartbeats
+    }
+
     /// The calendars that rules refer to.
     pub fn calendars(&self) -> &Arc<Calendars> {
         &self.calendars
@@ -160,6 +173,7 @@ impl Snapshot {
             silences: Arc::default(),
             calendars: Arc::default(),
             inhibitions: Arc::default(),
+            heartbeats: Heartbeats::default(),
             settings: Arc::default(),
             edition: 0,
         }

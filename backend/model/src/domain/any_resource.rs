@@ -1,8 +1,8 @@
 //! What people define, of whichever kind.
 
 use crate::domain::{
-    Calendar, Client, Destination, Inhibition, IntakeMapping, Rule, SavedView, Settings, Silence,
-    Trigger,
+    Calendar, Client, Destination, Heartbeat, Inhibition, IntakeMapping, Rule, SavedView, Settings,
+    Silence, Trigger,
 };
 
 /// Passes the kinds that documents describe to a macro, after what stands behind its name: the number of
@@ -19,6 +19,7 @@ macro_rules! each_documented {
             8 mapping Mapping(IntakeMapping) { tags |it| &it.tags; }
             7 inhibition Inhibition(Inhibition) { tags |it| &it.tags; }
             9 view View(SavedView) { tags |it| &it.tags; }
+            11 heartbeat Heartbeat(Heartbeat) { tags |it| &it.tags; }
             10 settings Settings(Settings) { tags |_| &[]; }
             3 rule Rule(Rule) {
                 tags |it| &it.tags;

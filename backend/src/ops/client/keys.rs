@@ -296,6 +296,7 @@ impl Keys {
         let place = *engine.log_signal().borrow();
         // Who has not followed by then does not live any more.
         engine
+            .cluster()
             .followed_by_all(place, STORE_NODES_FOLLOW_TIME_MAX)
             .await?;
         Ok(())

@@ -75,6 +75,7 @@ fn owned(mut document: Document) -> Document {
         Definition::Inhibition(draft) => &mut draft.tags,
         Definition::Mapping(draft) => &mut draft.tags,
         Definition::View(draft) => &mut draft.tags,
+        Definition::Heartbeat(draft) => &mut draft.tags,
         Definition::Settings(_) => panic!("settings have no tags"),
     };
     tags.push("owner:a".into());

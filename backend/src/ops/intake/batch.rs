@@ -14,6 +14,7 @@ use crate::{
     },
     lifecycle::{Arrival, Received, receive},
     ops::{
+        beats::Claims,
         cause_lookup::{Recent, settle},
         deciding::{Deciding, new_id},
         find,
@@ -149,6 +150,8 @@ struct Decided {
     reports: Reports,
     /// How many events were accepted, by what their occurrence has become.
     taken: BTreeMap<Severity, i64>,
+    /// The beats among them that are stored.
+    beats: Claims,
     now_ms: i64,
 }
 
@@ -158,6 +161,10 @@ async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<D
     let past = revision::past(&deciding.store, &snapshot, updated(&lines, jobs)).await?;
     let past = past.asking(causes);
     let now_ms = deciding.clock.now_ms();
+    if !snapshot.heartbeats().is_empty() {
+        let (store, clock) = (&deciding.store, deciding.clock.as_ref());
+        deciding.beats.follow(store, clock).await?;
+    }
     let mut decision = Decision {
         deciding,
         snapshot: &snapshot,
@@ -165,6 +172,7 @@ async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<D
         now_ms,
         deliveries: Vec::new(),
         taken: BTreeMap::new(),
+        beats: Claims::none(&deciding.beats),
         reports: Reports::default(),
     };
     let mut receipts = Receipts::read(deciding, jobs).await?;
@@ -176,7 +184,9 @@ async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<D
         }
         outcomes.push(decision.decide(job, &mut lines));
     }
+    let mut beats = decision.beats;
     let (deliveries, reports, taken) = (decision.deliveries, decision.reports, decision.taken);
+    beats.read(&deciding.store).await?;
     Ok(Decided {
         snapshot,
         lines,
@@ -185,6 +195,7 @@ async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<D
         deliveries,
         reports,
         taken,
+        beats,
         now_ms,
     })
 }
@@ -203,9 +214,11 @@ async fn store(
         deliveries,
         reports,
         taken,
+        beats,
         now_ms,
     } = decided;
     let mut changes = changes_of(deciding, &lines, &deliveries);
+    beats.add_to(&mut changes);
     for (severity, count) in taken {
         changes.count(Subject::Events, now_ms, severity, count);
     }
@@ -219,6 +232,7 @@ async fn store(
             return Err(Failed { error, contested });
         }
     }
+    beats.stored();
     Ok((outcomes, reports))
 }
 
@@ -395,6 +409,7 @@ struct Decision<'a> {
     deliveries: Vec<Delivery>,
     /// How many events were accepted, by what their occurrence has become.
     taken: BTreeMap<Severity, i64>,
+    beats: Claims,
     /// What the service has to say itself, after the commit.
     reports: Reports,
 }
@@ -491,6 +506,8 @@ impl Decision<'_> {
         let occurrence = occurrence.expect("an event belongs to an occurrence");
         let number = occurrence.number;
         *self.taken.entry(occurrence.severity).or_default() += 1;
+        let clock = self.deciding.clock.as_ref();
+        self.beats.note(self.snapshot, occurrence, now_ms, clock);
         if let Some(transition) = reception.transition {
             let matches = self.snapshot.matches(occurrence);
             self.deciding.store.metrics().evaluated(matches.len());

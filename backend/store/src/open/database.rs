@@ -166,7 +166,7 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
     }
     // What is sealed with a new key, a node without it cannot open; nor does an earlier version read
     // what is proven since.
-    let nodes = store.engine().nodes().await.map_err(fault)?;
+    let nodes = store.engine().cluster().nodes().await.map_err(fault)?;
     if nodes.len() > 1 {
         let names: Vec<_> = nodes.iter().map(|node| node.name.as_str()).collect();
         return Err(location.key_fault(format!(

@@ -320,6 +320,8 @@ async fn has_all(folder: &TempDir) {
         Kind::Budget,
         Kind::View,
         Kind::Settings,
+        Kind::Heartbeat,
+        Kind::Expectation,
     ];
     // The fifth layout has counters.
     let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);

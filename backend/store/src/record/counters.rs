@@ -16,9 +16,7 @@ use crate::{
         Delivery, RecordId,
         counter::{Counted, Counter, Numbers, Period, SLOTS, Slot, Subject},
     },
-    engine::{
-        Action, Change, Direction, EngineError, Expect, Index, Kind, Lane, Range, Row, numbers,
-    },
+    engine::{Action, Change, Direction, EngineError, Expect, Index, Kind, Lane, Range, numbers},
 };
 
 /// Since when is counted: the key of that record, before all counters.
@@ -61,6 +59,16 @@ impl Counts {
                 self.add(*counter, *tally, -1);
             }
         }
+    }
+
+    /// Takes away what a counter had when it was read. What is added to it meanwhile stays.
+    fn take(&mut self, stored: &StoredCounter) {
+        let back = Numbers(stored.numbers.0.map(i64::saturating_neg));
+        self.0.entry(stored.counter).or_default().add_all(&back);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The changes of the counters.
@@ -153,7 +161,6 @@ pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Option<(Counter, Numbers)
 /// A counter as it was read.
 #[derive(Debug)]
 pub struct StoredCounter {
-    row: Row,
     /// Which one.
     pub counter: Counter,
     /// Its numbers.
@@ -187,11 +194,7 @@ impl CounterPages<'_> {
         let mut counters = Vec::with_capacity(page.len());
         for (key, row) in page {
             if let Some((counter, numbers)) = read(&key, &row.value)? {
-                counters.push(StoredCounter {
-                    row,
-                    counter,
-                    numbers,
-                });
+                counters.push(StoredCounter { counter, numbers });
             }
         }
         Ok(Some(counters))
@@ -278,11 +281,7 @@ impl Store {
         let mut left = self.counters(None, Period::Now);
         while let Some(page) = left.next().await? {
             for one in page {
-                let mut back = Numbers::default();
-                for (to, from) in back.0.iter_mut().zip(one.numbers.0) {
-                    *to = from.saturating_neg();
-                }
-                counts.0.entry(one.counter).or_default().add_all(&back);
+                counts.take(&one);
             }
         }
         let since = change(SINCE, Expect::Absent, Action::Add(vec![now_ms.max(1)]));
@@ -313,11 +312,9 @@ impl Changes {
         self.forget(minute);
     }
 
-    /// Removes a counter that must still be as it was read.
+    /// Forgets what a counter had when it was read. Only one may do so at a time.
     pub fn forget(&mut self, stored: &StoredCounter) {
-        let expect = Expect::Version(stored.row.version);
-        let gone = change(&key(stored.counter), expect, Action::Delete);
-        self.list.push(gone);
+        self.counts.take(stored);
     }
 }
 

@@ -1,9 +1,12 @@
 //! What each kind of record is keyed by, and which index entries lead to it.
 
 mod delivery;
+mod heartbeat;
 mod occurrence;
 mod resource;
 mod trace;
+
+pub use heartbeat::by_beat;
 
 use super::{
     bytes::Key,
@@ -38,6 +41,7 @@ macro_rules! with_record {
             $crate::Kind::Revision => with_record!(@ Revision, $record => $then),
             $crate::Kind::Group => with_record!(@ Group, $record => $then),
             $crate::Kind::Audit => with_record!(@ AuditEntry, $record => $then),
+            $crate::Kind::Expectation => with_record!(@ Expectation, $record => $then),
             $crate::Kind::Budget => with_record!(@ BudgetWindow, $record => $then),
             $crate::Kind::Meta | $crate::Kind::Counter => $otherwise,
         }

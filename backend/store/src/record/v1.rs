@@ -7,6 +7,7 @@ mod delivery;
 mod destination;
 mod digest;
 mod group;
+mod heartbeat;
 mod hold;
 mod inhibition;
 mod mapping;

@@ -86,6 +86,7 @@ pub(super) fn delete(model: &mut Model) {
             Kind::Rule => "Its outstanding messages are still delivered.",
             Kind::Calendar => "Only unused calendars can be deleted.",
             Kind::Mapping => "Requests to it are rejected from then on.",
+            Kind::Heartbeat => "No beats are expected then, and its open events are closed.",
             Kind::Inhibition => "Held notifications are evaluated immediately.",
             Kind::Silence => "It ends, and held notifications are evaluated immediately.",
             _ => "No rule uses it.",

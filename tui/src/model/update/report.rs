@@ -206,7 +206,8 @@ fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
         | Kind::Inhibition
         | Kind::Group
         | Kind::Pending
-        | Kind::View => return None,
+        | Kind::View
+        | Kind::Heartbeat => return None,
     };
     Some((format!("{word} of {what}{name}"), inquiry))
 }

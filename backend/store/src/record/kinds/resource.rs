@@ -4,10 +4,7 @@ use super::{decoded_proven, defined, entry, proven};
 use crate::record::{Record, Reference, bytes::Key};
 use crate::{
     audit::Seen,
-    domain::{
-        AnyResource, Calendar, Client, Destination, Inhibition, IntakeMapping, Name, Rule,
-        SavedView, Settings, Silence, Trigger, any_resource::each_resource,
-    },
+    domain::{AnyResource, Name, any_resource::each_resource},
     engine::{EngineError, Entry, Index, Kind},
     seal::Sealer,
 };
@@ -20,7 +17,7 @@ macro_rules! defined {
         $(names $named:ident by $field:ident;)*
         $(found by $keys:ident;)?
     })+) => {$(
-        impl Record for $type {
+        impl Record for crate::domain::$type {
             const KIND: Kind = Kind::$kind;
 
             fn seen(&self) -> Option<Seen> {

@@ -13,6 +13,7 @@ pub(super) fn object(kind: Kind) -> Object {
         }
         Kind::Client => json!({"name": "c", "role": "ROLE_VIEWER"}),
         Kind::Calendar => json!({"name": "k", "timeZone": "UTC", "etag": "1"}),
+        Kind::Heartbeat => json!({"name": "h", "every": "60s", "etag": "1"}),
         Kind::Inhibition => json!({"name": "i", "etag": "1"}),
         Kind::View => json!({"name": "v", "filter": "severity=critical", "etag": "1"}),
         Kind::Group => json!({"id": "g", "ruleName": "r"}),

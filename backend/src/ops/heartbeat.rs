@@ -1,0 +1,514 @@
+//! Heartbeats: stored, edited and deleted; what they expect is listed and forgotten.
+
+mod alarm;
+mod flush;
+mod watch;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use bellwether_proto::{cloud, filter, v1};
+
+use crate::{
+    clock::{Clock, millis},
+    decide::LoadedHeartbeat,
+    domain::{Expectation, Heartbeat, HeartbeatEvent, RecordId, Severity, Standing},
+    error::Error,
+    limits::{
+        EXPECTATIONS_MAX, HEARTBEAT_DIMENSIONS_MAX, HEARTBEAT_EVERY_MAX, HEARTBEAT_EVERY_MIN,
+        HEARTBEAT_FIELDS_MAX, HEARTBEAT_FORGET_DEFAULT, HEARTBEAT_FORGET_MAX, HEARTBEAT_GRACE_MAX,
+        HEARTBEAT_GRACE_MIN, HEARTBEATS_MAX,
+    },
+    matching::{self, field::Field},
+    ops::{
+        beats::awaited,
+        commit::commit,
+        deciding::Deciding,
+        etag::etag,
+        intake::Intake,
+        page::{PageRequest, Scope},
+        resource::{Drafted, Origin, Resources, find, resource},
+        validate::Faults,
+        wire::{
+            Shows, query,
+            time::{self, timestamp},
+        },
+    },
+    store::{
+        Changes, Direction, Index, Lane, Store,
+        engine::Range,
+        record::{by_beat, bytes::Key},
+    },
+};
+
+pub use flush::BeatFlush;
+pub use watch::HeartbeatWatch;
+
+/// Manages heartbeats.
+pub type Heartbeats = Resources<Heartbeat>;
+
+/// What keys of addresses are made for.
+const KEY_PURPOSE: &str = "heartbeat address";
+/// Characters of the name and of the summary of an event.
+const EVENT_NAME_CHARACTERS_MAX: usize = 100;
+const SUMMARY_CHARACTERS_MAX: usize = 250;
+/// The dimension that names the heartbeat.
+const NAMED: &str = "heartbeat";
+
+resource!(Heartbeat, v1::Heartbeat, "heartbeat", |_| None);
+
+impl Drafted for Heartbeat {
+    type Draft = v1::Heartbeat;
+    type View = v1::Heartbeat;
+
+    async fn checked(
+        all: &Heartbeats,
+        draft: &v1::Heartbeat,
+        stored: Option<&Self>,
+        origin: Origin,
+    ) -> Result<(Self, Changes), Error> {
+        let mut faults = Faults::default();
+        let condition = (draft.query.clone(), &*draft.filter);
+        let condition = faults.of(|it| query::either(condition, ("query", "filter"), it));
+        let name = faults.name(&draft.name, stored.is_none());
+        faults.texts(&draft.description, &draft.tags);
+        if let Some(Err(violations)) = condition.as_ref().map(matching::compile) {
+            faults.add_under("query", violations);
+        }
+        check_fields(&draft.by, &mut faults);
+        let times = Times::checked(draft, &mut faults);
+        let event = event(draft.event.clone().unwrap_or_default(), &mut faults);
+        all.check_room(stored, HEARTBEATS_MAX).await?;
+        let heartbeat = name.map(|name| Self {
+            id: origin.id,
+            name,
+            description: draft.description.clone(),
+            tags: draft.tags.clone(),
+            enabled: draft.enabled.unwrap_or_default(),
+            query: condition,
+            by: draft.by.clone(),
+            every_ms: times.every,
+            grace_ms: times.grace,
+            forget_ms: times.forget,
+            event,
+            key_number: stored.map_or(0, |it| it.key_number),
+            revision: origin.revision,
+            create_ms: origin.create_ms,
+            update_ms: origin.update_ms,
+        });
+        Ok((faults.or(heartbeat)?, all.store.changes()))
+    }
+
+    async fn view(all: &Heartbeats, heartbeat: Self) -> Result<(v1::Heartbeat, usize), Error> {
+        let ranges = [Standing::Unreported, Standing::Late, Standing::Awaited]
+            .map(|standing| Range::under(&by_beat(heartbeat.id, standing).build()));
+        let (engine, index) = (all.store.engine(), Index::ExpectationByBeat);
+        let counts = engine.count_in(index, &ranges, EXPECTATIONS_MAX);
+        let counts = counts.await?;
+        let count = |many: usize| Some(i32::try_from(many).unwrap_or(i32::MAX));
+        let newest = Range::under(&by_beat(heartbeat.id, Standing::Awaited).build());
+        let newest = all
+            .store
+            .page_by::<Expectation>(index, newest, Direction::Descending, 1)
+            .await?;
+        let last = newest.first().and_then(|(_, it)| it.value.last_ms);
+        let view = v1::Heartbeat {
+            expected_count: count(counts.iter().sum()),
+            late_count: count(counts[..2].iter().sum()),
+            last_beat_time: last.map(timestamp),
+            ..Shows::of(heartbeat)
+        };
+        Ok((view, 0))
+    }
+
+    async fn warnings(&self, all: &Heartbeats) -> Result<Vec<String>, Error> {
+        match &self.query {
+            Some(query) => Ok(all.fields.warnings(query).await?),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+impl Shows<Heartbeat> for v1::Heartbeat {
+    /// What is known about its beats is left out.
+    fn of(heartbeat: Heartbeat) -> Self {
+        let event = heartbeat.event;
+        Self {
+            name: heartbeat.name.to_string(),
+            description: heartbeat.description,
+            tags: heartbeat.tags,
+            enabled: Some(heartbeat.enabled),
+            query: heartbeat.query.as_ref().map(query::to_wire),
+            filter: heartbeat
+                .query
+                .map(|query| filter::print(&query.clause))
+                .unwrap_or_default(),
+            by: heartbeat.by,
+            every: Some(time::length(heartbeat.every_ms)),
+            grace: Some(time::length(heartbeat.grace_ms)),
+            forget_after: Some(time::length(heartbeat.forget_ms)),
+            event: Some(v1::HeartbeatEvent {
+                name: event.name,
+                severity: event.severity as i32,
+                summary: event.summary,
+                dimensions: event.dimensions,
+            }),
+            expected_count: None,
+            late_count: None,
+            last_beat_time: None,
+            has_key: Some(heartbeat.key_number > 0),
+            create_time: Some(timestamp(heartbeat.create_ms)),
+            update_time: Some(timestamp(heartbeat.update_ms)),
+            etag: etag(heartbeat.id, heartbeat.revision),
+        }
+    }
+}
+
+fn check_fields(by: &[String], faults: &mut Faults) {
+    if by.len() > HEARTBEAT_FIELDS_MAX {
+        let count = by.len();
+        let fault = format!("has {count} fields; at most {HEARTBEAT_FIELDS_MAX} are taken");
+        return faults.add("by", fault);
+    }
+    for (at, name) in by.iter().enumerate() {
+        if let Err(fault) = Field::parse_shared(name) {
+            faults.add(format!("by[{at}]"), fault);
+        } else if by[..at].contains(name) {
+            faults.add(format!("by[{at}]"), "is there already");
+        }
+    }
+}
+
+/// The times of a heartbeat, in milliseconds.
+struct Times {
+    every: i64,
+    grace: i64,
+    forget: i64,
+}
+
+impl Times {
+    fn checked(draft: &v1::Heartbeat, faults: &mut Faults) -> Self {
+        let every_ms = draft.every.as_ref().map(time::length_ms);
+        if every_ms.is_none() {
+            faults.add("every", "is required, such as `300s`");
+        }
+        let every = (HEARTBEAT_EVERY_MIN, HEARTBEAT_EVERY_MAX);
+        let every_ms = within("every", every_ms, every.0, every, faults);
+        let tenth = Duration::from_millis(every_ms.unsigned_abs() / 10);
+        let grace_ms = within(
+            "grace",
+            draft.grace.as_ref().map(time::length_ms),
+            tenth.clamp(HEARTBEAT_GRACE_MIN, HEARTBEAT_GRACE_MAX),
+            (Duration::ZERO, HEARTBEAT_GRACE_MAX),
+            faults,
+        );
+        let twice = Duration::from_millis(every_ms.unsigned_abs() * 2);
+        let least = twice.min(HEARTBEAT_FORGET_DEFAULT);
+        let forget_ms = within(
+            "forgetAfter",
+            draft.forget_after.as_ref().map(time::length_ms),
+            HEARTBEAT_FORGET_DEFAULT.max(twice),
+            (least, HEARTBEAT_FORGET_MAX),
+            faults,
+        );
+        Self {
+            every: every_ms,
+            grace: grace_ms,
+            forget: forget_ms,
+        }
+    }
+}
+
+/// A length that was given, or the default; within the bounds.
+fn within(
+    field: &str,
+    given_ms: Option<i64>,
+    default: Duration,
+    (least, most): (Duration, Duration),
+    faults: &mut Faults,
+) -> i64 {
+    let Some(given_ms) = given_ms else {
+        return millis(default);
+    };
+    if !(millis(least)..=millis(most)).contains(&given_ms) {
+        let (least, most) = (least.as_secs(), most.as_secs());
+        let found = given_ms / 1_000;
+        faults.add(field, format!("is {found} s; give {least} to {most} s"));
+    }
+    given_ms
+}
+
+fn event(wire: v1::HeartbeatEvent, faults: &mut Faults) -> HeartbeatEvent {
+    for (field, text, most) in [
+        ("event.name", &wire.name, EVENT_NAME_CHARACTERS_MAX),
+        ("event.summary", &wire.summary, SUMMARY_CHARACTERS_MAX),
+    ] {
+        let count = text.chars().count();
+        if count > most {
+            faults.add(
+                field,
+                format!("has {count} characters; at most {most} are taken"),
+            );
+        } else if let Some(control) = text.chars().find(|it| it.is_control()) {
+            let fault = format!("holds the control character {control:?}; take it out");
+            faults.add(field, fault);
+        }
+    }
+    if wire.dimensions.len() > HEARTBEAT_DIMENSIONS_MAX {
+        let count = wire.dimensions.len();
+        let fault = format!("has {count} entries; at most {HEARTBEAT_DIMENSIONS_MAX} are taken");
+        faults.add("event.dimensions", fault);
+    }
+    for (key, value) in &wire.dimensions {
+        if ["source", NAMED].contains(&key.as_str()) {
+            faults.add("event.dimensions", format!("`{key}` is set by the service"));
+        } else if Field::parse(&format!("dimensions.{key}")).is_err() {
+            faults.add("event.dimensions", format!("`{key}` cannot be a key"));
+        } else if value.is_empty() || value.chars().count() > SUMMARY_CHARACTERS_MAX {
+            let fault =
+                format!("`{key}` holds nothing, or more than {SUMMARY_CHARACTERS_MAX} characters");
+            faults.add("event.dimensions", fault);
+        }
+    }
+    let severity = Severity::from_number(wire.severity);
+    if severity.is_none() && wire.severity != cloud::Severity::Default as i32 {
+        faults.add("event.severity", "is no severity");
+    }
+    HeartbeatEvent {
+        name: wire.name,
+        severity: severity.unwrap_or(Severity::Error),
+        summary: wire.summary,
+        dimensions: wire.dimensions,
+    }
+}
+
+/// Records beats that are called in, and shows what heartbeats expect.
+#[derive(Debug, Clone)]
+pub struct Expectations {
+    deciding: Deciding,
+    intake: Intake,
+}
+
+impl Expectations {
+    /// Of the heartbeats in force; what is forgotten has its event closed through that intake.
+    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+        Self { deciding, intake }
+    }
+
+    /// Records a beat of a heartbeat; it is on disk then.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::FailedPrecondition`] for a heartbeat that is not enabled,
+    /// [`Error::Invalid`] for too many values, [`Error::Exhausted`] when it expects too many already,
+    /// and those of the store.
+    pub async fn beat(
+        &self,
+        name: &str,
+        values: &BTreeMap<String, String>,
+        has_failed: bool,
+    ) -> Result<(), Error> {
+        let Deciding { store, ruleset, .. } = &self.deciding;
+        if values.len() > HEARTBEAT_FIELDS_MAX {
+            let count = values.len();
+            let fault = format!("has {count} entries; at most {HEARTBEAT_FIELDS_MAX} are taken");
+            return Err(Error::invalid("dimensions", fault));
+        }
+        let stored = find::<Heartbeat>(store, name).await?.value;
+        let snapshot = ruleset.refreshed().await?;
+        let mut loaded = snapshot.heartbeats().iter();
+        let loaded = loaded.find(|it| it.heartbeat.id == stored.id);
+        let loaded = loaded.ok_or_else(|| {
+            Error::FailedPrecondition(format!("heartbeat `{name}` is not enabled"))
+        })?;
+        let named = |name: &str, field: &Field| {
+            let of_dimension = match field {
+                Field::Dimension(key) | Field::Either(key) => values.get(key.as_str()),
+                _ => None,
+            };
+            values.get(name).or(of_dimension).cloned()
+        };
+        let values = loaded.values(named);
+        self.store(loaded, values, has_failed).await
+    }
+
+    async fn store(
+        &self,
+        loaded: &Arc<LoadedHeartbeat>,
+        values: Vec<(String, Option<String>)>,
+        has_failed: bool,
+    ) -> Result<(), Error> {
+        let Deciding {
+            store,
+            clock,
+            beats,
+            ..
+        } = &self.deciding;
+        let (heartbeat, key) = (loaded.heartbeat.id, loaded.key(&values));
+        beats.follow(store, clock.as_ref()).await?;
+        let decide = async || {
+            let mut changes = store.changes();
+            let (now_ms, service_ms) = (clock.now_ms(), beats.service_ms(clock.as_ref()));
+            let found = store.get::<Expectation>(Key::new().id(heartbeat).id(key).build());
+            if let Some(found) = found.await? {
+                let next = found.value.beaten(now_ms, service_ms, has_failed);
+                changes.update(&found, &next);
+                return Ok((changes, None));
+            }
+            beats.check_room(store, &loaded.heartbeat).await?;
+            let new = awaited(heartbeat, key, values.clone(), service_ms);
+            changes.insert(&new.beaten(now_ms, service_ms, has_failed));
+            Ok((changes, Some(heartbeat)))
+        };
+        let (added, _) = commit(store, Lane::Bulk, decide).await?;
+        beats.note_call(added);
+        Ok(())
+    }
+
+    /// Lists what a heartbeat expects: what is to be reported and what is late first, then by the last
+    /// beat.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Invalid`] for a page that is not accepted, and those of the store.
+    pub async fn list(
+        &self,
+        name: &str,
+        page: &PageRequest,
+    ) -> Result<(Vec<v1::Expectation>, String), Error> {
+        let store = &self.deciding.store;
+        let heartbeat = find::<Heartbeat>(store, name).await?.value;
+        let limit = page.limit()?;
+        let scope = Scope::new("expectations").with("heartbeat", &[heartbeat.id.to_string()]);
+        let mut range = Range::under(&Key::new().id(heartbeat.id).build());
+        if let Some(last) = scope.last_key(&page.token)? {
+            range.go_on_after(&last);
+        }
+        let (index, ascending) = (Index::ExpectationByBeat, Direction::Ascending);
+        let found = store.page_by::<Expectation>(index, range, ascending, limit + 1);
+        let mut found = found.await?;
+        let has_more = found.len() > limit;
+        found.truncate(limit);
+        let token = match found.last() {
+            Some((last, _)) if has_more => scope.token(last),
+            _ => String::new(),
+        };
+        let beats = &self.deciding.beats;
+        beats.follow(store, self.deciding.clock.as_ref()).await?;
+        let (now_ms, service_ms) = (
+            self.deciding.clock.now_ms(),
+            beats.service_ms(self.deciding.clock.as_ref()),
+        );
+        let show = |it: Expectation| {
+            let left_ms = it.beat_service_ms + heartbeat.silence_ms() - service_ms;
+            shown(it, now_ms.saturating_add(left_ms))
+        };
+        let shown = found.into_iter().map(|(_, stored)| show(stored.value));
+        Ok((shown.collect(), token))
+    }
+
+    /// Expects no more beats of these values, and closes the event about them.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], and those of the store.
+    pub async fn forget(&self, name: &str, key: &str) -> Result<(), Error> {
+        let store = &self.deciding.store;
+        let heartbeat = find::<Heartbeat>(store, name).await?.value;
+        let unknown = || Error::NotFound(format!("heartbeat `{name}` expects nothing of that key"));
+        let key = RecordId::parse(key).ok_or_else(unknown)?;
+        let decide = async || {
+            let found = store.get::<Expectation>(Key::new().id(heartbeat.id).id(key).build());
+            let found = found.await?.ok_or_else(unknown)?;
+            if let Some(open) = found.value.open {
+                // First: who tries again after a failure finds it still.
+                alarm::close(&self.deciding, &self.intake, open.event, "it is forgotten").await?;
+            }
+            let mut changes = store.changes();
+            changes.delete(&found);
+            Ok((changes, ()))
+        };
+        commit(store, Lane::Admin, decide).await?;
+        self.deciding.beats.forget(heartbeat.id, key);
+        Ok(())
+    }
+}
+
+fn shown(it: Expectation, due_ms: i64) -> v1::Expectation {
+    use v1::expectation::State;
+    let state = match it.standing() {
+        _ if it.has_failed => State::Failed,
+        Standing::Late => State::Late,
+        Standing::Unreported | Standing::Awaited => State::Beating,
+    };
+    let values = it.values.into_iter();
+    v1::Expectation {
+        key: it.key.to_string(),
+        values: values
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect(),
+        state: state.into(),
+        last_beat_time: it.last_ms.map(timestamp),
+        due_time: (state == State::Beating).then(|| timestamp(due_ms)),
+        event_id: it.open.map(|it| it.event.to_string()).unwrap_or_default(),
+    }
+}
+
+/// The keys of the addresses of heartbeats.
+#[derive(Debug, Clone)]
+pub struct HeartbeatKeys {
+    store: Store,
+    clock: Arc<dyn Clock>,
+}
+
+impl HeartbeatKeys {
+    /// Of the heartbeats of a store.
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock }
+    }
+
+    /// Makes the next key of a heartbeat; the one before is no longer accepted.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], and those of the store.
+    pub async fn rotate(&self, name: &str) -> Result<String, Error> {
+        let decide = async || {
+            let found = find::<Heartbeat>(&self.store, name).await?;
+            let next = Heartbeat {
+                key_number: found.value.key_number.saturating_add(1),
+                revision: found.value.revision + 1,
+                update_ms: self.clock.now_ms(),
+                ..found.value.clone()
+            };
+            let mut changes = self.store.changes();
+            changes.update(&found, &next);
+            Ok((changes, next))
+        };
+        let (next, _) = commit(&self.store, Lane::Admin, decide).await?;
+        Ok(self.key(&next))
+    }
+
+    fn key(&self, heartbeat: &Heartbeat) -> String {
+        let (id, number) = (heartbeat.id.to_bytes(), heartbeat.key_number.to_be_bytes());
+        URL_SAFE_NO_PAD.encode(self.store.prove(KEY_PURPOSE, &[&id, &number]))
+    }
+
+    /// Refuses a key that is not the current one of that heartbeat.
+    ///
+    /// # Errors
+    /// [`Error::Unauthenticated`], also when there is no such heartbeat; and those of the store.
+    pub async fn check(&self, name: &str, key: &str) -> Result<(), Error> {
+        let refused =
+            || Error::Unauthenticated("the address of this heartbeat is not valid".into());
+        let heartbeat = match find::<Heartbeat>(&self.store, name).await {
+            Ok(found) => found.value,
+            Err(Error::NotFound(_)) => return Err(refused()),
+            Err(error) => return Err(error),
+        };
+        let proof = URL_SAFE_NO_PAD.decode(key).map_err(|_no_key| refused())?;
+        let (id, number) = (heartbeat.id.to_bytes(), heartbeat.key_number.to_be_bytes());
+        let is_current =
+            heartbeat.key_number > 0 && self.store.is_proven(KEY_PURPOSE, &[&id, &number], &proof);
+        if is_current { Ok(()) } else { Err(refused()) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Stores the beats that were remembered, once they are to be stored.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::millis,
+    limits::BEATS_APART,
+    ops::deciding::Deciding,
+    store::{EngineError, Lane},
+};
+
+/// Stores what this process has remembered of beats.
+#[derive(Debug)]
+pub struct BeatFlush {
+    deciding: Deciding,
+}
+
+impl BeatFlush {
+    /// Stores into the store of these decisions.
+    pub fn new(deciding: Deciding) -> Self {
+        Self { deciding }
+    }
+
+    /// Looks every second until shutdown.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let work = async {
+            loop {
+                if let Err(error) = self.pass().await {
+                    // They are remembered still.
+                    tracing::warn!(%error, "beats of heartbeats were not stored");
+                }
+                let next_ms = self
+                    .deciding
+                    .clock
+                    .now_ms()
+                    .saturating_add(millis(BEATS_APART));
+                self.deciding.clock.wait_until(next_ms).await;
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+
+    /// # Errors
+    /// Those of the store; what conflicts with another commit is stored by the next pass.
+    pub(super) async fn pass(&self) -> Result<(), EngineError> {
+        let Deciding {
+            store,
+            clock,
+            beats,
+            ..
+        } = &self.deciding;
+        let mut claims = Arc::clone(beats).claim_remembered(clock.as_ref());
+        claims.read(store).await?;
+        let mut changes = store.changes();
+        claims.add_to(&mut changes);
+        if !changes.is_empty() {
+            store.apply(Lane::Bulk, changes).await?;
+        }
+        claims.stored();
+        Ok(())
+    }
+}

@@ -1,0 +1,347 @@
+//! Heartbeats on a clock that is moved by hand.
+
+use super::*;
+use v1::expectation::State::{Beating, Late};
+
+use crate::{
+    clock::ManualClock,
+    domain::{IncomingEvent, Occurrence, Report, Status},
+    ops::{find, samples},
+};
+use tokio_util::sync::DropGuard;
+
+/// A service whose heartbeats are looked at when a test says so.
+struct World {
+    deciding: Deciding,
+    clock: Arc<ManualClock>,
+    intake: Intake,
+    watch: HeartbeatWatch,
+    flush: BeatFlush,
+    _working: DropGuard,
+}
+
+impl World {
+    async fn new() -> Self {
+        Self::of(samples::store()).await
+    }
+
+    /// As after a start of the process, at that time.
+    async fn of(store: Store) -> Self {
+        let (deciding, clock) = samples::deciding(store).await;
+        Self::with(deciding, clock)
+    }
+
+    fn with(deciding: Deciding, clock: Arc<ManualClock>) -> Self {
+        let (intake, working) = samples::intake(&deciding);
+        Self {
+            watch: HeartbeatWatch::new(deciding.clone(), intake.clone()),
+            flush: BeatFlush::new(deciding.clone()),
+            intake,
+            deciding,
+            clock,
+            _working: working,
+        }
+    }
+
+    /// The same store in another process, whose clock goes on from there.
+    async fn restarted(self, stood: Duration) -> Self {
+        self.clock.advance(stood);
+        let deciding = samples::deciding_at(self.deciding.store.clone(), &self.clock).await;
+        Self::with(deciding, self.clock)
+    }
+
+    async fn create(&self, draft: v1::Heartbeat) {
+        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as _;
+        let all = Heartbeats::new(self.deciding.store.clone(), clock);
+        all.create(&draft, false).await.unwrap();
+    }
+
+    fn expectations(&self) -> Expectations {
+        Expectations::new(self.deciding.clone(), self.intake.clone())
+    }
+
+    /// Lets seconds pass, of which each is looked at.
+    async fn pass(&mut self, seconds: u64) {
+        for _ in 0..seconds {
+            self.clock.advance(Duration::from_secs(1));
+            self.flush.pass().await.unwrap();
+            self.watch.pass().await.unwrap();
+        }
+    }
+
+    async fn send(&self, name: &str, host: &str) {
+        let event = IncomingEvent {
+            name: name.into(),
+            kind: String::new(),
+            dimensions: [("host".to_owned(), host.to_owned())].into(),
+            metadata: crate::domain::value::Fields::new(),
+            summary: "done".into(),
+            body: String::new(),
+            severity: Some(Severity::Info),
+            status: None,
+            acknowledged: None,
+            timestamp_ms: self.clock.now_ms(),
+            expire_ms: None,
+            report: Report::default(),
+        };
+        let taken = self.intake.submit(vec![event], None).await.unwrap();
+        assert!(taken.failed.is_empty());
+    }
+
+    /// The newest occurrence of what a heartbeat opened.
+    async fn alarm(&self, name: &str, more: &[(&str, &str)]) -> Option<Occurrence> {
+        let named = more.iter().chain([&(NAMED, "backup")]);
+        let dimensions = named.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let id = crate::domain::EventId::derive(name, &dimensions.collect());
+        find::newest(&self.deciding.store, id).await.unwrap()
+    }
+
+    async fn is_open(&self, more: &[(&str, &str)]) -> bool {
+        let alarm = self.alarm("backup", more).await;
+        alarm.is_some_and(|it| it.status == Status::Open)
+    }
+}
+
+/// A heartbeat every minute with ten seconds of grace.
+fn every_minute() -> v1::Heartbeat {
+    v1::Heartbeat {
+        name: "backup".into(),
+        enabled: Some(true),
+        filter: "name=done".into(),
+        every: Some(time::length(60_000)),
+        ..v1::Heartbeat::default()
+    }
+}
+
+#[tokio::test]
+async fn a_missing_beat_opens_an_event_and_the_next_one_closes_it() {
+    let mut world = World::new().await;
+    world.create(every_minute()).await;
+    // The first is due from the moment of saving.
+    world.pass(69).await;
+    assert!(!world.is_open(&[]).await);
+    world.pass(3).await;
+    assert!(world.is_open(&[]).await);
+    let alarm = world.alarm("backup", &[]).await.unwrap();
+    assert_eq!(alarm.severity, Severity::Error);
+    assert_eq!(alarm.summary, "no beat of backup yet");
+    world.send("other", "db-1").await;
+    world.pass(2).await;
+    assert!(world.is_open(&[]).await);
+    world.send("done", "db-1").await;
+    world.pass(2).await;
+    assert!(!world.is_open(&[]).await);
+    // A closing event is a beat too, one late within the grace is none.
+    for seconds in [67, 69, 69] {
+        world.pass(seconds).await;
+        assert!(!world.is_open(&[]).await);
+        world.send("done", "db-1").await;
+    }
+    world.pass(72).await;
+    assert!(world.is_open(&[]).await);
+    let alarm = world.alarm("backup", &[]).await.unwrap();
+    assert_eq!((alarm.number, alarm.count), (2, 1));
+    assert!(
+        alarm.summary.starts_with("no beat of backup since "),
+        "{}",
+        alarm.summary
+    );
+}
+
+#[tokio::test]
+async fn beats_are_told_apart_by_their_fields_and_forgotten_after_a_while() {
+    let mut world = World::new().await;
+    let draft = v1::Heartbeat {
+        by: vec!["host".into()],
+        forget_after: Some(time::length(600_000)),
+        event: Some(v1::HeartbeatEvent {
+            severity: cloud::Severity::Critical.into(),
+            summary: "no backup".into(),
+            dimensions: [("team".to_owned(), "db".to_owned())].into(),
+            ..v1::HeartbeatEvent::default()
+        }),
+        ..every_minute()
+    };
+    world.create(draft).await;
+    world.pass(200).await;
+    for host in ["a", "b"] {
+        world.send("done", host).await;
+    }
+    for _ in 0..3 {
+        world.pass(60).await;
+        world.send("done", "a").await;
+    }
+    world.pass(2).await;
+    let of = |host: &'static str| [("host", host), ("team", "db")];
+    assert!(!world.is_open(&of("a")).await);
+    assert!(world.is_open(&of("b")).await);
+    let alarm = world.alarm("backup", &of("b")).await.unwrap();
+    assert_eq!(
+        (alarm.severity, &*alarm.summary),
+        (Severity::Critical, "no backup")
+    );
+    let page = PageRequest::default();
+    let (shown, _) = world.expectations().list("backup", &page).await.unwrap();
+    let states: Vec<_> = shown.iter().map(v1::Expectation::state).collect();
+    assert_eq!(states, [Late, Beating]);
+    assert_eq!(shown[0].values["host"], "b");
+    for _ in 0..12 {
+        world.pass(60).await;
+        world.send("done", "a").await;
+    }
+    assert!(!world.is_open(&of("b")).await);
+    let (shown, _) = world.expectations().list("backup", &page).await.unwrap();
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    // By hand it is the same.
+    world
+        .expectations()
+        .forget("backup", &shown[0].key)
+        .await
+        .unwrap();
+    let (shown, _) = world.expectations().list("backup", &page).await.unwrap();
+    assert!(shown.is_empty(), "{shown:?}");
+}
+
+#[tokio::test]
+async fn many_beats_are_few_writes_and_none_of_them_makes_the_next_late() {
+    let mut world = World::new().await;
+    world.create(every_minute()).await;
+    world.pass(1).await;
+    let version = async |world: &World| {
+        let all = Range::under(&[]);
+        let store = &world.deciding.store;
+        let found = store
+            .page::<Expectation>(all, Direction::Ascending, 9)
+            .await
+            .unwrap();
+        let found = found
+            .into_iter()
+            .find(|it| it.value.heartbeat != crate::ops::beats::SERVICE);
+        found.unwrap().version
+    };
+    let mut versions = std::collections::BTreeSet::new();
+    for _ in 0..60 {
+        world.send("done", "a").await;
+        versions.insert(version(&world).await);
+        world.pass(1).await;
+    }
+    assert!(versions.len() <= 11, "{versions:?}");
+    // The last one counts, though it was not stored with its event.
+    world.pass(68).await;
+    assert!(!world.is_open(&[]).await);
+    world.pass(4).await;
+    assert!(world.is_open(&[]).await);
+}
+
+#[tokio::test]
+async fn time_in_which_no_events_were_accepted_and_steps_of_the_clock_do_not_count() {
+    let mut world = World::new().await;
+    world.create(every_minute()).await;
+    world.pass(1).await;
+    world.send("done", "a").await;
+    world.pass(30).await;
+    // A stop of an hour.
+    let mut world = world.restarted(Duration::from_secs(3_600)).await;
+    world.pass(35).await;
+    assert!(!world.is_open(&[]).await);
+    world.pass(20).await;
+    assert!(world.is_open(&[]).await);
+    world.send("done", "a").await;
+    world.pass(2).await;
+    assert!(!world.is_open(&[]).await);
+    for step_ms in [5_000, 3_600_000, 86_400_000, -86_400_000, -5_000] {
+        world.clock.set(step_ms);
+        world.pass(50).await;
+        assert!(!world.is_open(&[]).await, "{step_ms}");
+        world.send("done", "a").await;
+    }
+    world.clock.set(-86_400_000);
+    world.pass(73).await;
+    assert!(world.is_open(&[]).await);
+}
+
+#[tokio::test]
+async fn a_failure_opens_the_event_immediately_and_deleting_closes_it() {
+    let mut world = World::new().await;
+    let draft = v1::Heartbeat {
+        filter: String::new(),
+        ..every_minute()
+    };
+    world.create(draft).await;
+    world.pass(2).await;
+    let none = BTreeMap::new();
+    let expectations = world.expectations();
+    expectations.beat("backup", &none, true).await.unwrap();
+    world.pass(2).await;
+    assert!(world.is_open(&[]).await);
+    let alarm = world.alarm("backup", &[]).await.unwrap();
+    assert_eq!(alarm.summary, "backup reported a failure");
+    expectations.beat("backup", &none, false).await.unwrap();
+    world.pass(2).await;
+    assert!(!world.is_open(&[]).await);
+    expectations.beat("backup", &none, true).await.unwrap();
+    world.pass(2).await;
+    assert!(world.is_open(&[]).await);
+    let clock: Arc<dyn Clock> = Arc::clone(&world.clock) as _;
+    let all = Heartbeats::new(world.deciding.store.clone(), clock);
+    all.delete("backup", "", false).await.unwrap();
+    world.pass(2).await;
+    assert!(!world.is_open(&[]).await);
+    let refused = expectations.beat("backup", &none, false).await;
+    assert!(matches!(refused, Err(Error::NotFound(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn the_key_of_an_address_is_accepted_until_the_next_one_is_made() {
+    let world = World::new().await;
+    world.create(every_minute()).await;
+    let clock: Arc<dyn Clock> = Arc::clone(&world.clock) as _;
+    let keys = HeartbeatKeys::new(world.deciding.store.clone(), clock);
+    assert!(keys.check("backup", "").await.is_err());
+    let first = keys.rotate("backup").await.unwrap();
+    keys.check("backup", &first).await.unwrap();
+    let second = keys.rotate("backup").await.unwrap();
+    keys.check("backup", &second).await.unwrap();
+    for wrong in [&*first, "", "x", &second[1..]] {
+        let refused = keys.check("backup", wrong).await;
+        assert!(matches!(refused, Err(Error::Unauthenticated(_))), "{wrong}");
+    }
+    assert!(keys.check("other", &second).await.is_err());
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_named() {
+    let world = World::new().await;
+    let clock: Arc<dyn Clock> = Arc::clone(&world.clock) as _;
+    let all = Heartbeats::new(world.deciding.store.clone(), clock);
+    let wrong = v1::Heartbeat {
+        name: "a/b".into(),
+        filter: "name=".into(),
+        by: vec!["host".into(), "host".into(), "a b c".into()],
+        every: Some(time::length(1_000)),
+        grace: Some(time::length(31 * 86_400_000)),
+        forget_after: Some(time::length(1)),
+        event: Some(v1::HeartbeatEvent {
+            severity: 99,
+            dimensions: [("source".to_owned(), "x".to_owned())].into(),
+            ..v1::HeartbeatEvent::default()
+        }),
+        ..v1::Heartbeat::default()
+    };
+    let Err(Error::Invalid(faults)) = all.create(&wrong, false).await else {
+        panic!("accepted");
+    };
+    let mut fields: Vec<_> = faults.iter().map(|it| &*it.field).collect();
+    fields.sort_unstable();
+    let expected = [
+        "by[1]",
+        "event.dimensions",
+        "event.severity",
+        "every",
+        "filter",
+        "forgetAfter",
+        "grace",
+        "name",
+    ];
+    assert_eq!(fields, expected, "{faults:?}");
+}
