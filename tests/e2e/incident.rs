@@ -71,7 +71,7 @@ async fn all_of_the_noisiest_host_is_acknowledged_with_five_keys() {
     console.press("b", &["Count events by"]);
     console.press("h", &["db-13", "4 events in 2 groups"]);
     console.press("a", &["Acknowledge", "3 events"]);
-    console.press("y", &["acknowledged"]);
+    console.press("y", &["U undoes it"]);
     eventually("all of the host to be acknowledged", async || {
         let all = occurrences(&world, "host=db-13").await;
         let done = all.iter().filter(|it| it["acknowledged"] == true).count();

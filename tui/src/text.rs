@@ -173,7 +173,9 @@ pub(crate) fn bars(counts: &[i32], cells: usize) -> String {
             .unwrap_or(0)
             .min(7)
     };
-    sums.into_iter().map(|sum| LEVELS[level(sum)]).collect()
+    // Nothing is no line.
+    let bar = |sum: i64| if sum > 0 { LEVELS[level(sum)] } else { ' ' };
+    sums.into_iter().map(bar).collect()
 }
 
 /// A number with its thousands parted.
@@ -228,6 +230,16 @@ mod tests {
         for (text, shown) in cases {
             assert_eq!(clean(text), shown, "{text:?}");
         }
+    }
+
+    #[test]
+    fn bars_are_sums_of_their_share_and_nothing_is_no_line() {
+        assert_eq!(bars(&[0, 0, 0], 3), "");
+        assert_eq!(bars(&[0, 7, 14], 3), " ▅█");
+        assert_eq!(bars(&[1, 1, 7, 7], 2), "▂█");
+        assert_eq!(bars(&[1, 1_000], 2), "▂█");
+        // What is left over is at the beginning.
+        assert_eq!(bars(&[5, 0, 0, 5, 5], 3), "▅ █");
     }
 
     #[test]

@@ -23,8 +23,8 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
         Cell::new(Token::Dim, "resent")
     })
     .by(|it| Key::Text(it.state().word().to_owned())),
-    Column::new("Event", 14, 1, 2, event).by(|it| Key::Text(it.event_name.clone())),
-    Column::new("Destination", 16, 0, 0, |_, it: &Delivery| {
+    Column::new("Event", 16, 2, 2, event).by(|it| Key::Text(it.event_name.clone())),
+    Column::new("Destination", 16, 1, 0, |_, it: &Delivery| {
         Cell::new(Token::Text, &*it.destination_name)
     })
     .by(|it| Key::Text(it.destination_name.clone())),

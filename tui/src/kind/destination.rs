@@ -52,8 +52,11 @@ pub(super) const SPEC: KindSpec = KindSpec {
     output: shared::OUTPUT,
     role: Role::Editor,
     columns: &[
-        shared::NAME,
-        Column::new("Type", 10, 0, 2, |_, it: &Object| {
+        Column::new("Name", 20, 1, 0, |_, it: &Object| {
+            Cell::new(Token::Text, it.name())
+        })
+        .by(|it| Key::Text(it.name().to_owned())),
+        Column::new("Type", 10, 0, 4, |_, it: &Object| {
             Cell::new(Token::Text, it.type_word())
         })
         .by(|it| Key::Text(it.type_word().to_owned())),
@@ -71,22 +74,22 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .figures()
         .falling(|it| Key::Number(it.number("health.waitingCount").unwrap_or_default())),
-        shared::recent(5),
-        Column::new("p50", 8, 0, 6, |_, it: &Object| {
+        shared::recent(8),
+        Column::new("p50", 7, 0, 6, |_, it: &Object| {
             Cell::new(Token::Text, it.at("health.p50").and_then(Value::as_str).map_or_else(String::new, seconds))
         })
         .figures()
         .rare(),
-        Column::new("p95", 8, 0, 6, |_, it: &Object| {
+        Column::new("p95", 7, 0, 6, |_, it: &Object| {
             Cell::new(Token::Text, it.at("health.p95").and_then(Value::as_str).map_or_else(String::new, seconds))
         })
         .figures()
         .rare(),
-        Column::new("Last hour", 12, 0, 7, |around, it: &Object| {
+        Column::new("Last hour", 12, 0, 5, |around, it: &Object| {
             Cell::new(Token::Good, around.last_hour(it.name()))
         })
         .rare(),
-        Column::new("Last error", 12, 2, 4, |_, it: &Object| {
+        Column::new("Last error", 12, 2, 2, |_, it: &Object| {
             Cell::new(Token::Bad, it.text("health.lastError"))
         }),
     ],
@@ -532,7 +535,7 @@ fn evidence(into: &mut Document, around: &dyn Around, destination: &Object) {
         let drain = drain.map_or_else(String::new, |time| {
             format!("; about {} at the rate of the last hour", seconds(time))
         });
-        let words = format!("{waiting}{oldest}{drain}");
+        let words = format!("{}{oldest}{drain}", text::grouped(waiting));
         into.field("waiting", Token::Warning, &words);
     }
 }

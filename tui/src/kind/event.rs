@@ -20,17 +20,17 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
         quiet(it, Cell::new(Token::Text, &*it.name))
     }),
     // What the operator counted by last, else the host.
-    Column::new(super::HOST, 12, 1, 1, |around, it: &EventRow| {
+    Column::new(super::HOST, 10, 1, 1, |around, it: &EventRow| {
         match it.dimension(around.host_field()) {
             Some(host) => quiet(it, Cell::new(Token::Text, host)),
             None => Cell::new(Token::Dim, &*it.entity),
         }
     }),
-    Column::new("Summary", 16, 3, 0, |_, it: &EventRow| {
+    Column::new("Summary", 16, 7, 0, |_, it: &EventRow| {
         quiet(it, Cell::new(Token::Text, &*it.summary))
     }),
     // Only where it is not just open.
-    Column::new("Status", 9, 0, 4, |_, it: &EventRow| {
+    Column::new("Status", 7, 0, 4, |_, it: &EventRow| {
         let word = match it.status {
             Status::Open => "",
             other => other.word(),

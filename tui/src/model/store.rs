@@ -144,6 +144,10 @@ pub(crate) struct Store {
     pub(crate) delivery_counts_of: String,
     /// When that was asked for.
     pub(crate) delivery_counts_from_ms: i64,
+    /// The same of all deliveries, for the tabs of screens.
+    pub(crate) all_deliveries: Loaded<v1::DeliveryCounts>,
+    /// When that was asked for.
+    pub(crate) all_deliveries_from_ms: i64,
     /// What went to destinations in the last hour.
     pub(crate) last_hour: Loaded<v1::GetStatisticsResponse>,
     /// What the author of its filter may not mean.
@@ -225,6 +229,7 @@ impl Store {
         self.wall.forget();
         self.deliveries.forget();
         self.delivery_counts.forget();
+        self.all_deliveries.forget();
         self.last_hour.forget();
         self.events.waiting = None;
         self.event_groups.forget();

@@ -58,7 +58,9 @@ fn all(model: &Model) -> Vec<Tab> {
         health.is_some_and(|health| health.state() == HealthState::Failing)
     };
     let failing = i64::try_from(destinations.iter().filter(is_failing).count());
-    let dead: i32 = destinations.iter().filter_map(|one| one.dead_count).sum();
+    // Those that are left, which were not resent.
+    let counts = model.store.all_deliveries.value.as_ref();
+    let dead = counts.and_then(|it| it.dead_count).unwrap_or_default();
     let waiting: i32 = destinations
         .iter()
         .filter_map(|one| one.waiting_count)

@@ -41,8 +41,10 @@ pub(crate) enum Then {
     Deliveries {
         more: bool,
     },
-    /// How many there are, by state.
-    DeliveryCounts,
+    /// How many there are by state: of all, or of what the filter leaves.
+    DeliveryCounts {
+        of_all: bool,
+    },
     /// What went to destinations in the last hour.
     LastHour,
     Delivery,

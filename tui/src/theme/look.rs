@@ -119,7 +119,7 @@ fn terminal(token: Token) -> Style {
         Token::Bad => style.fg(Color::Red),
         Token::Critical => style.fg(Color::Magenta).add_modifier(Modifier::BOLD),
         Token::Selected => style.add_modifier(Modifier::REVERSED),
-        Token::Bar => style.fg(Color::Black).bg(Color::Cyan),
+        Token::Bar => style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
         Token::Tab => style
             .fg(Color::Cyan)
             .add_modifier(Modifier::BOLD | Modifier::REVERSED),

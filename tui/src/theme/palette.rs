@@ -59,8 +59,8 @@ pub(super) const DARK: Palette = Palette {
     warning: paint(0x00e5_c07b, 180),
     bad: paint(0x00ff_7f70, 209),
     critical: paint(0x00f0_7bff, 213),
-    bar: paint(0x006c_b6ff, 75),
-    bar_text: paint(0x000e_1116, 233),
+    bar: paint(0x0023_2a36, 236),
+    bar_text: paint(0x00d7_dae0, 253),
 };
 
 /// Dark on light, quiet.
@@ -76,8 +76,8 @@ pub(super) const LIGHT: Palette = Palette {
     warning: paint(0x006b_4400, 58),
     bad: paint(0x00a8_141a, 124),
     critical: paint(0x0085_0f58, 89),
-    bar: paint(0x0005_50ae, 25),
-    bar_text: paint(0x00ff_ffff, 231),
+    bar: paint(0x00dd_e3ec, 254),
+    bar_text: paint(0x0024_292f, 235),
 };
 
 /// As far apart as colours go.
@@ -110,6 +110,6 @@ pub(super) const DUSK: Palette = Palette {
     warning: paint(0x00e6_bb4a, 179),
     bad: paint(0x00ff_9d8f, 216),
     critical: paint(0x00f7_a0c8, 218),
-    bar: paint(0x008e_cbd6, 116),
-    bar_text: paint(0x0006_303a, 235),
+    bar: paint(0x000d_4350, 237),
+    bar_text: paint(0x00d3_dcdc, 253),
 };

@@ -9,7 +9,7 @@ mod against_the_service {
     use crate::backend::Real;
 
     /// A task, what is pressed, and what the screen shows then.
-    const TASKS: [(&str, &str, &str); 13] = [
+    const TASKS: [(&str, &str, &str); 14] = [
         ("see the open critical events", "!", "severity=critical"),
         ("acknowledge an event", "2a", "acknowledged"),
         ("undo it", "U", "undone"),
@@ -28,6 +28,11 @@ mod against_the_service {
         ("write a note", "2wseen<Enter>", "note"),
         ("test a destination", "4t", "verdict"),
         ("resend a dead letter", "6ry", "on the way again"),
+        (
+            "resend the dead letters of a destination",
+            "4rAy",
+            "on the way again",
+        ),
         ("turn a rule off", "5o", "disabled"),
         ("edit a rule as text", "5E", "night"),
         ("which trigger feeds which destination", "8", "disks"),

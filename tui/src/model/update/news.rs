@@ -183,11 +183,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
         // With another filter they were asked for again meanwhile.
         Then::Deliveries { .. } if store.deliveries.waiting != Some(ticket) => false,
         Then::Deliveries { more } => deliveries_came(model, more, message(answer), effects),
-        Then::DeliveryCounts => {
-            let slot = &mut store.delivery_counts;
-            let found = || deliveries::counted(answer);
-            slot.waiting == Some(ticket) && slot.set(found(), now)
-        }
+        Then::DeliveryCounts { of_all } => counted(model, ticket, of_all, answer),
         Then::LastHour => store.last_hour.set(message(answer), now),
         Then::Events { .. } if store.events.waiting != Some(ticket) => false,
         Then::Events { more } => {
@@ -238,6 +234,18 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             true
         }
     };
+}
+
+/// Processes how many deliveries there are, of all or of what the filter leaves, unless another filter was
+/// asked for meanwhile.
+fn counted(model: &mut Model, ticket: Ticket, of_all: bool, answer: Answer) -> bool {
+    let counts = if of_all {
+        &mut model.store.all_deliveries
+    } else {
+        &mut model.store.delivery_counts
+    };
+    let is_awaited = counts.waiting == Some(ticket);
+    is_awaited && counts.set(deliveries::counted(answer), model.now_ms)
 }
 
 /// Processes events by what a field holds, unless another field was asked for meanwhile.

@@ -132,6 +132,7 @@ fn ask_overview(model: &mut Model, effects: &mut Vec<Effect>) {
     let overview = Call::of("OverviewService", &v1::GetOverviewRequest {});
     let ticket = call(model, overview, Then::Overview, effects);
     model.store.overview.waiting = Some(ticket);
+    count_all_deliveries(model, effects);
 }
 
 /// Processes the overview: what the service takes, to the digits that are shown, as more would only be
@@ -228,9 +229,30 @@ fn count_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     let count = deliveries::count(filter.filter);
-    let ticket = call(model, count, Then::DeliveryCounts, effects);
+    let ticket = call(
+        model,
+        count,
+        Then::DeliveryCounts { of_all: false },
+        effects,
+    );
     model.store.delivery_counts.waiting = Some(ticket);
     model.store.delivery_counts_from_ms = model.now_ms;
+}
+
+/// Counts all deliveries, and more rarely the longer that takes.
+fn count_all_deliveries(model: &mut Model, effects: &mut Vec<Effect>) {
+    let counts = &model.store.all_deliveries;
+    let due_ms = counts.at_ms.map(|at| {
+        let took_ms = at.saturating_sub(model.store.all_deliveries_from_ms);
+        at.saturating_add(took_ms.saturating_mul(limits::COUNTED_PAUSE))
+    });
+    if counts.waiting.is_some() || due_ms.is_some_and(|due| due > model.now_ms) {
+        return;
+    }
+    let count = deliveries::count(String::new());
+    let ticket = call(model, count, Then::DeliveryCounts { of_all: true }, effects);
+    model.store.all_deliveries.waiting = Some(ticket);
+    model.store.all_deliveries_from_ms = model.now_ms;
 }
 
 /// Reads what went to destinations in the last hour.

@@ -10,6 +10,8 @@ use ratatui::{
 use super::*;
 
 const NONE: Modifier = Modifier::empty();
+/// The style of the head.
+const BAR: Modifier = Modifier::BOLD.union(Modifier::UNDERLINED);
 
 /// Whether a cell is part of a plot or a bar: its colours are those of two meanings, and without
 /// colour others differ by their shade.
@@ -39,7 +41,7 @@ fn letter(cell: &Cell) -> char {
         (Color::Red, Color::Reset, NONE) => 'b',
         (Color::Magenta, Color::Reset, Modifier::BOLD) => 'c',
         (Color::Black, Color::Yellow, Modifier::BOLD) => 'r',
-        (Color::Black, Color::Cyan, NONE) => '=',
+        (Color::Reset, Color::Reset, style) if style == BAR => '=',
         _ => '?',
     };
     if selected {
