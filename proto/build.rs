@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The `.proto` files, sorted, so that everything made of them is the same from run to run.
+/// The `.proto` files, sorted, so that the generated code is the same from run to run.
 fn files() -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut files = Vec::new();
     for folder in FOLDERS {

@@ -16,6 +16,8 @@ pub const ITEMS_PER_REQUEST_MAX: usize = 1_000;
 pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of one request message with the events of another dialect.
 pub use bellwether_proto::bulk::BYTES_MAX as DIALECT_BYTES_MAX;
+/// Deliveries of one state that are counted without a filter.
+pub const DELIVERIES_COUNTED_MAX: usize = 1_000_000;
 /// Heartbeats in all.
 pub const HEARTBEATS_MAX: usize = 1_000;
 /// Fields whose values distinguish beats.

@@ -55,7 +55,7 @@ impl Known {
 #[derive(Debug, Clone, Copy)]
 struct ServiceTime {
     base_ms: i64,
-    /// When that was, on the clock that nobody sets.
+    /// When that was, on the monotonic clock.
     at: Duration,
     /// When it was read from the store last.
     read: Duration,
@@ -147,7 +147,7 @@ impl Beats {
         Ok(())
     }
 
-    /// Lets the time of service go on from there, or stand still; for the node that leads.
+    /// Sets the time of service, which continues from there or stands still; for the node that leads.
     pub(crate) fn lead(&self, base_ms: i64, at: Duration, stands: bool) {
         self.known().time = Some(ServiceTime {
             base_ms,

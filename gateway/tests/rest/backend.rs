@@ -88,6 +88,7 @@ impl Recorder {
             .add_service(Recorded::<Silences>::new(self))
             .add_service(Recorded::<Calendars>::new(self))
             .add_service(Recorded::<Groups>::new(self))
+            .add_service(Recorded::<Heartbeats>::new(self))
             .add_service(Recorded::<Inhibitions>::new(self))
             .add_service(Recorded::<IntakeMappings>::new(self))
             .add_service(Recorded::<Views>::new(self))
@@ -147,6 +148,7 @@ services! {
     Silences = "bellwether.v1.SilenceService";
     Calendars = "bellwether.v1.CalendarService";
     Groups = "bellwether.v1.GroupService";
+    Heartbeats = "bellwether.v1.HeartbeatService";
     Inhibitions = "bellwether.v1.InhibitionService";
     IntakeMappings = "bellwether.v1.IntakeMappingService";
     Views = "bellwether.v1.ViewService";

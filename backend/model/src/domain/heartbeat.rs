@@ -48,7 +48,7 @@ pub struct HeartbeatEvent {
     pub severity: Severity,
     /// One line for people; empty for a sentence of the service's.
     pub summary: String,
-    /// Dimensions beside those that it has by itself.
+    /// Dimensions beside `heartbeat` and the values.
     pub dimensions: BTreeMap<String, String>,
 }
 

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     domain::{Delivery, DeliveryState},
     error::Error,
-    limits::PAGE_TIME_MAX,
+    limits::{DELIVERIES_COUNTED_MAX, PAGE_TIME_MAX},
     scan,
     store::{Index, engine::Range},
 };
@@ -62,19 +62,23 @@ impl DeliveryTally {
 }
 
 impl Deliveries {
-    /// Counts what a filter leaves, as far as [`PAGE_TIME_MAX`] allows.
+    /// Counts what a filter leaves, as far as [`PAGE_TIME_MAX`] allows; without one up to
+    /// [`DELIVERIES_COUNTED_MAX`] of each state, but dead letters.
     ///
     /// # Errors
     /// Those of the store.
     pub async fn counts(&self, filter: &Filter) -> Result<DeliveryTally, Error> {
         let mut tally = DeliveryTally::default();
+        let mut is_cut = false;
         let mut filter = filter.clone();
         if filter == Filter::default() {
             for state in ALIKE {
                 let range = Range::under(&[state.number()]);
                 let engine = self.store.engine();
-                let count = engine.count(Index::DeliveryByState, range, usize::MAX);
-                tally.add(state, false, count.await?);
+                let count = engine.count(Index::DeliveryByState, range, DELIVERIES_COUNTED_MAX);
+                let count = count.await?;
+                is_cut |= count == DELIVERIES_COUNTED_MAX;
+                tally.add(state, false, count);
             }
             filter.states = vec![DeliveryState::Dead.number()];
         }
@@ -92,8 +96,9 @@ impl Deliveries {
                 }
                 scan::turn().await;
             }
-            tally.is_complete = ids.len() < BATCH;
-            if tally.is_complete || self.clock.passed() >= end {
+            let is_end = ids.len() < BATCH;
+            tally.is_complete = is_end && !is_cut;
+            if is_end || self.clock.passed() >= end {
                 return Ok(tally);
             }
         }

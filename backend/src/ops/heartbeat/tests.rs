@@ -43,7 +43,7 @@ impl World {
         }
     }
 
-    /// The same store in another process, whose clock goes on from there.
+    /// The same store in another process, after that time.
     async fn restarted(self, stood: Duration) -> Self {
         self.clock.advance(stood);
         let deciding = samples::deciding_at(self.deciding.store.clone(), &self.clock).await;

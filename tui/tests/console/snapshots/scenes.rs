@@ -27,7 +27,7 @@ pub(super) struct Scene {
 }
 
 /// Scenes on a stocked service, in addition to the screens themselves.
-const STOCKED: [(&str, &str); 47] = [
+const STOCKED: [(&str, &str); 48] = [
     ("event", "2<Enter>"),
     ("event_notes", "2<Enter><Tab>"),
     ("event_explain", "2x"),
@@ -42,6 +42,7 @@ const STOCKED: [(&str, &str); 47] = [
     ("group", "<A-7>|<Enter>"),
     ("waiting", "<A-6>|<Enter>"),
     ("view", "<A-5>|<Enter>"),
+    ("heartbeat", "<A-h>|<Enter>"),
     ("report_test", "4jjt"),
     ("report_try", "3t"),
     ("report_preview", "5p"),

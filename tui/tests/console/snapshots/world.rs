@@ -188,6 +188,19 @@ impl World {
             json!({"mapping": mapping}),
         )
         .await;
+        let heartbeat = json!({
+            "name": "nightly backup",
+            "enabled": true,
+            "every": "86400s",
+            "filter": "name=backup-done",
+            "by": ["host"],
+        });
+        self.call(
+            "HeartbeatService",
+            "CreateHeartbeat",
+            json!({"heartbeat": heartbeat}),
+        )
+        .await;
         let view = json!({"name": "criticals", "filter": "severity=critical", "sort": "severity"});
         self.call("ViewService", "CreateView", json!({"view": view}))
             .await;
