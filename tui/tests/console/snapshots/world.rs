@@ -188,19 +188,7 @@ impl World {
             json!({"mapping": mapping}),
         )
         .await;
-        let heartbeat = json!({
-            "name": "nightly backup",
-            "enabled": true,
-            "every": "86400s",
-            "filter": "name=backup-done",
-            "by": ["host"],
-        });
-        self.call(
-            "HeartbeatService",
-            "CreateHeartbeat",
-            json!({"heartbeat": heartbeat}),
-        )
-        .await;
+        self.expect_beats().await;
         let view = json!({"name": "criticals", "filter": "severity=critical", "sort": "severity"});
         self.call("ViewService", "CreateView", json!({"view": view}))
             .await;
@@ -222,6 +210,23 @@ impl World {
             "ClientService",
             "CreateClient",
             json!({"name": "prometheus", "role": "ROLE_INGEST"}),
+        )
+        .await;
+    }
+
+    /// A heartbeat without a beat as yet.
+    async fn expect_beats(&mut self) {
+        let heartbeat = json!({
+            "name": "nightly backup",
+            "enabled": true,
+            "every": "86400s",
+            "filter": "name=backup-done",
+            "by": ["host"],
+        });
+        self.call(
+            "HeartbeatService",
+            "CreateHeartbeat",
+            json!({"heartbeat": heartbeat}),
         )
         .await;
     }
