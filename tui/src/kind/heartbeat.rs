@@ -160,9 +160,11 @@ fn state(heartbeat: &Object) -> (Token, &'static str) {
         count(heartbeat, "expectedCount"),
         count(heartbeat, "lateCount"),
     );
+    let is_new = heartbeat.moment("lastBeatTime").is_none();
     match (heartbeat.flag("enabled"), expected, late) {
         (false, ..) => (Token::Dim, "disabled"),
         (true, 0, _) => (Token::Dim, "no beat"),
+        (true, _, 0) if is_new => (Token::Dim, "no beat"),
         (true, _, 0) => (Token::Good, "beating"),
         (true, ..) => (Token::Bad, "late"),
     }

@@ -147,6 +147,18 @@ fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
             let receivers = names.join(", ");
             let text = format!("{receivers} would have been {what}{with}; only recorded (dry run)");
             ("shadowed", text)
+        } else if !sent
+            .iter()
+            .all(|it| it.delivery.state == DeliveryState::Delivered)
+        {
+            // What was decided is not delivered yet, or never was.
+            let receivers = match names.as_slice() {
+                [] => "them".to_owned(),
+                names => names.join(", "),
+            };
+            let about = what.trim_start_matches("notified ");
+            let text = format!("decided to notify {receivers} {about}{with}");
+            ("notified", text)
         } else {
             ("notified", format!("{receivers} {what}{with}"))
         };

@@ -386,7 +386,7 @@ async fn the_timeline_tells_what_became_of_it_in_order() {
             "notified"
         ]
     );
-    assert_eq!(story[3].text, "hook was notified of it");
+    assert_eq!(story[3].text, "decided to notify hook of it");
     assert_eq!(story[4].text, "severity error became critical");
     assert!(story.is_sorted_by_key(|it| it.at_ms));
 }
