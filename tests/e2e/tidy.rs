@@ -249,3 +249,34 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(tree::root().join(path))
         .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
+
+/// Days within which the cause of a flaky test is found.
+const FLAKY_DAYS: i32 = 60;
+
+#[test]
+fn every_flaky_test_has_a_day_and_is_looked_into_before_long() {
+    let today = jiff::Timestamp::now()
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .date();
+    let sources = tree::files("rs");
+    for line in read("tests/flaky.txt").lines() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let (day, rest) = line.split_once(' ').expect("a day and a name");
+        let day: jiff::civil::Date = day.parse().expect("a day as 2026-11-26");
+        let (name, seen) = rest.split_once(": ").expect("a name and what was seen");
+        let function = name.rsplit("::").next().unwrap_or(name);
+        let test = format!("fn {function}(");
+        assert!(!seen.is_empty(), "{name}: what was seen?");
+        assert!(
+            sources.iter().any(|(_, text)| text.contains(&test)),
+            "no test has the name {name}; take its line out"
+        );
+        let age = today.since(day).map_or(0, |it| it.get_days());
+        assert!(
+            age <= FLAKY_DAYS,
+            "{name} is flaky since {day}: find out why"
+        );
+    }
+}
