@@ -370,7 +370,9 @@ impl Modules {
             .with_unreached(unreached.clone())
             .telling(status.clone());
             let reviewer = Reviewer::new(deciding.clone(), intake.clone());
-            let heartbeats = HeartbeatWatch::new(deciding.clone(), intake.clone());
+            // Its commits are no sign that the review advances.
+            let expecting = deciding.leading(Duty::Sweep);
+            let heartbeats = HeartbeatWatch::new(expecting, intake.clone());
             let retention = Retention::new(store(), clock(), deciding.ruleset.settings());
             let aging = CounterAging::new(store(), clock());
             let receipts = ReceiptSweep::new(store(), clock());
