@@ -1,0 +1,95 @@
+//! What must roll a whole transaction back although its COMMIT is on its way.
+
+use super::{
+    super::{
+        Address,
+        burst::{self, Outcome},
+        fault::Meaning,
+        plan::{self, Token},
+        query::Query,
+        session::{Role, Session},
+        set::Set,
+    },
+    fresh, open,
+};
+use crate::{
+    Engine,
+    change::{Action, Applied, Change, Expect, Lane},
+    kind::Kind,
+};
+
+const TOKEN: Token = Token {
+    writer: [7; 16],
+    epoch: 1,
+    batch: 1,
+};
+
+fn insert(kind: Kind, key: &[u8]) -> Change {
+    Change::new(kind, key, Expect::Absent, Action::Put(key.to_vec()))
+}
+
+async fn registered(address: &Address) -> Session {
+    let session = Session::open(address, Role::Writer).await.unwrap();
+    let statement = session.statement(Query::Register).await.unwrap();
+    let (writer, node) = (&TOKEN.writer[..], None::<&[u8]>);
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&writer, &node];
+    session.client.query(&statement, &parameters).await.unwrap();
+    session
+}
+
+async fn send(session: &Session, token: Token, set: crate::Set) -> Outcome {
+    let set = Set::new(set).unwrap();
+    burst::send(session, &plan::plan(&[&set], token)).await
+}
+
+fn with_new(other: Change) -> crate::Set {
+    vec![insert(Kind::Occurrence, b"new"), other].into()
+}
+
+/// What must not be committed once the rule `r` was made.
+fn wrong(made: Applied) -> [(&'static str, Token, crate::Set); 6] {
+    let fine = || with_new(insert(Kind::Delivery, b"d"));
+    let rule = |expect, action| with_new(Change::new(Kind::Rule, b"r", expect, action));
+    let other = Expect::Version(made.version + 1);
+    let put = || Action::Put(vec![1]);
+    let epoch = Token { epoch: 0, ..TOKEN };
+    let writer = Token {
+        writer: [8; 16],
+        ..TOKEN
+    };
+    let behind = crate::Set {
+        rests_on: Some(made.position - 1),
+        ..fine()
+    };
+    [
+        ("an old epoch", epoch, fine()),
+        ("a writer that is not there", writer, fine()),
+        ("a fence behind", TOKEN, behind),
+        ("another version", TOKEN, rule(other, put())),
+        ("what is there", TOKEN, rule(Expect::Absent, put())),
+        ("a checked version", TOKEN, rule(other, Action::Check)),
+    ]
+}
+
+#[tokio::test]
+async fn an_old_epoch_a_fence_behind_and_a_failed_expectation_roll_all_back() {
+    let Some(address) = fresh().await else { return };
+    let engine = open(&address).await;
+    let session = registered(&address).await;
+    let defines = Change {
+        defines: true,
+        ..insert(Kind::Rule, b"r")
+    };
+    let made = engine.apply(Lane::Admin, vec![defines].into()).await;
+    let made = made.unwrap();
+    for (what, token, set) in wrong(made) {
+        let outcome = send(&session, token, set).await;
+        let is_rolled_back = matches!(outcome, Outcome::RolledBack(Meaning::Unexpected));
+        assert!(is_rolled_back, "{what}: {outcome:?}");
+        let rows = engine.get(Kind::Occurrence, &[b"new".to_vec()]).await;
+        assert_eq!(rows.unwrap(), [None], "{what}");
+        assert_eq!(engine.log_head().await.unwrap(), made.position, "{what}");
+    }
+    let fine = send(&session, TOKEN, with_new(insert(Kind::Delivery, b"d"))).await;
+    assert!(matches!(fine, Outcome::Committed(it) if it.position == made.position + 1));
+}

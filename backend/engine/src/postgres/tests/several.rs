@@ -1,0 +1,246 @@
+//! Several nodes, of which one leads.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::{
+    super::session::{Role, Session},
+    Node, PostgresEngine, fresh,
+};
+use crate::{
+    Cluster, Engine,
+    change::{Action, Change, Expect, Lane},
+    fault::EngineError,
+    kind::Kind,
+    postgres::Address,
+};
+
+const LONG: Duration = Duration::from_secs(120);
+
+fn insert(key: &[u8]) -> Vec<Change> {
+    let put = Action::Put(key.to_vec());
+    vec![Change::new(Kind::Rule, key, Expect::Absent, put)]
+}
+
+async fn node(address: &Address, name: &str) -> PostgresEngine {
+    let node = Node::join(address, name).await.unwrap();
+    let engine = PostgresEngine::open(address.clone(), Some(node)).await;
+    engine.unwrap()
+}
+
+async fn leads(engine: &PostgresEngine) {
+    timeout(LONG, engine.lead()).await.expect("it leads");
+}
+
+async fn said(engine: &PostgresEngine) -> Vec<(String, bool)> {
+    let nodes = engine.nodes().await.unwrap();
+    nodes.into_iter().map(|it| (it.name, it.leads)).collect()
+}
+
+#[tokio::test]
+async fn all_write_and_what_is_to_be_done_once_is_written_by_who_leads_alone() {
+    let Some(address) = fresh().await else { return };
+    let first = node(&address, "first").await;
+    leads(&first).await;
+    let second = node(&address, "second").await;
+    for (engine, key) in [(&first, b"a"), (&second, b"b")] {
+        engine.apply(Lane::Bulk, insert(key).into()).await.unwrap();
+    }
+    let nodes = [("first".to_owned(), true), ("second".to_owned(), false)];
+    assert_eq!(said(&second).await, nodes);
+    first
+        .apply(Lane::Leader, insert(b"c").into())
+        .await
+        .unwrap();
+    let refused = second.apply(Lane::Leader, insert(b"d").into()).await;
+    assert!(
+        matches!(refused, Err(EngineError::Unavailable(_))),
+        "{refused:?}"
+    );
+    let waits = timeout(Duration::from_secs(3), second.lead()).await;
+    waits.expect_err("the first one lives and leads");
+
+    // As if the first had stood still for long.
+    let session = Session::open(&address, Role::Writer).await.unwrap();
+    let text = format!(
+        "UPDATE {}.holder SET renewed = renewed - interval '1 hour', node = ''",
+        address.schema
+    );
+    session.client.batch_execute(&text).await.unwrap();
+    leads(&second).await;
+    let refused = first.apply(Lane::Leader, insert(b"e").into()).await;
+    assert!(
+        matches!(refused, Err(EngineError::Unavailable(_))),
+        "{refused:?}"
+    );
+    timeout(LONG, first.deposed()).await.expect("it finds out");
+    second
+        .apply(Lane::Leader, insert(b"e").into())
+        .await
+        .unwrap();
+    first.apply(Lane::Bulk, insert(b"f").into()).await.unwrap();
+
+    // Who leaves is not waited for.
+    second.close().await;
+    leads(&first).await;
+    first
+        .apply(Lane::Leader, insert(b"g").into())
+        .await
+        .unwrap();
+    assert_eq!(said(&first).await, [("first".to_owned(), true)]);
+}
+
+/// The owner of a store, the name of another role that uses it, and the address for that.
+async fn clerk(address: &Address) -> (Session, String, Address) {
+    let owner = Session::open(address, Role::Writer).await.unwrap();
+    let role = address.schema.trim_matches('"').to_owned() + "_clerk";
+    let made = format!(
+        "CREATE ROLE {role} LOGIN PASSWORD '{}'; \
+         GRANT USAGE ON SCHEMA {schema} TO {role}; \
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}; \
+         GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {role}",
+        super::server::PASSWORD,
+        schema = address.schema,
+    );
+    owner.client.batch_execute(&made).await.unwrap();
+    let mut limited = address.clone();
+    limited.config.user(&role);
+    (owner, role, limited)
+}
+
+/// Ends the connections of a role whose last statement is like that, once there is one, and gives it no
+/// further one.
+async fn cut(owner: &Session, role: &str, last: &str) {
+    let limit = format!("ALTER ROLE {role} CONNECTION LIMIT 0");
+    owner.client.batch_execute(&limit).await.unwrap();
+    let text = format!(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+         WHERE usename = '{role}' AND query LIKE '{last}'"
+    );
+    let ended = async || {
+        let row = owner.client.query_one(&text, &[]).await.unwrap();
+        row.get::<_, i64>(0) > 0
+    };
+    let cut = async {
+        while !ended().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(LONG, cut).await.expect("there is one");
+}
+
+#[tokio::test]
+async fn a_leader_whose_writer_has_no_connection_loses_the_lead_also_when_it_writes_nothing() {
+    let Some(address) = fresh().await else { return };
+    let (owner, role, limited) = clerk(&address).await;
+    let first = node(&limited, "first").await;
+    leads(&first).await;
+    let second = node(&address, "second").await;
+    cut(&owner, &role, "UPDATE%holder%").await;
+    // It lives, and renews that over another connection.
+    let took_over = async { tokio::join!(first.deposed(), second.lead()) };
+    timeout(LONG, took_over).await.expect("the other one leads");
+    let nodes = [("first".to_owned(), false), ("second".to_owned(), true)];
+    assert_eq!(said(&second).await, nodes);
+    let set = insert(b"a");
+    second.apply(Lane::Leader, set.into()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_node_is_not_ready_while_a_reserved_connection_is_missing() {
+    for (whose, last) in [
+        ("of the follower", "SELECT place%"),
+        ("of backups", "COMMIT"),
+        ("of a writer", "INSERT INTO%writer%"),
+    ] {
+        let Some(address) = fresh().await else { return };
+        let (owner, role, limited) = clerk(&address).await;
+        let first = node(&limited, "first").await;
+        drop(first.changed_after(0, 1).await.unwrap());
+        let mut ready = first.within_reach().expect("it says so");
+        assert!(*ready.borrow());
+        cut(&owner, &role, last).await;
+        let is_not = timeout(LONG, ready.wait_for(|ready| !ready)).await;
+        is_not.expect(whose).unwrap();
+        let more = format!("ALTER ROLE {role} CONNECTION LIMIT -1");
+        owner.client.batch_execute(&more).await.unwrap();
+        let is_again = timeout(LONG, ready.wait_for(|ready| *ready)).await;
+        is_again.expect(whose).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_leader_that_finds_no_connection_to_write_leaves_the_lead_to_another() {
+    let Some(address) = fresh().await else { return };
+    let (owner, role, limited) = clerk(&address).await;
+    let first = node(&limited, "first").await;
+    leads(&first).await;
+    let second = node(&address, "second").await;
+    let set = insert(b"a");
+    first.apply(Lane::Leader, set.into()).await.unwrap();
+    // Its connection is gone, and there is none for another one.
+    let cut = format!(
+        "ALTER ROLE {role} CONNECTION LIMIT 0; \
+         SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity \
+         WHERE usename = '{role}' AND query = 'COMMIT' ORDER BY state_change DESC LIMIT 1) AS it"
+    );
+    owner.client.batch_execute(&cut).await.unwrap();
+    let refused = timeout(LONG, first.apply(Lane::Leader, insert(b"b").into())).await;
+    let refused = refused.unwrap().unwrap_err();
+    // Whether it was sent before the end of the connection was seen is chance.
+    assert!(
+        matches!(
+            refused,
+            EngineError::Unavailable(_) | EngineError::Indeterminate(_)
+        ),
+        "{refused:?}"
+    );
+    let took_over = async {
+        tokio::join!(first.deposed(), second.lead());
+    };
+    timeout(LONG, took_over).await.expect("the other one leads");
+    let set = insert(b"b");
+    second.apply(Lane::Leader, set.into()).await.unwrap();
+    let nodes = [("first".to_owned(), false), ("second".to_owned(), true)];
+    assert_eq!(said(&first).await, nodes);
+}
+
+#[tokio::test]
+async fn a_place_is_waited_for_until_every_node_that_lives_has_followed_to_it() {
+    let Some(address) = fresh().await else { return };
+    let (first, second) = (
+        node(&address, "first").await,
+        node(&address, "second").await,
+    );
+    let put = Action::Put(b"key".to_vec());
+    let change = Change::new(Kind::Client, b"client", Expect::Absent, put);
+    let applied = first.apply(Lane::Admin, vec![change].into()).await.unwrap();
+    assert!(first.followed_by_all(applied.position, LONG).await.unwrap());
+    assert!(*second.log_signal().borrow() >= applied.position);
+    let beyond = applied.position + 1;
+    let followed = first.followed_by_all(beyond, Duration::from_millis(50));
+    assert!(!followed.await.unwrap(), "nobody is there yet");
+}
+
+#[tokio::test]
+async fn a_node_that_was_gone_for_a_day_writes_nothing_any_more() {
+    let Some(address) = fresh().await else { return };
+    let first = node(&address, "first").await;
+    let session = Session::open(&address, Role::Writer).await.unwrap();
+    let text = format!(
+        "UPDATE {}.node SET renewed = renewed - interval '25 hours'",
+        address.schema
+    );
+    session.client.batch_execute(&text).await.unwrap();
+    let second = Node::join(&address, "second").await.unwrap();
+    timeout(LONG, first.forgotten())
+        .await
+        .expect("it finds out");
+    let refused = first.apply(Lane::Bulk, insert(b"a").into()).await;
+    assert!(
+        matches!(refused, Err(EngineError::Unavailable(_))),
+        "{refused:?}"
+    );
+    drop(second);
+}

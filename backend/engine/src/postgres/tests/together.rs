@@ -1,0 +1,116 @@
+//! Several processes on one store.
+
+use futures_util::future::join_all;
+
+use super::{fresh, open};
+use crate::{
+    Engine,
+    change::{Action, Change, Expect, Lane},
+    conformance::change,
+    conformance::together,
+    conformance::walk,
+    fault::EngineError,
+    kind::Kind,
+};
+
+#[tokio::test]
+async fn what_one_has_written_another_reads_and_follows() {
+    let Some(address) = fresh().await else { return };
+    let (one, other) = (open(&address).await, open(&address).await);
+    let mut signal = other.log_signal();
+    let put = Change::new(Kind::Rule, b"a", Expect::Absent, Action::Put(b"1".into()));
+    let applied = one.apply(Lane::Admin, vec![put].into()).await.unwrap();
+    let rows = other.get(Kind::Rule, &[b"a".to_vec()]).await.unwrap();
+    assert_eq!(rows[0].as_ref().unwrap().version, applied.version);
+    assert_eq!(other.log_head().await.unwrap(), applied.position);
+    let after = other.log_after(applied.position, 1).await.unwrap();
+    assert_eq!(
+        after,
+        Some(Vec::new()),
+        "also before it has followed so far"
+    );
+    signal
+        .wait_for(|head| *head == applied.position)
+        .await
+        .unwrap();
+    assert_eq!(other.last_changed(&[Kind::Rule]), applied.position);
+    assert!(other.last_changed(&[Kind::Client]) < applied.position);
+    let steps = other
+        .log_after(applied.position - 1, 9)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(steps[0].changed, [(Kind::Rule, b"a".to_vec())]);
+}
+
+#[tokio::test]
+async fn three_processes_lose_no_update_and_number_the_log_without_a_gap() {
+    let Some(address) = fresh().await else { return };
+    let engines = [
+        open(&address).await,
+        open(&address).await,
+        open(&address).await,
+    ];
+    let put = Change::new(Kind::Rule, b"n", Expect::Absent, Action::Put(vec![0]));
+    engines[0]
+        .apply(Lane::Admin, vec![put].into())
+        .await
+        .unwrap();
+    let count = async |engine: &dyn Engine, lane| {
+        let mut positions = Vec::new();
+        while positions.len() < 20 {
+            let rows = engine.get(Kind::Rule, &[b"n".to_vec()]).await.unwrap();
+            let row = rows[0].clone().unwrap();
+            let action = Action::Put(vec![row.value[0] + 1]);
+            let put = Change::new(Kind::Rule, b"n", Expect::Version(row.version), action);
+            match engine.apply(lane, vec![put].into()).await {
+                Ok(applied) => positions.push(applied.position),
+                Err(EngineError::Conflict(names)) => {
+                    assert_eq!(names, [(Kind::Rule, b"n".to_vec())]);
+                }
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        positions
+    };
+    let lanes = engines
+        .iter()
+        .flat_map(|it| [(it, Lane::Admin), (it, Lane::Bulk)]);
+    let positions = join_all(lanes.map(|(engine, lane)| count(engine, lane))).await;
+    let rows = engines[0].get(Kind::Rule, &[b"n".to_vec()]).await.unwrap();
+    assert_eq!(rows[0].as_ref().unwrap().value, [120]);
+    let mut positions: Vec<_> = positions.into_iter().flatten().collect();
+    positions.sort_unstable();
+    let mut signal = engines[1].log_signal();
+    signal.wait_for(|head| *head == 121).await.unwrap();
+    let steps = engines[1].log_after(0, 1_000).await.unwrap().unwrap();
+    let dense: Vec<u64> = (1..=121).collect();
+    let log: Vec<_> = steps.iter().map(|step| step.sequence).collect();
+    assert_eq!(log, dense, "no position is missing");
+    assert_eq!(
+        positions,
+        dense[1..],
+        "each commit has a position of its own"
+    );
+}
+
+#[tokio::test]
+async fn the_same_holds_for_calls_spread_over_three_processes() {
+    for prove in 0..6 {
+        let Some(address) = fresh().await else { return };
+        let engines = [
+            open(&address).await,
+            open(&address).await,
+            open(&address).await,
+        ];
+        let spread = super::Spread::over(engines);
+        match prove {
+            0 => together::of_many_inserts_of_one_key_one_succeeds(&spread).await,
+            1 => together::no_update_is_lost(&spread).await,
+            2 => together::additions_do_not_conflict_and_none_is_lost(&spread).await,
+            3 => together::a_conflict_does_not_disturb_its_neighbours(&spread).await,
+            4 => change::what_rests_on_definitions_conflicts_once_they_changed(&spread).await,
+            _ => walk::what_was_removed_is_passed_over(&spread).await,
+        }
+    }
+}
