@@ -14,7 +14,6 @@ use crate::{
         escalation_policy::EscalationPolicies,
         samples::{self, name, rule, world::World},
         schedule::Schedules,
-        set_status::{StatusItem, set_status},
         wire::time::length,
     },
     store::Store,
