@@ -5,9 +5,12 @@ use std::{future::pending, sync::Arc, time::Duration};
 use bellwether_proto::v1::{GetCallerRequest, client_service_client::ClientServiceClient};
 use rand::Rng;
 use tokio::{
-    sync::{Semaphore, mpsc},
+    sync::{
+        Semaphore, mpsc,
+        watch::{Receiver, Sender},
+    },
     task::{AbortHandle, JoinSet},
-    time,
+    time::{self, Instant},
 };
 use tonic::{service::interceptor::InterceptedService, transport::Endpoint};
 
@@ -16,6 +19,7 @@ use super::{
     carrier::{Carrier, KeyHolder, Reach, unlinked},
     failure::{failure, unreachable},
     keys::Keys,
+    line::{Heard, Line, is_attended, silence},
     protocol::{Command, EventFilter, LinkState, News, Ticket},
     trial, watch,
 };
@@ -29,6 +33,8 @@ use crate::{
 pub(crate) struct Link {
     commands: mpsc::Sender<Command>,
     news: mpsc::Receiver<News>,
+    /// When a key was last pressed.
+    attended: Sender<Instant>,
     _tasks: JoinSet<()>,
 }
 
@@ -36,6 +42,11 @@ impl Link {
     /// Hands over a command without waiting. `false` when too many are waiting already.
     pub(crate) fn send(&self, command: Command) -> bool {
         self.commands.try_send(command).is_ok()
+    }
+
+    /// A key was pressed: what is shown is looked at.
+    pub(crate) fn attend(&self) {
+        self.attended.send_replace(Instant::now());
     }
 
     /// The next news; never ends.
@@ -57,13 +68,7 @@ impl Link {
 
 /// Starts the connection. The first attempt begins immediately.
 pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
-    let mut endpoint = endpoint.connect_timeout(limits::CONNECT).tcp_nodelay(true);
-    if keep_alive {
-        endpoint = endpoint
-            .http2_keep_alive_interval(limits::PING)
-            .keep_alive_timeout(limits::PING_TIMEOUT)
-            .keep_alive_while_idle(true);
-    }
+    let attended = Sender::new(Instant::now());
     let (commands, command_queue) = mpsc::channel(limits::QUEUE);
     let (news_queue, news) = mpsc::channel(limits::QUEUE);
     let supervisor = Supervisor {
@@ -71,6 +76,7 @@ pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
         keys,
         commands: command_queue,
         news: news_queue,
+        attended: keep_alive.then(|| attended.subscribe()),
         watched: None,
         followed_with: 0,
     };
@@ -79,6 +85,7 @@ pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
     Link {
         commands,
         news,
+        attended,
         _tasks: tasks,
     }
 }
@@ -96,6 +103,8 @@ struct Supervisor {
     keys: Keys,
     commands: mpsc::Receiver<Command>,
     news: mpsc::Sender<News>,
+    /// When a key was last pressed; `None` for a service that is in this process.
+    attended: Option<Receiver<Instant>>,
     watched: Option<Watched>,
     /// How often the key had become another one when the stream began.
     followed_with: u64,
@@ -114,10 +123,10 @@ impl Supervisor {
         loop {
             self.tell(News::Link(LinkState::Connecting)).await;
             let failure = match self.connect().await {
-                Ok((carrier, caller)) => {
+                Ok((carrier, caller, heard)) => {
                     failures = 0;
                     self.tell(News::Link(LinkState::Up(caller))).await;
-                    match self.serve(carrier).await {
+                    match self.serve(carrier, heard).await {
                         LinkEnd::Broken(failure) => failure,
                         LinkEnd::Over => return,
                     }
@@ -143,12 +152,15 @@ impl Supervisor {
         let _closed = self.news.send(news).await;
     }
 
-    async fn connect(&mut self) -> Result<(Carrier, Caller), Failure> {
-        let attempt = connect(self.endpoint.clone(), self.keys.clone());
+    async fn connect(&mut self) -> Result<(Carrier, Caller, Heard), Failure> {
+        let heard = Heard::now();
+        let attempt = connect_over(self.endpoint.clone(), self.keys.clone(), heard.clone());
         tokio::pin!(attempt);
         loop {
             tokio::select! {
-                result = &mut attempt => return result,
+                result = &mut attempt => {
+                    return result.map(|(carrier, caller)| (carrier, caller, heard));
+                }
                 command = self.commands.recv() => match command {
                     Some(command) => refuse(&self.news, &mut self.watched, command).await,
                     None => pending().await,
@@ -173,15 +185,19 @@ impl Supervisor {
         }
     }
 
-    async fn serve(&mut self, carrier: Carrier) -> LinkEnd {
+    async fn serve(&mut self, carrier: Carrier, heard: Heard) -> LinkEnd {
         let mut calls: JoinSet<Option<Failure>> = JoinSet::new();
         let mut running: Vec<(Ticket, AbortHandle)> = Vec::new();
         let places = Arc::new(Semaphore::new(limits::CALLS_AT_ONCE));
         let mut stream = Stream::none();
-        self.follow(&mut stream, &carrier);
+        self.follow(&mut stream, (&carrier, &heard));
         let mut renewing = JoinSet::new();
         if self.keys.can_change() {
-            renewing.spawn(keep_renewed(self.keys.clone()));
+            renewing.spawn(keep_renewed(self.keys.clone(), self.attended.clone()));
+        }
+        let mut silent = JoinSet::new();
+        if let Some(attended) = &self.attended {
+            silent.spawn(silence(carrier.clone(), heard.clone(), attended.clone()));
         }
         loop {
             tokio::select! {
@@ -203,7 +219,7 @@ impl Supervisor {
                     }
                     Some(Command::Watch { generation, filter, resume_token }) => {
                         self.watched = Some(Watched { generation, filter, resume_token });
-                        self.follow(&mut stream, &carrier);
+                        self.follow(&mut stream, (&carrier, &heard));
                     }
                     Some(Command::RetryNow) => {}
                     None => return LinkEnd::Over,
@@ -219,6 +235,12 @@ impl Supervisor {
                     }
                     Err(_cancelled) => {}
                 },
+                Some(_silent) = silent.join_next() => {
+                    return LinkEnd::Broken(Failure::new(
+                        FailureKind::Unreachable,
+                        watch::SILENT,
+                    ));
+                }
                 ended = stream.ended() => match ended {
                     watch::Ended::Broken(failure, token) => {
                         self.keep_token(token);
@@ -228,15 +250,15 @@ impl Supervisor {
                         if !is_outlived {
                             return LinkEnd::Broken(failure);
                         }
-                        self.follow(&mut stream, &carrier);
+                        self.follow(&mut stream, (&carrier, &heard));
                     }
                     watch::Ended::Behind(token) => {
                         self.keep_token(token);
-                        self.follow(&mut stream, &carrier);
+                        self.follow(&mut stream, (&carrier, &heard));
                     }
                     watch::Ended::Refused(generation, failure) => {
                         self.tell(News::WatchRefused { generation, failure }).await;
-                        stream = Stream::heartbeat(carrier.clone());
+                        stream = Stream::none();
                     }
                 },
             }
@@ -249,11 +271,14 @@ impl Supervisor {
         }
     }
 
-    fn follow(&mut self, stream: &mut Stream, carrier: &Carrier) {
+    fn follow(&mut self, stream: &mut Stream, (carrier, heard): (&Carrier, &Heard)) {
         self.followed_with = self.keys.changes();
         *stream = match &self.watched {
-            Some(watched) => Stream::watch(carrier.clone(), watched.clone(), self.news.clone()),
-            None => Stream::heartbeat(carrier.clone()),
+            Some(watched) => {
+                let told = (self.news.clone(), heard.clone());
+                Stream::watch(carrier.clone(), watched.clone(), told)
+            }
+            None => Stream::none(),
         };
     }
 }
@@ -266,7 +291,7 @@ impl Stream {
         Self(JoinSet::new())
     }
 
-    fn watch(carrier: Carrier, watched: Watched, news: mpsc::Sender<News>) -> Self {
+    fn watch(carrier: Carrier, watched: Watched, told: (mpsc::Sender<News>, Heard)) -> Self {
         let mut task = JoinSet::new();
         let Watched {
             generation,
@@ -278,14 +303,8 @@ impl Stream {
             generation,
             filter,
             resume_token,
-            news,
+            told,
         ));
-        Self(task)
-    }
-
-    fn heartbeat(carrier: Carrier) -> Self {
-        let mut task = JoinSet::new();
-        task.spawn(watch::heartbeat(carrier));
         Self(task)
     }
 
@@ -302,9 +321,14 @@ impl Stream {
 }
 
 /// Asks for the key again now and then, so that calls carry it before the one before it ends.
-async fn keep_renewed(keys: Keys) {
+async fn keep_renewed(keys: Keys, mut attended: Option<Receiver<Instant>>) {
     loop {
-        time::sleep(limits::KEY_LOOK).await;
+        let pause = if attended.as_mut().is_none_or(is_attended) {
+            limits::KEY_LOOK
+        } else {
+            limits::KEY_LOOK_UNATTENDED
+        };
+        time::sleep(pause).await;
         // While the one before is accepted nothing is lost; when it is not, connecting shows why.
         let _failed = keys.renew().await;
     }
@@ -312,9 +336,18 @@ async fn keep_renewed(keys: Keys) {
 
 /// Connects, and asks whose key it is.
 pub(crate) async fn connect(endpoint: Endpoint, keys: Keys) -> Result<(Carrier, Caller), Failure> {
+    connect_over(endpoint, keys, Heard::now()).await
+}
+
+async fn connect_over(
+    endpoint: Endpoint,
+    keys: Keys,
+    heard: Heard,
+) -> Result<(Carrier, Caller), Failure> {
     keys.renew().await?;
     let channel = endpoint
-        .connect()
+        .connect_timeout(limits::CONNECT)
+        .connect_with_connector(Line::new(heard))
         .await
         .map_err(|error| unreachable(&error))?;
     let carrier = InterceptedService::new(channel, KeyHolder::new(keys));

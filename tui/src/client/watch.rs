@@ -1,20 +1,23 @@
-//! The live stream of occurrences, and the heartbeat that replaces it.
+//! The live stream of occurrences.
 
 use bellwether_proto::v1::{
-    GetCallerRequest, WatchEventsRequest, client_service_client::ClientServiceClient,
-    event_query_service_client::EventQueryServiceClient,
+    WatchEventsRequest, event_query_service_client::EventQueryServiceClient,
 };
 use tokio::{sync::mpsc, time};
 
 use super::{
     carrier::Carrier,
     failure::failure,
+    line::Heard,
     protocol::{EventFilter, News, Ticket},
 };
 use crate::{
     data::{EventRow, Failure, FailureKind},
     limits,
 };
+
+/// What is said of a service that nothing is heard of.
+pub(super) const SILENT: &str = "the service stopped answering";
 
 /// How a stream ended.
 pub(super) enum Ended {
@@ -32,7 +35,7 @@ pub(super) async fn follow(
     generation: Ticket,
     filter: EventFilter,
     mut token: String,
-    news: mpsc::Sender<News>,
+    (news, heard): (mpsc::Sender<News>, Heard),
 ) -> Ended {
     let mut service =
         EventQueryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
@@ -44,9 +47,24 @@ pub(super) async fn follow(
         Ok(answer) => answer.into_inner(),
         Err(status) => return ended(generation, &status, token),
     };
+    let mut is_first = true;
     loop {
-        match stream.message().await {
+        let Ok(message) = time::timeout(limits::SILENCE, stream.message()).await else {
+            // A long message on a slow line is none yet.
+            if heard.at().elapsed() < limits::SILENCE {
+                continue;
+            }
+            let silent = Failure::new(FailureKind::Unreachable, SILENT);
+            return Ended::Broken(silent, token);
+        };
+        match message {
             Ok(Some(message)) => {
+                let is_same = message.resume_token == token && !message.gap;
+                if is_same && !is_first {
+                    // It shows that the stream is alive, and that nothing was stored.
+                    continue;
+                }
+                is_first = false;
                 token.clone_from(&message.resume_token);
                 let item = News::Watched {
                     generation,
@@ -83,23 +101,5 @@ fn ended(generation: Ticket, status: &tonic::Status, token: String) -> Ended {
             Ended::Refused(generation, failure)
         }
         _ => Ended::Broken(failure, token),
-    }
-}
-
-/// Asks who the caller is now and then, so that a broken link is noticed without a stream.
-pub(super) async fn heartbeat(carrier: Carrier) -> Ended {
-    let mut service = ClientServiceClient::new(carrier);
-    loop {
-        time::sleep(limits::PING).await;
-        let call = service.get_caller(GetCallerRequest {});
-        match time::timeout(limits::PING_TIMEOUT, call).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(status)) => return Ended::Broken(failure(&status), String::new()),
-            Err(_elapsed) => {
-                let failure =
-                    Failure::new(FailureKind::Unreachable, "the service stopped answering");
-                return Ended::Broken(failure, String::new());
-            }
-        }
     }
 }

@@ -6,6 +6,7 @@ use super::events::EventWindow;
 use crate::{
     client::Ticket,
     data::{Counted, Failure, Grouped, Kind, Object},
+    limits,
     route::Route,
 };
 
@@ -130,6 +131,8 @@ pub(crate) struct Store {
     /// When that was asked for.
     pub(crate) counted_from_ms: i64,
     pub(crate) events: EventWindow,
+    /// When the stream last reported that something was stored, whatever it was.
+    pub(crate) changed_ms: Option<i64>,
     /// Events by what a field holds, and which route they were counted for.
     pub(crate) event_groups: Loaded<Grouped>,
     pub(crate) event_groups_of: Option<Route>,
@@ -162,6 +165,13 @@ impl Store {
         let mut store = Self::default();
         store.events.filter.open_only = true;
         store
+    }
+
+    /// Whether nothing was stored for a while before that moment and since, as far as the stream reports it.
+    pub(crate) fn is_settled(&self, at_ms: i64) -> bool {
+        let reports = self.events.joined && self.events.stream_failure.is_none();
+        let changed = self.changed_ms.filter(|_| reports);
+        changed.is_some_and(|ms| ms.saturating_add(limits::SETTLED_MS) < at_ms)
     }
 
     /// The resources of a kind.

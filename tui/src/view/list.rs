@@ -136,10 +136,12 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     }
     let mut words = Vec::new();
     if rows.len() > 0 {
-        words.push(format!("{}/{}", list.index + 1, count(model, rows)));
+        let at = text::grouped(wide_count(list.index + 1));
+        words.push(format!("{at}/{}", count(model, rows)));
     }
     if !list.marks.is_empty() {
-        words.push(format!("{} marked", list.marks.len()));
+        let marked = text::grouped(wide_count(list.marks.len()));
+        words.push(format!("{marked} marked"));
     }
     if !list.filter.is_empty() {
         words.push(format!("/{}", list.filter));
@@ -435,7 +437,7 @@ fn heading(
             None => text::fit(own, *width),
             Some(sort) => {
                 let title = text::fit(column.title, width.saturating_sub(1));
-                format!("{title}{}", sort.arrow())
+                format!("{title}{}", sort.arrow()).into()
             }
         };
         let pad = if column.right {
@@ -461,10 +463,15 @@ fn row(
     let mut x = area.x + 2;
     let cells = heads.iter().zip(values).zip(widths);
     for ((head, cell), width) in cells.filter(|(_, width)| **width > 0) {
-        let shown = match cell.sign {
-            "" => text::fit(&cell.text, *width),
-            sign => text::fit(&format!("{sign} {}", cell.text), *width),
+        let signed;
+        let whole = match cell.sign {
+            "" => &cell.text,
+            sign => {
+                signed = format!("{sign} {}", cell.text);
+                &signed
+            }
         };
+        let shown = text::fit(whole, *width);
         let pad = if head.right {
             width - text::width(&shown)
         } else {
