@@ -62,7 +62,7 @@ pub(crate) const FORM_CLAUSES: usize = 50;
 pub(crate) const CALLS_AT_ONCE: usize = 4;
 /// Between two looks whether the key has become another one, and while no key is pressed.
 pub(crate) const KEY_LOOK: Duration = Duration::from_secs(15);
-pub(crate) const KEY_LOOK_UNATTENDED: Duration = Duration::from_secs(60);
+pub(crate) const KEY_LOOK_UNATTENDED: Duration = Duration::from_secs(120);
 /// Until a connection attempt is given up.
 pub(crate) const CONNECT: Duration = Duration::from_secs(3);
 /// How long nothing is heard of the service before it is asked whether it is there; with [`PING_TIMEOUT`] a
@@ -93,13 +93,13 @@ pub(crate) const REFRESH_MS: i64 = 10_000;
 /// How old the counts beside the tabs get at most while something changes.
 pub(crate) const TABS_MS: i64 = 5_000;
 /// The same of all that is read again and again while nothing is stored: what changes then is what time does.
-pub(crate) const UNCHANGED_MS: i64 = 120_000;
+pub(crate) const UNCHANGED_MS: i64 = 180_000;
 /// How long after a change what was read may be from before it.
 pub(crate) const SETTLED_MS: i64 = 5_000;
 /// Between two readings of what the charts of the overview show.
 pub(crate) const COUNTED_MS: i64 = 9_000;
 /// The same while nothing happens.
-pub(crate) const COUNTED_IDLE_MS: i64 = 60_000;
+pub(crate) const COUNTED_IDLE_MS: i64 = 180_000;
 /// How many times as long as such a reading took the next one waits at least.
 pub(crate) const COUNTED_PAUSE: i64 = 10;
 /// Between two spans on a wall.

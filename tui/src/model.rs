@@ -474,7 +474,7 @@ impl Model {
 
     /// When what was read then is read again: at this pace, unless nothing was stored since.
     fn due_ms(&self, at: i64, pace_ms: i64) -> i64 {
-        let pace_ms = if self.store.is_settled(at) {
+        let pace_ms = if self.store.is_settled(&self.page.route, at) {
             limits::UNCHANGED_MS
         } else {
             pace_ms

@@ -57,6 +57,8 @@ pub(crate) fn measure(report: &mut Report) {
     Scrolled::down(&mut pty).tell(report, "10,000 rules", &reference);
     pty.quit();
 
+    drop(world);
+    let world = World::start();
     stage::fill(&world, 0, HELD);
     let mut pty = hold_all(&world, shows("100,000/100,000"));
     report.add(

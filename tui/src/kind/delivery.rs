@@ -83,7 +83,11 @@ fn event(around: &dyn Around, it: &Delivery) -> Cell {
 /// When it was sent again, else what it waits for, else what the last failed attempt said.
 fn why(around: &dyn Around, it: &Delivery) -> Cell {
     if let Some(ms) = millis(it.retry_time.as_ref()) {
-        let words = format!("resent {} · {}", around.moment(ms), text::brief(&it.last_error));
+        let words = format!(
+            "resent {} · {}",
+            around.moment(ms),
+            text::brief(&it.last_error)
+        );
         return Cell::new(Token::Dim, words.trim_end_matches(" · "));
     }
     match (it.wait_reason.as_str(), it.last_error.as_str()) {

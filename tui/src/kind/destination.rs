@@ -98,7 +98,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Good, around.last_hour(it.name()))
         })
         .rare(),
-        Column::new("Last error", 20, 3, 2, |_, it: &Object| {
+        Column::new("Last error", 16, 3, 2, |_, it: &Object| {
             Cell::new(Token::Bad, text::brief(it.text("health.lastError")))
         }),
     ],

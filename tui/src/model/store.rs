@@ -167,11 +167,20 @@ impl Store {
         store
     }
 
-    /// Whether nothing was stored for a while before that moment and since, as far as the stream reports it.
-    pub(crate) fn is_settled(&self, at_ms: i64) -> bool {
+    /// Whether nothing was stored for a while before that moment and since, as far as the stream reports it, and
+    /// what a route counts in addition was asked for since.
+    pub(crate) fn is_settled(&self, route: &Route, at_ms: i64) -> bool {
         let reports = self.events.joined && self.events.stream_failure.is_none();
-        let changed = self.changed_ms.filter(|_| reports);
-        changed.is_some_and(|ms| ms.saturating_add(limits::SETTLED_MS) < at_ms)
+        let Some(changed_ms) = self.changed_ms.filter(|_| reports) else {
+            return false;
+        };
+        let counted_ms = match route {
+            Route::Overview => self.counted_from_ms,
+            Route::Deliveries => self.delivery_counts_from_ms,
+            _ => i64::MAX,
+        };
+        let counted_ms = counted_ms.min(self.all_deliveries_from_ms);
+        changed_ms.saturating_add(limits::SETTLED_MS) < at_ms && changed_ms < counted_ms
     }
 
     /// The resources of a kind.

@@ -9,7 +9,7 @@ use crate::{
     data::Failure,
     document,
     kind::{self, Cell, HOST, Head, Presence},
-    model::{Model, filter, list::Rows, map::Map, sort::Sort},
+    model::{Model, filter, list::Rows, map::Map, sort::Sort, steps::Step},
     route::Route,
     text,
     theme::Token,
@@ -343,7 +343,12 @@ fn first_steps(model: &Model) -> String {
     if model.page.route != Route::Events {
         return model.tell(first_step(&model.page.route));
     }
-    if model.first_steps().is_none() {
+    let steps = model.first_steps();
+    let mut events = steps
+        .iter()
+        .flatten()
+        .filter(|(step, _)| *step == Step::Event);
+    if events.all(|(_, is_done)| *is_done) {
         if !model.store.events.filter.open_only {
             return "No events.".to_owned();
         }

@@ -3,7 +3,7 @@
 use ratatui::{
     buffer::Buffer,
     layout::Rect,
-    style::{Color, Modifier, Style},
+    style::{Color, Style},
     widgets::Widget,
 };
 
@@ -18,7 +18,7 @@ pub(super) struct Series<'a> {
     pub(super) shade: &'static str,
     pub(super) values: &'a [f64],
     /// What is counted where it is too little to be drawn, for a series that must not vanish beside others.
-    pub(super) counts: Option<&'a [i32]>,
+    pub(super) counts: Option<(Style, &'a [i32])>,
 }
 
 /// Columns of stacked numbers over the whole area.
@@ -131,11 +131,12 @@ impl Stack<'_> {
 
     /// Writes how much there is of a series in place of a bar that would be less than a cell.
     fn write_count(&self, series: &Series<'_>, x: u16, area: Rect, buffer: &mut Buffer) {
-        let counts = Self::part(series.counts.unwrap_or_default(), x - area.x, area.width);
+        let Some((style, counts)) = series.counts else {
+            return;
+        };
+        let counts = Self::part(counts, x - area.x, area.width);
         let count: i64 = counts.iter().copied().map(i64::from).sum();
         let cell = &mut buffer[(x, area.bottom() - 1)];
-        let below = cell.fg;
-        let is_full = cell.symbol() == EIGHTHS[8];
         match u32::try_from(count)
             .ok()
             .and_then(|it| char::from_digit(it, 10))
@@ -143,14 +144,7 @@ impl Stack<'_> {
             Some(digit) => cell.set_char(digit),
             None => cell.set_char('+'),
         };
-        if self.is_mono {
-            cell.set_style(self.ground.add_modifier(Modifier::BOLD));
-        } else {
-            cell.set_style(series.style.add_modifier(Modifier::BOLD));
-            if is_full {
-                cell.set_bg(below);
-            }
-        }
+        cell.set_style(Style::reset().patch(self.ground).patch(style));
     }
 }
 
@@ -303,13 +297,14 @@ mod tests {
 
     #[test]
     fn a_few_of_the_worst_are_counted_where_their_bar_would_be_less_than_a_cell() {
+        let red = Style::new().fg(Color::Red);
         let stack = |worst: &'static [f64], counts: Option<&'static [i32]>, is_mono| Stack {
             series: vec![
                 Series {
-                    style: Style::new().fg(Color::Red),
+                    style: red,
                     shade: "█",
                     values: worst,
-                    counts,
+                    counts: counts.map(|it| (red, it)),
                 },
                 Series {
                     style: Style::new().fg(Color::Blue),
@@ -324,13 +319,13 @@ mod tests {
         };
         let few = &[2.0, 12.0, 100.0][..];
         let counts = Some(&[2, 12, 100][..]);
-        assert_eq!(drawn(stack(few, None, false), 3, 2), ["  █", "███"]);
-        assert_eq!(drawn(stack(few, counts, false), 3, 2), ["  █", "2+█"]);
-        assert_eq!(drawn(stack(few, counts, true), 3, 2), ["  ▒", "2+█"]);
+        assert_eq!(drawn(stack(few, None, false), 3, 2), [" ▁█", "███"]);
+        assert_eq!(drawn(stack(few, counts, false), 3, 2), [" ▁█", "2+█"]);
+        assert_eq!(drawn(stack(few, counts, true), 3, 2), [" ▁▒", "2+█"]);
         let mut buffer = Buffer::empty(Rect::new(0, 0, 3, 2));
         stack(few, counts, false).render(buffer.area, &mut buffer);
         let cell = &buffer[(0, 1)];
-        assert_eq!((cell.fg, cell.bg), (Color::Red, Color::Blue));
+        assert_eq!((cell.fg, cell.bg), (Color::Red, Color::Reset));
     }
 
     #[test]

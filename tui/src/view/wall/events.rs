@@ -201,7 +201,8 @@ fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate<'_>], f64
         shade: shade(*severity),
         values,
         // A few of the worst are what is looked for.
-        counts: matches!(severity, Severity::Critical | Severity::Error).then_some(*counts),
+        counts: matches!(severity, Severity::Critical | Severity::Error)
+            .then(|| (pen.style((*severity).into()), *counts)),
     });
     draw_columns(pen, series.collect(), most, plot);
     let y = plot.bottom();
