@@ -78,6 +78,8 @@ pub(crate) enum Action {
     Assign,
     Undo,
     Release,
+    AcknowledgeResponse,
+    Escalate,
     AcknowledgeGroup,
     CloseGroup,
     SuppressGroup,

@@ -85,6 +85,9 @@ pub(super) fn delete(model: &mut Model) {
         let words = match kind {
             Kind::Rule => "Its outstanding messages are still delivered.",
             Kind::Calendar => "Only unused calendars can be deleted.",
+            Kind::Contact | Kind::Schedule | Kind::Policy => {
+                "It can be deleted if nothing uses it."
+            }
             Kind::Mapping => "Requests to it are rejected from then on.",
             Kind::Heartbeat => "No beats are expected then, and its open events are closed.",
             Kind::Inhibition => "Held notifications are evaluated immediately.",
@@ -222,6 +225,36 @@ pub(super) fn release(model: &mut Model) {
     let title = format!("Send what waits of rule {rule}?");
     let confirm = Confirm::new(title, "Send", then).line(Token::Text, words);
     ask(model, confirm.line(Token::Dim, "Its holds end."));
+}
+
+/// Acknowledging the event of a response.
+pub(super) fn acknowledge_response(model: &mut Model, effects: &mut Vec<Effect>) {
+    let name = model.resource_name();
+    let Some(found) = name.and_then(|name| model.store.object(Kind::Response, &name)) else {
+        return;
+    };
+    let ids = [found.text("occurrenceId").to_owned()];
+    let done = format!("acknowledged {}", found.text("eventName"));
+    let call = events::set_status(&ids, &StatusChange::Acknowledged(true));
+    carry_out(model, writing(call, done), effects);
+}
+
+/// Taking the next step of a response now, which notifies people.
+pub(super) fn escalate(model: &mut Model) {
+    let name = model.resource_name();
+    let Some(found) = name.and_then(|name| model.store.object(Kind::Response, &name)) else {
+        return;
+    };
+    let event = found.text("eventName");
+    let request = v1::EscalateResponseRequest {
+        id: found.name().to_owned(),
+    };
+    let call = Call::of("ResponseService", &request).writes(whole);
+    let then = writing(call, format!("{event} was escalated"));
+    let title = format!("Take the next step for {event}?");
+    let words = "The receivers of the next step are notified now.";
+    let confirm = Confirm::new(title, "Escalate", then);
+    ask(model, confirm.line(Token::Text, words));
 }
 
 /// Changing all that is open of a group.

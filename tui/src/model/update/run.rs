@@ -118,6 +118,8 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Assign => events::assign(model),
         Action::Undo => confirm::undo(model, effects),
         Action::Release => confirm::release(model),
+        Action::AcknowledgeResponse => confirm::acknowledge_response(model, effects),
+        Action::Escalate => confirm::escalate(model),
         Action::AcknowledgeGroup => confirm::group(model, &StatusChange::Acknowledged(true)),
         Action::CloseGroup => confirm::group(model, &StatusChange::Status(Status::Closed)),
         Action::SuppressGroup => confirm::group(model, &StatusChange::Status(Status::Suppressed)),
