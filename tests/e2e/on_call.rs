@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use bellwether_tests::{receiver::Receiver, rest::Rest, world::World};
+use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
 use serde_json::{Value, json};
 
 use crate::samples;
@@ -99,6 +99,14 @@ async fn one_after_the_other_is_paged_until_one_acknowledges_by_the_link() {
     send(&rest, "STATUS_OPEN").await;
     receiver.until_received(1).await;
     assert_eq!(to(&receiver), ["ana +ana"]);
+    // What is not noted as delivered is sent again after a kill.
+    eventually("the message to be noted", async || {
+        let path = format!("{NOTIFICATION}/deliveries?states=DELIVERED");
+        let found = rest.get(&path).await.ok();
+        found["deliveries"].as_array().filter(|it| !it.is_empty())?;
+        Some(())
+    })
+    .await;
     // The second step is due while the service is down.
     world.kill();
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -130,7 +138,18 @@ async fn one_after_the_other_is_paged_until_one_acknowledges_by_the_link() {
     let clear = receiver.received().into_iter();
     let clear: Vec<_> = clear.map(|it| it.json()["clear"].clone()).collect();
     assert_eq!(clear[2..], [true, true, true, true]);
-    assert_eq!(response(&rest).await["state"], "ENDED");
+    let ended = response(&rest).await;
+    assert_eq!(ended["state"], "ENDED");
+    let path = format!("/v1/events/{}:explain", ended["eventId"].as_str().unwrap());
+    let explained = rest.get(&path).await.ok();
+    let story = explained["timeline"].as_array().unwrap().iter();
+    let story: Vec<_> = story.filter_map(|it| it["text"].as_str()).collect();
+    for told in [
+        "ana by push was notified of it",
+        "ben by push was notified of it",
+    ] {
+        assert!(story.contains(&told), "{story:#?}");
+    }
 }
 
 #[tokio::test]

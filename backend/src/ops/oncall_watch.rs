@@ -1,4 +1,4 @@
-//! Says who takes over when a shift of a schedule begins, and when no one will be on call.
+//! Reports hand-offs of schedules, and times at which no one will be on call.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -19,7 +19,7 @@ const KIND: &str = "on-call";
 /// Their names.
 const CHANGED: &str = "on call changed";
 const NOBODY: &str = "no one on call";
-/// What of an event says who is on call.
+/// The metadata field with the contacts that are on call.
 const CONTACTS: &str = "contacts";
 
 /// Reports on schedules; on the node that leads.
@@ -60,8 +60,8 @@ impl OnCallWatch {
         }
     }
 
-    /// Looks once: what the newest events say is compared with what is so now, so that nothing is said
-    /// twice and nothing is missed, whatever stopped in between.
+    /// Looks once: compares the newest events with the schedules, so that nothing is reported twice
+    /// and nothing is missed, whatever stopped in between.
     ///
     /// # Errors
     /// Those of the store and the intake.
@@ -120,7 +120,7 @@ impl OnCallWatch {
             status: Some(Status::Closed),
             ..event(CHANGED, name, now_ms)
         };
-        // Each hand-off is an occurrence of its own, so that rules announce it.
+        // Each hand-off is a separate occurrence, so that rules announce it.
         let events = match said {
             Some(_) => vec![closed, opened],
             None => vec![opened],

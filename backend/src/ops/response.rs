@@ -1,12 +1,14 @@
 //! Responses: listed, read, escalated by hand, and acknowledged by a link.
 
+use std::sync::Arc;
+
 use bellwether_proto::v1;
 
 use crate::{
     decide::{Causes, Step, StepKind, Transition, notify},
     domain::{
-        CloseReason, EventId, Field, Name, Notified, Occurrence, OccurrenceId, RecordId, Response,
-        ResponseState, Status,
+        CloseReason, Contact, EventId, Field, Name, Notified, Occurrence, OccurrenceId, RecordId,
+        Response, ResponseState, Status,
     },
     error::Error,
     lifecycle::{Cause, StateChange},
@@ -124,7 +126,7 @@ impl Responses {
                     let passing = responses(&stored.value)
                         .find(|(_, it)| Some(it.id) == id)
                         .filter(|(notified, _)| filter.passes(&stored.value, notified));
-                    found.extend(passing.map(|it| shown(&stored.value, it)));
+                    found.extend(passing.map(|it| self.shown(&stored.value, it)));
                     if found.len() >= limit || looked_at >= DELIVERIES_SCANNED_MAX {
                         return Ok((found, scope.token(&key)));
                     }
@@ -141,7 +143,7 @@ impl Responses {
     pub async fn get(&self, id: &str) -> Result<v1::Response, Error> {
         let (stored, id) = self.find(id).await?;
         let mut found = responses(&stored.value).filter(|(_, it)| it.id == id);
-        let found = found.next().map(|it| shown(&stored.value, it));
+        let found = found.next().map(|it| self.shown(&stored.value, it));
         found.ok_or_else(|| gone(&id.to_string()))
     }
 
@@ -161,6 +163,19 @@ impl Responses {
             }
         }
         Err(gone(text))
+    }
+
+    /// A response on the wire: a contact who acknowledged by its client or as a user goes by its name.
+    fn shown(&self, occurrence: &Occurrence, of: (&Notified, &Response)) -> v1::Response {
+        let snapshot = self.deciding.ruleset.current();
+        let by = acknowledged_by(occurrence);
+        let is_of = |it: &&Arc<Contact>| {
+            let person = Name::of_person(&it.subject).filter(|_| !it.subject.is_empty());
+            by.is_some() && (it.client.as_ref() == by || person.as_ref() == by)
+        };
+        let contacts = &snapshot.responders().contacts;
+        let contact = contacts.values().find(is_of);
+        shown(occurrence, of, contact.map(|it| &it.name).or(by))
     }
 
     /// Takes the next step of a response now.
@@ -229,7 +244,9 @@ impl Responses {
         }
         changes.update(&stored, &next);
         let found = responses(&next).find(|(_, it)| it.id == id);
-        let found = found.map(|it| shown(&next, it)).ok_or_else(|| gone(text))?;
+        let found = found
+            .map(|it| self.shown(&next, it))
+            .ok_or_else(|| gone(text))?;
         Ok((changes, (found, reports)))
     }
 
@@ -307,7 +324,12 @@ pub fn acknowledged_by(occurrence: &Occurrence) -> Option<&Name> {
     last.author.as_ref().filter(|_| occurrence.acknowledged)
 }
 
-fn shown(occurrence: &Occurrence, (notified, response): (&Notified, &Response)) -> v1::Response {
+/// A response on the wire; who acknowledged is `by`.
+fn shown(
+    occurrence: &Occurrence,
+    (notified, response): (&Notified, &Response),
+    by: Option<&Name>,
+) -> v1::Response {
     use v1::response::State;
     let number = |it: u32| i32::try_from(it).unwrap_or(i32::MAX);
     let text = |name: Option<&Name>| name.map(ToString::to_string).unwrap_or_default();
@@ -347,7 +369,7 @@ fn shown(occurrence: &Occurrence, (notified, response): (&Notified, &Response)) 
             .collect(),
         unanswered: response.is_unanswered,
         acknowledged_until_time: until_ms.map(timestamp),
-        acknowledged_by: text(acknowledged_by(occurrence).filter(|_| is_acknowledged)),
+        acknowledged_by: text(by.filter(|_| is_acknowledged)),
         begin_time: Some(timestamp(response.begin_ms)),
         end_time: response.end_ms.map(timestamp),
     }

@@ -80,6 +80,7 @@ pub(crate) enum Action {
     Release,
     AcknowledgeResponse,
     Escalate,
+    Override,
     AcknowledgeGroup,
     CloseGroup,
     SuppressGroup,

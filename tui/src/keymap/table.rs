@@ -46,6 +46,10 @@ const PENDING: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Pending),
     ActionPlace::One(Kind::Pending),
 ];
+const SCHEDULES: &[ActionPlace] = &[
+    ActionPlace::Many(Kind::Schedule),
+    ActionPlace::One(Kind::Schedule),
+];
 const RESPONSES: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Response),
     ActionPlace::One(Kind::Response),
@@ -113,6 +117,8 @@ actions! {
         "ack": "Acknowledge the event";
     Escalate [">"] in RESPONSES, OPERATE, 14
         "escalate": "Take the next step now";
+    Override ["o"] in SCHEDULES, OPERATE, 12
+        "override": "Put others on call for a while";
     Release ["r"] in PENDING, OPERATE, 12
         "release": "Send now, despite holds";
     AcknowledgeGroup ["a"] in GROUPS, OPERATE, 12

@@ -70,7 +70,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No escalation policies yet.\n\nAn escalation policy says who is notified first, and who next if no one \
+    empty: "No escalation policies yet.\n\nAn escalation policy defines who is notified first, and next if no one \
         acknowledges.\nA rule refers to it. ‹new› creates one.",
     beside: &[],
 };

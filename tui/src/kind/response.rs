@@ -27,7 +27,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             let (token, word) = state(it);
             Cell::new(token, word)
         })
-        .by(|it| Key::Number(rank(it))),
+        .by(|it| Key::Number(rank(it) * 10 - severity(it) as i64)),
         Column::new("Severity", 8, 0, 2, |_, it: &Object| {
             let severity = severity(it);
             Cell::new(severity, severity.word())

@@ -79,7 +79,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         TAGS,
     ],
     document: Some(document),
-    empty: "No schedules yet.\n\nA schedule says who is on call at any time: contacts take turns, with hand-offs \
+    empty: "No schedules yet.\n\nA schedule defines who is on call at any time: contacts take turns, with hand-offs \
         by the local calendar.\nEscalation policies name schedules. ‹new› creates one.",
     beside: &[],
 };

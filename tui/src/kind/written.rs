@@ -18,7 +18,7 @@ pub(crate) enum Written {
 
 /// The severities that a method can begin with.
 const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
-/// Recurrences with a word of their own.
+/// Recurrences that have a word.
 const RECURRENCES: [(&str, &str); 3] = [
     ("daily", "FREQ=DAILY"),
     ("weekly", "FREQ=WEEKLY"),

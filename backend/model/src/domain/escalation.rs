@@ -2,7 +2,7 @@
 
 use crate::domain::{Name, RecordId};
 
-/// Says who is notified first, and who next if no one acknowledges.
+/// Defines who is notified first, and next if no one acknowledges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EscalationPolicy {
     /// Distinguishes it from an earlier policy of the same name.

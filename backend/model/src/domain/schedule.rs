@@ -2,7 +2,7 @@
 
 use crate::domain::{Name, RecordId, calendar::Window};
 
-/// Says who is on call at any time.
+/// Defines who is on call at any time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     /// Distinguishes it from an earlier schedule of the same name.

@@ -1,4 +1,4 @@
-//! Whom a policy would notify, and when, if no one responded.
+//! The notifications of a policy over time, if no one responds.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! Escalations by hand: contacts, schedules and policies on a service whose clock stands still unless it
 //! is moved.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use bellwether_proto::v1::{escalation_target::Target, response::State};
 
@@ -22,7 +22,7 @@ use crate::{
 
 const MINUTE: u64 = 60;
 
-/// A service in which `ana`, `ben` and `cleo` are notified by a destination of their own, and the rule
+/// A service in which `ana`, `ben` and `cleo` are each notified by one destination, and the rule
 /// `page` follows the policy `db`.
 async fn world(steps: &[&[Target]], change: impl FnOnce(&mut v1::EscalationPolicy)) -> World {
     let paging = Rule {
@@ -583,6 +583,19 @@ async fn a_contact_acknowledges_as_itself_while_the_response_lasts() {
     let done = world.responses().acknowledge(link, true).await.unwrap();
     assert_eq!(acknowledged_by(&done), Some(&name("ana")));
     assert_eq!(world.response().await.acknowledged_by, "ana");
+    // An acknowledgement by the client of a contact is that contact's.
+    world
+        .change(StateChange {
+            acknowledged: Some(false),
+            ..StateChange::default()
+        })
+        .await;
+    let all = Contacts::new(world.store.clone(), world.clock());
+    let mut ben = all.get("ben").await.unwrap();
+    ben.client_name = "dora".into();
+    all.update(&ben, false).await.unwrap();
+    world.acknowledge(None).await;
+    assert_eq!(world.response().await.acknowledged_by, "ben");
     world.end().await;
     let over = world.responses().acknowledge(link, true).await.unwrap_err();
     assert!(matches!(over, Error::FailedPrecondition(_)), "{over}");

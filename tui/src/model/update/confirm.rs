@@ -2,17 +2,19 @@
 //! be taken back and tells no one that it is over.
 
 use bellwether_proto::v1;
+use serde_json::json;
 
 use super::carry_out::{carry_out, take_back};
 use crate::{
     client::{Call, StatusChange, deliveries, events, resources, whole},
-    data::{Kind, Object, Status, Transition, Word},
+    data::{Kind, Object, Status, Transition, Word, when},
     document::difference,
     kind,
     model::{
         Model,
+        field::TextField,
         message::Effect,
-        overlay::{Confirm, Consequence, Overlay},
+        overlay::{Confirm, Consequence, Overlay, Prompt, PromptPurpose},
         page::Content,
         silencing::SilenceScope,
         undo::{Back, pause_call},
@@ -255,6 +257,49 @@ pub(super) fn escalate(model: &mut Model) {
     let words = "The receivers of the next step are notified now.";
     let confirm = Confirm::new(title, "Escalate", then);
     ask(model, confirm.line(Token::Text, words));
+}
+
+/// Asks who is on call instead by a schedule, and until when.
+pub(super) fn ask_override(model: &mut Model) {
+    let Some(name) = model.resource_name() else {
+        return;
+    };
+    model.overlay = Some(Overlay::Prompt(Prompt {
+        title: format!("Who is on call instead by {name}"),
+        help: "contacts and the end, such as ana, ben until 18:00; - for no one; Enter sets it",
+        field: TextField::default(),
+        offers: Vec::new(),
+        then: PromptPurpose::Override(name),
+    }));
+}
+
+/// What puts others on call, as it was typed.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub(super) fn overriding(
+    model: &Model,
+    schedule: &str,
+    typed: &str,
+) -> Result<Consequence, String> {
+    let (names, end) = typed
+        .rsplit_once(" until ")
+        .ok_or_else(|| format!("`{typed}`: write `ana until 18:00`, or `ana, ben until +2h`"))?;
+    let end = when::moment(end, model.now_ms, &model.zone)?;
+    let names = names.split(',').map(str::trim);
+    let names: Vec<_> = names.filter(|it| !it.is_empty() && *it != "-").collect();
+    let who = match names.as_slice() {
+        [] => "no one".to_owned(),
+        names => names.join(", "),
+    };
+    let request = json!({
+        "name": schedule,
+        "override": {"contactNames": names, "endTime": end.to_string()},
+    });
+    let call = Call::new("ScheduleService", "CreateOverride", request).writes(whole);
+    let until = typed.rsplit_once(" until ").map_or("", |it| it.1);
+    let done = format!("{who} on call by {schedule} until {until}");
+    Ok(writing(call, done))
 }
 
 /// Changing all that is open of a group.

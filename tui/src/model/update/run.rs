@@ -120,6 +120,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Release => confirm::release(model),
         Action::AcknowledgeResponse => confirm::acknowledge_response(model, effects),
         Action::Escalate => confirm::escalate(model),
+        Action::Override => confirm::ask_override(model),
         Action::AcknowledgeGroup => confirm::group(model, &StatusChange::Acknowledged(true)),
         Action::CloseGroup => confirm::group(model, &StatusChange::Status(Status::Closed)),
         Action::SuppressGroup => confirm::group(model, &StatusChange::Status(Status::Suppressed)),
