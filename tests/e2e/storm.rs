@@ -47,6 +47,10 @@ const DESTINATIONS: [(&str, u16); 13] = [
 
 /// How many events there are.
 fn wanted() -> usize {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how tests run is no configuration"
+    )]
     let asked = std::env::var("BELLWETHER_TEST_STORM").ok();
     asked.map_or(EVENTS, |it| it.parse().expect("a number of events"))
 }
