@@ -65,11 +65,10 @@ pub(crate) const KEY_LOOK: Duration = Duration::from_secs(15);
 pub(crate) const KEY_LOOK_UNATTENDED: Duration = Duration::from_secs(120);
 /// Until a connection attempt is given up.
 pub(crate) const CONNECT: Duration = Duration::from_secs(3);
-/// How long nothing is heard of the service before it is asked whether it is there; with [`PING_TIMEOUT`] a
-/// dead peer is noticed within 3 s.
+/// How long the service may be silent before its health is requested; with [`PING_TIMEOUT`] a dead peer is
+/// noticed within 3 s.
 pub(crate) const PING: Duration = Duration::from_millis(1_700);
-/// How long nothing is heard while no key is pressed: twice as long as between two messages of a stream without
-/// news.
+/// The same while no key is pressed: twice the interval of the stream's messages without news.
 pub(crate) const SILENCE: Duration = Duration::from_secs(32);
 /// How long after a key someone is there.
 pub(crate) const ATTENDED: Duration = Duration::from_secs(30);

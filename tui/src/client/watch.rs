@@ -16,7 +16,7 @@ use crate::{
     limits,
 };
 
-/// What is said of a service that nothing is heard of.
+/// The error for a service that is silent.
 pub(super) const SILENT: &str = "the service stopped answering";
 
 /// How a stream ended.

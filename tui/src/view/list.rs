@@ -9,7 +9,15 @@ use crate::{
     data::Failure,
     document,
     kind::{self, Cell, HOST, Head, Presence},
-    model::{Model, filter, list::Rows, map::Map, sort::Sort, steps::Step},
+    model::{
+        Model,
+        field::TextField,
+        filter::{self, held::HeldFilter},
+        list::Rows,
+        map::Map,
+        sort::Sort,
+        steps::Step,
+    },
     route::Route,
     text,
     theme::Token,
@@ -309,6 +317,10 @@ fn failure(model: &Model) -> Option<&Failure> {
 }
 
 fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let list = &model.page.list;
+    // Lists that are held whole are filtered while the filter is typed.
+    let typed = list.typing.as_ref().map(TextField::text);
+    let filter = typed.unwrap_or(&list.filter);
     let is_read = model.store.is_read(&model.page.route);
     let (token, words) = match failure(model) {
         Some(failure) => (Token::Bad, format!("✗ {}", failure.sentence())),
@@ -317,16 +329,17 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             Token::Dim,
             "not read yet; there is no connection".to_owned(),
         ),
-        None if !model.page.list.filter.is_empty() => {
-            let filter = &model.page.list.filter;
-            (
-                Token::Dim,
-                format!(
-                    "no match `{filter}`\n{}",
-                    model.tell("‹filter› changes it, ‹back› takes it away")
-                ),
-            )
+        None if typed.is_some_and(|text| is_faulty(model, text)) => {
+            let words = "this filter has an error, or is not complete yet";
+            (Token::Dim, words.to_owned())
         }
+        None if !filter.is_empty() => (
+            Token::Dim,
+            format!(
+                "no match `{filter}`\n{}",
+                model.tell("‹filter› changes it, ‹back› takes it away")
+            ),
+        ),
         None => (Token::Text, first_steps(model)),
     };
     let space = usize::from(area.width).saturating_sub(4);
@@ -336,6 +349,14 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     {
         pen.put(area.x + 2, y, space, token, line);
     }
+}
+
+/// Whether a list that is held whole cannot be filtered by a text.
+fn is_faulty(model: &Model, text: &str) -> bool {
+    let route = &model.page.route;
+    let table = model.store.table(route);
+    let table = table.filter(|_| matches!(route, Route::List(_)));
+    table.is_some_and(|table| HeldFilter::read(text, &table.fields(), &model.clock()).is_err())
 }
 
 /// What to do when a list is empty.

@@ -147,7 +147,7 @@ fn notified(model: &Model, explanation: &Loaded<ExplainEventResponse>) -> Vec<(T
             _ => (1, Token::Warning, format!("{name} waiting{reason}")),
         }
     });
-    // Whom it did not reach comes first.
+    // Receivers that were not reached come first.
     let mut parts: Vec<_> = parts.collect();
     parts.sort_by_key(|(order, ..)| *order);
     let parts = parts.into_iter();
