@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use bellwether_tests::{
-    eventually::{eventually, eventually_blocking},
+    eventually::eventually,
     receiver::{Receiver, Reply},
     rest::Rest,
     terminal::Terminal,
@@ -61,7 +61,7 @@ struct Storm {
     _world: World,
     rest: Rest,
     /// Responds with the status in the path, and to the fixed destination with 200 once it is fixed.
-    receiver: Receiver,
+    _receiver: Receiver,
     is_fixed: Arc<AtomicBool>,
     console: Terminal,
 }
@@ -99,7 +99,7 @@ impl Storm {
         let storm = Self {
             console: console(&world),
             rest,
-            receiver,
+            _receiver: receiver,
             is_fixed,
             _world: world,
         };

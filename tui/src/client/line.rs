@@ -152,7 +152,7 @@ pub(super) async fn silence(carrier: Carrier, heard: Heard, mut attended: Receiv
         }
         let quiet = heard.at().elapsed();
         if quiet < limits::PING {
-            time::sleep(limits::PING - quiet).await;
+            time::sleep(limits::PING.saturating_sub(quiet)).await;
             continue;
         }
         let asked = Instant::now();

@@ -21,7 +21,8 @@ use super::{
     keys::Keys,
     line::{Heard, Line, is_attended, silence},
     protocol::{Command, EventFilter, LinkState, News, Ticket},
-    trial, watch,
+    trial,
+    watch::{self, Position},
 };
 use crate::{
     data::{Caller, Failure, FailureKind},
@@ -95,7 +96,7 @@ pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
 struct Watched {
     generation: Ticket,
     filter: EventFilter,
-    resume_token: String,
+    position: Position,
 }
 
 struct Supervisor {
@@ -191,14 +192,7 @@ impl Supervisor {
         let places = Arc::new(Semaphore::new(limits::CALLS_AT_ONCE));
         let mut stream = Stream::none();
         self.follow(&mut stream, (&carrier, &heard));
-        let mut renewing = JoinSet::new();
-        if self.keys.can_change() {
-            renewing.spawn(keep_renewed(self.keys.clone(), self.attended.clone()));
-        }
-        let mut silent = JoinSet::new();
-        if let Some(attended) = &self.attended {
-            silent.spawn(silence(carrier.clone(), heard.clone(), attended.clone()));
-        }
+        let mut beside = self.beside(&carrier, &heard);
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
@@ -218,7 +212,8 @@ impl Supervisor {
                         }
                     }
                     Some(Command::Watch { generation, filter, resume_token }) => {
-                        self.watched = Some(Watched { generation, filter, resume_token });
+                        let position = Position::of(resume_token);
+                        self.watched = Some(Watched { generation, filter, position });
                         self.follow(&mut stream, (&carrier, &heard));
                     }
                     Some(Command::RetryNow) => {}
@@ -228,22 +223,17 @@ impl Supervisor {
                     Ok(Some(failure)) => return LinkEnd::Broken(failure),
                     Ok(None) => {}
                     Err(error) if error.is_panic() => {
-                        return LinkEnd::Broken(Failure::new(
-                            FailureKind::Internal,
-                            "a fault in the console itself; it was written to the log",
-                        ));
+                        let words = "a fault in the console itself; it was written to the log";
+                        return LinkEnd::Broken(Failure::new(FailureKind::Internal, words));
                     }
                     Err(_cancelled) => {}
                 },
-                Some(_silent) = silent.join_next() => {
-                    return LinkEnd::Broken(Failure::new(
-                        FailureKind::Unreachable,
-                        watch::SILENT,
-                    ));
+                Some(_silent) = beside.join_next() => {
+                    let silent = Failure::new(FailureKind::Unreachable, watch::SILENT);
+                    return LinkEnd::Broken(silent);
                 }
                 ended = stream.ended() => match ended {
-                    watch::Ended::Broken(failure, token) => {
-                        self.keep_token(token);
+                    watch::Ended::Broken(failure) => {
                         // A stream lives as long as the key that it began with.
                         let is_outlived = failure.kind == FailureKind::Unauthenticated
                             && self.keys.changes() != self.followed_with;
@@ -252,10 +242,7 @@ impl Supervisor {
                         }
                         self.follow(&mut stream, (&carrier, &heard));
                     }
-                    watch::Ended::Behind(token) => {
-                        self.keep_token(token);
-                        self.follow(&mut stream, (&carrier, &heard));
-                    }
+                    watch::Ended::Behind => self.follow(&mut stream, (&carrier, &heard)),
                     watch::Ended::Refused(generation, failure) => {
                         self.tell(News::WatchRefused { generation, failure }).await;
                         stream = Stream::none();
@@ -265,10 +252,16 @@ impl Supervisor {
         }
     }
 
-    fn keep_token(&mut self, token: String) {
-        if let Some(watched) = &mut self.watched {
-            watched.resume_token = token;
+    /// What is done while the link is up: it ends once the service is silent for too long.
+    fn beside(&self, carrier: &Carrier, heard: &Heard) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        if self.keys.can_change() {
+            tasks.spawn(keep_renewed(self.keys.clone(), self.attended.clone()));
         }
+        if let Some(attended) = &self.attended {
+            tasks.spawn(silence(carrier.clone(), heard.clone(), attended.clone()));
+        }
+        tasks
     }
 
     fn follow(&mut self, stream: &mut Stream, (carrier, heard): (&Carrier, &Heard)) {
@@ -296,25 +289,19 @@ impl Stream {
         let Watched {
             generation,
             filter,
-            resume_token,
+            position,
         } = watched;
-        task.spawn(watch::follow(
-            carrier,
-            generation,
-            filter,
-            resume_token,
-            told,
-        ));
+        task.spawn(watch::follow(carrier, generation, filter, position, told));
         Self(task)
     }
 
     async fn ended(&mut self) -> watch::Ended {
         match self.0.join_next().await {
             Some(Ok(ended)) => ended,
-            Some(Err(_panicked)) => watch::Ended::Broken(
-                Failure::new(FailureKind::Internal, "a fault in the console itself"),
-                String::new(),
-            ),
+            Some(Err(_panicked)) => watch::Ended::Broken(Failure::new(
+                FailureKind::Internal,
+                "a fault in the console itself",
+            )),
             None => pending().await,
         }
     }
@@ -399,7 +386,7 @@ async fn refuse(news: &mpsc::Sender<News>, watched: &mut Option<Watched>, comman
             *watched = Some(Watched {
                 generation,
                 filter,
-                resume_token,
+                position: Position::of(resume_token),
             });
         }
         Command::Abandon(_) | Command::RetryNow => {}

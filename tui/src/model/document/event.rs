@@ -61,7 +61,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
         event.count.unwrap_or_default(),
     ) {
         (1, 1) => "once".to_owned(),
-        (count, all) if count == all => format!("{} times", text::grouped(count.into())),
+        (count, all) if count == all => format!("{} times", text::grouped(count)),
         (count, all) => format!(
             "{} times, {} over all occurrences",
             text::grouped(count),

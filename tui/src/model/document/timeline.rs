@@ -104,6 +104,11 @@ pub(super) fn write(
     if message.len() > 1 {
         into.line(message);
     }
+    sightings(into, model, occurrence);
+}
+
+/// How often it was seen and when last: of the others only their number is stored.
+fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence) {
     let count = occurrence.count.unwrap_or_default();
     if count > 1 {
         let last = model.moment(occurrence.last_seen);
