@@ -33,6 +33,8 @@ pub const HISTORY_MAX: usize = 100;
 pub const RESPONSE_RECEIVERS_MAX: usize = 500;
 /// How often it is looked whether what holds a response is over, where no time ends it, in milliseconds.
 pub const RESPONSE_HELD_LOOK_MS: i64 = 60_000;
+/// Members of a group that are asked at a time whether they can carry its response.
+pub const RESPONSE_MOVES_MAX: usize = 20;
 
 /// Variables of a webhook's own.
 pub const VALUES_MAX: usize = 20;

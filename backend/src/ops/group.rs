@@ -2,6 +2,7 @@
 
 pub mod list;
 pub mod notify;
+pub mod respond;
 
 use crate::{
     domain::Group,

@@ -7,18 +7,19 @@ use bellwether_proto::v1;
 use crate::{
     decide::{Causes, Step, StepKind, Transition, notify},
     domain::{
-        Contact, EventId, Field, Name, Notified, Occurrence, OccurrenceId, RecordId, Response,
-        ResponseState, Status,
+        Contact, EventId, Field, GroupId, Name, Notified, Occurrence, OccurrenceId, RecordId,
+        Response, ResponseState, Status,
     },
     error::Error,
     lifecycle::StateChange,
-    limits::DELIVERIES_SCANNED_MAX,
+    limits::{DELIVERIES_SCANNED_MAX, ITEMS_PER_REQUEST_MAX},
     ops::{
         bounds::EventBounds,
         cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
         edit::{Edits, OccurrenceTarget},
+        group,
         intake::Intake,
         loop_guard::Reports,
         page::{PageRequest, Scope},
@@ -235,7 +236,8 @@ impl Responses {
             now_ms,
             past: &past,
         };
-        let notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
+        let mut notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
+        group::respond::report_on_groups(store, &mut notices).await?;
         let mut reports = Reports::default();
         reports.note(&notices, &next, now_ms);
         let mut changes = store.changes();
@@ -262,13 +264,21 @@ impl Responses {
     ) -> Result<Occurrence, Error> {
         let missing = || Error::NotFound(format!("there is no occurrence `{id}`"));
         let target = OccurrenceId::parse(id).ok_or_else(missing)?;
-        let target = OccurrenceTarget::Exactly(target);
         let contact = Name::parse(contact).map_err(|fault| Error::invalid("contact", fault))?;
-        let occurrence = async || {
+        let read = async |target| {
             let mut edits = Edits::read(&self.deciding.store, &[target]).await?;
             edits.get(0).cloned().ok_or_else(missing)
         };
-        let before = occurrence().await?;
+        let mut before = read(OccurrenceTarget::Exactly(target)).await?;
+        if !responses(&before).any(|(_, it)| it.id.to_string() == response) {
+            // Another member of the group may carry it by now.
+            match self.find(response).await {
+                Ok((carrier, _)) => before = carrier.value,
+                Err(Error::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let target = OccurrenceTarget::Exactly(before.id());
         let known = responses(&before).find(|(_, it)| it.id.to_string() == response);
         let is_over = known.is_none_or(|(_, it)| it.state == ResponseState::Ended);
         if is_over || before.status == Status::Closed {
@@ -282,10 +292,41 @@ impl Responses {
             acknowledged: Some(true),
             ..StateChange::default()
         };
-        let items = [StatusItem { target, change }];
-        let mut done = set_status((&self.deciding, &self.intake), &items, &contact).await?;
-        done.pop().transpose()?;
-        occurrence().await
+        let mut items = vec![StatusItem { target, change }];
+        let group = known.and_then(|(notified, _)| notified.group);
+        if let Some(group) = group {
+            items.extend(self.others(group, &before, &items[0].change).await?);
+        }
+        for (at, items) in items.chunks(ITEMS_PER_REQUEST_MAX).enumerate() {
+            let mut done = set_status((&self.deciding, &self.intake), items, &contact).await?;
+            // Another member may be gone or closed by now.
+            if at == 0 {
+                done.swap_remove(0)?;
+            }
+        }
+        read(target).await
+    }
+
+    /// The same change of the other members of a group that no one acknowledged.
+    async fn others(
+        &self,
+        group: RecordId,
+        carrier: &Occurrence,
+        change: &StateChange,
+    ) -> Result<Vec<StatusItem>, Error> {
+        let store = &self.deciding.store;
+        let mut items = Vec::new();
+        let keys = group::respond::unacknowledged(store, group).await?;
+        for keys in keys.chunks(BATCH) {
+            let found = store.get_many::<Occurrence>(keys.to_vec()).await?;
+            let found = found.into_iter().flatten().map(|it| it.value);
+            let others = found.filter(|it| it.key != carrier.key);
+            items.extend(others.map(|it| StatusItem {
+                target: OccurrenceTarget::Exactly(it.id()),
+                change: change.clone(),
+            }));
+        }
+        Ok(items)
     }
 }
 
@@ -355,6 +396,9 @@ fn shown(
         acknowledged_by: text(by.filter(|_| is_acknowledged)),
         begin_time: Some(timestamp(response.begin_ms)),
         end_time: response.end_ms.map(timestamp),
+        group_id: notified
+            .group
+            .map_or_else(String::new, |it| GroupId(it).to_string()),
     }
 }
 

@@ -159,10 +159,6 @@ async fn policy(
         .await?;
     if let Some(policy) = &found {
         changes.touch(policy);
-        if draft.group.is_some() {
-            let fault = "is not supported for a rule with `group`; remove one of them";
-            faults.add(field, fault);
-        }
     }
     Ok(found.map(|it| it.value.name))
 }

@@ -30,6 +30,8 @@ pub struct Notices {
     pub stopped: Vec<Name>,
     /// What there is to tell with the group of [`StepKind::NotifyGroup`]; none when nothing.
     pub told: Option<MemberNotice>,
+    /// Deliveries of responses that are to report on a group, each with the group.
+    pub of_groups: Vec<(RecordId, RecordId)>,
     /// Responses of which all rounds are over now, and those of which that was so.
     pub unanswered: Vec<Unanswered>,
 }

@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Calendars, LoadedSchedule};
 use crate::domain::{
-    Contact, EscalationPolicy, EscalationTarget, Name, PagedContact, Response, Severity,
+    Contact, EscalationPolicy, EscalationTarget, Name, Paged, PagedContact, RecordId, Response,
+    Severity,
 };
 
 /// Contacts, schedules and escalation policies in force.
@@ -33,6 +34,21 @@ pub struct Page {
     pub round: u32,
     /// By which step, from 1; 0 when all rounds were over.
     pub step: u32,
+}
+
+impl Page {
+    /// A receiver, once that is sent.
+    pub fn paged(self, destination: RecordId, delivery: RecordId, now_ms: i64) -> Paged {
+        Paged {
+            contact: self.contact,
+            schedule: self.schedule,
+            destination: (destination, self.destination),
+            delivery,
+            at_ms: now_ms,
+            round: self.round,
+            step: self.step,
+        }
+    }
 }
 
 /// A method that a contact can be notified by now.

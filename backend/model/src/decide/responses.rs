@@ -48,7 +48,7 @@ impl Response {
     }
 
     /// Begins all rounds again, by the policy as it is now.
-    pub(super) fn begin_again(&mut self, policy: &EscalationPolicy, now_ms: i64) {
+    pub fn begin_again(&mut self, policy: &EscalationPolicy, now_ms: i64) {
         self.policy = policy.name.clone();
         self.plan = policy.plan.clone();
         self.state = ResponseState::Active;
@@ -79,8 +79,15 @@ impl Response {
         self.queued.clear();
     }
 
+    /// Ends it.
+    pub fn end(&mut self, now_ms: i64) {
+        self.rest(ResponseState::Ended);
+        self.end_ms = Some(now_ms);
+        self.is_unanswered = false;
+    }
+
     /// Stops it: nothing of it is sent any more.
-    pub(super) fn rest(&mut self, state: ResponseState) {
+    pub fn rest(&mut self, state: ResponseState) {
         self.state = state;
         self.look_ms = None;
         self.queued.clear();

@@ -40,6 +40,8 @@ pub struct Group {
     pub end_ms: Option<i64>,
     /// Whether its messages are only recorded.
     pub shadow: bool,
+    /// The member that carries its response, by key; none where no policy was followed.
+    pub responder: Option<RecordId>,
 }
 
 impl Group {

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::{EscalationPlan, Name, RecordId};
+use crate::{
+    domain::{EscalationPlan, Name, Occurrence, RecordId, Status},
+    limits::RESPONSE_RECEIVERS_MAX,
+};
 
 /// The type of the events by which the service says that no one responded.
 pub const ESCALATION_KIND: &str = "escalation";
@@ -106,6 +109,38 @@ pub struct PagedContact {
 }
 
 impl Response {
+    /// Whether it has room for one more receiver, or knows this one.
+    pub fn has_room_for(&self, contact: Option<&Name>, destination: RecordId) -> bool {
+        self.paged.len() < RESPONSE_RECEIVERS_MAX || self.place_of(contact, destination).is_some()
+    }
+
+    fn place_of(&self, contact: Option<&Name>, destination: RecordId) -> Option<usize> {
+        let mut known = self.paged.iter();
+        known.position(|it| {
+            it.destination.0 == destination && it.contact.as_ref().map(|it| &it.name) == contact
+        })
+    }
+
+    /// Notes who is notified.
+    pub fn note(&mut self, paged: Paged) {
+        let contact = paged.contact.as_ref().map(|it| &it.name);
+        match self.place_of(contact, paged.destination.0) {
+            Some(at) => self.paged[at] = paged,
+            None => self.paged.push(paged),
+        }
+    }
+
+    /// Whether another open member of its group is to carry it, or none is left: the one that does was closed
+    /// or acknowledged, or something holds it.
+    pub fn is_to_move(&self, carrier: &Occurrence) -> bool {
+        match self.state {
+            ResponseState::Active => carrier.status == Status::Closed || carrier.acknowledged,
+            ResponseState::Held => true,
+            ResponseState::Acknowledged => carrier.status == Status::Closed,
+            ResponseState::Ended => false,
+        }
+    }
+
     /// The deliveries of its last step.
     pub fn of_last_step(&self) -> impl Iterator<Item = &Paged> {
         let paged = self.paged.iter();

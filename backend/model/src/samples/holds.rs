@@ -191,6 +191,7 @@ pub fn group() -> Group {
         notified_ms: AT_MS + 2,
         end_ms: Some(AT_MS + 3),
         shadow: false,
+        responder: None,
     }
 }
 
@@ -325,6 +326,15 @@ pub fn shadowed_occurrence() -> Occurrence {
 }
 
 /// A group whose messages are only recorded.
+pub fn escalated_group() -> Group {
+    Group {
+        id: id(85),
+        responder: Some(id(86)),
+        ..open_group()
+    }
+}
+
+/// A group of a shadow rule.
 pub fn shadow_group() -> Group {
     Group {
         id: id(84),

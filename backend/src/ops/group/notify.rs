@@ -4,6 +4,8 @@
 //! Joining writes the occurrence alone; only the creation of a message writes the group. Two who
 //! make the same one conflict, and the second finds nothing to tell.
 
+mod respond;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
@@ -141,7 +143,8 @@ struct GroupNow {
 /// Members whose keys are read at a time: these are small.
 const KEYS_AT_ONCE: usize = 5_000;
 
-async fn keys(
+/// The occurrences that stand so to a group or a key, at most so many.
+pub(super) async fn keys(
     store: &Store,
     how: Membership,
     id: RecordId,
@@ -253,6 +256,11 @@ async fn decide(
     let others: Vec<_> = others.into_iter().flatten().map(|it| it.value).collect();
     let all = read.iter().map(|it| &it.value).chain(&others);
     let past = revision::past(store, snapshot, all).await?.asking(causes);
+    let responder = found.stored.as_ref().and_then(|it| it.value.responder);
+    let responder = responder.map(|key| key.to_bytes().into());
+    let responder = responder.filter(|key| !waiting.contains(key));
+    let responder = store.get_many::<Occurrence>(responder.into_iter().collect());
+    let responder = responder.await?.into_iter().flatten();
     let id = match &found.stored {
         Some(stored) if !is_dead => stored.value.id,
         _ => new_id(now_ms),
@@ -266,11 +274,17 @@ async fn decide(
         shared: Vec::new(),
         told: Vec::new(),
         others,
+        members: responder.map(|it| (it.value.clone(), it)).collect(),
     };
     for stored in read {
-        making.add(&stored, changes, outcome);
+        making.add(stored, changes, outcome);
     }
     making.finish(&found, is_dead, changes, outcome);
+    for (next, stored) in &making.members {
+        if *next != stored.value {
+            changes.update(stored, next);
+        }
+    }
     // What was freed is due as it stands, and is reported next.
     if found.is_more && !is_freed {
         let told: BTreeSet<_> = waiting.into_iter().collect();
@@ -313,11 +327,14 @@ struct Making<'a> {
     told: Vec<(MemberChange, Occurrence)>,
     /// The most severe of those of which there is nothing to tell.
     others: Vec<Occurrence>,
+    /// Those of which there may be something to tell and the one that carries the response, as they are after
+    /// the message and before it.
+    members: Vec<(Occurrence, Stored<Occurrence>)>,
 }
 
 impl Making<'_> {
     /// Re-evaluates a member, and takes what there is to report on it.
-    fn add(&mut self, stored: &Stored<Occurrence>, changes: &mut Changes, outcome: &mut Outcome) {
+    fn add(&mut self, stored: Stored<Occurrence>, changes: &mut Changes, outcome: &mut Outcome) {
         let (due, now_ms) = (self.due, self.now_ms);
         if self.is_stale(&stored.value) {
             return;
@@ -338,9 +355,6 @@ impl Making<'_> {
         for delivery in &notices.deliveries {
             changes.insert(delivery);
         }
-        if next != stored.value {
-            changes.update(stored, &next);
-        }
         if self.told.is_empty() && notices.told.is_some() {
             let mut pending = stored.value.pending.iter();
             let waited = pending.find(|it| it.rule == due.rule);
@@ -350,9 +364,16 @@ impl Making<'_> {
         if notices.told.is_some() {
             outcome.told.push(next.key);
         }
-        // The message reports on what ends with it.
-        next.flapping.clone_from(&stored.value.flapping);
-        self.told.extend(notices.told.map(|it| (it.change, next)));
+        if let Some(told) = notices.told {
+            // The message reports on what ends with it.
+            let flapping = stored.value.flapping.clone();
+            let shown = Occurrence {
+                flapping,
+                ..next.clone()
+            };
+            self.told.push((told.change, shown));
+        }
+        self.members.push((next, stored));
     }
 
     /// Whether it joined while its rule was a shadow and is none any more, or the other way round:
@@ -373,7 +394,7 @@ impl Making<'_> {
     }
 
     fn finish(
-        &self,
+        &mut self,
         found: &GroupNow,
         is_dead: bool,
         changes: &mut Changes,
@@ -397,14 +418,15 @@ impl Making<'_> {
             return;
         };
         let (content, group) = group;
-        let deliveries = self.deliveries(&content, &group, rule, outcome);
-        for delivery in &deliveries.0 {
-            changes.insert(delivery);
-        }
-        let next = Group {
-            destinations: deliveries.1,
+        let (deliveries, destinations) = self.deliveries(&content, &group, rule, outcome);
+        let mut next = Group {
+            destinations,
             ..group
         };
+        let pages = self.respond((&content, rule), &mut next, outcome);
+        for delivery in deliveries.iter().chain(&pages) {
+            changes.insert(delivery);
+        }
         match stored {
             Some(stored) => changes.update(stored, &next),
             None => changes.insert(&next),
@@ -502,6 +524,7 @@ impl Making<'_> {
             notified_ms: self.now_ms,
             end_ms: None,
             shadow: rule.shadow,
+            responder: None,
         }
     }
 

@@ -20,6 +20,8 @@ use crate::{
 };
 
 const MINUTE: u64 = 60;
+/// How often an acknowledgement races with a step.
+const RACES: usize = 1_000;
 
 /// A service in which `ana`, `ben` and `cleo` are each notified by one destination, and the rule
 /// `page` follows the policy `db`.
@@ -300,7 +302,7 @@ async fn after_an_acknowledgement_no_step_is_taken() {
 
 #[tokio::test]
 async fn an_acknowledgement_beside_a_step_is_before_it_or_after_it() {
-    for _ in 0..30 {
+    for _ in 0..RACES {
         let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
         let world = world(&steps, |_| {}).await;
         world.event("db-1", |_| {}).await;
@@ -651,3 +653,5 @@ async fn an_edit_of_a_schedule_leaves_what_waits_alone() {
             .contains_key(&name("nights"))
     );
 }
+
+mod groups;

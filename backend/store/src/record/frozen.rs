@@ -108,6 +108,8 @@ fn shadows(differences: &mut Differences) {
     let shadowed = samples::shadowed_occurrence();
     differences.record("shadowed occurrence", &shadowed, false);
     differences.record("shadow group", &samples::shadow_group(), false);
+    let escalated = samples::escalated_group();
+    differences.record("escalated group", &escalated, false);
 }
 
 fn on_call(differences: &mut Differences) {

@@ -3,15 +3,15 @@
 use super::{SendKind, Writer};
 use crate::{
     decide::{
-        Asked, Page, Step, advance, condition::would_pass_again, content::rule_content,
+        Asked, Page, Step, StepKind, advance, condition::would_pass_again, content::rule_content,
         sending_state, trigger_of_update,
     },
     domain::{
         DeliveryState, EscalationPolicy, Field, HistoryEntry, HoldKind, LastNotified, Name,
-        Notified, Occurrence, OccurrenceId, Paged, RecordId, Response, ResponseState, Rule, Status,
+        Notified, Occurrence, OccurrenceId, RecordId, Response, ResponseState, Rule, Status,
         Trigger, delivery::RuleContent, is_own, response::ESCALATION_KIND,
     },
-    limits::{HISTORY_MAX, RESPONSE_HELD_LOOK_MS, RESPONSE_RECEIVERS_MAX},
+    limits::{HISTORY_MAX, RESPONSE_HELD_LOOK_MS},
 };
 
 /// That all rounds of a response are over without an acknowledgement, or that this is no longer so.
@@ -25,6 +25,22 @@ pub struct Unanswered {
     pub occurrence: OccurrenceId,
     /// Whether someone responded after all, or the occurrence was closed.
     pub is_over: bool,
+}
+
+impl Unanswered {
+    /// What there is to report on a response of which that was so before, or not.
+    pub fn of(
+        response: &Response,
+        was_unanswered: bool,
+        (entry, occurrence): (&Notified, &Occurrence),
+    ) -> Option<Self> {
+        (response.is_unanswered != was_unanswered).then(|| Self {
+            rule: entry.rule_name.clone(),
+            policy: response.policy.clone(),
+            occurrence: occurrence.id(),
+            is_over: was_unanswered,
+        })
+    }
 }
 
 /// Takes an acknowledgement back whose time is over; answers the step as it is with that.
@@ -114,15 +130,8 @@ impl Writer<'_> {
             let was_unanswered = response.is_unanswered;
             let policy = policy.map(AsRef::as_ref);
             self.carry_on(entry, &mut response, (rule, policy));
-            let is_unanswered = response.is_unanswered;
-            if was_unanswered != is_unanswered {
-                self.notices.unanswered.push(Unanswered {
-                    rule: entry.rule_name.clone(),
-                    policy: response.policy.clone(),
-                    occurrence: self.occurrence.id(),
-                    is_over: was_unanswered,
-                });
-            }
+            let said = Unanswered::of(&response, was_unanswered, (entry, self.occurrence));
+            self.notices.unanswered.extend(said);
             entry.response = Some(response);
         }
     }
@@ -135,12 +144,18 @@ impl Writer<'_> {
     ) {
         let now_ms = self.step.now_ms;
         let is_over = entry.cleared || self.occurrence.status == Status::Closed;
-        let (Some(rule), Some(policy), false) = (rule, policy, is_over) else {
-            response.rest(ResponseState::Ended);
-            response.end_ms = Some(now_ms);
-            response.is_unanswered = false;
-            return;
+        let (Some(rule), Some(policy)) = (rule, policy) else {
+            return response.end(now_ms);
         };
+        if entry.group.is_some() && response.is_to_move(self.occurrence) {
+            // Whether another member carries it is decided when it is looked at.
+            if is_over || self.occurrence.acknowledged {
+                response.look_ms = Some(now_ms);
+                return;
+            }
+        } else if is_over {
+            return response.end(now_ms);
+        }
         if self.occurrence.acknowledged {
             response.rest(ResponseState::Acknowledged);
             response.is_unanswered = false;
@@ -171,6 +186,10 @@ impl Writer<'_> {
             return;
         }
         response.state = ResponseState::Active;
+        // A step of a group is taken where its members are read.
+        if entry.group.is_some() && self.step.kind != StepKind::Look {
+            return response.look_soon();
+        }
         let asked = Asked {
             responders: self.snapshot.responders(),
             severity: self.occurrence.severity,
@@ -193,11 +212,7 @@ impl Writer<'_> {
             return;
         }
         let contact = page.contact.as_ref().map(|it| &it.name);
-        let mut known = response.paged.iter();
-        let known = known.position(|it| {
-            it.destination.0 == destination.id && it.contact.as_ref().map(|it| &it.name) == contact
-        });
-        if known.is_none() && response.paged.len() >= RESPONSE_RECEIVERS_MAX {
+        if !response.has_room_for(contact, destination.id) {
             return;
         }
         let content = rule_content(rule);
@@ -211,19 +226,10 @@ impl Writer<'_> {
         if page.contact.is_none() && !entry.destinations.contains(&destination) {
             entry.destinations.push(destination.clone());
         }
-        let paged = Paged {
-            contact: page.contact,
-            schedule: page.schedule,
-            destination,
-            delivery,
-            at_ms: self.step.now_ms,
-            round: page.round,
-            step: page.step,
-        };
-        match known {
-            Some(at) => response.paged[at] = paged,
-            None => response.paged.push(paged),
+        if let Some(group) = entry.group {
+            self.notices.of_groups.push((delivery, group));
         }
+        response.note(page.paged(destination.0, delivery, self.step.now_ms));
     }
 
     /// Notifies everyone who was notified before of what changed: the destinations of the rule, and unless

@@ -25,7 +25,10 @@ use crate::{
         cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
-        group::notify::{self, Due},
+        group::{
+            notify::{self, Due},
+            respond,
+        },
         intake::Intake,
         loop_guard::Reports,
         revision,
@@ -64,6 +67,7 @@ impl<'a> Batch<'a> {
             }
         };
         self.tell(&mut found).await;
+        self.move_responses(&mut found).await;
         self.decide_all(found, together).await;
     }
 
@@ -128,8 +132,23 @@ impl<'a> Batch<'a> {
         found.retain(|it| {
             let mut due = it.value.pending.iter().filter(is_due);
             let is_due = due.any(|it| Due::of(it).is_none());
-            is_due || !it.value.causes.is_empty() || !told.contains(&it.value.key)
+            let is_left = is_due || !it.value.causes.is_empty();
+            is_left || respond::is_to_move(&it.value, now_ms) || !told.contains(&it.value.key)
         });
+    }
+
+    /// Has other members of their groups carry the responses that some of the occurrences carry no more, and
+    /// leaves those that were not changed with that.
+    async fn move_responses(&self, found: &mut Vec<Stored<Occurrence>>) {
+        let mut moved = BTreeSet::new();
+        for carrier in found.iter().map(|it| &it.value) {
+            match respond::move_on((self.deciding, self.intake), carrier).await {
+                Ok(true) => drop(moved.insert(carrier.key)),
+                Ok(false) => {}
+                Err(error) => error!(%error, "the response of a group was not moved"),
+            }
+        }
+        found.retain(|it| !moved.contains(&it.value.key));
     }
 
     /// Makes the messages of these groups of a rule; where that fails, one by one. Answers what was
@@ -235,7 +254,8 @@ impl<'a> Batch<'a> {
                 now_ms,
                 past: &past,
             };
-            let notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
+            let mut notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
+            respond::report_on_groups(store, &mut notices).await?;
             reports.note(&notices, &next, now_ms);
             for delivery in &notices.deliveries {
                 changes.insert(delivery);

@@ -1,0 +1,192 @@
+//! The response of a group, with its message: begun, begun again for who joins, and ended.
+
+use std::collections::BTreeSet;
+
+use super::{Making, Outcome};
+use crate::{
+    decide::{Asked, Notices, Unanswered, advance, would_pass_again},
+    domain::{
+        Delivery, Group, GroupContent, MemberChange, Name, Notified, Occurrence, PagedContact,
+        RecordId, Response, ResponseState, Rule, Status, is_own, response::ESCALATION_KIND,
+    },
+};
+
+/// What messages are made of: what they report, the group, and its rule.
+type About<'a> = (&'a GroupContent, &'a Group, Option<&'a Rule>);
+
+impl Making<'_> {
+    /// Begins, continues or ends the response of the group; answers what it sends with the message.
+    pub(super) fn respond(
+        &mut self,
+        (content, rule): (&GroupContent, Option<&Rule>),
+        group: &mut Group,
+        outcome: &mut Outcome,
+    ) -> Vec<Delivery> {
+        let responders = self.snapshot.responders();
+        let in_force = rule.filter(|it| it.enabled && !it.shadow && !group.shadow);
+        let policy = in_force.and_then(|it| it.escalation_policy.as_ref());
+        let policy = policy.and_then(|name| responders.policies.get(name));
+        let carrier = group.responder.and_then(|key| self.place(key));
+        let before = carrier.and_then(|at| Some((at, self.entry(at)?.response.take()?)));
+        let was_unanswered = before.as_ref().is_some_and(|(_, it)| it.is_unanswered);
+        let mut deliveries = match &before {
+            Some((_, response)) => self.news(response, (content, group, rule)),
+            None => Vec::new(),
+        };
+        let begins = self.begins(before.as_ref().map(|(_, it)| &**it));
+        let after = match (policy.filter(|_| !content.is_over), begins) {
+            (None, _) => before.map(|(at, mut response)| {
+                response.end(self.now_ms);
+                (at, response)
+            }),
+            (Some(_), None) => before,
+            (Some(policy), Some(at)) => {
+                let under_way = before.filter(|(_, it)| it.state != ResponseState::Ended);
+                let mut response = match under_way {
+                    Some((_, mut response)) => {
+                        response.begin_again(policy, self.now_ms);
+                        response
+                    }
+                    None => {
+                        let id = super::new_id(self.now_ms);
+                        Box::new(Response::new(id, policy, self.now_ms))
+                    }
+                };
+                group.responder = Some(self.members[at].0.key);
+                let pages = self.step(&mut response, at, (content, group, rule));
+                deliveries.extend(pages);
+                Some((at, response))
+            }
+        };
+        if let Some((at, response)) = after {
+            self.carry(at, response, was_unanswered, outcome);
+        }
+        deliveries
+    }
+
+    fn place(&self, key: RecordId) -> Option<usize> {
+        let mut members = self.members.iter();
+        members.position(|(it, _)| it.key == key)
+    }
+
+    /// What the rule notified of a member with this group.
+    fn entry(&mut self, at: usize) -> Option<&mut Notified> {
+        let (rule, group) = (self.due.rule, self.id);
+        let mut notified = self.members.get_mut(at)?.0.notified.iter_mut();
+        notified.find(|it| it.rule == rule && it.group == Some(group))
+    }
+
+    /// The member with which the first round begins, or a new one.
+    fn begins(&self, response: Option<&Response>) -> Option<usize> {
+        use MemberChange::{Changed, Joined, Repeated};
+        match response.map(|it| it.state) {
+            None | Some(ResponseState::Ended) => self.newest(&[Joined, Repeated]),
+            Some(ResponseState::Acknowledged) => self.newest(&[Joined, Changed]),
+            Some(ResponseState::Active | ResponseState::Held) => {
+                let joined = self.newest(&[Joined])?;
+                let told = self.told.iter().filter(|(change, _)| *change != Joined);
+                let others = told.map(|(_, it)| it).chain(&self.others);
+                let mut others = others.filter(|it| it.status != Status::Closed);
+                let severity = self.members[joined].0.severity as u8;
+                let is_worst = others.all(|it| (it.severity as u8) < severity);
+                is_worst.then_some(joined)
+            }
+        }
+    }
+
+    /// The most severe member that no one acknowledged, of those to which that happened.
+    fn newest(&self, changes: &[MemberChange]) -> Option<usize> {
+        let told = self.told.iter();
+        let told = told.filter(|(change, it)| changes.contains(change) && is_escalated(it));
+        let worst = told.min_by_key(|(_, it)| (u8::MAX - it.severity as u8, it.key))?;
+        self.place(worst.1.key)
+    }
+
+    /// Takes the step that is due of a response which a member carries.
+    fn step(&self, response: &mut Response, at: usize, about: About<'_>) -> Vec<Delivery> {
+        let member = &self.members[at].0;
+        let asked = Asked {
+            responders: self.snapshot.responders(),
+            severity: member.severity,
+            failed: &BTreeSet::new(),
+            now_ms: self.now_ms,
+        };
+        let mut deliveries = Vec::new();
+        for page in advance(response, &asked).pages {
+            let to = (&page.destination, page.contact.as_ref());
+            let contact = page.contact.as_ref().map(|it| &it.name);
+            let Some(delivery) = self.message(member, about, to, false) else {
+                continue;
+            };
+            if response.has_room_for(contact, delivery.destination) {
+                response.note(page.paged(delivery.destination, delivery.id, self.now_ms));
+                deliveries.push(delivery);
+            }
+        }
+        response.look_soon();
+        deliveries
+    }
+
+    /// What those whom the response notified hear of what changed.
+    fn news(&self, response: &Response, about: About<'_>) -> Vec<Delivery> {
+        let is_news =
+            |it: &(MemberChange, _)| matches!(it.0, MemberChange::Closed | MemberChange::Changed);
+        let Some(main) = self
+            .main(|_| true)
+            .filter(|_| self.told.iter().any(is_news))
+        else {
+            return Vec::new();
+        };
+        let known = &about.1.destinations;
+        let paged = response.paged.iter();
+        let paged = paged
+            .filter(|it| it.contact.is_some() || !known.iter().any(|to| to.0 == it.destination.0));
+        let messages = paged.filter_map(|it| {
+            let to = (&it.destination.1, it.contact.as_ref());
+            self.message(main, about, to, true)
+        });
+        messages.collect()
+    }
+
+    fn message(
+        &self,
+        member: &Occurrence,
+        (content, group, rule): About<'_>,
+        (destination, contact): (&Name, Option<&PagedContact>),
+        clear: bool,
+    ) -> Option<Delivery> {
+        let destination = self.snapshot.destination_named(destination)?;
+        if would_pass_again(member, self.due.rule, destination) {
+            return None;
+        }
+        let mut delivery = self.delivery((member, content), group, rule, destination, clear);
+        delivery.content.contact = contact.cloned();
+        Some(delivery)
+    }
+
+    /// Has a member carry the response.
+    fn carry(
+        &mut self,
+        at: usize,
+        response: Box<Response>,
+        was_unanswered: bool,
+        outcome: &mut Outcome,
+    ) {
+        let (member, now_ms) = (self.members[at].0.clone(), self.now_ms);
+        let Some(entry) = self.entry(at) else { return };
+        let said = Unanswered::of(&response, was_unanswered, (entry, &member));
+        let notices = Notices {
+            unanswered: said.into_iter().collect(),
+            ..Notices::default()
+        };
+        entry.response = Some(response);
+        outcome.reports.note(&notices, &member, now_ms);
+    }
+}
+
+/// Whether anyone is to be notified of a member by a policy.
+fn is_escalated(member: &Occurrence) -> bool {
+    // That no one responded is not escalated to the same people again.
+    let is_escalation = is_own(&member.dimensions) && member.kind == ESCALATION_KIND;
+    member.status == Status::Open && !member.acknowledged && !is_escalation
+}

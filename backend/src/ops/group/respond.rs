@@ -1,0 +1,240 @@
+//! The response of a group between its messages: which member carries it, and what its steps report.
+//!
+//! A member that is open and not acknowledged carries it. So no step is taken once all are acknowledged: it
+//! is part of a commit against the one that carries it.
+
+use crate::{
+    decide::{Causes, Notices, Snapshot, Step, StepKind, Transition, as_notified, notify},
+    domain::{
+        Group, GroupContent, Notified, Occurrence, RecordId, Response, ResponseState, Status,
+    },
+    error::Error,
+    limits::{GROUP_SHOWN_BYTES_MAX, GROUP_SHOWN_MAX, RESPONSE_MOVES_MAX},
+    ops::{
+        cause_lookup::settled,
+        commit::commit,
+        deciding::{Deciding, new_id},
+        group::notify::keys,
+        intake::Intake,
+        loop_guard::Reports,
+        revision,
+    },
+    store::{Changes, EngineError, Lane, Membership, Store, Stored, record::bytes::id_at},
+};
+
+/// The group whose response an occurrence carries that another member is to carry by now.
+fn to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Response)> {
+    let mut responses = carrier
+        .notified
+        .iter()
+        .filter_map(|it| Some((it.group?, it.response.as_deref()?)));
+    let is_due = |it: &Response| it.look_ms.is_some_and(|look_ms| look_ms <= now_ms);
+    responses.find(|(_, it)| is_due(it) && it.is_to_move(carrier))
+}
+
+/// Whether an occurrence carries the response of a group that another member is to carry by now.
+pub fn is_to_move(carrier: &Occurrence, now_ms: i64) -> bool {
+    to_move(carrier, now_ms).is_some()
+}
+
+/// Has other members carry the responses of groups which these occurrences are to carry no more, and
+/// answers whether something was changed.
+///
+/// # Errors
+/// Those of the store.
+pub async fn move_on(
+    (deciding, intake): (&Deciding, &Intake),
+    carrier: &Occurrence,
+) -> Result<bool, Error> {
+    if !is_to_move(carrier, deciding.clock.now_ms()) {
+        return Ok(false);
+    }
+    let store = &deciding.store;
+    let key: Vec<u8> = carrier.key.to_bytes().into();
+    let decide = async || {
+        let causes = Causes::default();
+        settled(store, &causes, || moved(deciding, &key, &causes)).await
+    };
+    let ((reports, is_moved), _) = commit(store, Lane::Bulk, decide).await?;
+    intake.report_all(reports);
+    Ok(is_moved)
+}
+
+async fn moved(
+    deciding: &Deciding,
+    key: &[u8],
+    causes: &Causes,
+) -> Result<(Changes, (Reports, bool)), Error> {
+    let store = &deciding.store;
+    let now_ms = deciding.clock.now_ms();
+    let snapshot = deciding.ruleset.refreshed().await?;
+    let mut changes = store.changes();
+    changes.rest_on(snapshot.position());
+    let mut reports = Reports::default();
+    let Some(carrier) = store.get::<Occurrence>(key.to_vec()).await? else {
+        return Ok((changes, (reports, false)));
+    };
+    let Some((id, response)) = to_move(&carrier.value, now_ms) else {
+        return Ok((changes, (reports, false)));
+    };
+    let mut response = response.clone();
+    let Some(group) = store.get::<Group>(id.to_bytes().into()).await? else {
+        return Ok((changes, (reports, false)));
+    };
+    let mut next = carrier.value.clone();
+    let taken = candidate(
+        deciding,
+        (&snapshot, causes),
+        (&carrier.value, id),
+        &response,
+    )
+    .await?;
+    if let Some((stored, member, notices)) = taken {
+        for delivery in &notices.deliveries {
+            changes.insert(delivery);
+        }
+        reports.note(&notices, &member, now_ms);
+        changes.update(&stored, &member);
+        let responder = Some(member.key);
+        changes.update(
+            &group,
+            &Group {
+                responder,
+                ..group.value.clone()
+            },
+        );
+        set(&mut next, id, None);
+    } else if carrier.value.status == Status::Closed {
+        response.end(now_ms);
+        set(&mut next, id, Some(response));
+    } else if carrier.value.acknowledged {
+        response.rest(ResponseState::Acknowledged);
+        response.is_unanswered = false;
+        set(&mut next, id, Some(response));
+    }
+    let is_moved = next != carrier.value;
+    if is_moved {
+        changes.update(&carrier, &next);
+    }
+    Ok((changes, (reports, is_moved)))
+}
+
+/// What the rule of a group notified of a member.
+fn entry(member: &mut Occurrence, group: RecordId) -> Option<&mut Notified> {
+    let mut notified = member.notified.iter_mut();
+    notified.find(|it| it.group == Some(group))
+}
+
+fn set(member: &mut Occurrence, group: RecordId, response: Option<Response>) {
+    if let Some(entry) = entry(member, group) {
+        entry.response = response.map(Box::new);
+    }
+}
+
+/// The first other member that can carry the response, with what it does next: one that is not acknowledged
+/// and that nothing holds; else, when the one that carries it was closed, one that is open.
+async fn candidate(
+    deciding: &Deciding,
+    (snapshot, causes): (&Snapshot, &Causes),
+    (carrier, group): (&Occurrence, RecordId),
+    response: &Response,
+) -> Result<Option<(Stored<Occurrence>, Occurrence, Notices)>, Error> {
+    let store = &deciding.store;
+    let now_ms = deciding.clock.now_ms();
+    let mut found = keys(store, Membership::Unacknowledged, group, RESPONSE_MOVES_MAX).await?;
+    if carrier.status == Status::Closed {
+        found.extend(keys(store, Membership::Open, group, RESPONSE_MOVES_MAX).await?);
+    }
+    found.retain(|key| id_at(key, 0) != Some(carrier.key));
+    let found = store.get_many::<Occurrence>(found).await?;
+    let found: Vec<_> = found.into_iter().flatten().collect();
+    let past = revision::past(store, snapshot, found.iter().map(|it| &it.value)).await?;
+    let past = past.asking(causes);
+    for stored in found {
+        let mut member = stored.value.clone();
+        let mut moved = response.clone();
+        moved.look_ms = Some(now_ms);
+        if member.acknowledged {
+            moved.rest(ResponseState::Acknowledged);
+        } else if moved.state != ResponseState::Acknowledged {
+            moved.state = ResponseState::Active;
+        }
+        let is_expected = if member.acknowledged {
+            ResponseState::Acknowledged
+        } else {
+            ResponseState::Active
+        };
+        set(&mut member, group, Some(moved));
+        let step = Step {
+            kind: StepKind::Look,
+            transition: Transition::default(),
+            matches: &snapshot.matches(&member),
+            now_ms,
+            past: &past,
+        };
+        let mut notices = notify(&mut member, &step, snapshot, &mut || new_id(now_ms));
+        let state = entry(&mut member, group).and_then(|it| Some(it.response.as_ref()?.state));
+        if state == Some(is_expected) {
+            report_on_groups(store, &mut notices).await?;
+            return Ok(Some((stored, member, notices)));
+        }
+    }
+    Ok(None)
+}
+
+/// Has the messages that responses of groups send report on these.
+///
+/// # Errors
+/// Those of the store.
+pub async fn report_on_groups(store: &Store, notices: &mut Notices) -> Result<(), EngineError> {
+    for (delivery, group) in std::mem::take(&mut notices.of_groups) {
+        let content = content(store, group).await?;
+        let mut deliveries = notices.deliveries.iter_mut();
+        if let Some(delivery) = deliveries.find(|it| it.id == delivery) {
+            delivery.content.group = content;
+        }
+    }
+    Ok(())
+}
+
+/// A group as it stands, with its most severe members; none when there is none any more.
+async fn content(store: &Store, id: RecordId) -> Result<Option<GroupContent>, EngineError> {
+    let Some(group) = store.get::<Group>(id.to_bytes().into()).await? else {
+        return Ok(None);
+    };
+    let open = keys(store, Membership::Open, id, usize::MAX).await?;
+    let others = keys(store, Membership::Unacknowledged, id, 1).await?;
+    let shown = open.iter().take(GROUP_SHOWN_MAX).cloned().collect();
+    let shown = store.get_many::<Occurrence>(shown).await?;
+    let mut left_bytes = GROUP_SHOWN_BYTES_MAX;
+    let mut members = Vec::new();
+    for member in shown.into_iter().flatten().map(|it| it.value) {
+        let bytes = member.weight_bytes();
+        if bytes > left_bytes && !members.is_empty() {
+            break;
+        }
+        left_bytes = left_bytes.saturating_sub(bytes);
+        members.push((None, as_notified(&member)));
+    }
+    let count = u32::try_from(open.len()).unwrap_or(u32::MAX);
+    Ok(Some(GroupContent {
+        id,
+        by: group.value.by,
+        count,
+        open_count: count,
+        joined_count: 0,
+        closed_count: 0,
+        is_first: false,
+        is_over: open.is_empty(),
+        acknowledged: others.is_empty(),
+        members,
+    }))
+}
+
+/// The open members of a group that no one acknowledged, by key.
+///
+/// # Errors
+/// Those of the store.
+pub async fn unacknowledged(store: &Store, group: RecordId) -> Result<Vec<Vec<u8>>, EngineError> {
+    keys(store, Membership::Unacknowledged, group, usize::MAX).await
+}

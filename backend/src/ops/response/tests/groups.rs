@@ -1,0 +1,210 @@
+//! Responses of rules that group.
+
+use super::*;
+use crate::domain::{Group, Grouping, Severity};
+
+/// A service in which the rule `page` sends one message for all that is full, and follows the policy `db`.
+async fn grouping(steps: &[&[Target]], change: impl FnOnce(&mut v1::EscalationPolicy)) -> World {
+    let world = world(steps, change).await;
+    let grouping = Grouping {
+        by: vec!["name".into()],
+        wait_ms: 0,
+        interval_ms: 60_000,
+    };
+    let paging = Rule {
+        send_updates: true,
+        group: Some(grouping),
+        escalation_policy: Some(name("db")),
+        revision: 7,
+        ..rule("page", &[samples::DISK_TRIGGER], &["chat"])
+    };
+    samples::save_rule(&world.store, &paging).await;
+    world.restart(0).await;
+    world
+}
+
+impl World {
+    async fn close_and_look(&self, host: &str) {
+        self.event(host, |it| it.status = Some(Status::Closed))
+            .await;
+        self.look().await;
+    }
+
+    async fn acknowledge_host(&self, host: &str, acknowledged: bool) {
+        self.turn().await;
+        let target = OccurrenceTarget::Newest(samples::event(host).id());
+        let change = StateChange {
+            acknowledged: Some(acknowledged),
+            ..StateChange::default()
+        };
+        let node = self.node();
+        let items = [StatusItem { target, change }];
+        let by = name("dora");
+        let done = set_status((&node.deciding, &node.intake), &items, &by);
+        done.await.unwrap().remove(0).unwrap();
+        self.look().await;
+    }
+
+    /// Who was notified, oldest first: the destination, after a `-` for what is `clear`, with how many of the
+    /// group are open.
+    async fn told(&self) -> Vec<String> {
+        let mut all = samples::all::<Delivery>(&self.store).await;
+        all.retain(|it| it.content.rule.name == "page");
+        all.sort_by_key(|it| it.id.to_bytes());
+        let shown = |it: Delivery| {
+            let sign = if it.content.clear { "-" } else { "" };
+            let group = it.content.group.expect("a message about a group");
+            format!("{sign}{} {}", it.destination_name, group.open_count)
+        };
+        all.into_iter().map(shown).collect()
+    }
+}
+
+#[tokio::test]
+async fn steps_report_on_the_group_until_every_open_member_is_acknowledged() {
+    let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
+    let world = grouping(&steps, |_| {}).await;
+    for host in ["db-1", "db-2", "db-3"] {
+        world.event(host, |_| {}).await;
+    }
+    world.look().await;
+    // The first step is part of the message's commit.
+    assert_eq!(world.told().await, ["chat 3", "ana 3"]);
+    let response = world.response().await;
+    assert_eq!((response.round, response.step), (1, 1));
+    // Whoever carries it, the next step is taken while one member is left.
+    for host in ["db-1", "db-2"] {
+        world.acknowledge_host(host, true).await;
+    }
+    assert_eq!(world.state().await, State::Active);
+    assert_eq!(world.response().await.id, response.id);
+    world.minutes(5).await;
+    let told = world.told().await;
+    assert!(told.contains(&"ben 3".to_owned()), "{told:?}");
+    world.acknowledge_host("db-3", true).await;
+    assert_eq!(world.state().await, State::Acknowledged);
+    world.minutes(30).await;
+    let told = world.told().await;
+    assert!(!told.iter().any(|it| it.contains("cleo")), "{told:?}");
+    // Closing reaches everyone who was notified.
+    for host in ["db-1", "db-2", "db-3"] {
+        world.close_and_look(host).await;
+    }
+    world.minutes(5).await;
+    let told = world.told().await;
+    for closing in ["-chat 0", "-ana 0", "-ben 0"] {
+        assert_eq!(
+            told.iter().filter(|it| *it == closing).count(),
+            1,
+            "{told:?}"
+        );
+    }
+    assert_eq!(world.state().await, State::Ended);
+    let groups = samples::all::<Group>(&world.store).await;
+    assert!(groups.iter().all(|it| it.end_ms.is_some()));
+}
+
+#[tokio::test]
+async fn a_member_that_is_closed_leaves_the_response_to_another_one() {
+    let steps = [&[contact("ana")][..], &[contact("ben")]];
+    let world = grouping(&steps, |_| {}).await;
+    world.event("db-1", |_| {}).await;
+    world.event("db-2", |_| {}).await;
+    world.look().await;
+    let first = world.response().await;
+    let carrier = if first.event_id == samples::event("db-1").id().to_string() {
+        ("db-1", "db-2")
+    } else {
+        ("db-2", "db-1")
+    };
+    world.close_and_look(carrier.0).await;
+    let moved = world.response().await;
+    assert_eq!(moved.event_id, samples::event(carrier.1).id().to_string());
+    assert_eq!((moved.id, moved.step), (first.id, 1));
+    world.minutes(5).await;
+    let told = world.told().await;
+    assert!(told.contains(&"ben 1".to_owned()), "{told:?}");
+    world.close_and_look(carrier.1).await;
+    world.minutes(2).await;
+    assert_eq!(world.state().await, State::Ended);
+}
+
+#[tokio::test]
+async fn a_worse_member_that_joins_begins_a_round_also_while_the_others_are_acknowledged() {
+    for is_acknowledged in [false, true] {
+        let steps = [&[contact("ana")][..], &[contact("ben")]];
+        let world = grouping(&steps, |_| {}).await;
+        world.event("db-1", |_| {}).await;
+        world.look().await;
+        if is_acknowledged {
+            world.acknowledge_host("db-1", true).await;
+        }
+        world
+            .event("db-2", |it| it.severity = Some(Severity::Critical))
+            .await;
+        world.minutes(2).await;
+        let response = world.response().await;
+        assert_eq!((response.round, response.state()), (2, State::Active));
+        let told = world.told().await;
+        assert_eq!(
+            told.iter().filter(|it| *it == "ana 2").count(),
+            1,
+            "{told:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_member_that_is_as_severe_begins_a_round_only_once_the_others_are_acknowledged() {
+    for (is_acknowledged, rounds) in [(false, 1), (true, 2)] {
+        let world = grouping(&[&[contact("ana")]], |_| {}).await;
+        world.event("db-1", |_| {}).await;
+        world.look().await;
+        if is_acknowledged {
+            world.acknowledge_host("db-1", true).await;
+        }
+        world.event("db-2", |_| {}).await;
+        world.minutes(2).await;
+        assert_eq!(world.response().await.round, rounds, "{is_acknowledged}");
+    }
+}
+
+#[tokio::test]
+async fn a_silence_over_one_member_leaves_the_steps_to_the_others_and_over_all_holds_them() {
+    let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
+    let world = grouping(&steps, |_| {}).await;
+    world.event("db-1", |_| {}).await;
+    world.event("db-2", |_| {}).await;
+    world.look().await;
+    world.silence_all(20).await;
+    world.minutes(6).await;
+    assert_eq!(world.state().await, State::Held);
+    world.minutes(16).await;
+    assert_eq!(world.state().await, State::Active);
+    let told = world.told().await;
+    // One step, not all that were missed.
+    assert!(told.contains(&"ben 2".to_owned()), "{told:?}");
+    assert!(!told.iter().any(|it| it.contains("cleo")), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_contact_acknowledges_the_whole_group_by_its_link() {
+    let world = grouping(&[&[contact("ana")]], |_| {}).await;
+    for host in ["db-1", "db-2", "db-3"] {
+        world.event(host, |_| {}).await;
+    }
+    world.look().await;
+    let first = world.response().await;
+    // Another member carries it by the time the link is opened.
+    let event = [1, 2, 3].map(|at| format!("db-{at}"));
+    let of = |host: &String| samples::event(host).id().to_string() == first.event_id;
+    let carrier = event.iter().find(|it| of(it)).unwrap();
+    world.acknowledge_host(carrier, true).await;
+    let link = (&*first.occurrence_id, &*first.id, "ana");
+    let shown = world.responses().acknowledge(link, true).await.unwrap();
+    assert!(shown.acknowledged);
+    world.look().await;
+    assert_eq!(world.state().await, State::Acknowledged);
+    let all = samples::all::<Occurrence>(&world.store).await;
+    assert!(all.iter().all(|it| it.acknowledged));
+}
