@@ -79,6 +79,10 @@ stops:
 edits EDITS="1000":
     BELLWETHER_TEST_EDITS={{EDITS}} cargo test --package bellwether-tests --test e2e nodes::edits -- --nocapture
 
+# Compare the receivers of so many generated configurations of Alertmanager with those of `amtool`.
+routes CONFIGURATIONS="100":
+    BELLWETHER_TEST_ROUTES={{CONFIGURATIONS}} cargo test --package bellwether-tests --test e2e import -- --nocapture
+
 # Kill and cut off the first of three servers that Patroni keeps, in turns; needs patroni and etcd.
 failovers ROUNDS="5":
     BELLWETHER_TEST_FAILOVERS={{ROUNDS}} cargo test --package bellwether-tests --test e2e failover -- --nocapture

@@ -1,0 +1,45 @@
+//! `import`: the configuration of another product as documents for `apply`, and what has no
+//! counterpart.
+
+mod alertmanager;
+mod fields;
+mod imported;
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use self::imported::Imported;
+use super::{document, secret_name};
+use crate::{
+    cli::script::{ImportArguments, ImportSource},
+    failure::Failure,
+};
+
+/// Bytes of one file.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Prints the documents, and on standard error what was left out.
+pub(super) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
+    match &arguments.source {
+        ImportSource::Alertmanager { file, printed } => {
+            let mut imported = Imported::new("alertmanager", printed.with_secrets);
+            alertmanager::import(read(file)?, &mut imported)?;
+            imported.write(printed.output)
+        }
+    }
+}
+
+/// The content of a file of YAML or JSON.
+fn read(file: &Path) -> Result<Value, Failure> {
+    let shown = file.display();
+    let unread = |error| Failure::usage(format!("{shown} cannot be read: {error}"));
+    let length = fs::metadata(file).map_err(unread)?.len();
+    if length > FILE_BYTES_MAX {
+        let mib = FILE_BYTES_MAX / (1024 * 1024);
+        return Err(Failure::usage(format!("{shown} has more than {mib} MiB")));
+    }
+    let text = fs::read_to_string(file).map_err(unread)?;
+    serde_saphyr::from_str(&text)
+        .map_err(|error| Failure::usage(format!("{shown} is not YAML or JSON: {error}")))
+}

@@ -1,0 +1,66 @@
+//! Inhibition rules.
+
+use serde_json::json;
+
+use super::{
+    super::{fields::Fields, imported::Imported},
+    condition::{Condition, exists},
+    matcher::{self, ALERT},
+};
+use crate::failure::Failure;
+
+/// Pairs of equal fields.
+const EQUAL_MAX: usize = 8;
+
+/// Reads the inhibition rules, and adds their documents.
+///
+/// # Errors
+/// They are wrong.
+pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<(), Failure> {
+    for mut rule in fields.objects("inhibit_rules")? {
+        let names = ["source_matchers", "source_match", "source_match_re"];
+        let source = matcher::read(&mut rule, names, imported)?;
+        let names = ["target_matchers", "target_match", "target_match_re"];
+        let target = matcher::read(&mut rule, names, imported)?;
+        let wanted = rule.text("name")?;
+        let labels = rule.texts("equal")?;
+        let path = rule.path.clone();
+        rule.finish(imported);
+        let mut equal = Vec::new();
+        for label in labels {
+            match matcher::field(&label) {
+                Some(field) => equal.push(json!({"source": field})),
+                None => {
+                    let why = format!(
+                        "the label `{label}` is no part of events (`senders.replica_labels`)"
+                    );
+                    imported.leave_out(&format!("{path}.equal"), &why);
+                }
+            }
+        }
+        if equal.is_empty() || equal.len() > EQUAL_MAX {
+            let why = format!("an inhibition needs 1 to {EQUAL_MAX} labels in `equal`");
+            imported.leave_out(&path, &why);
+            continue;
+        }
+        let side = |matchers: &[matcher::Matcher]| match matcher::condition(matchers, &[]) {
+            found if found.is_open_ended() => Condition::all([exists(ALERT), found]),
+            found => found,
+        };
+        let (Ok(source), Ok(target)) = (side(&source).filter(), side(&target).filter()) else {
+            imported.leave_out(&path, "its matchers match nothing, or are too large");
+            continue;
+        };
+        let number = path.trim_end_matches(']').rsplit('[').next();
+        let fallback = || format!("inhibition-{}", number.unwrap_or_default());
+        let name = imported.name("inhibition", &wanted.unwrap_or_else(fallback));
+        imported.add(
+            "inhibition",
+            json!({
+                "name": name, "description": format!("Alertmanager: {path}"), "enabled": true,
+                "sourceFilter": source, "targetFilter": target, "equal": equal,
+            }),
+        );
+    }
+    Ok(())
+}
