@@ -183,6 +183,208 @@ async fn the_routes_of_an_imported_configuration_have_the_receivers_that_amtool_
     }
 }
 
+/// Writes the files of an export, which a document holds by their paths.
+fn folder(world: &World, files: &str) -> String {
+    let folder = world.folder().join("export");
+    let files: BTreeMap<String, Value> = serde_json::from_str(files).unwrap();
+    for (path, content) in files {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content.to_string()).unwrap();
+    }
+    folder.to_str().unwrap().to_owned()
+}
+
+/// Imports an export and applies it to an empty service, also a second time, which changes nothing; answers
+/// the report.
+fn moved(world: &World, product: &str, files: &str) -> String {
+    let (documents, report) = import(world, &[product, &folder(world, files)]);
+    for text in [&documents, &report] {
+        assert!(!text.contains(SECRET), "{text}");
+    }
+    let changes = apply(world, product, &documents, &variables(&report));
+    assert!(changes.contains("created"), "{changes}");
+    let again = apply(world, product, &documents, &variables(&report));
+    assert!(
+        !again.contains("created") && !again.contains("updated"),
+        "{again}"
+    );
+    report
+}
+
+/// Who is on call at a time.
+async fn on_call(rest: &Rest, schedule: &str, time: &str) -> Value {
+    let schedule = schedule.replace(' ', "%20");
+    let path = format!("/v1/notification/schedules/{schedule}:oncall?time={time}");
+    rest.get(&path).await.ok()["contactNames"].clone()
+}
+
+#[tokio::test]
+async fn an_export_of_opsgenie_becomes_contacts_schedules_and_policies() {
+    let world = World::start();
+    let report = moved(&world, "opsgenie", include_str!("import/opsgenie.json"));
+    for part in [
+        "integrations/Prometheus-i1.json: create a key",
+        "schedules/Database-s1.json: scheduleOverrideList: ",
+        "schedules/Web-s2.json: schedule.rotations[2]: a turn is neither",
+        "schedules/Web-s2.json: schedule.rotations[3]: a turn has no contact",
+        "teams/ops-t1.json: teamRoutingRules: ",
+        "users/ana@example.net-u1.json: notificationRuleList: ",
+        "users/ana@example.net-u1.json: user.role: ",
+        "users/ana@example.net-u1.json: user.userAddress: has no counterpart",
+        "users/ana@example.net-u1.json: user.userContacts[2]: is disabled",
+        "users/cleo-u3.json: user: has no mail address",
+        "escalations/Database-e1.json: rules[3].recipient: ",
+        "escalations/Database-e1.json: repeat.resetRecipientStates: ",
+    ] {
+        assert!(report.contains(&format!("\n  {part}")), "{part}\n{report}");
+    }
+    let rest = world.rest();
+    let path = "/v1/notification/contacts/Ana%20Mar%C3%ADn";
+    let contact = &rest.get(path).await.ok()["contact"];
+    assert_eq!(contact["timeZone"], "Europe/Berlin");
+    let variables = json!({"mail": "ana@example.net", "sms": "49-3012345"});
+    assert_eq!(contact["methods"][0]["variables"], variables);
+    let (ana, ben) = (json!(["Ana Mar\u{ed}n"]), json!(["Ben"]));
+    let both = json!(["Ana Mar\u{ed}n", "Ben"]);
+    for (schedule, time, expected) in [
+        ("Database", "2027-01-04T08:30:00Z", &ana),
+        ("Database", "2027-01-11T07:30:00Z", &ana),
+        ("Database", "2027-01-11T08:30:00Z", &ben),
+        // Summer time: the hand-off stays at 09:00.
+        ("Database", "2027-07-05T06:30:00Z", &ben),
+        ("Database", "2027-07-05T07:30:00Z", &ana),
+        ("Web halves", "2027-01-05T12:00:00Z", &ana),
+        ("Web halves", "2027-01-05T20:00:00Z", &ben),
+        ("Web office", "2027-01-04T08:30:00Z", &both),
+        ("Web office", "2027-01-04T16:00:00Z", &json!([])),
+        ("Web office", "2027-01-10T18:59:00Z", &both),
+        ("Web office", "2027-01-10T19:00:00Z", &json!([])),
+    ] {
+        let found = on_call(&rest, schedule, time).await;
+        let found = if found.is_null() { json!([]) } else { found };
+        assert_eq!(&found, expected, "{schedule} {time}");
+    }
+    let policies = "/v1/notification/escalation-policies";
+    let policy = rest.get(&format!("{policies}/Database")).await.ok();
+    let policy = &policy["policy"];
+    assert_eq!(policy["rounds"], 3);
+    let schedules = ["Database", "Web halves", "Web office"];
+    let contacts = ["Ana Mar\u{ed}n", "Ben"];
+    assert_eq!(
+        policy["steps"],
+        json!([
+            {"targets": schedules.map(|name| json!({"scheduleName": name})), "wait": "600s"},
+            {"targets": contacts.map(|name| json!({"contactName": name})), "wait": "900s"},
+        ])
+    );
+}
+
+#[tokio::test]
+async fn answers_of_pagerduty_become_contacts_schedules_policies_and_rules() {
+    let world = World::start();
+    let report = moved(&world, "pagerduty", include_str!("import/pagerduty.json"));
+    for part in [
+        "teams.json: teams: has no counterpart",
+        "users.json: users[0].contact_methods[2]: ",
+        "users.json: users[0].notification_rules: ",
+        "schedules.json: schedules[1]: has no `schedule_layers`",
+        "schedule-PS1.json: schedule.surprise: has no counterpart",
+        "schedule-PS1.json: schedule.schedule_layers[2]: it is over",
+        "escalation_policies.json: escalation_policies[0].escalation_rules[1].targets[1]: ",
+        "services.json: services[0].auto_resolve_timeout: ",
+        "services.json: services[0].integrations: create a key",
+    ] {
+        assert!(report.contains(&format!("\n  {part}")), "{part}\n{report}");
+    }
+    let rest = world.rest();
+    // The upper layer has the nights, from 22:00 to 06:00.
+    for (time, expected) in [
+        ("2027-01-06T17:00:00Z", "Ana"),
+        ("2027-01-05T17:00:00Z", "Ben"),
+        ("2027-01-07T04:00:00Z", "Ben"),
+        ("2027-01-07T12:00:00Z", "Ana"),
+    ] {
+        let found = on_call(&rest, "Primary", time).await;
+        assert_eq!(found, json!([expected]), "{time}");
+    }
+    let policies = "/v1/notification/escalation-policies";
+    let policy = rest.get(&format!("{policies}/Default")).await.ok();
+    let policy = &policy["policy"];
+    assert_eq!(policy["rounds"], 3);
+    assert_eq!(policy["ackTimeout"], "1800s");
+    assert_eq!(
+        policy["steps"],
+        json!([
+            {"targets": [{"scheduleName": "Primary"}], "wait": "600s"},
+            {"targets": [{"contactName": "Ben"}], "wait": "1200s"},
+        ])
+    );
+    let rule = rest.get("/v1/notification/rules/Shop").await.ok();
+    assert_eq!(rule["rule"]["escalationPolicyName"], "Default");
+    assert_eq!(rule["rule"]["enabled"], false);
+    let contact = rest.get("/v1/notification/contacts/Ana").await.ok();
+    let variables = &contact["contact"]["methods"][0]["variables"];
+    assert_eq!(variables["phone"], "+15551234567");
+}
+
+#[test]
+fn what_is_no_export_is_an_error_that_names_the_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let table = [
+        (
+            "alertmanager",
+            write("none.yml", "a: 1"),
+            "route: is required",
+        ),
+        (
+            "alertmanager",
+            write("bad.yml", "route: ["),
+            "is not YAML or JSON",
+        ),
+        (
+            "alertmanager",
+            write("receiver.yml", "route: {receiver: x}"),
+            "route.receiver: expected the name of a receiver",
+        ),
+        (
+            "alertmanager",
+            write("matcher.yml", "route: {routes: [{matchers: ['a~b']}]}"),
+            "route.routes[0].matchers[0]: expected a matcher",
+        ),
+        (
+            "alertmanager",
+            write("wait.yml", "route: {group_wait: soon}"),
+            "route.group_wait: expected a length of time",
+        ),
+        (
+            "opsgenie",
+            empty.to_str().unwrap().to_owned(),
+            "has no files",
+        ),
+        (
+            "pagerduty",
+            folder.path().join("gone").display().to_string(),
+            "cannot be read",
+        ),
+    ];
+    for (product, path, expected) in table {
+        let command = process::command(folder.path(), ["import", product, &path]);
+        let output = process::run(command);
+        let (out, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(err.contains(expected) && out.is_empty(), "{path}: {err}");
+    }
+}
+
 /// Numbers that look random and are the same in every run.
 struct Chance(u64);
 

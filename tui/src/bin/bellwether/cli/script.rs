@@ -33,6 +33,7 @@ const IMPORT_EXAMPLES: &str = "Standard error lists what has no counterpart, wit
     file, and the variables to set for `apply`. Nothing is sent to a service.\n\n\
     Examples:\n  \
     bellwether import alertmanager alertmanager.yml > imported.yaml\n  \
+    bellwether import opsgenie OpsGenieBackups/ > imported.yaml\n  \
     bellwether diff -f imported.yaml --impact 7d";
 
 const SEND_EXAMPLES: &str = "Name and dimensions identify the event: sending them again repeats \
@@ -246,6 +247,23 @@ pub(crate) enum ImportSource {
         file: PathBuf,
         #[command(flatten)]
         printed: ImportedArguments,
+    },
+    /// Convert users, teams, schedules and escalations of Opsgenie.
+    Opsgenie {
+        /// The folder of its configuration export, with the folders `users`, `teams`, `schedules` and
+        /// `escalations`.
+        folder: PathBuf,
+        /// Set the format: yaml or json.
+        #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
+        output: Output,
+    },
+    /// Convert users, schedules, escalation policies and services of PagerDuty.
+    Pagerduty {
+        /// The folder with answers of its REST API, such as users.json.
+        folder: PathBuf,
+        /// Set the format: yaml or json.
+        #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
+        output: Output,
     },
 }
 

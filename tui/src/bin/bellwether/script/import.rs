@@ -2,8 +2,14 @@
 //! counterpart.
 
 mod alertmanager;
+mod escalation;
 mod fields;
+mod folder;
 mod imported;
+mod opsgenie;
+mod pagerduty;
+mod people;
+mod rotation;
 
 use std::{fs, path::Path};
 
@@ -26,6 +32,16 @@ pub(super) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
             let mut imported = Imported::new("alertmanager", printed.with_secrets);
             alertmanager::import(read(file)?, &mut imported)?;
             imported.write(printed.output)
+        }
+        ImportSource::Opsgenie { folder, output } => {
+            let mut imported = Imported::new("opsgenie", false);
+            opsgenie::import(folder::read(folder)?, &mut imported)?;
+            imported.write(*output)
+        }
+        ImportSource::Pagerduty { folder, output } => {
+            let mut imported = Imported::new("pagerduty", false);
+            pagerduty::import(folder::read(folder)?, &mut imported)?;
+            imported.write(*output)
         }
     }
 }

@@ -34,10 +34,11 @@ impl Fields {
 
     /// The path of a field.
     pub(super) fn at(&self, name: &str) -> String {
-        if self.path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{}.{name}", self.path)
+        match self.path.as_str() {
+            "" => name.to_owned(),
+            // That of a file.
+            path if path.ends_with(':') => format!("{path} {name}"),
+            path => format!("{path}.{name}"),
         }
     }
 

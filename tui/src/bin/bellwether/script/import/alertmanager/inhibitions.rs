@@ -28,14 +28,12 @@ pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<(), F
         rule.finish(imported);
         let mut equal = Vec::new();
         for label in labels {
-            match matcher::field(&label) {
-                Some(field) => equal.push(json!({"source": field})),
-                None => {
-                    let why = format!(
-                        "the label `{label}` is no part of events (`senders.replica_labels`)"
-                    );
-                    imported.leave_out(&format!("{path}.equal"), &why);
-                }
+            if let Some(field) = matcher::field(&label) {
+                equal.push(json!({"source": field}));
+            } else {
+                let why =
+                    format!("the label `{label}` is no part of events (`senders.replica_labels`)");
+                imported.leave_out(&format!("{path}.equal"), &why);
             }
         }
         if equal.is_empty() || equal.len() > EQUAL_MAX {

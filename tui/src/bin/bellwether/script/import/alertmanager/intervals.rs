@@ -220,88 +220,18 @@ fn joined(
 #[derive(Default)]
 struct Days {
     months: Vec<i8>,
-    month_days: Vec<i8>,
+    dates: Vec<i8>,
     weekdays: Vec<usize>,
 }
 
 /// The windows of one time interval.
 fn windows(one: &mut Fields, imported: &mut Imported) -> Result<Vec<Value>, Failure> {
-    let mut spans = Vec::new();
-    for mut times in one.objects("times")? {
-        let path = times.path.clone();
-        let mut read = |name| {
-            let text = times.text(name)?;
-            let minutes = text.and_then(|text| minutes(&text));
-            minutes.ok_or_else(|| wrong(&format!("{path}.{name}"), "expected a time such as 09:00"))
-        };
-        let (start, end) = (read("start_time")?, read("end_time")?);
-        times.finish(imported);
-        if start >= end {
-            return Err(wrong(&path, "expected `start_time` before `end_time`"));
-        }
-        spans.push((start, end));
-    }
-    if spans.is_empty() {
-        spans.push((0, 1_440));
-    }
-    let mut days = Days::default();
-    let path = one.at("weekdays");
-    for text in one.texts("weekdays")? {
-        let range = range(&text, |word| {
-            WEEKDAYS.iter().position(|(name, ..)| *name == word)
-        });
-        let (first, last) =
-            range.ok_or_else(|| wrong(&path, "expected days such as monday:friday"))?;
-        days.weekdays.extend(first..=last);
-    }
-    let path = one.at("months");
-    for text in one.texts("months")? {
-        let number = |word: &str| {
-            let named = MONTHS.iter().position(|name| *name == word);
-            let number = named.map(|at| at + 1).or_else(|| word.parse().ok());
-            i8::try_from(number?)
-                .ok()
-                .filter(|it| (1..=12).contains(it))
-        };
-        let range = range(&text, number);
-        let (first, last) =
-            range.ok_or_else(|| wrong(&path, "expected months such as 1:3 or may"))?;
-        days.months.extend(first..=last);
-    }
-    let path = one.at("days_of_month");
-    for text in one.texts("days_of_month")? {
-        let day = |word: &str| {
-            word.parse()
-                .ok()
-                .filter(|it: &i8| *it != 0 && (-31..=31).contains(it))
-        };
-        let range = range(&text, day);
-        let (first, last) =
-            range.ok_or_else(|| wrong(&path, "expected days such as 1:5 or -3:-1"))?;
-        match (first > 0, last > 0) {
-            (true, false) if (first, last) == (1, -1) => days.month_days.extend(1..=31),
-            (true, false) => {
-                imported.leave_out(
-                    &path,
-                    "days from one counted from the start to one counted \
-                    from the end of the month; the time interval is left out",
-                );
-                return Ok(Vec::new());
-            }
-            _ => days.month_days.extend(first..=last),
-        }
-    }
-    let mut years = Vec::new();
-    let path = one.at("years");
-    for text in one.texts("years")? {
-        let year = |word: &str| {
-            word.parse()
-                .ok()
-                .filter(|it: &i16| (1970..=9998).contains(it))
-        };
-        let range = range(&text, year);
-        years.push(range.ok_or_else(|| wrong(&path, "expected years such as 2026:2028"))?);
-    }
+    let spans = spans(one, imported)?;
+    let Some(days) = days(one, imported)? else {
+        return Ok(Vec::new());
+    };
+    let year = |word: &str| word.parse().ok().filter(|it| (1970..=9998).contains(it));
+    let years = ranges(one, "years", year, "expected years such as 2026:2028")?;
     let years: Vec<_> = if years.is_empty() {
         vec![None]
     } else {
@@ -318,6 +248,85 @@ fn windows(one: &mut Fields, imported: &mut Imported) -> Result<Vec<Value>, Fail
     Ok(windows)
 }
 
+/// The spans of a day, in minutes: all of it where none are given.
+fn spans(one: &mut Fields, imported: &mut Imported) -> Result<Vec<(u16, u16)>, Failure> {
+    let mut spans = Vec::new();
+    for mut times in one.objects("times")? {
+        let path = times.path.clone();
+        let mut read = |name| {
+            let minutes = times.text(name)?.and_then(|text| minutes(&text));
+            minutes.ok_or_else(|| wrong(&format!("{path}.{name}"), "expected a time such as 09:00"))
+        };
+        let (start, end) = (read("start_time")?, read("end_time")?);
+        times.finish(imported);
+        if start >= end {
+            return Err(wrong(&path, "expected `start_time` before `end_time`"));
+        }
+        spans.push((start, end));
+    }
+    if spans.is_empty() {
+        spans.push((0, 1_440));
+    }
+    Ok(spans)
+}
+
+/// The days; none, and a report, where a calendar cannot have them.
+fn days(one: &mut Fields, imported: &mut Imported) -> Result<Option<Days>, Failure> {
+    let mut days = Days::default();
+    let weekday = |word: &str| WEEKDAYS.iter().position(|(name, ..)| *name == word);
+    let why = "expected days such as monday:friday";
+    for (first, last) in ranges(one, "weekdays", weekday, why)? {
+        days.weekdays.extend(first..=last);
+    }
+    let month = |word: &str| {
+        let named = MONTHS.iter().position(|name| *name == word);
+        let number = named.map(|at| at + 1).or_else(|| word.parse().ok());
+        i8::try_from(number?)
+            .ok()
+            .filter(|it| (1..=12).contains(it))
+    };
+    for (first, last) in ranges(one, "months", month, "expected months such as 1:3 or may")? {
+        days.months.extend(first..=last);
+    }
+    let date = |word: &str| {
+        let number = word.parse().ok();
+        number.filter(|it: &i8| *it != 0 && (-31..=31).contains(it))
+    };
+    let path = one.at("days_of_month");
+    for range in ranges(
+        one,
+        "days_of_month",
+        date,
+        "expected days such as 1:5 or -3:-1",
+    )? {
+        match range {
+            (1, -1) => days.dates.extend(1..=31),
+            (first, last) if first > 0 && last < 0 => {
+                let why = "days from one counted from the start to one counted from the end of the \
+                           month; the time interval is left out";
+                imported.leave_out(&path, why);
+                return Ok(None);
+            }
+            (first, last) => days.dates.extend(first..=last),
+        }
+    }
+    Ok(Some(days))
+}
+
+/// The ranges of a list of texts.
+fn ranges<T>(
+    one: &mut Fields,
+    name: &str,
+    read: impl Fn(&str) -> Option<T>,
+    why: &str,
+) -> Result<Vec<(T, T)>, Failure> {
+    let path = one.at(name);
+    let texts = one.texts(name)?.into_iter();
+    texts
+        .map(|text| range(&text, &read).ok_or_else(|| wrong(&path, why)))
+        .collect()
+}
+
 /// A window of each day of a rule.
 fn window(first: Date, (start, end): (u16, u16), rule: &str) -> Value {
     let clock = |minutes: u16| format!("{:02}:{:02}", minutes / 60 % 24, minutes % 60);
@@ -332,20 +341,18 @@ fn window(first: Date, (start, end): (u16, u16), rule: &str) -> Value {
 impl Days {
     /// The first day, and the rule that produces it and all others.
     fn rule(&self, years: Option<(i16, i16)>) -> Option<(Date, String)> {
-        let mut rule = "FREQ=DAILY".to_owned();
-        let mut part = |name: &str, values: Vec<String>| {
-            if !values.is_empty() {
-                rule.push_str(&format!(";{name}={}", values.join(",")));
-            }
-        };
         let numbers = |numbers: &[i8]| numbers.iter().map(ToString::to_string).collect();
-        part("BYMONTH", numbers(&self.months));
-        part("BYMONTHDAY", numbers(&self.month_days));
         let weekdays = self.weekdays.iter().map(|day| WEEKDAYS[*day].1.to_owned());
-        part("BYDAY", weekdays.collect());
-        if let Some((_, last)) = years {
-            part("UNTIL", vec![format!("{last}1231")]);
-        }
+        let until = years.map(|(_, last)| format!("{last}1231"));
+        let parts: [(&str, Vec<String>); 4] = [
+            ("BYMONTH", numbers(&self.months)),
+            ("BYMONTHDAY", numbers(&self.dates)),
+            ("BYDAY", weekdays.collect()),
+            ("UNTIL", until.into_iter().collect()),
+        ];
+        let parts = parts.iter().filter(|(_, values)| !values.is_empty());
+        let parts = parts.map(|(name, values)| format!(";{name}={}", values.join(",")));
+        let rule = format!("FREQ=DAILY{}", parts.collect::<String>());
         let from = Date::new(years.map_or(2000, |(first, _)| first), 1, 1).ok()?;
         let days = from.series(jiff::Span::new().days(1)).take(FIRST_DAYS_MAX);
         let mut days = days.take_while(|day| years.is_none_or(|(_, last)| day.year() <= last));
@@ -357,7 +364,7 @@ impl Days {
         let from_end = day.day() - day.days_in_month() - 1;
         let is_month_day = |it: &i8| *it == day.day() || *it == from_end;
         (self.months.is_empty() || self.months.contains(&day.month()))
-            && (self.month_days.is_empty() || self.month_days.iter().any(is_month_day))
+            && (self.dates.is_empty() || self.dates.iter().any(is_month_day))
             && (self.weekdays.is_empty()
                 || self
                     .weekdays
@@ -367,11 +374,10 @@ impl Days {
 }
 
 /// The ends of a range such as `1:5`; one value is both.
-fn range<T: PartialOrd + Copy>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
+fn range<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
     let text = text.trim().to_lowercase();
     let (first, last) = text.split_once(':').unwrap_or((&text, &text));
-    let (first, last) = (read(first.trim())?, read(last.trim())?);
-    Some((first, last))
+    Some((read(first.trim())?, read(last.trim())?))
 }
 
 /// A time of day in minutes; `24:00` is the end of the day.

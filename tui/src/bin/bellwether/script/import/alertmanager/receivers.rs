@@ -76,7 +76,7 @@ pub(super) fn read(
                 };
                 if let Some((default, kind)) = writer.destination(&mut config)? {
                     let send_resolved = config.flag("send_resolved")?.unwrap_or(default);
-                    let name = writer.add(kind, &mut config)?;
+                    let name = writer.add(&kind, &mut config)?;
                     made.destinations.push(Destination {
                         name,
                         send_resolved,
@@ -164,7 +164,7 @@ impl Writer<'_> {
     }
 
     /// Adds the destination.
-    fn add(&mut self, kind: Value, config: &mut Fields) -> Result<String, Failure> {
+    fn add(&mut self, kind: &Value, config: &mut Fields) -> Result<String, Failure> {
         let name = self.imported.name("destination", self.receiver);
         let mut body = json!({
             "name": name, "description": format!("Alertmanager: {}", config.path), "type": kind,
