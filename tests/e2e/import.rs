@@ -183,6 +183,38 @@ async fn the_routes_of_an_imported_configuration_have_the_receivers_that_amtool_
     }
 }
 
+#[tokio::test]
+async fn a_route_around_hundreds_of_others_has_what_none_of_them_matches() {
+    const TEAMS: usize = 450;
+    let world = World::start();
+    let receiver = Receiver::start().await;
+    let team = |at: usize| format!("a team with a long name, and the number {at:04}");
+    let config = json!([{"url": receiver.url("/hook")}]);
+    let routes: Vec<_> = (0..TEAMS)
+        .map(|at| json!({"receiver": "teams", "matchers": [format!("team=\"{}\"", team(at))]}))
+        .collect();
+    let configuration = json!({
+        "route": {"receiver": "others", "routes": routes},
+        "receivers": [
+            {"name": "others", "webhook_configs": config},
+            {"name": "teams", "webhook_configs": config},
+        ],
+    });
+    let file = world.folder().join("long.yml");
+    fs::write(&file, configuration.to_string()).unwrap();
+    let arguments = ["alertmanager", file.to_str().unwrap(), "--with-secrets"];
+    let (documents, _) = import(&world, &arguments);
+    apply(&world, "alertmanager", &documents, &[]);
+    let rest = world.rest();
+    let alert = |set: &str, team: &str| json!({"labels": {"batch": "0", "set": set, "team": team}});
+    let alerts = json!([alert("known", &team(400)), alert("other", "x")]);
+    let accepted = rest.post("/api/v2/alerts", &alerts).await;
+    assert!(accepted.status.is_success(), "{accepted:?}");
+    let found = notified(&rest, 0).await;
+    assert_eq!(found["known"], BTreeSet::from(["teams".to_owned()]));
+    assert_eq!(found["other"], BTreeSet::from(["others".to_owned()]));
+}
+
 /// Writes the files of an export, which a document holds by their paths.
 fn folder(world: &World, files: &str) -> String {
     let folder = world.folder().join("export");
@@ -352,6 +384,16 @@ fn what_is_no_export_is_an_error_that_names_the_place() {
         ),
         (
             "alertmanager",
+            write("secret.yml", "global: {smtp_auth_password: 's3cret"),
+            "is not YAML or JSON",
+        ),
+        (
+            "alertmanager",
+            write("number.yml", "route: {match: {version: 1.10}}"),
+            "route.match.version: expected a text; put the number in quotes",
+        ),
+        (
+            "alertmanager",
             write("receiver.yml", "route: {receiver: x}"),
             "route.receiver: expected the name of a receiver",
         ),
@@ -382,6 +424,7 @@ fn what_is_no_export_is_an_error_that_names_the_place() {
         let (out, err) = texts(&output);
         assert_eq!(output.status.code(), Some(2), "{err}");
         assert!(err.contains(expected) && out.is_empty(), "{path}: {err}");
+        assert!(!err.contains(SECRET), "{path}: {err}");
     }
 }
 

@@ -56,6 +56,9 @@ fn read(file: &Path) -> Result<Value, Failure> {
         return Err(Failure::usage(format!("{shown} has more than {mib} MiB")));
     }
     let text = fs::read_to_string(file).map_err(unread)?;
-    serde_saphyr::from_str(&text)
+    // Only what is true or false in every YAML, so that `no` stays a text; and no line of the file in a
+    // message, since it can hold a secret.
+    let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
+    serde_saphyr::from_str_with_options(&text, options)
         .map_err(|error| Failure::usage(format!("{shown} is not YAML or JSON: {error}")))
 }

@@ -79,6 +79,8 @@ impl Fields {
         match self.take(name) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(Value::String(word)) if ["yes", "on"].contains(&&*word) => Ok(Some(true)),
+            Some(Value::String(word)) if ["no", "off"].contains(&&*word) => Ok(Some(false)),
             Some(_) => Err(wrong(&self.at(name), "expected true or false")),
         }
     }
@@ -167,6 +169,10 @@ pub(super) fn wrong(path: &str, why: &str) -> Failure {
 fn text(path: &str, value: Value) -> Result<String, Failure> {
     match value {
         Value::String(text) => Ok(text),
+        Value::Number(number) if number.is_f64() => Err(wrong(
+            path,
+            "expected a text; put the number in quotes, so that its digits are kept",
+        )),
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(flag) => Ok(flag.to_string()),
         Value::Null => Ok(String::new()),
@@ -204,6 +210,9 @@ mod tests {
         assert_eq!(failure.to_string(), "a: expected a text");
         let failure = fields().list("b").map(|_| ()).unwrap_err();
         assert_eq!(failure.to_string(), "b: expected a list");
+        let mut number = Fields::of("", json!({"a": 1.5})).unwrap();
+        let failure = number.text("a").unwrap_err().to_string();
+        assert!(failure.starts_with("a: expected a text; put the number in quotes"));
         let failure = fields().flag("b").unwrap_err();
         assert_eq!(failure.to_string(), "b: expected true or false");
     }

@@ -23,6 +23,8 @@ pub(super) struct Imported {
     documents: Vec<(&'static str, Value)>,
     names: HashSet<(&'static str, String)>,
     left_out: Vec<(String, String)>,
+    /// What is reported already: what routes pass on to others is reported once.
+    reported: HashSet<(String, String)>,
     notes: Vec<(String, String)>,
     variables: BTreeMap<String, String>,
 }
@@ -36,6 +38,7 @@ impl Imported {
             documents: Vec::new(),
             names: HashSet::new(),
             left_out: Vec::new(),
+            reported: HashSet::new(),
             notes: Vec::new(),
             variables: BTreeMap::new(),
         }
@@ -65,12 +68,18 @@ impl Imported {
 
     /// Reports a part of the file that no document holds.
     pub(super) fn leave_out(&mut self, path: &str, why: &str) {
-        self.left_out.push((path.to_owned(), why.to_owned()));
+        let line = (path.to_owned(), why.to_owned());
+        if self.reported.insert(line.clone()) {
+            self.left_out.push(line);
+        }
     }
 
     /// Reports what is different from before.
     pub(super) fn note(&mut self, path: &str, what: &str) {
-        self.notes.push((path.to_owned(), what.to_owned()));
+        let line = (path.to_owned(), what.to_owned());
+        if self.reported.insert(line.clone()) {
+            self.notes.push(line);
+        }
     }
 
     /// A secret: its value, or the name of a variable that `apply` reads.

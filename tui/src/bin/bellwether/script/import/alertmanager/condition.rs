@@ -1,9 +1,15 @@
 //! Conditions put together from matchers, with what is always or never true taken out.
 
-use bellwether_proto::filter::{self, Clause, Literal};
+use bellwether_proto::{
+    filter::{self, Clause, Literal},
+    json,
+    v1::Query,
+};
+use serde_json::Value;
 
-/// Clauses of one condition.
+/// Clauses of one condition, and values of one list.
 const CLAUSES_MAX: usize = 500;
+const VALUES_MAX: usize = 500;
 
 /// What has to hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,21 +80,30 @@ impl Condition {
         }
     }
 
-    /// Its text, which the service reads back as the same condition.
+    /// As documents have it: as text, or as a query where that is too long for a text.
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn filter(&self) -> Result<String, &'static str> {
+    pub(super) fn written(&self) -> Result<Written, &'static str> {
         let Self::Where(clause) = self else {
-            return Err("holds of all alerts or of none");
+            return Err("its matchers match everything or nothing");
         };
-        if count(clause) > CLAUSES_MAX {
+        let clause = in_lists(clause);
+        if count(&clause) > CLAUSES_MAX {
             return Err("the condition has more than 500 clauses; split the route");
         }
-        let text = filter::print(clause);
+        let text = filter::print(&clause);
         match filter::parse(&text, None) {
-            Ok(read) if read.clause == *clause => Ok(text),
-            _ => Err("the condition is too long or has a regular expression that is too large"),
+            Ok(read) if read.clause == clause => Ok(Written::Filter(text)),
+            _ if text.len() > filter::BYTES_MAX => {
+                let query = Query {
+                    clause: Some((&clause).into()),
+                };
+                let query = json::to_json(&query).ok();
+                let query = query.and_then(|json| serde_json::from_slice(&json).ok());
+                query.map(Written::Query).ok_or("it cannot be written")
+            }
+            _ => Err("a regular expression is too large, or is not supported"),
         }
     }
 
@@ -106,6 +121,34 @@ impl Condition {
             Self::Never => false,
             Self::Where(clause) => is_open(clause),
         }
+    }
+}
+
+/// A condition as a document has it.
+#[derive(Debug, PartialEq)]
+pub(super) enum Written {
+    /// As text.
+    Filter(String),
+    /// As a query.
+    Query(Value),
+}
+
+/// The same condition with no list of values that is too long.
+fn in_lists(clause: &Clause) -> Clause {
+    let all = |clauses: &[Clause]| clauses.iter().map(in_lists).collect();
+    match clause {
+        Clause::And(clauses) => Clause::And(all(clauses)),
+        Clause::Or(clauses) => Clause::Or(all(clauses)),
+        Clause::Not(inner) => Clause::Not(Box::new(in_lists(inner))),
+        Clause::In(field, values) if values.len() > VALUES_MAX => {
+            let parts = values.chunks(VALUES_MAX);
+            Clause::Or(
+                parts
+                    .map(|part| Clause::In(field.clone(), part.to_vec()))
+                    .collect(),
+            )
+        }
+        other => other.clone(),
     }
 }
 
@@ -184,14 +227,24 @@ pub(super) fn matches(field: &str, pattern: &str) -> Condition {
 mod tests {
     use super::*;
 
+    impl Condition {
+        /// Its text.
+        pub(in super::super) fn text(&self) -> String {
+            match self.written() {
+                Ok(Written::Filter(text)) => text,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
     #[test]
     fn conditions_are_written_as_people_would() {
         let (a, b, c) = (equals("a", "1"), equals("a", "2"), equals("b", "x y"));
         let excluded = Condition::any([a.clone(), b.clone(), c.clone()]).not();
         let all = Condition::all([exists("d"), excluded.clone(), excluded, Condition::Always]);
-        assert_eq!(all.filter().unwrap(), r#"has:d -a in ("1", "2") b!="x y""#);
+        assert_eq!(all.text(), r#"has:d -a in ("1", "2") b!="x y""#);
         let both = Condition::all([a.clone(), c.clone()]);
-        assert_eq!(both.clone().not().filter().unwrap(), r#"-(a="1" b="x y")"#);
+        assert_eq!(both.clone().not().text(), r#"-(a="1" b="x y")"#);
         assert_eq!(both.clone().not().not(), both);
         assert_eq!(
             Condition::any([a.clone(), Condition::Always]),
@@ -205,6 +258,21 @@ mod tests {
         assert_eq!(Condition::any([a.clone(), a.clone()]), a);
         assert!(a.clone().not().is_open_ended() && !both.is_open_ended());
         let many = (0..600).map(|at| matches("a", &at.to_string()));
-        assert!(Condition::any(many).filter().is_err());
+        assert!(Condition::any(many).written().is_err());
+    }
+
+    #[test]
+    fn a_condition_that_is_too_long_for_a_text_is_a_query() {
+        let values: Vec<_> = (0..1_200).map(|at| format!("{at:020}")).collect();
+        let texts = values.iter().map(String::as_str);
+        let Ok(Written::Query(query)) = one_of("a", texts).not().written() else {
+            panic!("no query");
+        };
+        let lists = &query["clause"]["not"]["clause"]["or"]["clauses"];
+        let lengths = lists.as_array().unwrap().iter();
+        let lengths: Vec<_> = lengths
+            .map(|it| it["in"]["values"].as_array().unwrap().len())
+            .collect();
+        assert_eq!(lengths, [500, 500, 200]);
     }
 }

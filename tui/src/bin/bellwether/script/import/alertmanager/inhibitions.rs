@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{
     super::{fields::Fields, imported::Imported},
-    condition::{Condition, exists},
+    condition::{Condition, Written, exists},
     matcher::{self, ALERT},
 };
 use crate::failure::Failure;
@@ -45,20 +45,25 @@ pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<(), F
             found if found.is_open_ended() => Condition::all([exists(ALERT), found]),
             found => found,
         };
-        let (Ok(source), Ok(target)) = (side(&source).filter(), side(&target).filter()) else {
-            imported.leave_out(&path, "its matchers match nothing, or are too large");
+        let (Ok(source), Ok(target)) = (side(&source).written(), side(&target).written()) else {
+            let why = "its matchers match nothing, or are too large";
+            imported.leave_out(&path, why);
             continue;
         };
         let number = path.trim_end_matches(']').rsplit('[').next();
         let fallback = || format!("inhibition-{}", number.unwrap_or_default());
         let name = imported.name("inhibition", &wanted.unwrap_or_else(fallback));
-        imported.add(
-            "inhibition",
-            json!({
-                "name": name, "description": format!("Alertmanager: {path}"), "enabled": true,
-                "sourceFilter": source, "targetFilter": target, "equal": equal,
-            }),
-        );
+        let mut body = json!({
+            "name": name, "description": format!("Alertmanager: {path}"), "enabled": true,
+            "equal": equal,
+        });
+        for (side, written) in [("source", source), ("target", target)] {
+            match written {
+                Written::Filter(text) => body[format!("{side}Filter")] = json!(text),
+                Written::Query(query) => body[side] = query,
+            }
+        }
+        imported.add("inhibition", body);
     }
     Ok(())
 }

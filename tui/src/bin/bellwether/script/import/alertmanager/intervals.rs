@@ -1,6 +1,6 @@
 //! Time intervals as calendars, and those of a route as one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::{Date, Weekday};
 use serde_json::{Value, json};
@@ -152,9 +152,15 @@ impl Intervals {
     ) -> Result<Option<String>, Failure> {
         let active = self.find(times.active, times, "active_time_intervals")?;
         let muted = self.find(times.muted, times, "mute_time_intervals")?;
-        if active.is_empty() && !times.active.is_empty() {
-            let why = "its times could not be converted, so it is active at any time";
-            imported.leave_out(&format!("{}.active_time_intervals", times.path), why);
+        for (names, field) in [
+            (times.active, "active_time_intervals"),
+            (times.muted, "mute_time_intervals"),
+        ] {
+            let is_lost = |name: &String| self.named.get(name).is_some_and(Vec::is_empty);
+            if names.iter().any(is_lost) {
+                let why = "a time interval that could not be converted is ignored";
+                imported.leave_out(&format!("{}.{field}", times.path), why);
+            }
         }
         match (&active[..], &muted[..]) {
             ([], []) => Ok(None),
@@ -219,9 +225,9 @@ fn joined(
 /// The days of a time interval.
 #[derive(Default)]
 struct Days {
-    months: Vec<i8>,
-    dates: Vec<i8>,
-    weekdays: Vec<usize>,
+    months: BTreeSet<i8>,
+    dates: BTreeSet<i8>,
+    weekdays: BTreeSet<usize>,
 }
 
 /// The windows of one time interval.
@@ -293,28 +299,26 @@ fn days(one: &mut Fields, imported: &mut Imported) -> Result<Option<Days>, Failu
         number.filter(|it: &i8| *it != 0 && (-31..=31).contains(it))
     };
     let path = one.at("days_of_month");
-    for range in ranges(
-        one,
-        "days_of_month",
-        date,
-        "expected days such as 1:5 or -3:-1",
-    )? {
-        match range {
-            (1, -1) => days.dates.extend(1..=31),
-            (first, last) if first > 0 && last < 0 => {
+    for text in one.texts("days_of_month")? {
+        match range(&text, date) {
+            Some((1, -1)) => days.dates.extend(1..=31),
+            Some((first, last)) if first > 0 && last < 0 => {
                 let why = "days from one counted from the start to one counted from the end of the \
                            month; the time interval is left out";
                 imported.leave_out(&path, why);
                 return Ok(None);
             }
-            (first, last) => days.dates.extend(first..=last),
+            Some((first, last)) if first <= last && (first > 0) == (last > 0) => {
+                days.dates.extend(first..=last);
+            }
+            _ => return Err(wrong(&path, "expected days such as 1:5 or -3:-1")),
         }
     }
     Ok(Some(days))
 }
 
 /// The ranges of a list of texts.
-fn ranges<T>(
+fn ranges<T: PartialOrd>(
     one: &mut Fields,
     name: &str,
     read: impl Fn(&str) -> Option<T>,
@@ -322,9 +326,11 @@ fn ranges<T>(
 ) -> Result<Vec<(T, T)>, Failure> {
     let path = one.at(name);
     let texts = one.texts(name)?.into_iter();
-    texts
-        .map(|text| range(&text, &read).ok_or_else(|| wrong(&path, why)))
-        .collect()
+    let ranges = texts.map(|text| {
+        let range = range(&text, &read).filter(|(first, last)| first <= last);
+        range.ok_or_else(|| wrong(&path, why))
+    });
+    ranges.collect()
 }
 
 /// A window of each day of a rule.
@@ -341,7 +347,7 @@ fn window(first: Date, (start, end): (u16, u16), rule: &str) -> Value {
 impl Days {
     /// The first day, and the rule that produces it and all others.
     fn rule(&self, years: Option<(i16, i16)>) -> Option<(Date, String)> {
-        let numbers = |numbers: &[i8]| numbers.iter().map(ToString::to_string).collect();
+        let numbers = |numbers: &BTreeSet<i8>| numbers.iter().map(ToString::to_string).collect();
         let weekdays = self.weekdays.iter().map(|day| WEEKDAYS[*day].1.to_owned());
         let until = years.map(|(_, last)| format!("{last}1231"));
         let parts: [(&str, Vec<String>); 4] = [
@@ -436,6 +442,18 @@ mod tests {
             none.is_empty() && report[0].starts_with("x.days_of_month: "),
             "{report:?}"
         );
+        for wrong in [
+            json!({"months": ["5:2"]}),
+            json!({"weekdays": ["saturday:sunday"]}),
+            json!({"days_of_month": ["-1:-3"]}),
+            json!({"days_of_month": ["-3:3"]}),
+            json!({"times": [{"start_time": "9:00", "end_time": "08:00"}]}),
+            json!({"years": ["x"]}),
+        ] {
+            let mut fields = Fields::of("x", wrong.clone()).unwrap();
+            let mut imported = Imported::new("test", false);
+            assert!(windows(&mut fields, &mut imported).is_err(), "{wrong}");
+        }
         let (none, report) = read_one(json!({"months": [2], "days_of_month": [30]}));
         assert!(none.is_empty(), "{none:?}");
         assert_eq!(report, ["x: it is on no day"]);

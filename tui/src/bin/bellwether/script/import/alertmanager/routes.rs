@@ -12,7 +12,7 @@ use super::{
         fields::{Fields, wrong},
         imported::Imported,
     },
-    condition::{Condition, exists},
+    condition::{Condition, Written, exists},
     duration,
     intervals::{Intervals, Times},
     matcher::{self, ALERT, Matcher},
@@ -20,8 +20,9 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// Routes in routes.
+/// Routes in routes, and all routes.
 const DEPTH_MAX: usize = 32;
+const ROUTES_MAX: usize = 5_000;
 /// Fields of a group.
 const GROUP_BY_MAX: usize = 10;
 /// Limits of times, in milliseconds: the longest wait, interval and repeat, and the shortest interval.
@@ -33,10 +34,32 @@ const REPEAT_MAX_MS: u64 = 31_536_000_000;
 #[derive(Debug, Clone)]
 struct Options {
     receiver: String,
-    group_by: Vec<String>,
-    wait_ms: u64,
-    interval_ms: u64,
-    repeat_ms: u64,
+    group_by: Given<Vec<String>>,
+    wait_ms: Given<u64>,
+    interval_ms: Given<u64>,
+    repeat_ms: Given<u64>,
+}
+
+/// A value, and where it is in the file.
+#[derive(Debug, Clone)]
+struct Given<T> {
+    path: String,
+    value: T,
+}
+
+impl<T: Clone> Given<T> {
+    /// What Alertmanager uses where nothing is given.
+    fn default(value: T) -> Self {
+        Self {
+            path: "route".to_owned(),
+            value,
+        }
+    }
+
+    /// A value of a route, or else that of the route around it.
+    fn or(path: String, value: Option<T>, around: &Self) -> Self {
+        value.map_or_else(|| around.clone(), |value| Self { path, value })
+    }
 }
 
 /// A route.
@@ -62,14 +85,18 @@ pub(super) fn read(
 ) -> Result<(), Failure> {
     let defaults = Options {
         receiver: String::new(),
-        group_by: Vec::new(),
-        wait_ms: 30_000,
-        interval_ms: 300_000,
-        repeat_ms: 14_400_000,
+        group_by: Given::default(Vec::new()),
+        wait_ms: Given::default(30_000),
+        interval_ms: Given::default(300_000),
+        repeat_ms: Given::default(14_400_000),
     };
     let root = route(fields.object("route")?, &defaults, 0, imported)?;
-    let mut matchers = Vec::new();
-    collect(&root, &mut matchers);
+    let (mut routes, mut matchers) = (0, Vec::new());
+    collect(&root, &mut routes, &mut matchers);
+    if routes > ROUTES_MAX {
+        let why = format!("expected at most {ROUTES_MAX} routes; found {routes}");
+        return Err(wrong("route", &why));
+    }
     matcher::check_case(matchers.into_iter(), imported);
     let mut writer = Writer {
         receivers,
@@ -100,20 +127,21 @@ fn route(
         return Err(wrong(&fields.path, &why));
     }
     let matchers = matcher::read(&mut fields, ["matchers", "match", "match_re"], imported)?;
-    let has_groups = fields.has("group_by");
-    let group_by = fields.texts("group_by")?;
+    let groups = fields.has("group_by").then(|| fields.texts("group_by"));
+    let receiver = fields.text("receiver")?;
+    let mut length = |name: &str, around: &Given<u64>| -> Result<Given<u64>, Failure> {
+        let value = duration::field(&mut fields, name)?;
+        Ok(Given::or(fields.at(name), value, around))
+    };
+    let wait_ms = length("group_wait", &around.wait_ms)?;
+    let interval_ms = length("group_interval", &around.interval_ms)?;
+    let repeat_ms = length("repeat_interval", &around.repeat_ms)?;
     let options = Options {
-        receiver: fields
-            .text("receiver")?
-            .unwrap_or_else(|| around.receiver.clone()),
-        group_by: if has_groups {
-            group_by
-        } else {
-            around.group_by.clone()
-        },
-        wait_ms: duration::field(&mut fields, "group_wait")?.unwrap_or(around.wait_ms),
-        interval_ms: duration::field(&mut fields, "group_interval")?.unwrap_or(around.interval_ms),
-        repeat_ms: duration::field(&mut fields, "repeat_interval")?.unwrap_or(around.repeat_ms),
+        receiver: receiver.unwrap_or_else(|| around.receiver.clone()),
+        group_by: Given::or(fields.at("group_by"), groups.transpose()?, &around.group_by),
+        wait_ms,
+        interval_ms,
+        repeat_ms,
     };
     let continues = fields.flag("continue")?.unwrap_or_default();
     let muted = fields.texts("mute_time_intervals")?;
@@ -134,10 +162,11 @@ fn route(
     })
 }
 
-fn collect<'a>(route: &'a Route, matchers: &mut Vec<&'a Matcher>) {
+fn collect<'a>(route: &'a Route, routes: &mut usize, matchers: &mut Vec<&'a Matcher>) {
+    *routes += 1;
     matchers.extend(&route.matchers);
     for inner in &route.routes {
-        collect(inner, matchers);
+        collect(inner, routes, matchers);
     }
 }
 
@@ -199,8 +228,9 @@ impl Writer<'_> {
         } else {
             condition.clone()
         };
-        let filter = match condition.filter() {
-            Ok(filter) => filter,
+        let matched = match condition.written() {
+            Ok(Written::Filter(text)) => json!({"filter": text}),
+            Ok(Written::Query(query)) => json!({"query": query}),
             Err(why) => {
                 self.imported.leave_out(path, why);
                 return Ok(());
@@ -212,7 +242,7 @@ impl Writer<'_> {
             "trigger",
             json!({
                 "name": trigger, "description": description,
-                "type": {"event": {"filter": filter}},
+                "type": {"event": matched},
             }),
         );
         let calendar = self.intervals.calendar(&route.times(), self.imported)?;
@@ -245,12 +275,7 @@ impl Writer<'_> {
         calendar: Option<String>,
     ) -> Map<String, Value> {
         let options = &route.options;
-        let repeat_ms = self.limited(
-            route,
-            "repeat_interval",
-            options.repeat_ms,
-            0..=REPEAT_MAX_MS,
-        );
+        let repeat_ms = self.limited(&options.repeat_ms, 0..=REPEAT_MAX_MS);
         let mut rule = Map::new();
         rule.insert("description".into(), json!(description));
         rule.insert("triggerNames".into(), json!([trigger]));
@@ -259,11 +284,10 @@ impl Writer<'_> {
         if let Some(calendar) = calendar {
             rule.insert("activeCalendarName".into(), json!(calendar));
         }
-        if !options.group_by.iter().any(|label| label == "...") {
-            let wait_ms = self.limited(route, "group_wait", options.wait_ms, 0..=WAIT_MAX_MS);
-            let interval_ms =
-                self.limited(route, "group_interval", options.interval_ms, INTERVAL_MS);
-            let by = self.group_by(route);
+        if !options.group_by.value.iter().any(|label| label == "...") {
+            let wait_ms = self.limited(&options.wait_ms, 0..=WAIT_MAX_MS);
+            let interval_ms = self.limited(&options.interval_ms, INTERVAL_MS);
+            let by = self.group_by(&options.group_by);
             let group = json!({
                 "by": by, "wait": duration::wire(wait_ms), "interval": duration::wire(interval_ms),
             });
@@ -272,44 +296,37 @@ impl Writer<'_> {
         rule
     }
 
-    fn group_by(&mut self, route: &Route) -> Vec<String> {
-        let path = format!("{}.group_by", route.path);
+    fn group_by(&mut self, labels: &Given<Vec<String>>) -> Vec<String> {
+        let path = &labels.path;
         let mut by = Vec::new();
-        for label in &route.options.group_by {
+        for label in &labels.value {
             match matcher::field(label) {
                 Some(field) if by.len() < GROUP_BY_MAX && !by.contains(&field) => by.push(field),
                 Some(field) if by.contains(&field) => {}
                 Some(_) => {
                     let why = format!("`{label}`: a group has at most {GROUP_BY_MAX} fields");
-                    self.imported.leave_out(&path, &why);
+                    self.imported.leave_out(path, &why);
                 }
                 None => {
                     let why = format!(
                         "the label `{label}` is no part of events (`senders.replica_labels`)"
                     );
-                    self.imported.leave_out(&path, &why);
+                    self.imported.leave_out(path, &why);
                 }
             }
         }
         by
     }
 
-    fn limited(
-        &mut self,
-        route: &Route,
-        name: &str,
-        ms: u64,
-        range: std::ops::RangeInclusive<u64>,
-    ) -> u64 {
-        let limited = ms.clamp(*range.start(), *range.end());
-        if limited != ms {
-            let path = format!("{}.{name}", route.path);
+    fn limited(&mut self, given: &Given<u64>, range: std::ops::RangeInclusive<u64>) -> u64 {
+        let limited = given.value.clamp(*range.start(), *range.end());
+        if limited != given.value {
             let what = format!(
                 "{} in place of {}",
                 duration::wire(limited),
-                duration::wire(ms)
+                duration::wire(given.value)
             );
-            self.imported.note(&path, &what);
+            self.imported.note(&given.path, &what);
         }
         limited
     }
