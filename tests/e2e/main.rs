@@ -79,6 +79,7 @@ mod shadow;
 mod silences;
 mod start;
 mod statistics;
+mod storm;
 mod templates;
 mod tidy;
 mod tls;
