@@ -1,5 +1,7 @@
 //! Moving here: the configuration of other products as documents, applied to a real service.
 
+mod times;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -158,6 +160,34 @@ async fn a_configuration_of_alertmanager_becomes_documents_that_apply() {
     );
     let (with_secrets, _) = import(&world, &["alertmanager", path, "--with-secrets"]);
     assert!(with_secrets.contains(SECRET), "{with_secrets}");
+}
+
+#[tokio::test]
+async fn the_routes_of_the_documentation_have_the_receivers_that_amtool_finds() {
+    let Some([amtool]) = programs(["amtool"]) else {
+        return;
+    };
+    let world = World::start();
+    let file = world.folder().join("simple.yml");
+    fs::write(&file, include_str!("import/simple.yml")).unwrap();
+    let arguments = ["alertmanager", file.to_str().unwrap()];
+    let (documents, report) = import(&world, &arguments);
+    apply(&world, "alertmanager", &documents, &variables(&report));
+    let mut label_sets = Vec::new();
+    for service in ["foo1", "foo2", "baz", "files", "database", "other"] {
+        for owner in ["team-X", "team-Y", "team-Z"] {
+            for severity in ["critical", "warning", "page"] {
+                let labels = [
+                    ("service", service),
+                    ("owner", owner),
+                    ("severity", severity),
+                ];
+                let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                label_sets.push(BTreeMap::from(labels));
+            }
+        }
+    }
+    compare(&world, (&amtool, &file), 0, label_sets).await;
 }
 
 #[tokio::test]
