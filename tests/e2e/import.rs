@@ -129,6 +129,9 @@ async fn a_configuration_of_alertmanager_becomes_documents_that_apply() {
         "receivers[2].pagerduty_configs[0].details: ",
         "receivers[4].webhook_configs[0].max_alerts: ",
         "inhibit_rules[1]: ",
+        "inhibit_rules[2]: an inhibition needs matchers",
+        "inhibit_rules[2].sources: has no counterpart",
+        "receivers[6].webhook_configs[0].http_config.basic_auth.username_file: ",
         "time_intervals[2].time_intervals[0].days_of_month: ",
         "route.routes[0].surprise: has no counterpart",
         "route.routes[3].routes[1]: no alert reaches it",
@@ -137,6 +140,14 @@ async fn a_configuration_of_alertmanager_becomes_documents_that_apply() {
     }
     let names = variables(&report);
     assert!(names.len() >= 5, "{report}");
+    // A file of the machine that the documents are applied on.
+    let url_file = world.folder().join("url");
+    fs::write(&url_file, "https://example.net/from-a-file\n").unwrap();
+    assert!(
+        documents.contains("fromFile: /run/secrets/url"),
+        "{documents}"
+    );
+    let documents = documents.replace("/run/secrets/url", url_file.to_str().unwrap());
     let changes = apply(&world, "alertmanager", &documents, &names);
     assert!(changes.contains("created"), "{changes}");
     let again = apply(&world, "alertmanager", &documents, &names);
@@ -152,6 +163,11 @@ async fn a_configuration_of_alertmanager_becomes_documents_that_apply() {
     assert_eq!(rule["repeatInterval"], "3600");
     assert_eq!(rule["sendUpdates"], true);
     assert_eq!(rule["activeCalendarName"], "offhours not holidays");
+    let bot = rest.get("/v1/notification/destinations/bot").await.ok();
+    assert_eq!(bot["destination"]["type"]["slack"]["channel"], "#bot");
+    let basic = rest.get("/v1/notification/destinations/basic-2").await.ok();
+    let auth = &basic["destination"]["type"]["webhook"]["auth"];
+    assert_eq!(auth["basic"]["username"], "ana");
     let calendar = "/v1/notification/calendars/offhours%20not%20holidays";
     let calendar = rest.get(calendar).await.ok();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! People, who becomes a contact with a destination for their mail.
+//! People: each becomes a contact, with a destination for mail.
 
 use std::collections::BTreeMap;
 

@@ -41,6 +41,11 @@ pub(super) fn read(fields: &mut Fields, imported: &mut Imported) -> Result<(), F
             imported.leave_out(&path, &why);
             continue;
         }
+        if source.is_empty() || target.is_empty() {
+            let why = "an inhibition needs matchers of its source and of its target";
+            imported.leave_out(&path, why);
+            continue;
+        }
         let side = |matchers: &[matcher::Matcher]| match matcher::condition(matchers, &[]) {
             found if found.is_open_ended() => Condition::all([exists(ALERT), found]),
             found => found,

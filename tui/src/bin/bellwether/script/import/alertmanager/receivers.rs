@@ -88,6 +88,10 @@ pub(super) fn read(
         receiver.finish(imported);
         receivers.insert(name, made);
     }
+    if global.http.is_some() {
+        let what = "is used for webhooks without an `http_config`, and for nothing else";
+        imported.note("global.http_config", what);
+    }
     Ok(receivers)
 }
 
@@ -227,10 +231,10 @@ impl Writer<'_> {
     fn authentication(&mut self, http: &mut Fields, webhook: &mut Value) -> Result<(), Failure> {
         if http.has("basic_auth") {
             let mut basic = http.object("basic_auth")?;
-            let username = basic.text("username")?;
-            let username = username.ok_or_else(|| wrong(&basic.at("username"), "is required"))?;
-            let password = self.needed(&mut basic, "password", "password")?;
-            webhook["auth"] = json!({"basic": {"username": username, "password": password}});
+            if let Some(username) = basic.text("username")? {
+                let password = self.needed(&mut basic, "password", "password")?;
+                webhook["auth"] = json!({"basic": {"username": username, "password": password}});
+            }
             basic.finish(self.imported);
         }
         if let Some(token) = secret(http, "bearer_token")? {
@@ -340,8 +344,15 @@ impl Writer<'_> {
     /// With a bot token a destination of the type `slack`; with an incoming webhook a request to that.
     fn slack(&mut self, config: &mut Fields) -> Result<Made, Failure> {
         let channel = config.text("channel")?;
-        let token = secret(config, "app_token")?;
+        let mut token = secret(config, "app_token")?;
         let url = secret(config, "api_url")?;
+        // What authorizes a request to Slack is a bot token; an incoming webhook needs none.
+        let mut http = config.object("http_config")?;
+        let mut authorization = http.object("authorization")?;
+        token = token.or(secret(&mut authorization, "credentials")?);
+        authorization.take("type");
+        authorization.finish(self.imported);
+        http.finish(self.imported);
         let token = token.or_else(|| match url {
             Some(_) => None,
             None => self.global.slack_token.clone(),
