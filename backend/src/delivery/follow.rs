@@ -5,8 +5,13 @@ use std::{collections::HashSet, sync::Arc};
 use crate::{
     clock::{Clock, millis},
     delivery::{
-        backoff::ASKED_WAIT_MAX, ledger::Ledger, notices::Notices, queue::DestinationQueue,
-        queues::Queues, resync::Resync,
+        backoff::ASKED_WAIT_MAX,
+        ledger::Ledger,
+        notices::Notices,
+        ownership::{Moved, Ownership},
+        queue::DestinationQueue,
+        queues::Queues,
+        resync::Resync,
     },
     domain::{Delivery, Destination, Health, HealthState, RecordId},
     error::Error,
@@ -32,8 +37,8 @@ pub(crate) struct Follower {
     store: Store,
     clock: Arc<dyn Clock>,
     log: LogFollower,
-    /// Since when it delivers, where another process may have delivered until then.
-    after_another_ms: Option<i64>,
+    /// What this process owns now and has not looked at yet.
+    moved: Moved,
 }
 
 /// What follows from what others change.
@@ -41,13 +46,14 @@ pub(crate) struct Followed<'a> {
     pub(crate) queues: &'a mut Queues,
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) notices: &'a mut Notices,
+    pub(crate) ownership: &'a Ownership,
 }
 
 impl Follower {
     pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             log: LogFollower::new(Arc::clone(store.engine()), &FOLLOWED),
-            after_another_ms: store.engine().is_shared().then(|| clock.now_ms()),
+            moved: Moved::default(),
             store,
             clock,
         }
@@ -65,12 +71,19 @@ impl Follower {
         }
     }
 
+    /// Has it look at what this process owns now.
+    pub(crate) fn take_over(&mut self, moved: Moved) {
+        self.moved.extend(moved);
+    }
+
     /// Learns what was committed since the last look.
     pub(crate) async fn follow(&mut self, to: &mut Followed<'_>) -> Result<(), EngineError> {
         while let Some(news) = self.log.next().await? {
             let News::Changed(commits) = news else {
-                self.resync().all(to.notices).await?;
-                self.look_at_all(to).await?;
+                let owned = to.ownership;
+                self.resync().all(to.notices, |id| owned.has(id)).await?;
+                self.look_at_all(to, |id| owned.has(id)).await?;
+                self.moved = Moved::default();
                 self.log.done();
                 continue;
             };
@@ -92,18 +105,31 @@ impl Follower {
             self.reload(to, &destinations).await?;
             // Where a look costs one entry a destination, no record has to be read.
             if deliveries.len() > to.queues.len() {
-                self.look_at_all(to).await?;
+                let owned = to.ownership;
+                self.look_at_all(to, |id| owned.has(id)).await?;
             } else {
                 self.expect(to, deliveries.into_iter().collect()).await?;
             }
             self.log.done();
         }
+        if self.moved.is_gain() {
+            let moved = &self.moved;
+            self.resync()
+                .all(to.notices, |id| moved.has_gained(id))
+                .await?;
+            self.look_at_all(to, |id| moved.has_gained(id)).await?;
+        }
+        self.moved = Moved::default();
         to.ledger.forget_through(self.log.sequence());
         Ok(())
     }
 
-    /// Walks from destination to destination that something waits for.
-    async fn look_at_all(&self, to: &mut Followed<'_>) -> Result<(), EngineError> {
+    /// Walks from destination to destination that something waits for, and opens those of which that holds.
+    async fn look_at_all(
+        &self,
+        to: &mut Followed<'_>,
+        holds: impl Fn(RecordId) -> bool,
+    ) -> Result<(), EngineError> {
         let mut range = Range::under(&[]);
         loop {
             let engine = self.store.engine();
@@ -118,10 +144,12 @@ impl Follower {
             else {
                 return Err(EngineError::Corrupt("an entry of `DeliveryByDue`".into()));
             };
-            if to.queues.get(destination).is_none() {
-                self.open_by_deliveries(to, destination).await?;
+            if holds(destination) {
+                if to.queues.get(destination).is_none() {
+                    self.open_by_deliveries(to, destination).await?;
+                }
+                to.queues.expect(destination, due_ms);
             }
-            to.queues.expect(destination, due_ms);
             let Some(next) = Range::under(&destination.to_bytes()).end else {
                 return Ok(());
             };
@@ -165,6 +193,9 @@ impl Follower {
             let Some(due_ms) = delivery.state.due_ms().filter(|_| !delivery.test) else {
                 continue;
             };
+            if !to.ownership.has(delivery.destination) {
+                continue;
+            }
             if to.queues.get(delivery.destination).is_none() {
                 self.open(to, delivery.destination, delivery.destination_name)
                     .await?;
@@ -200,6 +231,7 @@ impl Follower {
         let failures = health.as_ref().map_or(0, |health| health.failures);
         let mut queue = DestinationQueue::new(name, destination, failures);
         queue.unreadable = unreadable;
+        queue.is_leaving = to.ownership.leaves(id);
         queue.paused = is_paused(health.as_ref());
         if let Some(until_ms) = health.as_ref().and_then(|health| health.asked_until_ms) {
             // However the clock was set meanwhile, nothing waits longer than a receiver can ask for.
@@ -208,10 +240,10 @@ impl Follower {
         }
         let settings = queue.destination.as_ref().map(|found| found.delivery);
         let per_minute = settings.and_then(|found| found.max_per_minute);
-        if let (Some(since_ms), Some(per_minute)) = (self.after_another_ms, per_minute)
+        if let (Some(since_ms), Some(per_minute)) = (to.ownership.since_ms(id), per_minute)
             && id < RecordId::first_at((since_ms + 1).try_into().unwrap_or(0))
         {
-            // The previous leader may have used up the last minute.
+            // The previous owner may have used up the last minute.
             queue.rate.note(per_minute, since_ms);
         }
         to.queues.insert(id, queue);
@@ -244,6 +276,7 @@ impl Follower {
             }
             let found = found.pop().flatten().map(|found| Arc::new(found.value));
             match &found {
+                Some(destination) if !to.ownership.has(destination.id) => {}
                 Some(destination) => {
                     let known = to
                         .queues
@@ -257,7 +290,10 @@ impl Follower {
                     }
                     self.resync().refused(destination, to.notices).await?;
                 }
-                None => self.resync().close_for_deleted(key, to.notices).await?,
+                None if to.ownership.has_name(key) => {
+                    self.resync().close_for_deleted(key, to.notices).await?;
+                }
+                None => {}
             }
             for id in to.queues.ids_where(|queue| queue.name.as_bytes() == key) {
                 let destination = found.clone().filter(|found| found.id == id);

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     limits::DRAIN_TIME_MAX,
-    store::{Duty, Engine},
+    store::Engine,
 };
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -57,9 +57,6 @@ pub(super) async fn lead(
         .await
         .is_some()
     {
-        for duty in Duty::STEADY {
-            engine.cluster().advance(duty);
-        }
         let stopping = CancellationToken::new();
         let mut started = work().start(&stopping);
         let has_failed = tokio::select! {

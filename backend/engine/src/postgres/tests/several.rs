@@ -64,7 +64,7 @@ async fn all_write_and_what_is_to_be_done_once_is_written_by_who_leads_alone() {
     // As if the first had stood still for long.
     let session = Session::open(&address, Role::Writer).await.unwrap();
     let text = format!(
-        "UPDATE {}.holder SET renewed = renewed - interval '1 hour', node = ''",
+        "UPDATE {}.claim SET epoch = epoch + 1, node = '', writer = ''",
         address.schema
     );
     session.client.batch_execute(&text).await.unwrap();
@@ -137,7 +137,7 @@ async fn a_leader_whose_writer_has_no_connection_loses_the_lead_also_when_it_wri
     let first = node(&limited, "first").await;
     leads(&first).await;
     let second = node(&address, "second").await;
-    cut(&owner, &role, "UPDATE%holder%").await;
+    cut(&owner, &role, "UPDATE%node SET works%").await;
     // It lives, and renews that over another connection.
     let took_over = async { tokio::join!(first.deposed(), second.lead()) };
     timeout(LONG, took_over).await.expect("the other one leads");
