@@ -91,7 +91,7 @@ impl Dispatcher {
         config: DeliveryConfig,
         random: StdRng,
     ) -> Self {
-        let ownership = Ownership::of(&store);
+        let ownership = Ownership::of(&store, clock.now_ms());
         let store = ownership.store(&store);
         let (a_store, a_clock) = (|| store.clone(), || Arc::clone(&clock));
         Self {
@@ -360,17 +360,20 @@ impl Dispatcher {
             self.ledger.give_back(delivery);
         }
         let ends = async {
-            if let Err(error) = self.record().await {
-                tracing::warn!(%error, "deliveries could not be given back");
-            }
-            self.vacate();
-            while let Some(ended) = self.attempts.join_next_with_id().await {
-                self.collect(ended);
-                self.collect_ended();
+            loop {
                 if let Err(error) = self.record().await {
-                    tracing::warn!(%error, "the end of an attempt could not be recorded");
+                    tracing::warn!(%error, "the ends of attempts could not be recorded");
                 }
+                self.adopt();
                 self.vacate();
+                if self.attempts.is_empty() {
+                    break;
+                }
+                tokio::select! {
+                    Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
+                    () = self.ownership.changed() => {}
+                }
+                self.collect_ended();
             }
         };
         if tokio::time::timeout(DRAIN_TIME_MAX, ends).await.is_err() {

@@ -56,14 +56,16 @@ impl Moved {
 
 impl Ownership {
     /// What a process owns of a store.
-    pub(crate) fn of(store: &Store) -> Self {
+    pub(crate) fn of(store: &Store, now_ms: i64) -> Self {
         let published = store.engine().cluster().owned();
         let is_all = *published.borrow() == Owned::All;
         let adopted = if is_all { Owned::All } else { Owned::none() };
+        let is_after_another = is_all && store.engine().is_shared();
+        let all = (0..=u8::MAX).filter(|_| is_after_another);
         Self {
             published,
             adopted: watch::Sender::new(adopted),
-            since_ms: BTreeMap::new(),
+            since_ms: all.map(|slot| (slot, now_ms)).collect(),
         }
     }
 

@@ -341,7 +341,7 @@ impl Query {
             ),
             Self::Owners => format!(
                 "SELECT id, writer IS NOT NULL, \
-                 works > clock_timestamp() - $1 / 2 * interval '1 second' FROM {schema}.node \
+                 works > clock_timestamp() - $1::float8 / 2 * interval '1 second' FROM {schema}.node \
                  WHERE works > clock_timestamp() - $1 * interval '1 second'"
             ),
             Self::Claims => format!("SELECT slot, epoch, node FROM {schema}.claim ORDER BY slot"),
