@@ -76,6 +76,11 @@ pub trait Cluster: Debug + Send + Sync {
         watch::Sender::new(Owned::All).subscribe()
     }
 
+    /// Whether no other process can own now what this one owns by what it knows.
+    fn is_sure(&self) -> bool {
+        true
+    }
+
     /// Records whether this process is to own something. One that is not any more hands over what it owns.
     fn take_part(&self, _does: bool) {}
 

@@ -31,9 +31,11 @@ pub const STORE_CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
 pub const STORE_OPEN_TIME_MAX: Duration = Duration::from_secs(8);
 /// How long a database may not confirm what it was sent before its connection is given up.
 pub const STORE_SILENCE_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long a commit waits for a lock, and how long one that was begun may stand still: so long a
-/// process that stops amid a commit holds up others.
+/// How long a commit waits for a lock.
 pub const STORE_LOCK_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a commit that was begun may stand still: so long each of the three writers of a process that
+/// stops amid a commit holds up others.
+pub const STORE_STANDSTILL_MAX: Duration = Duration::from_secs(2);
 /// How long a read of a database may take.
 pub const STORE_READ_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a commit to a database may go unanswered before its connection is given up.

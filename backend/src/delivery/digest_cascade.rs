@@ -45,7 +45,8 @@ impl DigestCascade {
 
     /// Leaves to others what they own now, and takes up what they left.
     pub(crate) fn follow(&mut self, moved: &Moved) {
-        self.left.retain(|(destination, _), _| !moved.has_lost(*destination));
+        self.left
+            .retain(|(destination, _), _| !moved.has_lost(*destination));
         self.is_taken_up &= !moved.is_gain();
     }
 

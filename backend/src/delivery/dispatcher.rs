@@ -216,7 +216,8 @@ impl Dispatcher {
         let ledger = &mut self.ledger;
         ledger.forget(|destination| moved.has_lost(destination));
         self.tasks.retain(|_, delivery| ledger.holds(*delivery));
-        self.wronged.retain(|(destination, _)| !moved.has_lost(*destination));
+        self.wronged
+            .retain(|(destination, _)| !moved.has_lost(*destination));
         self.digest_cascade.follow(&moved);
         self.follower.take_over(moved);
     }
@@ -275,8 +276,12 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Begins as many attempts to a destination as there are places for.
+    /// Begins as many attempts to a destination as there are places for, unless another process may have begun
+    /// some by now.
     fn begin_next(&mut self, destination: RecordId) {
+        if !self.store.engine().cluster().is_sure() {
+            return;
+        }
         while let Some(next) = self.queues.next(destination, self.clock.now_ms()) {
             match next {
                 Next::Begin(lease, timeout) => self.begin(lease, timeout),

@@ -157,7 +157,8 @@ impl Ledger {
         self.unrecorded.retain(|_, it| !is_lost(it.destination));
         let under_way = self.unrecorded.values().filter(|it| it.end.is_none());
         self.under_way = under_way.count();
-        self.dead_digests.retain(|(destination, _)| !is_lost(*destination));
+        self.dead_digests
+            .retain(|(destination, _)| !is_lost(*destination));
     }
 
     /// Whether there is nothing to commit separately.

@@ -136,11 +136,7 @@ impl Ownership {
     }
 
     /// Reports that nothing is under way of what is to be left, but of some destinations.
-    pub(crate) fn vacate(
-        &self,
-        store: &Store,
-        under_way: impl IntoIterator<Item = RecordId>,
-    ) {
+    pub(crate) fn vacate(&self, store: &Store, under_way: impl IntoIterator<Item = RecordId>) {
         let leaving = self.adopted.borrow().leaving();
         if leaving.is_empty() {
             return;

@@ -5,10 +5,7 @@ use std::{fmt, pin::Pin, sync::Arc};
 use tokio::{task::JoinSet, time};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    limits::DRAIN_TIME_MAX,
-    store::Engine,
-};
+use crate::{limits::DRAIN_TIME_MAX, store::Engine};
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Start = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;

@@ -42,7 +42,11 @@ pub(super) async fn routes(rest: &Rest, receiver: &Receiver) {
         let trigger = json!({"name": name, "type": {"event": {"query": {"clause": clause}}}});
         let mut rule = samples::rule(&name, &name, &name, "{{event.summary}}");
         rule["sendUpdates"] = json!(true);
-        for (path, body) in [("destinations", hook), ("triggers", trigger), ("rules", rule)] {
+        for (path, body) in [
+            ("destinations", hook),
+            ("triggers", trigger),
+            ("rules", rule),
+        ] {
             let path = format!("/v1/notification/{path}");
             rest.post(&path, &body).await.ok();
         }
@@ -99,7 +103,8 @@ pub(super) async fn all_own(worlds: &[impl Borrow<World>]) {
             counts.push(owned(world.borrow()).await);
         }
         tokio::time::sleep(Duration::from_millis(500)).await;
-        let is_all = counts.iter().sum::<usize>() == 256 && counts.iter().all(|it| *it > 0);
+        let least = 256 / worlds.len() / 2;
+        let is_all = counts.iter().sum::<usize>() == 256 && counts.iter().all(|it| *it > least);
         let is_same = std::mem::replace(&mut before, counts.clone()) == counts;
         (is_all && is_same).then_some(())
     })
@@ -227,7 +232,10 @@ async fn each_came_in_order_by_one_delivery(receiver: &Receiver, events: usize) 
     let mut ids = BTreeMap::<_, BTreeSet<String>>::new();
     for message in &messages {
         let (host, is_end) = about(message);
-        assert!(!is_end || ids.contains_key(&(host.clone(), false)), "{host}");
+        assert!(
+            !is_end || ids.contains_key(&(host.clone(), false)),
+            "{host}"
+        );
         let id = message.delivery_id().to_owned();
         ids.entry((host, is_end)).or_default().insert(id);
     }

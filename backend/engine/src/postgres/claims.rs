@@ -25,7 +25,9 @@ use crate::{
 pub(super) const LEAD: i16 = 256;
 /// How many slots a node leaves at a time, while it keeps others.
 const LEAVING_MAX: usize = 8;
-/// How soon is looked again while slots are to move,
+/// How soon is looked again after slots have moved,
+const NEXT: Duration = Duration::from_millis(5);
+/// while slots are to move,
 const SOON: Duration = Duration::from_millis(100);
 /// and while a node is overdue.
 const OVERDUE: Duration = Duration::from_millis(250);
@@ -52,6 +54,8 @@ struct State {
     /// Whether it is to lead as soon as no one does.
     stands: bool,
     rest: Option<Rest>,
+    /// When it renewed last that it works.
+    worked: Option<Instant>,
     /// The slots that it is asked to leave.
     leaving: BTreeMap<u8, Leaving>,
     /// The number of the newest request to leave a slot.
@@ -178,6 +182,17 @@ impl Claims {
         self.state().writer = Some(writer);
     }
 
+    /// Records that it works, as others have seen at that time or later.
+    pub(super) fn worked(&self, at: Instant) {
+        self.state().worked = Some(at);
+    }
+
+    /// Whether no other node takes it for dead.
+    pub(super) fn is_sure(&self) -> bool {
+        let worked = self.state().worked;
+        worked.is_some_and(|at| at.elapsed() < STORE_NODE_TIME_MAX)
+    }
+
     /// What it writes with, while it is to own something: what its row says.
     pub(super) fn owns_with(&self) -> Option<NodeId> {
         let state = self.state();
@@ -265,9 +280,10 @@ impl Claims {
             return Ok(STORE_NODE_RENEWED_EVERY);
         };
         let leaves = self.leave(&division);
+        let mut has_left = false;
         if !leaves.is_empty() {
             for slot in self.hand_over(session, &leaves).await? {
-                division.mine.remove(&slot);
+                has_left |= division.mine.remove(&slot).is_some();
             }
         }
         if !division.orphaned.is_empty() {
@@ -279,6 +295,7 @@ impl Claims {
         let is_overdue = living.iter().any(|it| !it.is_prompt);
         let moves = division.awaited > 0 || !self.state().leaving.is_empty();
         Ok(match (moves, is_overdue) {
+            _ if has_left => NEXT,
             (true, _) => SOON,
             (_, true) => OVERDUE,
             _ => STORE_NODE_RENEWED_EVERY,
@@ -350,7 +367,9 @@ impl Claims {
                 &[&slots, &epochs, &me, &writer, &seconds, &is_steady],
             )
             .await?;
-        let taken = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+        let taken = rows
+            .iter()
+            .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
         taken.collect()
     }
 

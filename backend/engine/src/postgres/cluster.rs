@@ -36,6 +36,11 @@ impl Cluster for PostgresEngine {
         }
     }
 
+    fn is_sure(&self) -> bool {
+        let node = self.node.as_ref();
+        node.is_some_and(|node| node.claims().is_sure())
+    }
+
     fn take_part(&self, does: bool) {
         if let Some(node) = &self.node {
             node.claims().take_part(does);

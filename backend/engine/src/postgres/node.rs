@@ -307,21 +307,20 @@ impl Node {
 
 /// What a node owns, as far as it lasts: it is renewed by the writer that writes it, over the connection that
 /// it writes over. One that cannot write loses it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Lease {
-    node: [u8; 16],
-}
+#[derive(Debug, Clone)]
+pub(super) struct Lease(Arc<Node>);
 
 impl Lease {
-    pub(super) fn of(node: &Node) -> Self {
-        Self { node: node.id }
+    pub(super) fn of(node: &Arc<Node>) -> Self {
+        Self(Arc::clone(node))
     }
 
     /// Renews it.
-    pub(super) async fn renew(self, session: &Session) -> Result<(), Error> {
+    pub(super) async fn renew(&self, session: &Session) -> Result<(), Error> {
         let statement = session.statement(Query::Works).await?;
-        let node = &self.node[..];
+        let (node, begin) = (&self.0.id[..], Instant::now());
         session.client.execute(&statement, &[&node]).await?;
+        self.0.claims.worked(begin);
         Ok(())
     }
 }
@@ -362,10 +361,7 @@ pub(super) async fn alive(
 }
 
 /// A row of [`Query::Nodes`], as one node sees it.
-pub(super) fn seen(
-    row: &tokio_postgres::Row,
-    this: Option<[u8; 16]>,
-) -> Result<NodeSeen, Error> {
+pub(super) fn seen(row: &tokio_postgres::Row, this: Option<[u8; 16]>) -> Result<NodeSeen, Error> {
     let follows: i64 = row.try_get(2)?;
     Ok(NodeSeen {
         name: row.try_get(0)?,

@@ -336,13 +336,14 @@ impl Query {
                 "DELETE FROM {schema}.node \
                  WHERE renewed < clock_timestamp() - $1 * interval '1 second'"
             ),
-            Self::Works => format!(
-                "UPDATE {schema}.node SET works = clock_timestamp() WHERE id = $1"
-            ),
+            Self::Works => {
+                format!("UPDATE {schema}.node SET works = clock_timestamp() WHERE id = $1")
+            }
             Self::Owners => format!(
                 "SELECT id, writer IS NOT NULL, \
-                 works > clock_timestamp() - $1::float8 / 2 * interval '1 second' FROM {schema}.node \
-                 WHERE works > clock_timestamp() - $1 * interval '1 second'"
+                 {WORKED} > clock_timestamp() - $1::float8 / 2 * interval '1 second' \
+                 FROM {schema}.node AS n \
+                 WHERE {WORKED} > clock_timestamp() - $1 * interval '1 second'"
             ),
             Self::Claims => format!("SELECT slot, epoch, node FROM {schema}.claim ORDER BY slot"),
             Self::Mine => format!("SELECT slot, epoch FROM {schema}.claim WHERE writer = $1"),
@@ -352,7 +353,7 @@ impl Query {
                  FROM unnest($1::smallint[], $2::bigint[]) AS x(s, e) \
                  JOIN {schema}.claim AS c ON c.slot = x.s AND c.epoch = x.e \
                  WHERE NOT EXISTS (SELECT 1 FROM {schema}.node AS n WHERE n.id = c.node AND \
-                 (NOT $6 OR n.works > clock_timestamp() - $5 * interval '1 second')) \
+                 (NOT $6 OR {WORKED} > clock_timestamp() - $5 * interval '1 second')) \
                  FOR UPDATE OF c SKIP LOCKED) \
                  UPDATE {schema}.claim AS c SET node = $3, writer = $4, epoch = c.epoch + 1 \
                  FROM free WHERE c.slot = free.slot RETURNING c.slot, c.epoch"
@@ -383,6 +384,9 @@ impl Query {
 
 /// Milliseconds since 1970, by the database.
 const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// Since when a node has not shown that it works: who cannot write, and who does not know what it owns.
+const WORKED: &str = "least(n.works, n.renewed)";
 
 /// The table of an index, the column of its entries, and that of the records they lead to.
 fn lies(index: Index, schema: &str) -> (String, &'static str, &'static str) {

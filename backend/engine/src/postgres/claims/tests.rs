@@ -115,7 +115,10 @@ async fn a_node_that_cannot_work_rests_longer_each_time_and_is_left_nothing() {
         assert!(!claims.is_leader());
         claims.publish(&division);
         assert!(!claims.is_leader(), "it left the lead");
-        assert_eq!(claims.leave(&division).len(), division.leaves.len().min(LEAVING_MAX));
+        assert_eq!(
+            claims.leave(&division).len(),
+            division.leaves.len().min(LEAVING_MAX)
+        );
         let lasts = STORE_REST_TIME_MIN * 2_u32.pow(round);
         tokio::time::advance(lasts - Duration::from_millis(1)).await;
         assert_eq!(claims.owns_with(), None);
