@@ -104,7 +104,7 @@ pub struct PostgresEngine {
 
 impl PostgresEngine {
     /// Opens a store whose tables are there, as a node of those that share it; without one it brings
-    /// no clock, and never leads.
+    /// no clock, and never leads. Nothing is divided then.
     ///
     /// # Errors
     /// [`EngineError::Unavailable`] when the database does not answer, does not take writes, or has

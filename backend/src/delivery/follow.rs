@@ -1,6 +1,9 @@
 //! Keeps the queues in step with the store: a look at all that waits, then the change log.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use crate::{
     clock::{Clock, millis},
@@ -37,6 +40,8 @@ pub(crate) struct Follower {
     store: Store,
     clock: Arc<dyn Clock>,
     log: LogFollower,
+    /// The names of all destinations, where other processes deliver too.
+    destinations: BTreeMap<RecordId, String>,
     /// What this process owns now and has not looked at yet.
     moved: Moved,
 }
@@ -54,6 +59,7 @@ impl Follower {
         Self {
             log: LogFollower::new(Arc::clone(store.engine()), &FOLLOWED),
             moved: Moved::default(),
+            destinations: BTreeMap::new(),
             store,
             clock,
         }
@@ -81,8 +87,7 @@ impl Follower {
         while let Some(news) = self.log.next().await? {
             let News::Changed(commits) = news else {
                 let owned = to.ownership;
-                self.resync().all(to.notices, |id| owned.has(id)).await?;
-                self.look_at_all(to, |id| owned.has(id)).await?;
+                self.look_at_destinations(to, |id| owned.has(id)).await?;
                 self.moved = Moved::default();
                 self.log.done();
                 continue;
@@ -105,22 +110,85 @@ impl Follower {
             self.reload(to, &destinations).await?;
             // Where a look costs one entry a destination, no record has to be read.
             if deliveries.len() > to.queues.len() {
-                let owned = to.ownership;
-                self.look_at_all(to, |id| owned.has(id)).await?;
+                self.look_at_owned(to, destinations.is_empty()).await?;
             } else {
                 self.expect(to, deliveries.into_iter().collect()).await?;
             }
             self.log.done();
         }
         if self.moved.is_gain() {
-            let moved = &self.moved;
-            self.resync()
-                .all(to.notices, |id| moved.has_gained(id))
-                .await?;
-            self.look_at_all(to, |id| moved.has_gained(id)).await?;
+            let moved = std::mem::take(&mut self.moved);
+            let looked = self
+                .look_at_destinations(to, |id| moved.has_gained(id))
+                .await;
+            if looked.is_err() {
+                self.moved = moved;
+            }
+            looked?;
         }
-        self.moved = Moved::default();
         to.ledger.forget_through(self.log.sequence());
+        Ok(())
+    }
+
+    /// Looks at the destinations of which that holds as at the start.
+    async fn look_at_destinations(
+        &mut self,
+        to: &mut Followed<'_>,
+        holds: impl Fn(RecordId) -> bool,
+    ) -> Result<(), EngineError> {
+        let is_shared = self.store.engine().is_shared();
+        let mut names = BTreeMap::new();
+        let resync = self.resync();
+        let all = resync.all(to.notices, |it| {
+            if is_shared {
+                names.insert(it.id, it.name.as_str().to_owned());
+            }
+            holds(it.id)
+        });
+        all.await?;
+        self.destinations = names;
+        self.look_at_all(to, holds).await
+    }
+
+    /// Takes note of when what is owned is due. Where others deliver too, and all destinations are known, that
+    /// is one question; it costs nothing for those of the others.
+    async fn look_at_owned(
+        &self,
+        to: &mut Followed<'_>,
+        are_known: bool,
+    ) -> Result<(), EngineError> {
+        let owned = to.ownership;
+        if !are_known || self.destinations.is_empty() {
+            return self.look_at_all(to, |id| owned.has(id)).await;
+        }
+        let known = self.destinations.keys().copied();
+        let known: BTreeSet<RecordId> = known.chain(to.queues.ids()).collect();
+        let ids = known.into_iter().filter(|id| owned.has(*id));
+        let ranges: Vec<_> = ids.map(|id| Range::under(&id.to_bytes())).collect();
+        let engine = self.store.engine();
+        let index = Index::DeliveryByDue;
+        let firsts = engine.entries_in(index, &ranges, Direction::Ascending, 1);
+        for (entry, _) in firsts.await?.into_iter().flatten() {
+            let (destination, due_ms) = read(&entry)?;
+            self.wait_for(to, destination, due_ms).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes note of what is due first to a destination.
+    async fn wait_for(
+        &self,
+        to: &mut Followed<'_>,
+        destination: RecordId,
+        due_ms: i64,
+    ) -> Result<(), EngineError> {
+        if to.queues.get(destination).is_none() {
+            match self.destinations.get(&destination) {
+                Some(name) => self.open(to, destination, name.clone()).await?,
+                None => self.open_by_deliveries(to, destination).await?,
+            }
+        }
+        to.queues.expect(destination, due_ms);
         Ok(())
     }
 
@@ -140,15 +208,9 @@ impl Follower {
             let Some((entry, _)) = first.pop() else {
                 return Ok(());
             };
-            let (Some(destination), Some(due_ms)) = (id_at(&entry, 0), moment_at(&entry, 16))
-            else {
-                return Err(EngineError::Corrupt("an entry of `DeliveryByDue`".into()));
-            };
+            let (destination, due_ms) = read(&entry)?;
             if holds(destination) {
-                if to.queues.get(destination).is_none() {
-                    self.open_by_deliveries(to, destination).await?;
-                }
-                to.queues.expect(destination, due_ms);
+                self.wait_for(to, destination, due_ms).await?;
             }
             let Some(next) = Range::under(&destination.to_bytes()).end else {
                 return Ok(());
@@ -263,7 +325,7 @@ impl Follower {
 
     /// Reads destinations that were edited or deleted again.
     async fn reload(
-        &self,
+        &mut self,
         to: &mut Followed<'_>,
         keys: &HashSet<Vec<u8>>,
     ) -> Result<(), EngineError> {
@@ -276,8 +338,11 @@ impl Follower {
             }
             let found = found.pop().flatten().map(|found| Arc::new(found.value));
             match &found {
-                Some(destination) if !to.ownership.has(destination.id) => {}
+                Some(destination) if !to.ownership.has(destination.id) => {
+                    self.learn(destination);
+                }
                 Some(destination) => {
+                    self.learn(destination);
                     let known = to
                         .queues
                         .ids_where(|queue| queue.paused && queue.name.as_bytes() == key);
@@ -301,6 +366,14 @@ impl Follower {
             }
         }
         Ok(())
+    }
+
+    /// Takes note of the name of a destination, where that is needed.
+    fn learn(&mut self, destination: &Destination) {
+        if self.store.engine().is_shared() {
+            let name = destination.name.as_str().to_owned();
+            self.destinations.insert(destination.id, name);
+        }
     }
 
     /// Continues with a destination as it is now.
@@ -365,6 +438,12 @@ impl Follower {
         }
         Ok(())
     }
+}
+
+/// The destination of an entry, and when what it leads to is due.
+fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
+    let read = id_at(entry, 0).zip(moment_at(entry, 16));
+    read.ok_or_else(|| EngineError::Corrupt("an entry of `DeliveryByDue`".into()))
 }
 
 fn is_paused(health: Option<&Health>) -> bool {

@@ -22,11 +22,11 @@ impl Resync<'_> {
     pub(crate) async fn all(
         self,
         notices: &mut Notices,
-        holds: impl Fn(RecordId) -> bool,
+        mut holds: impl FnMut(&Destination) -> bool,
     ) -> Result<(), EngineError> {
         let mut pages = self.store.pages::<Destination>(Range::under(&[]));
         while let Some(page) = whole(pages.next().await)? {
-            for destination in page.into_iter().filter(|it| holds(it.value.id)) {
+            for destination in page.into_iter().filter(|it| holds(&it.value)) {
                 self.one(&destination.value, notices).await?;
             }
         }

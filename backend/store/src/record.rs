@@ -357,9 +357,8 @@ impl Store {
     /// what it changes of others is refused, and what it changes of those that it does not own any more.
     #[must_use]
     pub fn owning(&self, duty: Duty, owned: &watch::Receiver<Owned>) -> Self {
-        let owns = self.engine.is_shared().then(|| owned.clone());
         Self {
-            owns,
+            owns: Some(owned.clone()),
             ..self.leading(duty)
         }
     }

@@ -32,13 +32,13 @@ impl Cluster for PostgresEngine {
     fn owned(&self) -> watch::Receiver<Owned> {
         match &self.node {
             Some(node) => node.claims().owned(),
-            None => watch::Sender::new(Owned::none()).subscribe(),
+            None => watch::Sender::new(Owned::All).subscribe(),
         }
     }
 
     fn is_sure(&self) -> bool {
         let node = self.node.as_ref();
-        node.is_some_and(|node| node.claims().is_sure())
+        node.is_none_or(|node| node.claims().is_sure())
     }
 
     fn take_part(&self, does: bool) {
