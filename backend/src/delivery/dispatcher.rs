@@ -214,7 +214,13 @@ impl Dispatcher {
             }
         }
         let ledger = &mut self.ledger;
-        ledger.forget(|destination| moved.has_lost(destination));
+        let forgotten = ledger.forget(|destination| moved.has_lost(destination));
+        if forgotten > 0 {
+            tracing::warn!(
+                forgotten,
+                "other nodes took over destinations with attempts in progress; they are repeated"
+            );
+        }
         self.tasks.retain(|_, delivery| ledger.holds(*delivery));
         self.wronged
             .retain(|(destination, _)| !moved.has_lost(*destination));
@@ -366,19 +372,22 @@ impl Dispatcher {
         }
         let ends = async {
             loop {
-                if let Err(error) = self.record().await {
+                let recorded = self.record().await;
+                if let Err(error) = &recorded {
                     tracing::warn!(%error, "the ends of attempts could not be recorded");
                 }
                 self.adopt();
                 self.vacate();
-                if self.attempts.is_empty() {
+                // What ended while others were recorded is recorded next.
+                if !self.attempts.is_empty() {
+                    tokio::select! {
+                        Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
+                        () = self.ownership.changed() => {}
+                    }
+                    self.collect_ended();
+                } else if recorded.is_err() || self.ledger.is_recorded() {
                     break;
                 }
-                tokio::select! {
-                    Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
-                    () = self.ownership.changed() => {}
-                }
-                self.collect_ended();
             }
         };
         if tokio::time::timeout(DRAIN_TIME_MAX, ends).await.is_err() {

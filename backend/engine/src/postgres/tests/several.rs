@@ -210,7 +210,10 @@ async fn a_slot_is_not_taken_from_a_dead_node_while_a_commit_of_it_is_under_way(
     let schema = &address.schema;
     let slot = claims(&first)[0].slot;
     // As a commit of the first one would, which dies before its end.
-    let text = format!("BEGIN; SELECT 1 FROM {schema}.claim WHERE slot = {slot} FOR SHARE");
+    let text = format!(
+        "SET idle_in_transaction_session_timeout = 0; BEGIN; \
+         SELECT 1 FROM {schema}.claim WHERE slot = {slot} FOR SHARE"
+    );
     held.client.batch_execute(&text).await.unwrap();
     drop(first);
     until_owns(&second, &[], 255..256).await;
