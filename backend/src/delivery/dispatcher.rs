@@ -23,7 +23,7 @@ use crate::{
         ledger::Ledger,
         notices::Notices,
         ownership::Ownership,
-        queue::Lease,
+        queue::{Lease, Owner},
         queues::{Next, Queues},
         thread::thread,
     },
@@ -92,7 +92,7 @@ impl Dispatcher {
         random: StdRng,
     ) -> Self {
         let ownership = Ownership::of(&store, clock.now_ms());
-        let store = ownership.store(&store);
+        let store = ownership.store(store);
         let (a_store, a_clock) = (|| store.clone(), || Arc::clone(&clock));
         Self {
             clock_watch: ClockWatch::new(a_store(), a_clock()),
@@ -205,8 +205,8 @@ impl Dispatcher {
                 self.queues.remove(id);
                 self.notices.forget(id);
             } else if let Some(queue) = self.queues.get_mut(id) {
-                queue.is_leaving = self.ownership.leaves(id);
-                if queue.is_leaving {
+                queue.owner = self.ownership.owner(id);
+                if queue.owner == Owner::Another {
                     for delivery in self.queues.let_go(Some(id)) {
                         self.ledger.give_back(delivery);
                     }

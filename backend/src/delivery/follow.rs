@@ -293,7 +293,7 @@ impl Follower {
         let failures = health.as_ref().map_or(0, |health| health.failures);
         let mut queue = DestinationQueue::new(name, destination, failures);
         queue.unreadable = unreadable;
-        queue.is_leaving = to.ownership.leaves(id);
+        queue.owner = to.ownership.owner(id);
         queue.paused = is_paused(health.as_ref());
         if let Some(until_ms) = health.as_ref().and_then(|health| health.asked_until_ms) {
             // However the clock was set meanwhile, nothing waits longer than a receiver can ask for.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::watch;
 
 use crate::{
+    delivery::queue::Owner,
     domain::RecordId,
     store::{
         Duty, Store,
@@ -70,9 +71,9 @@ impl Ownership {
     }
 
     /// A store whose changes are refused where they are not of what is owned.
-    pub(crate) fn store(&self, store: &Store) -> Store {
+    pub(crate) fn store(&self, store: Store) -> Store {
         if *self.adopted.borrow() == Owned::All {
-            return store.clone();
+            return store;
         }
         store.owning(Duty::Delivery, &self.adopted.subscribe())
     }
@@ -127,10 +128,15 @@ impl Ownership {
         self.adopted.borrow().slot(slot_of(name)).is_some()
     }
 
-    /// Whether another process is to deliver to a destination, as soon as nothing of it is under way here.
-    pub(crate) fn leaves(&self, destination: RecordId) -> bool {
+    /// Who is to deliver to a destination.
+    pub(crate) fn owner(&self, destination: RecordId) -> Owner {
         let owned = self.adopted.borrow().slot(slot(destination));
-        owned.is_some_and(|owned| owned.leaving.is_some())
+        let is_leaving = owned.is_some_and(|owned| owned.leaving.is_some());
+        if is_leaving {
+            Owner::Another
+        } else {
+            Owner::This
+        }
     }
 
     /// Since when this process delivers to a destination, where another one may have until then.

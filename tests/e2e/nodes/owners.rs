@@ -17,6 +17,7 @@ use bellwether_tests::{
     world::World,
 };
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::{EVENTS, join, nodes, three};
 use crate::{postgres::Database, samples};
@@ -192,14 +193,15 @@ async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
 
 /// Opens, and then closes, events for all destinations, round after round, over some of the nodes.
 struct Sending {
-    task: tokio::task::JoinHandle<usize>,
+    task: JoinSet<usize>,
     stop: tokio::sync::watch::Sender<bool>,
 }
 
 impl Sending {
     fn begin(rests: Vec<Rest>, from: usize, pause: Duration) -> Self {
         let (stop, stopped) = tokio::sync::watch::channel(false);
-        let task = tokio::spawn(async move {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
             let mut number = from;
             while !*stopped.borrow() {
                 let rest = &rests[number / DESTINATIONS % rests.len()];
@@ -217,7 +219,7 @@ impl Sending {
     /// Ends it; answers the number after the last event.
     async fn end(self) -> usize {
         self.stop.send_replace(true);
-        self.task.await.unwrap()
+        self.task.join_all().await[0]
     }
 }
 
@@ -286,8 +288,7 @@ async fn limits_and_order_hold_while_destinations_get_other_owners() {
         return;
     };
     let first = database.world();
-    let takes = Duration::from_millis(100);
-    let (receiver, arrivals) = noting(takes - Duration::from_millis(20)).await;
+    let (receiver, arrivals) = noting(Duration::from_millis(80)).await;
     routes(&first.rest(), &receiver).await;
     let sending = Sending::begin(vec![first.rest()], 0, Duration::from_millis(300));
     let mut worlds = vec![first];

@@ -180,13 +180,10 @@ impl WaitReasons<'_> {
             return waiting(reason.into(), Some(until_ms.max(due_ms)));
         }
         match hold {
-            None if all.store.engine().is_shared()
-                && !all.holds.are_known(delivery.destination) =>
-            {
-                let reason = "the node that delivers to this destination knows the reason";
+            None => {
+                let reason = self.elsewhere(delivery);
                 waiting(reason.into(), Some(due_ms.max(now_ms)))
             }
-            None => waiting(String::new(), Some(due_ms.max(now_ms))),
             Some(Hold::Paused) => waiting(self.paused(delivery).await?, None),
             Some(Hold::Breaker { probe_ms }) => {
                 let next_ms = probe_ms.max(due_ms).max(now_ms);
@@ -220,6 +217,17 @@ impl WaitReasons<'_> {
                 }
                 waiting(reason, Some(now_ms))
             }
+        }
+    }
+
+    /// Why nothing is known here of what keeps a delivery waiting; empty when nothing does.
+    fn elsewhere(&self, delivery: &Delivery) -> &'static str {
+        let all = self.deliveries;
+        let is_shared = all.store.engine().is_shared();
+        if is_shared && !all.holds.are_known(delivery.destination) {
+            "the node that delivers to this destination knows the reason"
+        } else {
+            ""
         }
     }
 

@@ -120,8 +120,8 @@ async fn a_node_that_cannot_work_rests_longer_each_time_and_is_left_nothing() {
             division.leaves.len().min(LEAVING_MAX)
         );
         let lasts = STORE_REST_TIME_MIN * 2_u32.pow(round);
-        tokio::time::advance(lasts - Duration::from_millis(1)).await;
+        tokio::time::advance(lasts.mul_f64(0.99)).await;
         assert_eq!(claims.owns_with(), None);
-        tokio::time::advance(Duration::from_millis(2)).await;
+        tokio::time::advance(lasts.mul_f64(0.02)).await;
     }
 }

@@ -128,7 +128,7 @@ async fn until_owns(engine: &PostgresEngine, others: &[&PostgresEngine], count: 
     timeout(LONG, owns).await.expect("it owns so many");
 }
 
-fn is_refused(applied: Result<Applied, EngineError>) {
+fn is_refused(applied: &Result<Applied, EngineError>) {
     assert!(
         matches!(applied, Err(EngineError::Unavailable(_))),
         "{applied:?}"
@@ -169,24 +169,24 @@ async fn what_is_owned_is_written_by_its_owner_alone_and_moves_when_nothing_of_i
         got.iter()
             .any(|new| new.slot == it.slot && new.epoch > it.epoch)
     }));
-    is_refused(first.apply(Lane::Owner, owning(b"b", before.clone())).await);
-    is_refused(first.apply(Lane::Owner, owning(b"b", vec![moved[0]])).await);
-    is_refused(first.apply(Lane::Owner, owning(b"b", vec![got[0]])).await);
-    is_refused(second.apply(Lane::Owner, owning(b"b", vec![kept[0]])).await);
+    is_refused(&first.apply(Lane::Owner, owning(b"b", before.clone())).await);
+    is_refused(&first.apply(Lane::Owner, owning(b"b", vec![moved[0]])).await);
+    is_refused(&first.apply(Lane::Owner, owning(b"b", vec![got[0]])).await);
+    is_refused(&second.apply(Lane::Owner, owning(b"b", vec![kept[0]])).await);
     // One that is refused takes nobody with it.
     let (one, other) = tokio::join!(
         second.apply(Lane::Owner, owning(b"b", got.clone())),
         second.apply(Lane::Owner, owning(b"c", vec![kept[0]])),
     );
     one.unwrap();
-    is_refused(other);
+    is_refused(&other);
     let kept_set = owning(b"d", kept.clone());
     first.apply(Lane::Owner, kept_set).await.unwrap();
 
     // Who is to own nothing hands everything over, and who leaves is not waited for.
     first.take_part(false);
     until_owns(&second, &[&first], 256..257).await;
-    is_refused(first.apply(Lane::Owner, owning(b"e", kept)).await);
+    is_refused(&first.apply(Lane::Owner, owning(b"e", kept)).await);
     first.take_part(true);
     until_owns(&first, &[&second], 70..190).await;
     second.close().await;
