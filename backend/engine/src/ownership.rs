@@ -3,6 +3,8 @@
 
 /// How many slots there are, for ever.
 pub const SLOTS: usize = 256;
+/// The slot after these: that of what one process does for all.
+pub(crate) const LEAD: i16 = 256;
 
 /// The slot of what a record with this key belongs to. It is the same in every version.
 pub fn slot_of(key: &[u8]) -> u8 {

@@ -158,3 +158,89 @@ impl Ownership {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        domain::Health,
+        ops::samples,
+        store::{EngineError, Lane, engine::ownership::OwnedSlot},
+    };
+
+    fn owned(slots: &[(RecordId, u64, Option<u64>)]) -> Owned {
+        let mut all = Box::new([None; 256]);
+        for (destination, epoch, leaving) in slots {
+            all[usize::from(slot(*destination))] = Some(OwnedSlot {
+                epoch: *epoch,
+                leaving: *leaving,
+            });
+        }
+        Owned::Slots(all)
+    }
+
+    fn ownership(published: watch::Receiver<Owned>) -> Ownership {
+        Ownership {
+            published,
+            adopted: watch::Sender::new(Owned::none()),
+            since_ms: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_gained_and_lost_is_told_once_and_what_comes_back_is_both() {
+        let (a, b) = (samples::id("a"), samples::id("b"));
+        assert_ne!(slot(a), slot(b));
+        let published = watch::Sender::new(Owned::none());
+        let mut ownership = ownership(published.subscribe());
+        assert_eq!(ownership.adopt(1), None);
+        published.send_replace(owned(&[(a, 1, None)]));
+        assert!(!ownership.has(a), "nothing moves amid a round");
+        let moved = ownership.adopt(2).unwrap();
+        assert!(moved.has_gained(a) && !moved.has_lost(a) && !moved.has_gained(b));
+        assert_eq!(
+            (ownership.since_ms(a), ownership.since_ms(b)),
+            (Some(2), None)
+        );
+
+        // Asked to leave it, which is no loss yet.
+        published.send_replace(owned(&[(a, 1, Some(7))]));
+        let moved = ownership.adopt(3).unwrap();
+        assert!(!moved.is_gain() && !moved.has_lost(a));
+        assert_eq!(ownership.owner(a), Owner::Another);
+        assert!(ownership.has(a));
+
+        // Lost and got back between two rounds, and another one.
+        published.send_replace(owned(&[(a, 3, None), (b, 1, None)]));
+        let mut moved = ownership.adopt(4).unwrap();
+        assert!(moved.has_lost(a) && moved.has_gained(a) && moved.has_gained(b));
+        assert_eq!(
+            (ownership.owner(a), ownership.since_ms(a)),
+            (Owner::This, Some(4))
+        );
+        published.send_replace(owned(&[(a, 3, None)]));
+        moved.extend(ownership.adopt(5).unwrap());
+        assert!(moved.has_gained(a) && !moved.has_gained(b) && moved.has_lost(b));
+    }
+
+    #[tokio::test]
+    async fn what_another_process_owns_is_not_changed() {
+        let (a, b) = (samples::id("a"), samples::id("b"));
+        let published = watch::Sender::new(owned(&[(a, 1, None)]));
+        let mut ownership = ownership(published.subscribe());
+        published.send_replace(owned(&[(a, 1, None)]));
+        ownership.adopt(1);
+        let store = ownership.store(Store::in_memory());
+        let change = async |destination| {
+            let mut changes = store.changes();
+            changes.insert(&Health::untried(destination, 1));
+            store.apply(Lane::Bulk, changes).await
+        };
+        change(a).await.unwrap();
+        let refused = change(b).await;
+        assert!(
+            matches!(refused, Err(EngineError::Unavailable(_))),
+            "{refused:?}"
+        );
+    }
+}

@@ -18,11 +18,9 @@ use crate::{
     limits::{
         STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX, STORE_REST_TIME_MAX, STORE_REST_TIME_MIN,
     },
-    ownership::{Claim, Owned, OwnedSlot, SLOTS, mix},
+    ownership::{Claim, LEAD, Owned, OwnedSlot, SLOTS, mix},
 };
 
-/// The slot of what one process does for all.
-pub(super) const LEAD: i16 = 256;
 /// How many slots a node leaves at a time, while it keeps others.
 const LEAVING_MAX: usize = 8;
 /// How soon is looked again after slots have moved,

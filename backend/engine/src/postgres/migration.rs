@@ -4,13 +4,12 @@ use tokio_postgres::Client;
 
 use super::{
     address::Address,
-    claims::LEAD,
     fault,
     plan::number,
     requirements,
     session::{Role, Session},
 };
-use crate::{fault::EngineError, kind::Kind};
+use crate::{fault::EngineError, kind::Kind, ownership::LEAD};
 
 /// The first steps; later ones may add tables of kinds alone. What was released stays as it is.
 pub(super) const STEPS: [&str; 7] = [

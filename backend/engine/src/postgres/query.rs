@@ -1,11 +1,10 @@
 //! The statements, each written once for every kind of record or index, from the layout.
 
 use super::{
-    claims::LEAD,
     layout::{self, IndexPlace},
     tally,
 };
-use crate::{index::Index, kind::Kind, read::Direction};
+use crate::{index::Index, kind::Kind, ownership::LEAD, read::Direction};
 
 /// A statement. Each is prepared once in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,3 +1,5 @@
+//! Which slots a node takes, keeps and hands over.
+
 use std::collections::HashMap;
 
 use super::*;
