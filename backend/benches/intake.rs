@@ -3,7 +3,9 @@
 //! Events come one by one and in lists of 100, as new ones and as repeats, without rules and, in
 //! lists, with a rule that reports on each: of new ones once, of repeats by turns that the severity
 //! changed; that also beside 1,000 silences and 100 inhibitions, of which none concerns the events; and
-//! in lists beside 100 heartbeats of which each event is a beat, in turns with none.
+//! in lists beside 100 heartbeats of which each event is a beat, and beside 1,000 active responses, in turns
+//! with none. Last: how long it takes until the next steps of 10,000 responses are on disk that are due
+//! together.
 //! Takes a folder as argument; without one it makes a temporary one.
 
 #![expect(
@@ -31,16 +33,19 @@ use bellwether_backend::{
         TemplateLanguage, destination::Email,
     },
     ops::{
+        contact::Contacts,
         deciding::Deciding,
+        escalation_policy::EscalationPolicies,
         heartbeat::Heartbeats,
         intake::Intake,
+        review::Reviewer,
         rule::Rules,
         ruleset::Ruleset,
         trigger::{Triggers, event_type},
     },
-    store::{self, Lane, Store},
+    store::{self, Index, Lane, Store, engine::Range},
 };
-use bellwether_proto::v1;
+use bellwether_proto::v1::{self, escalation_target::Target};
 use tokio::{runtime::Runtime, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -70,6 +75,8 @@ fn main() {
         ("new, beats", u64::MAX, 100, 16, Around::Heartbeats),
         ("repeats", REPEATED, 100, 16, Around::Nothing),
         ("repeats, beats", REPEATED, 100, 16, Around::Heartbeats),
+        ("new", u64::MAX, 100, 16, Around::Nothing),
+        ("new, responses", u64::MAX, 100, 16, Around::Responses),
         (
             "repeats, told, holds",
             REPEATED,
@@ -99,6 +106,115 @@ fn main() {
         println!(
             "{kind} | {length} | {in_flight} | {rate} | {p50_ms:.1} | {p99_ms:.1} | {micros:.1}"
         );
+    }
+    let folder = parent.path().join("due");
+    let took = runtime.block_on(due_together(&folder));
+    println!(
+        "{DUE_TOGETHER} responses due together: {:.2} s",
+        took.as_secs_f64()
+    );
+}
+
+/// Responses that are active, and that are due together.
+const ACTIVE: u64 = 1_000;
+const DUE_TOGETHER: u64 = 10_000;
+
+/// How long one look takes that takes the next step of many responses.
+async fn due_together(folder: &Path) -> Duration {
+    let store = store::open(&Location::folder(folder)).await.unwrap();
+    page_at(&store, 1).await;
+    let deciding = deciding(store.clone()).await;
+    let (intake, workers) = Intake::new(deciding.clone());
+    let stop = CancellationToken::new();
+    let mut working = JoinSet::from_iter([workers.run(stop.clone())]);
+    open_paged(&intake, DUE_TOGETHER).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let reviewer = Reviewer::new(deciding, intake.clone());
+    let start = Instant::now();
+    assert!(reviewer.pass().await);
+    let took = start.elapsed();
+    let all = Range::under(&[]);
+    let engine = store.engine();
+    let sent = engine
+        .count(Index::DeliveryByEvent, all, usize::MAX)
+        .await
+        .unwrap();
+    assert_eq!(sent as u64, 2 * DUE_TOGETHER, "the steps were not taken");
+    stop.cancel();
+    while working.join_next().await.is_some() {}
+    took
+}
+
+async fn deciding(store: Store) -> Deciding {
+    Deciding {
+        beats: Arc::default(),
+        ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
+        store,
+        clock: Arc::new(SystemClock),
+    }
+}
+
+/// Stores a policy of two contacts, so many seconds apart, and a rule that follows it for some events.
+async fn page_at(store: &Store, seconds: i64) {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    tell_of_everything(store).await;
+    let contacts = Contacts::new(store.clone(), Arc::clone(&clock));
+    let targets = ["ana", "ben"].map(|name| v1::EscalationTarget {
+        target: Some(Target::ContactName(name.into())),
+    });
+    for name in ["ana", "ben"] {
+        let contact = v1::Contact {
+            name: name.into(),
+            methods: vec![v1::ContactMethod {
+                destination_name: "events".into(),
+                ..v1::ContactMethod::default()
+            }],
+            ..v1::Contact::default()
+        };
+        contacts.create(&contact, false).await.unwrap();
+    }
+    let wait = prost_types::Duration { seconds, nanos: 0 };
+    let steps = targets.map(|target| v1::EscalationStep {
+        targets: vec![target],
+        wait: Some(wait),
+    });
+    let policy = v1::EscalationPolicy {
+        name: "database".into(),
+        steps: steps.into(),
+        ..v1::EscalationPolicy::default()
+    };
+    let policies = EscalationPolicies::new(store.clone(), Arc::clone(&clock));
+    policies.create(&policy, false).await.unwrap();
+    let query = Query {
+        clause: Clause::Equals("name".into(), Literal::Text("paged".into())),
+    };
+    let trigger = v1::Trigger {
+        name: "paged".into(),
+        r#type: Some(event_type(&query)),
+        ..v1::Trigger::default()
+    };
+    let triggers = Triggers::new(store.clone(), Arc::clone(&clock));
+    triggers.create(&trigger, false).await.unwrap();
+    let rules = Rules::new(store.clone(), clock);
+    let rule = v1::Rule {
+        name: "all".into(),
+        enabled: Some(true),
+        trigger_names: vec!["paged".into()],
+        escalation_policy_name: "database".into(),
+        ..v1::Rule::default()
+    };
+    rules.update(&rule, false).await.unwrap();
+}
+
+/// Sends events that are escalated.
+async fn open_paged(intake: &Intake, count: u64) {
+    for first in (0..count).step_by(500) {
+        let events = (first..first + 500).map(|number| IncomingEvent {
+            name: "paged".into(),
+            ..event(number)
+        });
+        let submitted = intake.submit(events.collect(), None).await.unwrap();
+        assert!(submitted.failed.is_empty());
     }
 }
 
@@ -131,6 +247,8 @@ enum Around {
     RuleAndHolds,
     /// 100 heartbeats of which each event is a beat.
     Heartbeats,
+    /// 1,000 active responses, which are looked at as in the service.
+    Responses,
 }
 
 impl Load {
@@ -146,15 +264,18 @@ impl Load {
         if self.around == Around::RuleAndHolds {
             hold_others(&store).await;
         }
-        let deciding = Deciding {
-            beats: Arc::default(),
-            ruleset: Arc::new(Ruleset::load(store.clone()).await.unwrap()),
-            store,
-            clock: Arc::new(SystemClock),
-        };
-        let (intake, workers) = Intake::new(deciding);
+        if self.around == Around::Responses {
+            page_at(&store, 300).await;
+        }
+        let deciding = deciding(store).await;
+        let (intake, workers) = Intake::new(deciding.clone());
         let stop = CancellationToken::new();
         let mut working = JoinSet::from_iter([workers.run(stop.clone())]);
+        if self.around == Around::Responses {
+            open_paged(&intake, ACTIVE).await;
+            let reviewer = Reviewer::new(deciding, intake.clone());
+            working.spawn(reviewer.run(stop.clone()));
+        }
         let next = Arc::new(AtomicU64::new(0));
         let end = Instant::now() + RUN;
         let mut senders = JoinSet::new();

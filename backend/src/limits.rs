@@ -18,6 +18,65 @@ pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub use bellwether_proto::bulk::BYTES_MAX as DIALECT_BYTES_MAX;
 /// Deliveries of one state that are counted without a filter.
 pub const DELIVERIES_COUNTED_MAX: usize = 1_000_000;
+/// Contacts, schedules and escalation policies, each in all.
+pub const CONTACTS_MAX: usize = 1_000;
+/// See [`CONTACTS_MAX`].
+pub const SCHEDULES_MAX: usize = 1_000;
+/// See [`CONTACTS_MAX`].
+pub const POLICIES_MAX: usize = 1_000;
+/// Methods of a contact.
+pub const CONTACT_METHODS_MAX: usize = 10;
+/// How long after a contact is paged a method is used at the latest.
+pub const CONTACT_AFTER_MAX: Duration = Duration::from_secs(3_600);
+/// Characters of the user name of a contact.
+pub const CONTACT_SUBJECT_CHARACTERS_MAX: usize = 200;
+/// Variables of a method, and characters of the value of one.
+pub const CONTACT_VARIABLES_MAX: usize = 20;
+/// See [`CONTACT_VARIABLES_MAX`].
+pub const CONTACT_VALUE_CHARACTERS_MAX: usize = 500;
+/// Layers of a schedule, slots of a layer, and contacts of a slot or an override.
+pub const SCHEDULE_LAYERS_MAX: usize = 10;
+/// See [`SCHEDULE_LAYERS_MAX`].
+pub const SCHEDULE_SLOTS_MAX: usize = 100;
+/// See [`SCHEDULE_LAYERS_MAX`].
+pub const SCHEDULE_CONTACTS_MAX: usize = 10;
+/// Characters of the name of a layer.
+pub const LAYER_NAME_CHARACTERS_MAX: usize = 100;
+/// Overrides of a schedule that are not over.
+pub const OVERRIDES_MAX: usize = 100;
+/// The longest override.
+pub const OVERRIDE_LENGTH_MAX: Duration = Duration::from_secs(366 * 24 * 3_600);
+/// How long an override is kept after its end.
+pub const OVERRIDE_KEPT: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// Characters of the reason of an override.
+pub const OVERRIDE_REASON_CHARACTERS_MAX: usize = 250;
+/// Shifts that one answer has, and the time that one may ask for.
+pub const SHIFTS_MAX: usize = 1_000;
+/// See [`SHIFTS_MAX`].
+pub const SHIFTS_TIME_MAX: Duration = Duration::from_secs(400 * 24 * 3_600);
+/// How often schedules are looked at for hand-offs, how long one is left alone at the most, and how far
+/// ahead a gap is reported.
+pub const ON_CALL_LOOK_INTERVAL: Duration = Duration::from_secs(5);
+/// See [`ON_CALL_LOOK_INTERVAL`].
+pub const ON_CALL_LOOK_MAX: Duration = Duration::from_secs(600);
+/// See [`ON_CALL_LOOK_INTERVAL`].
+pub const ON_CALL_AHEAD: Duration = Duration::from_secs(24 * 3_600);
+/// Steps of an escalation policy, targets of a step, and rounds.
+pub const ESCALATION_STEPS_MAX: usize = 20;
+/// See [`ESCALATION_STEPS_MAX`].
+pub const ESCALATION_TARGETS_MAX: usize = 20;
+/// See [`ESCALATION_STEPS_MAX`].
+pub const ESCALATION_ROUNDS_MAX: u32 = 10;
+/// Messages that the preview of a policy shows.
+pub const ESCALATION_NOTICES_MAX: usize = 1_000;
+/// How long the next step waits at the most, and where a step does not say.
+pub const ESCALATION_WAIT_MAX: Duration = Duration::from_secs(24 * 3_600);
+/// See [`ESCALATION_WAIT_MAX`].
+pub const ESCALATION_WAIT_DEFAULT: Duration = Duration::from_secs(300);
+/// How long an acknowledgement counts at the least, where it ends, and at the most.
+pub const ACKNOWLEDGEMENT_MIN: Duration = Duration::from_secs(60);
+/// See [`ACKNOWLEDGEMENT_MIN`].
+pub const ACKNOWLEDGEMENT_MAX: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// Heartbeats in all.
 pub const HEARTBEATS_MAX: usize = 1_000;
 /// Fields whose values distinguish beats.

@@ -111,6 +111,38 @@ pub(crate) fn page(found: &Value, notice: Option<&Notice>, entry: Entry) -> Stri
     )
 }
 
+/// The page by which a contact acknowledges: one button, or that it was done.
+pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
+    let (name, by) = (text(&found["eventName"]), text(&found["acknowledgedBy"]));
+    let severity = text(&found["severity"]);
+    let severity = severity.trim_start_matches("SEVERITY_").to_lowercase();
+    let mut html = format!(
+        "<h1>{}</h1><p class=\"state\"><span class=\"{severity}\">{severity}</span></p><p>{}</p>",
+        bdi(&name),
+        bdi(&text(&found["summary"])),
+    );
+    if by.is_empty() {
+        let _ = write!(
+            html,
+            "<p>No one has responded yet.</p><form method=\"post\"><button>Acknowledge as {}</button>\
+             </form>",
+            bdi(&text(&found["contact"]))
+        );
+    } else {
+        let done = if is_done {
+            "Acknowledged"
+        } else {
+            "Acknowledged already"
+        };
+        let _ = write!(
+            html,
+            "<p class=\"notice\" role=\"status\">{done}, by {}.</p>",
+            bdi(&by)
+        );
+    }
+    whole(&name, &html)
+}
+
 /// The page for who has shown no key yet.
 pub(crate) fn welcome(entry: Entry) -> String {
     let mut out = Page::new(entry);

@@ -29,6 +29,7 @@ topics!(
     "calendars",
     "inhibitions",
     "heartbeats",
+    "on-call",
     "destinations",
     "card",
     "webhook",

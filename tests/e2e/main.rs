@@ -52,6 +52,7 @@ mod metrics;
 mod model;
 mod nodes;
 mod oidc;
+mod on_call;
 mod overload;
 mod own_events;
 mod packaging;

@@ -3,7 +3,11 @@
 use std::{fs, process::Command};
 
 use bellwether_tests::{
-    eventually::eventually, process, programs::programs, receiver::Receiver, world::World,
+    eventually::eventually,
+    process,
+    programs::programs,
+    receiver::{Received, Receiver},
+    world::World,
 };
 
 const PAGE: &str = include_str!("../../docs/start.md");
@@ -62,10 +66,11 @@ async fn every_command_of_the_first_five_minutes_works_and_each_alert_arrives() 
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success(), "{said}");
 
-    // Backup and its end, the disk, and one alert by each of three ways: what comes by two is one event.
+    // Backup and its end, the disk, one alert by each of three ways: what comes by two is one event; and
+    // what two rules notify of, of which one pages who is on call.
     let messages = eventually("the messages", async || {
         let received = receiver.received();
-        (received.len() >= 6).then_some(received)
+        (received.len() >= 8).then_some(received)
     })
     .await;
     let texts: Vec<_> = messages
@@ -75,6 +80,9 @@ async fn every_command_of_the_first_five_minutes_works_and_each_alert_arrives() 
     let count = |text: &str| texts.iter().filter(|it| it.contains(text)).count();
     assert_eq!(count("error: the backup of db-1 failed"), 2, "{texts:?}");
     assert_eq!(count("error: /var is 98 % full"), 1, "{texts:?}");
+    let messages = messages.iter().map(Received::text);
+    let behind = messages.filter(|it| it.contains("db-1 is 40 min behind"));
+    assert_eq!(behind.count(), 2);
     assert_eq!(
         count("critical: the shop answers after 4 s"),
         3,

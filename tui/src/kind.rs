@@ -2,6 +2,7 @@
 
 mod calendar;
 mod client;
+mod contact;
 mod delivery;
 pub(crate) mod destination;
 mod event;
@@ -12,12 +13,16 @@ mod heartbeat;
 mod inhibition;
 mod mapping;
 mod pending;
+mod policy;
+mod response;
 mod rule;
+mod schedule;
 mod shared;
 mod silence;
 mod spec;
 mod trigger;
 mod view;
+pub(crate) mod written;
 
 pub(crate) use self::{
     delivery::COLUMNS as DELIVERIES,
@@ -45,6 +50,10 @@ pub(crate) fn spec(kind: Kind) -> &'static KindSpec {
         Kind::Pending => &pending::SPEC,
         Kind::View => &view::SPEC,
         Kind::Heartbeat => &heartbeat::SPEC,
+        Kind::Contact => &contact::SPEC,
+        Kind::Schedule => &schedule::SPEC,
+        Kind::Policy => &policy::SPEC,
+        Kind::Response => &response::SPEC,
     }
 }
 

@@ -69,6 +69,16 @@ pub enum Index {
     /// Heartbeat id, how it stands (1 byte), last beat in ms of service (8 bytes), digest of its values.
     /// Leads to the expectation.
     ExpectationByBeat = 30,
+    /// Policy name, 0, name of the rule that refers to it.
+    RuleByPolicy = 31,
+    /// Kind of what is named (1 byte), its name, 0, name of the contact that names it.
+    ContactByUse = 32,
+    /// The same of schedules.
+    ScheduleByUse = 33,
+    /// The same of escalation policies.
+    PolicyByUse = 34,
+    /// State of a response (1 byte), its id. Leads to the occurrence.
+    OccurrenceByResponse = 35,
 }
 
 /// How an occurrence stands to a silence, or to a cause: the first byte of an [`Index::OccurrenceBySilence`].
@@ -101,7 +111,7 @@ pub enum Membership {
 
 impl Index {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 35] = [
         Self::OccurrenceByEvent,
         Self::OccurrenceByState,
         Self::OccurrenceByStart,
@@ -132,6 +142,11 @@ impl Index {
         Self::DeliveryByGroup,
         Self::DeliveryByDigest,
         Self::ExpectationByBeat,
+        Self::RuleByPolicy,
+        Self::ContactByUse,
+        Self::ScheduleByUse,
+        Self::PolicyByUse,
+        Self::OccurrenceByResponse,
     ];
 }
 
@@ -147,8 +162,12 @@ impl Index {
             | Self::OccurrenceBySilence
             | Self::OccurrenceByCause
             | Self::OccurrenceByGroup
+            | Self::OccurrenceByResponse
             | Self::OccurrenceBySeverity => Kind::Occurrence,
-            Self::RuleByTrigger | Self::RuleByDestination | Self::RuleByCalendar => Kind::Rule,
+            Self::RuleByTrigger
+            | Self::RuleByDestination
+            | Self::RuleByCalendar
+            | Self::RuleByPolicy => Kind::Rule,
             Self::SilenceByCalendar => Kind::Silence,
             Self::CalendarByException => Kind::Calendar,
             Self::ClientByKey => Kind::Client,
@@ -166,6 +185,9 @@ impl Index {
             Self::RevisionByEnd => Kind::Revision,
             Self::AuditByName => Kind::Audit,
             Self::ExpectationByBeat => Kind::Expectation,
+            Self::ContactByUse => Kind::Contact,
+            Self::ScheduleByUse => Kind::Schedule,
+            Self::PolicyByUse => Kind::Policy,
         }
     }
 
@@ -202,6 +224,11 @@ impl Index {
             | Self::ClientByKey
             | Self::ReceiptByTime
             | Self::ExpectationByBeat
+            | Self::RuleByPolicy
+            | Self::ContactByUse
+            | Self::ScheduleByUse
+            | Self::PolicyByUse
+            | Self::OccurrenceByResponse
             | Self::RevisionByEnd => false,
         }
     }

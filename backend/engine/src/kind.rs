@@ -88,6 +88,12 @@ kinds! {
     Heartbeat = 22, "heartbeat", table "heartbeat" since 6;
     /// What heartbeats expect, by the identity of the heartbeat and a digest of the values.
     Expectation = 23, "expectation", table "expectation" since 6;
+    /// Contacts, by name.
+    Contact = 24, "contact", table "contact" since 7;
+    /// Schedules, by name.
+    Schedule = 25, "schedule", table "schedule" since 7;
+    /// Escalation policies, by name.
+    Policy = 26, "policy", table "escalation_policy" since 7;
 }
 
 impl Kind {

@@ -6,6 +6,7 @@
 //!   is the second of the two: no window shrinks.
 
 mod check;
+mod rotation;
 mod starts;
 mod union;
 
@@ -24,6 +25,7 @@ use crate::{
 use starts::{Starts, Steps};
 
 pub use check::{MissingZone, check, zone};
+pub use rotation::Rotation;
 
 /// A stretch of time that a calendar names.
 #[expect(clippy::struct_field_names, reason = "a name ends with its unit")]

@@ -61,6 +61,8 @@ pub struct StateChange {
     pub status: Option<Status>,
     /// The acknowledged flag.
     pub acknowledged: Option<bool>,
+    /// How long the acknowledgement counts, in milliseconds; none for without an end.
+    pub acknowledge_for_ms: Option<i64>,
     /// Who looks after it.
     pub assignment: Assignment,
     /// Whether receivers get no update about the acknowledgement.
@@ -253,6 +255,7 @@ fn open(
         flapping: before.map_or_else(Vec::new, |before| before.flapping.clone()),
         assignee: None,
         trace: arrival.trace,
+        acknowledged_until_ms: None,
     };
     opened.review_ms = review_after(&opened, arrival.now_ms, settings);
     opened
@@ -296,6 +299,11 @@ pub fn alter(
             // As if those who were notified knew of it.
             before.acknowledged = flag;
         }
+    }
+    if change.acknowledged.is_some() {
+        let for_ms = change.acknowledge_for_ms;
+        let for_ms = for_ms.filter(|_| occurrence.acknowledged);
+        occurrence.acknowledged_until_ms = for_ms.map(|it| cause.now_ms.saturating_add(it));
     }
     let assignee = match &change.assignment {
         Assignment::Stays => occurrence.assignee.clone(),

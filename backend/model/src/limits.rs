@@ -23,6 +23,10 @@ pub const EVENT_NAME_BYTES_MAX: usize = 256;
 pub const REPORT_LATE_MAX: Duration = Duration::from_secs(15 * 60);
 /// History entries kept for one occurrence.
 pub const HISTORY_MAX: usize = 100;
+/// Receivers that one response notifies, in all of its rounds.
+pub const RESPONSE_RECEIVERS_MAX: usize = 500;
+/// How often it is looked whether what holds a response is over, where no time ends it, in milliseconds.
+pub const RESPONSE_HELD_LOOK_MS: i64 = 60_000;
 
 /// Variables of a webhook's own.
 pub const VALUES_MAX: usize = 20;

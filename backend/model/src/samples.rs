@@ -13,17 +13,19 @@ use std::{
 };
 
 use crate::domain::{
-    Calendar, CertificateName, Clause, Client, Delivery, DeliverySettings, DeliveryState,
-    Destination, DestinationKind, Dialect, EventId, Expectation, Heartbeat, HeartbeatEvent,
-    IntakeMapping, KeyScope, Literal, MappedEvent, MappedSeverity, Name, Notified, OpenAlarm,
-    Query, Rates, Receipt, RecordId, Refusal, Revised, Revision, Role, Rule, SavedView, Secret,
-    Settings, Severity, SharedSettings, SignatureScheme, SortField, TemplateLanguage, Trigger,
-    WebhookSignature,
+    Calendar, CertificateName, Clause, Client, Contact, ContactMethod, Delivery, DeliverySettings,
+    DeliveryState, Destination, DestinationKind, Dialect, EscalationPlan, EscalationPolicy,
+    EscalationStep, EscalationTarget, EventId, Expectation, Heartbeat, HeartbeatEvent,
+    IntakeMapping, KeyScope, Literal, MappedEvent, MappedSeverity, Name, Notified, Occurrence,
+    OpenAlarm, Paged, PagedContact, Query, QueuedMethod, Rates, Receipt, RecordId, Refusal,
+    Response, Revised, Revision, Role, Rule, SavedView, Schedule, Secret, Settings, Severity,
+    SharedSettings, SignatureScheme, SortField, TemplateLanguage, Trigger, WebhookSignature,
     calendar::{Window, WindowText},
     destination::{
         Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams, OnClear,
         PagerDuty, ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
     },
+    schedule::{Layer, Override, Slot},
 };
 
 pub use self::{deliveries::*, digests::*, holds::*, occurrences::*};
@@ -275,6 +277,7 @@ pub fn rule(name_of_it: &str) -> Rule {
         enabled: true,
         trigger_names: vec![name("disk")],
         destination_names: vec![name("to 0"), name("to 1")],
+        escalation_policy: None,
         message: "{{event.summary}}".into(),
         template_language: TemplateLanguage::Mustache,
         repeat: true,
@@ -344,6 +347,7 @@ fn notified() -> Notified {
         group: None,
         shadow: false,
         thread: None,
+        response: None,
     }
 }
 
@@ -386,6 +390,155 @@ pub fn view(called: &str) -> SavedView {
         create_ms: AT_MS,
         update_ms: AT_MS + 1,
     }
+}
+
+/// A contact that has all that one can have.
+pub fn contact(called: &str) -> Contact {
+    Contact {
+        id: id(74),
+        name: name(called),
+        description: "database".into(),
+        tags: vec!["team:db".into()],
+        time_zone: "Europe/Berlin".into(),
+        client: Some(name("ana")),
+        subject: String::new(),
+        methods: vec![ContactMethod {
+            destination: name("phone"),
+            variables: [("phone".to_owned(), "+49 30 1234".to_owned())].into(),
+            after_ms: 120_000,
+            min_severity: Some(Severity::Error),
+            calendar: Some(name("office hours")),
+        }],
+        revision: 2,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 1,
+    }
+}
+
+/// The hand-offs of a layer.
+///
+/// # Panics
+/// When the texts are none.
+pub fn rotation(dtstart: &str, rrule: &str) -> Window {
+    let text = WindowText {
+        dtstart: dtstart.into(),
+        duration: "P1D".into(),
+        rrule: rrule.into(),
+        ..WindowText::default()
+    };
+    Window::read(&text).expect("the window is valid")
+}
+
+/// A schedule that has all that one can have.
+pub fn schedule(called: &str) -> Schedule {
+    let hand_offs = rotation("2027-01-04T08:00:00", "FREQ=WEEKLY");
+    Schedule {
+        id: id(75),
+        name: name(called),
+        description: "who is called at night".into(),
+        tags: vec!["team:db".into()],
+        time_zone: "Europe/Berlin".into(),
+        layers: vec![Layer {
+            name: "nights".into(),
+            slots: vec![
+                Slot {
+                    contacts: vec![name("ana")],
+                },
+                Slot {
+                    contacts: vec![name("ben"), name("cleo")],
+                },
+            ],
+            hand_offs,
+            calendar: Some(name("office hours")),
+        }],
+        gaps_allowed: true,
+        overrides: vec![Override {
+            id: id(76),
+            contacts: vec![name("ben")],
+            start_ms: AT_MS,
+            end_ms: AT_MS + 3_600_000,
+            reason: "ana is ill".into(),
+            author: Some(name("ops")),
+        }],
+        revision: 4,
+        create_ms: AT_MS,
+        update_ms: AT_MS + 1,
+    }
+}
+
+/// An escalation policy that has all that one can have.
+pub fn policy(called: &str) -> EscalationPolicy {
+    let step = |target, wait_ms| EscalationStep {
+        targets: vec![target],
+        wait_ms,
+    };
+    EscalationPolicy {
+        id: id(77),
+        name: name(called),
+        description: "database".into(),
+        tags: vec!["team:db".into()],
+        plan: EscalationPlan {
+            steps: vec![
+                step(EscalationTarget::Schedule(name("nights")), 300_000),
+                step(EscalationTarget::Contact(name("cleo")), 600_000),
+                step(EscalationTarget::Destination(name("on call")), 60_000),
+            ],
+            rounds: 2,
+            ack_timeout_ms: 3_600_000,
+            fallback: Some(name("on call")),
+        },
+        revision: 1,
+        create_ms: AT_MS,
+        update_ms: AT_MS,
+    }
+}
+
+/// A rule that follows an escalation policy.
+pub fn paging_rule() -> Rule {
+    Rule {
+        escalation_policy: Some(name("database")),
+        ..rule("page at night")
+    }
+}
+
+/// An occurrence that is escalated, and was acknowledged for a while.
+pub fn escalated() -> Occurrence {
+    let mut occurrence = occurrence(91);
+    occurrence.acknowledged_until_ms = Some(AT_MS + 900_000);
+    let contact = PagedContact {
+        name: name("ana"),
+        variables: [("phone".to_owned(), "+49 30 1234".to_owned())].into(),
+        response: id(78),
+    };
+    let response = Response {
+        round: 2,
+        step: 1,
+        checks: 3,
+        next_ms: Some(AT_MS + 300_000),
+        look_ms: Some(AT_MS + 60_000),
+        queued: vec![QueuedMethod {
+            contact: name("ana"),
+            schedule: Some(name("nights")),
+            method: 1,
+            due_ms: AT_MS + 120_000,
+        }],
+        paged: vec![Paged {
+            contact: Some(contact),
+            schedule: Some(name("nights")),
+            destination: (id(1), name("to 0")),
+            delivery: id(79),
+            at_ms: AT_MS,
+            round: 2,
+            step: 1,
+        }],
+        end_ms: None,
+        is_unanswered: true,
+        ..Response::new(id(78), &policy("database"), AT_MS)
+    };
+    for notified in occurrence.notified.iter_mut().take(1) {
+        notified.response = Some(Box::new(response.clone()));
+    }
+    occurrence
 }
 
 /// A heartbeat that has all that one can have.

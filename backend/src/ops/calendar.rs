@@ -1,7 +1,5 @@
 //! Calendars: stored, edited, asked when their spans are, and deleted when nothing uses them.
 
-mod users;
-
 use std::sync::Arc;
 
 use bellwether_proto::v1;
@@ -12,19 +10,17 @@ use crate::{
         Calendar, Name,
         calendar::{Window, WindowText},
     },
-    error::{Error, Reason},
+    error::Error,
     limits::{CALENDAR_EXCEPT_MAX, CALENDAR_SPANS_MAX, CALENDAR_WINDOWS_MAX, CALENDARS_MAX},
     ops::{
         etag::etag,
-        resource::{self, Drafted, Origin, Resources, resource},
+        resource::{self, Drafted, Origin, Resource as _, Resources, resource},
+        users::Users,
         validate::Faults,
         wire::{Shows, time::timestamp},
     },
-    store::{Changes, Store},
+    store::{Changes, Kind, Store},
 };
-use users::calendar_users;
-
-pub use users::CalendarUsers;
 
 /// How far ahead is answered where no end is asked for.
 const AHEAD_MS: i64 = 31 * 24 * 3_600_000;
@@ -91,8 +87,8 @@ impl Drafted for Calendar {
             changes.touch(other);
         }
         if let (Some(name), false) = (&name, except.is_empty()) {
-            let users = calendar_users(&all.store, name).await?;
-            if let Some(user) = users.calendars.first() {
+            let users = Users::of(&all.store, Kind::Calendar, name).await?;
+            if let Some(user) = users.first("calendar") {
                 let fault = format!("is not allowed: calendar `{user}` excludes this one");
                 faults.add(EXCEPT_PATH, fault);
             }
@@ -114,21 +110,13 @@ impl Drafted for Calendar {
     }
 
     async fn released(all: &Calendars, calendar: &Self, _force: bool) -> Result<Changes, Error> {
-        let users = calendar_users(&all.store, &calendar.name).await?;
-        match users.describe() {
-            None => Ok(all.store.changes()),
-            Some(users) => Err(Error::Refused {
-                reason: Reason::InUse,
-                message: format!(
-                    "calendar `{}` is used by {users}; remove it there first",
-                    calendar.name
-                ),
-            }),
-        }
+        let users = Users::of(&all.store, Kind::Calendar, &calendar.name).await?;
+        users.refuse(Self::WORD, &calendar.name)?;
+        Ok(all.store.changes())
     }
 
     async fn view(all: &Calendars, calendar: Self) -> Result<(v1::Calendar, usize), Error> {
-        let users = calendar_users(&all.store, &calendar.name).await?;
+        let users = Users::of(&all.store, Kind::Calendar, &calendar.name).await?;
         let prepared = prepared(&all.store, &calendar).await?;
         let standing = prepared.map(|it| it.at(all.clock.now_ms()));
         let user = |(kind, name): (&str, &Name)| v1::CalendarUser {

@@ -23,12 +23,12 @@ use crate::{
     ops::{
         bounds::Bounds,
         etag::etag,
-        resource::{Drafted, Origin, Resources, resource},
-        users::{Used, bytes_of, release, users_of},
+        resource::{Drafted, Origin, Resource as _, Resources, resource},
+        users::{Used, Users, bytes_of, release, users_of},
         validate::{Faults, language},
         wire::{Shows, count, time::timestamp},
     },
-    store::Changes,
+    store::{Changes, Kind},
 };
 
 pub use crate::destination::{ExchangeTimes, is_credential, is_plain_header, is_secret_header};
@@ -90,6 +90,8 @@ impl Drafted for Destination {
         force: bool,
     ) -> Result<Changes, Error> {
         let mut changes = all.store.changes();
+        let users = Users::of(&all.store, Kind::Destination, &destination.name).await?;
+        users.refuse(Self::WORD, &destination.name)?;
         let used = Used::Destination(&destination.name);
         release(&all.store, used, force, all.clock.now_ms(), &mut changes).await?;
         let health = destination.id.to_bytes().into();

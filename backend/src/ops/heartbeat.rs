@@ -28,7 +28,7 @@ use crate::{
         intake::Intake,
         page::{PageRequest, Scope},
         resource::{Drafted, Origin, Resources, find, resource},
-        validate::Faults,
+        validate::{Faults, within},
         wire::{
             Shows, query,
             time::{self, timestamp},
@@ -193,12 +193,19 @@ impl Times {
             faults.add("every", "is required, such as `300s`");
         }
         let every = (HEARTBEAT_EVERY_MIN, HEARTBEAT_EVERY_MAX);
-        let every_ms = within("every", every_ms, every.0, every, faults);
+        let every_ms = within(
+            "every",
+            every_ms.unwrap_or_else(|| millis(every.0)),
+            every,
+            faults,
+        );
         let tenth = Duration::from_millis(every_ms.unsigned_abs() / 10);
         let grace_ms = within(
             "grace",
-            draft.grace.as_ref().map(time::length_ms),
-            tenth.clamp(HEARTBEAT_GRACE_MIN, HEARTBEAT_GRACE_MAX),
+            draft.grace.as_ref().map_or_else(
+                || millis(tenth.clamp(HEARTBEAT_GRACE_MIN, HEARTBEAT_GRACE_MAX)),
+                time::length_ms,
+            ),
             (Duration::ZERO, HEARTBEAT_GRACE_MAX),
             faults,
         );
@@ -206,8 +213,10 @@ impl Times {
         let least = twice.min(HEARTBEAT_FORGET_DEFAULT);
         let forget_ms = within(
             "forgetAfter",
-            draft.forget_after.as_ref().map(time::length_ms),
-            HEARTBEAT_FORGET_DEFAULT.max(twice),
+            draft.forget_after.as_ref().map_or_else(
+                || millis(HEARTBEAT_FORGET_DEFAULT.max(twice)),
+                time::length_ms,
+            ),
             (least, HEARTBEAT_FORGET_MAX),
             faults,
         );
@@ -217,25 +226,6 @@ impl Times {
             forget: forget_ms,
         }
     }
-}
-
-/// A length that was given, or the default; within the bounds.
-fn within(
-    field: &str,
-    given_ms: Option<i64>,
-    default: Duration,
-    (least, most): (Duration, Duration),
-    faults: &mut Faults,
-) -> i64 {
-    let Some(given_ms) = given_ms else {
-        return millis(default);
-    };
-    if !(millis(least)..=millis(most)).contains(&given_ms) {
-        let (least, most) = (least.as_secs(), most.as_secs());
-        let found = given_ms / 1_000;
-        faults.add(field, format!("is {found} s; give {least} to {most} s"));
-    }
-    given_ms
 }
 
 fn event(wire: v1::HeartbeatEvent, faults: &mut Faults) -> HeartbeatEvent {

@@ -7,6 +7,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use crate::{
     clock::Clock,
     config::Config,
+    domain::Name,
     error::Error,
     message::{Links, SignLinks},
     store::Store,
@@ -14,6 +15,8 @@ use crate::{
 
 /// What the proof of a link is for.
 const PURPOSE: &str = "link";
+/// What the proof of a link is for by which a contact acknowledges.
+const ACKNOWLEDGE: &str = "acknowledge";
 /// How far the clock may have been set back since a link was made.
 const STEP_MS: i64 = 60_000;
 
@@ -25,6 +28,7 @@ pub fn links(config: &Config, store: &Store, clock: &Arc<dyn Clock>) -> Links {
         base: config.link_base.clone(),
         template: config.link_template.clone(),
         signer: (!lifetime.is_zero()).then(|| Arc::new(signed()) as _),
+        acknowledging: Some(Arc::new(signed())),
     }
 }
 
@@ -69,12 +73,40 @@ impl SignedLinks {
     }
 }
 
+impl SignedLinks {
+    /// Refuses a link to acknowledge by that was not signed here.
+    ///
+    /// # Errors
+    /// [`Error::Unauthenticated`] with a sentence for who followed it.
+    pub fn check_acknowledge(
+        &self,
+        (thread, response, contact): (&str, &str, &str),
+        sign: &str,
+    ) -> Result<(), Error> {
+        let proof = URL_SAFE_NO_PAD.decode(sign).unwrap_or_default();
+        let parts = [thread, response, contact].map(str::as_bytes);
+        if self.store.is_proven(ACKNOWLEDGE, &parts, &proof) {
+            return Ok(());
+        }
+        Err(Error::Unauthenticated(
+            "the link was not created by this service: authenticate with a key".into(),
+        ))
+    }
+}
+
 impl SignLinks for SignedLinks {
     fn query(&self, thread: &str, since_ms: i64) -> String {
         let until_ms = since_ms.saturating_add(self.lifetime_ms);
         let parts = [thread.as_bytes(), &until_ms.to_be_bytes()];
         let sign = URL_SAFE_NO_PAD.encode(self.store.prove(PURPOSE, &parts));
         format!("until={until_ms}&sign={sign}")
+    }
+
+    fn acknowledge(&self, thread: &str, response: &str, contact: &Name) -> String {
+        let parts = [thread, response, contact.as_str()].map(str::as_bytes);
+        let sign = URL_SAFE_NO_PAD.encode(self.store.prove(ACKNOWLEDGE, &parts));
+        let contact = contact.as_str().replace(' ', "%20");
+        format!("response={response}&contact={contact}&sign={sign}")
     }
 }
 

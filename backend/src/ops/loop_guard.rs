@@ -1,8 +1,11 @@
 //! What the service says, as a separate event, when the loop guard stopped a rule.
 
 use crate::{
-    decide::Notices,
-    domain::{IncomingEvent, Name, Occurrence, RecordId, Severity, is_own},
+    decide::{Notices, Unanswered},
+    domain::{
+        IncomingEvent, Name, Occurrence, RecordId, Severity, Status, is_own,
+        response::ESCALATION_KIND,
+    },
 };
 
 /// The kind of such events.
@@ -21,6 +24,10 @@ impl Reports {
         }
         for rule in &notices.stopped {
             let event = event(rule, occurrence, now_ms);
+            self.0.push((event, occurrence.chain.clone()));
+        }
+        for unanswered in &notices.unanswered {
+            let event = nobody_responded(unanswered, occurrence, now_ms);
             self.0.push((event, occurrence.chain.clone()));
         }
     }
@@ -49,6 +56,28 @@ fn event(rule: &Name, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
             "rule stopped by the loop guard",
             LOOP_KIND,
             [("rule", rule.as_str())],
+            now_ms,
+        )
+    }
+}
+
+fn nobody_responded(of: &Unanswered, occurrence: &Occurrence, now_ms: i64) -> IncomingEvent {
+    let (rule, policy, id) = (&of.rule, &of.policy, of.occurrence.to_string());
+    IncomingEvent {
+        summary: format!(
+            "no one responded to {}: all rounds of the escalation policy {policy} are over",
+            occurrence.name
+        ),
+        body: format!(
+            "The event is {}, {id}. The rule is {rule}.",
+            occurrence.name
+        ),
+        severity: Some(Severity::Critical),
+        status: of.is_over.then_some(Status::Closed),
+        ..IncomingEvent::own(
+            "no one responded",
+            ESCALATION_KIND,
+            [("rule", rule.as_str()), ("occurrence", &id)],
             now_ms,
         )
     }

@@ -8,8 +8,8 @@ use bellwether_proto::v1;
 
 use crate::{
     domain::{
-        Calendar, Destination, FlappingLimits, Grouping, Name, Revised, Rule, Trigger,
-        rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
+        Calendar, Destination, EscalationPolicy, FlappingLimits, Grouping, Name, Revised, Rule,
+        Trigger, rule::REPEAT_INTERVAL_SECONDS_DEFAULT,
     },
     error::Error,
     limits::{
@@ -69,16 +69,8 @@ impl Drafted for Rule {
         let destinations = all
             .referred::<Destination>("destinationNames", &draft.destination_names, &mut faults)
             .await?;
-        let active_calendar = all
-            .referred_if_any::<Calendar>(
-                "activeCalendarName",
-                &draft.active_calendar_name,
-                &mut faults,
-            )
-            .await?;
-        if let Some(calendar) = &active_calendar {
-            changes.touch(calendar);
-        }
+        let active_calendar = active_calendar(all, draft, &mut faults, &mut changes).await?;
+        let escalation_policy = policy(all, draft, &mut faults, &mut changes).await?;
         for trigger in &triggers {
             changes.touch(trigger);
         }
@@ -99,6 +91,7 @@ impl Drafted for Rule {
             enabled: draft.enabled.unwrap_or_default(),
             trigger_names: names(&triggers),
             destination_names: names(&destinations),
+            escalation_policy,
             message: draft.message.clone(),
             template_language: language,
             repeat: draft.repeat.unwrap_or_default(),
@@ -106,7 +99,7 @@ impl Drafted for Rule {
             send_updates: draft.send_updates.unwrap_or_default(),
             delay_ms,
             auto_pause_ms,
-            active_calendar: active_calendar.map(|it| it.value.name),
+            active_calendar,
             group,
             flapping,
             shadow: draft.shadow.unwrap_or_default(),
@@ -138,6 +131,42 @@ impl Drafted for Rule {
     }
 }
 
+/// The calendar of its active times, which stays there until the rule is stored.
+async fn active_calendar(
+    all: &Rules,
+    draft: &v1::Rule,
+    faults: &mut Faults,
+    changes: &mut Changes,
+) -> Result<Option<Name>, Error> {
+    let (field, name) = ("activeCalendarName", &draft.active_calendar_name);
+    let found = all.referred_if_any::<Calendar>(field, name, faults).await?;
+    if let Some(calendar) = &found {
+        changes.touch(calendar);
+    }
+    Ok(found.map(|it| it.value.name))
+}
+
+/// The escalation policy that it follows, which stays there until the rule is stored.
+async fn policy(
+    all: &Rules,
+    draft: &v1::Rule,
+    faults: &mut Faults,
+    changes: &mut Changes,
+) -> Result<Option<Name>, Error> {
+    let (field, name) = ("escalationPolicyName", &draft.escalation_policy_name);
+    let found = all
+        .referred_if_any::<EscalationPolicy>(field, name, faults)
+        .await?;
+    if let Some(policy) = &found {
+        changes.touch(policy);
+        if draft.group.is_some() {
+            let fault = "is not supported for a rule with `group`; remove one of them";
+            faults.add(field, fault);
+        }
+    }
+    Ok(found.map(|it| it.value.name))
+}
+
 impl Shows<Rule> for v1::Rule {
     /// What is known about its use is left out.
     fn of(rule: Rule) -> Self {
@@ -149,6 +178,10 @@ impl Shows<Rule> for v1::Rule {
             enabled: Some(rule.enabled),
             trigger_names: texts(&rule.trigger_names),
             destination_names: texts(&rule.destination_names),
+            escalation_policy_name: rule
+                .escalation_policy
+                .map(|it| it.to_string())
+                .unwrap_or_default(),
             message: rule.message,
             template_language: rule.template_language.number(),
             repeat: Some(rule.repeat),
@@ -218,6 +251,19 @@ impl<K> Resources<K> {
 }
 
 impl<K> Resources<K> {
+    /// The resource of that name; no name, and one of nothing, is a fault.
+    pub(super) async fn referred_one<T: Resource>(
+        &self,
+        field: &str,
+        text: &str,
+        faults: &mut Faults,
+    ) -> Result<Option<Stored<T>>, Error> {
+        if text.is_empty() {
+            faults.add(field, format!("is required: the name of a {}", T::WORD));
+        }
+        self.referred_if_any(field, text, faults).await
+    }
+
     /// The resource of that name, unless the name is empty; one of nothing is a fault.
     pub(super) async fn referred_if_any<T: Resource>(
         &self,

@@ -8,12 +8,12 @@ use tracing::warn;
 
 use crate::{
     decide::{
-        Calendars, Heartbeats, Inhibitions, LoadedHeartbeat, LoadedInhibition, LoadedSilence,
-        LoadedTrigger, Silences, Snapshot,
+        Calendars, Heartbeats, Inhibitions, LoadedHeartbeat, LoadedInhibition, LoadedSchedule,
+        LoadedSilence, LoadedTrigger, Responders, Silences, Snapshot,
     },
     domain::{
-        Calendar, Destination, Heartbeat, Inhibition, Name, Rule, Settings, SharedSettings,
-        Silence, Stage, Trigger,
+        Calendar, Contact, Destination, EscalationPolicy, Heartbeat, Inhibition, Name, Rule,
+        Schedule, Settings, SharedSettings, Silence, Stage, Trigger,
     },
     matching,
     ops::revision,
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The kinds whose changes matter here.
-const FOLLOWED: [Kind; 9] = [
+const FOLLOWED: [Kind; 12] = [
     Kind::Trigger,
     Kind::Rule,
     Kind::Destination,
@@ -33,6 +33,9 @@ const FOLLOWED: [Kind; 9] = [
     Kind::Silence,
     Kind::Settings,
     Kind::Heartbeat,
+    Kind::Contact,
+    Kind::Schedule,
+    Kind::Policy,
     Kind::Revision,
 ];
 /// Records and commits read at a time.
@@ -74,6 +77,11 @@ struct Loaded {
     heartbeats: BTreeMap<Name, Arc<LoadedHeartbeat>>,
     /// The same, ready for matching.
     beating: Heartbeats,
+    contacts: BTreeMap<Name, Arc<Contact>>,
+    schedules: BTreeMap<Name, Arc<Schedule>>,
+    policies: BTreeMap<Name, Arc<EscalationPolicy>>,
+    /// The same, ready to be asked.
+    responders: Arc<Responders>,
     settings: Arc<SharedSettings>,
     /// Those that are not over.
     silences: BTreeMap<Name, Arc<LoadedSilence>>,
@@ -167,6 +175,15 @@ impl Loaded {
         loaded.match_silences();
         let heartbeats = all::<Heartbeat>(store).await?.into_iter();
         loaded.put_heartbeats(heartbeats.map(|it| (it.name.clone(), Some(it))).collect());
+        let contacts = all::<Contact>(store).await?.into_iter();
+        loaded.contacts = contacts.map(|it| (it.name.clone(), Arc::new(it))).collect();
+        let schedules = all::<Schedule>(store).await?.into_iter();
+        loaded.schedules = schedules
+            .map(|it| (it.name.clone(), Arc::new(it)))
+            .collect();
+        let policies = all::<EscalationPolicy>(store).await?.into_iter();
+        loaded.policies = policies.map(|it| (it.name.clone(), Arc::new(it))).collect();
+        loaded.ask_responders();
         loaded.read_settings(store).await?;
         Ok(loaded)
     }
@@ -249,6 +266,39 @@ impl Loaded {
         }
     }
 
+    /// Takes contacts, schedules or policies as they are now.
+    async fn take_responders(
+        &mut self,
+        kind: Kind,
+        store: &Store,
+        keys: Vec<Vec<u8>>,
+    ) -> Result<(), EngineError> {
+        match kind {
+            Kind::Contact => put(&mut self.contacts, named(store, keys).await?),
+            Kind::Schedule => put(&mut self.schedules, named(store, keys).await?),
+            _ => put(&mut self.policies, named(store, keys).await?),
+        }
+        self.ask_responders();
+        Ok(())
+    }
+
+    fn ask_responders(&mut self) {
+        let calendars = &self.asked;
+        let schedules = self.schedules.iter().filter_map(|(name, it)| {
+            let loaded = LoadedSchedule::new(Schedule::clone(it), calendars);
+            let loaded = loaded.inspect_err(|missing| {
+                warn!(schedule = %name, error = %missing, "no one is on call by a schedule");
+            });
+            Some((name.clone(), Arc::new(loaded.ok()?)))
+        });
+        self.responders = Arc::new(Responders {
+            contacts: self.contacts.clone(),
+            schedules: schedules.collect(),
+            policies: self.policies.clone(),
+            calendars: Arc::clone(&self.asked),
+        });
+    }
+
     fn match_silences(&mut self) {
         self.matched = Arc::new(Silences::new(self.silences.values().cloned().collect()));
     }
@@ -264,6 +314,7 @@ impl Loaded {
         let snapshot = snapshot.with_calendars(Arc::clone(&self.asked));
         let snapshot = snapshot.with_inhibitions(Arc::clone(&self.inhibiting));
         let snapshot = snapshot.with_heartbeats(Arc::clone(&self.beating));
+        let snapshot = snapshot.with_responders(Arc::clone(&self.responders));
         let snapshot = snapshot.with_settings(Arc::clone(&self.settings));
         let snapshot = snapshot.with_silences(Arc::clone(&self.matched));
         snapshot.of_edition(self.edition)
@@ -328,6 +379,10 @@ impl Loaded {
                     put(&mut self.calendars, named(store, keys).await?);
                     self.ask_calendars();
                     self.match_silences();
+                    self.ask_responders();
+                }
+                Kind::Contact | Kind::Schedule | Kind::Policy => {
+                    self.take_responders(kind, store, keys).await?;
                 }
                 Kind::Silence => {
                     for (name, found) in named::<Silence>(store, keys).await? {

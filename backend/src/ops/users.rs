@@ -1,11 +1,11 @@
-//! The rules that use a trigger or a destination.
+//! What uses what: the rules, contacts, schedules and others that name something.
 
 use crate::{
     domain::{Name, Revised, Rule, Silence, Stage},
-    error::Error,
+    error::{Error, Reason},
     limits::PAGE_SIZE_MAX,
     ops::revision,
-    store::{Changes, Direction, Index, Record, Store, Stored, engine::Range, record::bytes::Key},
+    store::{Changes, Direction, Index, Kind, Record, Store, Stored, engine::Range, record::uses},
 };
 
 /// Rules that a message names; a longer list helps no one.
@@ -34,6 +34,13 @@ impl Used<'_> {
         }
     }
 
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Trigger(_) => Kind::Trigger,
+            Self::Destination(_) => Kind::Destination,
+        }
+    }
+
     fn index(&self) -> Index {
         match self {
             Self::Trigger(_) => Index::RuleByTrigger,
@@ -42,23 +49,108 @@ impl Used<'_> {
     }
 
     fn range(&self) -> Range {
-        Range::under(&Key::new().name(self.name().as_str()).build())
+        Range::under(&uses(self.index(), self.kind(), self.name()).build())
     }
 }
 
 /// The names of the rules that use it, in order; the first [`PAGE_SIZE_MAX`] of them.
 pub(super) async fn users_of(store: &Store, used: Used<'_>) -> Result<Vec<Name>, Error> {
-    let entries = store
-        .engine()
-        .entries(
-            used.index(),
-            used.range(),
-            Direction::Ascending,
-            PAGE_SIZE_MAX,
-        )
-        .await?;
-    let name = |(_, rule): (_, Vec<u8>)| Name::parse(std::str::from_utf8(&rule).ok()?).ok();
-    Ok(entries.into_iter().filter_map(name).collect())
+    names(store, (used.index(), used.kind()), used.name()).await
+}
+
+/// The names of what an index leads to from something.
+async fn names(
+    store: &Store,
+    (index, kind): (Index, Kind),
+    name: &Name,
+) -> Result<Vec<Name>, Error> {
+    let range = Range::under(&uses(index, kind, name).build());
+    let engine = store.engine();
+    let found = engine.entries(index, range, Direction::Ascending, PAGE_SIZE_MAX);
+    let name = |(_, user): (_, Vec<u8>)| Name::parse(std::str::from_utf8(&user).ok()?).ok();
+    Ok(found.await?.into_iter().filter_map(name).collect())
+}
+
+/// What uses something, each after the word for its kind; the first [`PAGE_SIZE_MAX`] of each kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Users(Vec<(&'static str, Name)>);
+
+impl Users {
+    /// What uses the one of a kind with that name.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) async fn of(store: &Store, kind: Kind, name: &Name) -> Result<Self, Error> {
+        let backs: &[(Index, &str)] = match kind {
+            Kind::Destination => &[
+                (Index::ContactByUse, "contact"),
+                (Index::PolicyByUse, "policy"),
+            ],
+            Kind::Calendar => &[
+                (Index::RuleByCalendar, "rule"),
+                (Index::SilenceByCalendar, "silence"),
+                (Index::CalendarByException, "calendar"),
+                (Index::ContactByUse, "contact"),
+                (Index::ScheduleByUse, "schedule"),
+            ],
+            Kind::Contact => &[
+                (Index::ScheduleByUse, "schedule"),
+                (Index::PolicyByUse, "policy"),
+            ],
+            Kind::Schedule => &[(Index::PolicyByUse, "policy")],
+            Kind::Policy => &[(Index::RuleByPolicy, "rule")],
+            _ => &[],
+        };
+        let mut all = Vec::new();
+        for (index, word) in backs {
+            let found = names(store, (*index, kind), name).await?;
+            all.extend(found.into_iter().map(|user| (*word, user)));
+        }
+        Ok(Self(all))
+    }
+
+    /// Whether one of that kind is among them.
+    pub(super) fn first(&self, word: &str) -> Option<&Name> {
+        let mut all = self.0.iter();
+        all.find(|it| it.0 == word).map(|it| &it.1)
+    }
+
+    /// All of them, each after the word for its kind.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &Name)> {
+        self.0.iter().map(|(word, name)| (*word, name))
+    }
+
+    /// Bytes that they have on the wire.
+    pub(super) fn bytes(&self) -> usize {
+        /// Beside each name: the word for its kind, numbers of fields and lengths.
+        const AROUND: usize = 20;
+        self.all().map(|(_, it)| it.as_str().len() + AROUND).sum()
+    }
+
+    /// Refuses to delete what they use.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], naming them, where there is one.
+    pub(super) fn refuse(&self, what: &str, name: &Name) -> Result<(), Error> {
+        let named = self.all().take(NAMED_MAX);
+        let named: Vec<_> = named
+            .map(|(word, name)| format!("{word} `{name}`"))
+            .collect();
+        let more = match self.0.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        if named.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Refused {
+            reason: Reason::InUse,
+            message: format!(
+                "{what} `{name}` is used by {}{more}; remove it there first",
+                named.join(", ")
+            ),
+        })
+    }
 }
 
 /// Bytes that names of rules have on the wire.

@@ -1,6 +1,9 @@
 //! Checks that collect everything that is wrong with a draft.
 
+use std::time::Duration;
+
 use crate::{
+    clock::millis,
     domain::{Name, TemplateLanguage},
     error::{Error, Violation},
     limits::{DESCRIPTION_CHARACTERS_MAX, TAG_CHARACTERS_MAX, TAGS_MAX},
@@ -78,6 +81,16 @@ impl Faults {
         name.map_err(|fault| self.add("name", fault)).ok()
     }
 
+    /// Takes a name of something that need not be there; none for an empty text.
+    pub(super) fn name_if_any(&mut self, field: &str, text: &str) -> Option<Name> {
+        if text.is_empty() {
+            return None;
+        }
+        Name::parse(text)
+            .map_err(|fault| self.add(field, fault))
+            .ok()
+    }
+
     /// Checks description and tags.
     pub(super) fn texts(&mut self, description: &str, tags: &[String]) {
         let characters = description.chars().count();
@@ -131,4 +144,19 @@ pub(super) fn language(number: i32, faults: &mut Faults) -> Option<TemplateLangu
         faults.add("templateLanguage", fault);
     }
     language
+}
+
+/// A length in milliseconds, which is a fault unless it is within bounds.
+pub(super) fn within(
+    field: &str,
+    length_ms: i64,
+    (least, most): (Duration, Duration),
+    faults: &mut Faults,
+) -> i64 {
+    if !(millis(least)..=millis(most)).contains(&length_ms) {
+        let (least, most) = (least.as_secs(), most.as_secs());
+        let found = length_ms / 1_000;
+        faults.add(field, format!("is {found} s; give {least} to {most} s"));
+    }
+    length_ms
 }

@@ -1,17 +1,20 @@
 //! `LinkService`: what links in messages lead to, without a key.
 
 use bellwether_proto::v1::{
-    ExplainEventRequest, GetEventRequest, GetGroupRequest, OpenLinkRequest, OpenLinkResponse,
-    event_query_service_server::EventQueryService as _, group_service_server::GroupService as _,
-    link_service_server::LinkService,
+    AcknowledgeRequest, AcknowledgeResponse, ExplainEventRequest, GetEventRequest, GetGroupRequest,
+    OpenLinkRequest, OpenLinkResponse, event_query_service_server::EventQueryService as _,
+    group_service_server::GroupService as _, link_service_server::LinkService,
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{event_query::EventQueries, group::GroupApi};
+use super::{convert::time::timestamp, event_query::EventQueries, group::GroupApi};
 use crate::{
     domain::{GroupId, OccurrenceId},
     error::Error,
-    ops::link::SignedLinks,
+    ops::{
+        link::SignedLinks,
+        response::{Responses, acknowledged_by},
+    },
 };
 
 /// Members of a group that are shown.
@@ -23,15 +26,22 @@ pub struct LinkApi {
     links: SignedLinks,
     events: EventQueries,
     groups: GroupApi,
+    responses: Responses,
 }
 
 impl LinkApi {
-    /// Shows of these events and groups what was signed.
-    pub fn new(links: SignedLinks, events: EventQueries, groups: GroupApi) -> Self {
+    /// Shows of these events and groups what was signed, and lets contacts acknowledge.
+    pub fn new(
+        links: SignedLinks,
+        events: EventQueries,
+        groups: GroupApi,
+        responses: Responses,
+    ) -> Self {
         Self {
             links,
             events,
             groups,
+            responses,
         }
     }
 
@@ -87,5 +97,27 @@ impl LinkService for LinkApi {
             self.occurrence(id).await?
         };
         Ok(Response::new(found))
+    }
+
+    async fn acknowledge(
+        &self,
+        request: Request<AcknowledgeRequest>,
+    ) -> Result<Response<AcknowledgeResponse>, Status> {
+        let request = request.into_inner();
+        let link = (&*request.id, &*request.response, &*request.contact);
+        self.links.check_acknowledge(link, &request.sign)?;
+        let found = self.responses.acknowledge(link, request.confirm).await?;
+        let by = acknowledged_by(&found).map(ToString::to_string);
+        let is_acknowledged = found.acknowledged;
+        Ok(Response::new(AcknowledgeResponse {
+            acknowledged_by: by
+                .or(is_acknowledged.then(|| "its sender".to_owned()))
+                .unwrap_or_default(),
+            event_name: found.name,
+            summary: found.summary,
+            severity: found.severity as i32,
+            start_time: Some(timestamp(found.start_ms)),
+            contact: request.contact,
+        }))
     }
 }

@@ -9,15 +9,19 @@ use bellwether_proto::{
         audit_service_server::AuditServiceServer, backup_service_server::BackupServiceServer,
         calendar_service_server::CalendarServiceServer, check_service_server::CheckServiceServer,
         client_service_server::ClientServiceServer, config_service_server::ConfigServiceServer,
+        contact_service_server::ContactServiceServer,
         delivery_service_server::DeliveryServiceServer,
         destination_service_server::DestinationServiceServer,
+        escalation_policy_service_server::EscalationPolicyServiceServer,
         event_management_service_server::EventManagementServiceServer,
         event_query_service_server::EventQueryServiceServer,
         group_service_server::GroupServiceServer, heartbeat_service_server::HeartbeatServiceServer,
         inhibition_service_server::InhibitionServiceServer,
         intake_mapping_service_server::IntakeMappingServiceServer,
         link_service_server::LinkServiceServer, overview_service_server::OverviewServiceServer,
-        pending_service_server::PendingServiceServer, rule_service_server::RuleServiceServer,
+        pending_service_server::PendingServiceServer,
+        response_service_server::ResponseServiceServer, rule_service_server::RuleServiceServer,
+        schedule_service_server::ScheduleServiceServer,
         settings_service_server::SettingsServiceServer,
         sign_in_service_server::SignInServiceServer, silence_service_server::SilenceServiceServer,
         trigger_service_server::TriggerServiceServer, view_service_server::ViewServiceServer,
@@ -58,10 +62,12 @@ use crate::{
         certificate::CertificateWatch,
         client::{Clients, Keys},
         config::{Configuration, Impacts},
+        contact::Contacts,
         deciding::Deciding,
         delivery::{Deliveries, Holds},
         destination::{Destinations, Tester},
         disk_space::DiskSpaceWatch,
+        escalation_policy::{EscalationPolicies, PolicyPreview},
         fields::FieldsSeen,
         heartbeat::{BeatFlush, Expectations, HeartbeatKeys, HeartbeatWatch, Heartbeats},
         inhibition::{Inhibitions, Previews},
@@ -69,11 +75,14 @@ use crate::{
         intake_mapping::{Evaluator, Mappings},
         link::{SignedLinks, links},
         notify_open::NotifyOpen,
+        oncall_watch::OnCallWatch,
         receipt::ReceiptSweep,
+        response::Responses,
         review::Reviewer,
         rule::{Installation, Rules},
         ruleset::Ruleset,
         saved_view::SavedViews,
+        schedule::Schedules,
         settings::{self, InstallationSettings, SettingsWatch},
         sign_in::SignInStates,
         silence::Silencing,
@@ -89,9 +98,11 @@ use crate::{
         check::Checks,
         client::ClientApi,
         config::ConfigApi,
+        contact::ContactApi,
         data_receiver::DataReceiver,
         delivery::DeliveryCalls,
         destination::DestinationApi,
+        escalation_policy::EscalationPolicyApi,
         event_management::EventManagement,
         event_query::EventQueries,
         group::GroupApi,
@@ -103,8 +114,10 @@ use crate::{
         methods,
         overview::Overviews,
         pending::PendingApi,
+        response::ResponseApi,
         rule::RuleApi,
         saved_view::ViewApi,
+        schedule::ScheduleApi,
         settings::SettingsApi,
         sign_in::SignInApi,
         silence::SilenceApi,
@@ -373,6 +386,7 @@ impl Modules {
             let reviewer = Reviewer::new(deciding.clone(), intake.clone());
             // Its commits are no sign that the review advances.
             let expecting = deciding.leading(Duty::Sweep);
+            let on_call = OnCallWatch::new(expecting.clone(), intake.clone());
             let heartbeats = HeartbeatWatch::new(expecting, intake.clone());
             let retention = Retention::new(store(), clock(), deciding.ruleset.settings());
             let aging = CounterAging::new(store(), clock());
@@ -380,6 +394,7 @@ impl Modules {
             let mut work = Work::default();
             work.add("review", |stop| reviewer.run(stop));
             work.add("heartbeats", |stop| heartbeats.run(stop));
+            work.add("on call", |stop| on_call.run(stop));
             work.add("retention", |stop| retention.run(stop));
             work.add("counters", |stop| aging.run(stop));
             work.add("receipt sweep", |stop| receipts.run(stop));
@@ -428,6 +443,7 @@ impl Modules {
                 streams.clone(),
             )
         };
+        let responses = || Responses::new(self.deciding.clone(), self.intake.clone());
         let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
@@ -448,6 +464,13 @@ impl Modules {
             BackupServiceServer: Backups::new(store(), streams.clone()),
             CalendarServiceServer: CalendarApi::new(Calendars::new(store(), clock())),
             CheckServiceServer: Checks::new(store(), streams.clone()),
+            ContactServiceServer: ContactApi::new(Contacts::new(store(), clock())),
+            EscalationPolicyServiceServer: EscalationPolicyApi::new(
+                EscalationPolicies::new(store(), clock()),
+                PolicyPreview::new(EscalationPolicies::new(store(), clock()), ruleset()),
+            ),
+            ResponseServiceServer: ResponseApi::new(responses()),
+            ScheduleServiceServer: ScheduleApi::new(Schedules::new(store(), clock())),
             TriggerServiceServer:
                 TriggerApi::new(Triggers::new(store(), clock()), opens.clone(), streams.clone()),
             DestinationServiceServer:
@@ -486,6 +509,7 @@ impl Modules {
                 SignedLinks::new(store(), clock(), config.link_lifetime),
                 events(),
                 GroupApi::new(self.deciding.clone(), self.intake.clone()),
+                responses(),
             ),
             OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),
             ViewServiceServer: ViewApi::new(SavedViews::new(store(), clock())),

@@ -11,12 +11,25 @@ use crate::{
     domain::{Calendar, DeliveryState, Destination, Occurrence},
     error::Error,
     ops::{delivery::Deliveries, destination::Destinations, find, rule::Rules, samples::all},
-    store::{Direction, EngineError, Index, Kind, Lane, Range, Store, samples, verify},
+    store::{Changes, Direction, EngineError, Index, Kind, Lane, Range, Store, samples, verify},
 };
 
 const FLIPS_DEFAULT: u64 = 100;
 /// Occurrences, and deliveries.
 const RECORDS: u32 = 40;
+
+/// Contacts, schedules, policies, and what is escalated by them.
+fn add_on_call(changes: &mut Changes) {
+    changes.insert(&samples::contact("ana"));
+    changes.insert(&samples::schedule("nights"));
+    changes.insert(&samples::policy("database"));
+    changes.insert(&samples::paging_rule());
+    changes.insert(&Occurrence {
+        key: samples::id(9_009),
+        number: 9_009,
+        ..samples::escalated()
+    });
+}
 
 /// A disk with some of every kind of record, in many commits.
 async fn filled() -> Ground {
@@ -44,6 +57,7 @@ async fn filled() -> Ground {
     changes.insert(&samples::view("databases"));
     changes.insert(&samples::settings());
     changes.insert(&samples::heartbeat("backup"));
+    add_on_call(&mut changes);
     changes.insert(&samples::expectation());
     changes.insert(&Occurrence {
         key: samples::id(9_001),

@@ -17,8 +17,8 @@ use std::{
 
 use tokio::sync::watch;
 
-pub use self::kinds::by_beat;
 pub(super) use self::kinds::{Proven, proven_since, with_record};
+pub use self::kinds::{by_beat, by_response, uses};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts};

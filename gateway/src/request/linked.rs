@@ -8,9 +8,10 @@ use bellwether_proto::{
     cloud::Status as EventStatus,
     json::write,
     v1::{
-        EventQuery, ExplainEventRequest, GetEventRequest, GetGroupRequest, GetOverviewRequest,
-        OpenLinkRequest, PageInput, SearchEventsRequest, SetGroupStatusRequest, SetStatusRequest,
-        SetStatusResponse, SortBy, SortByField, SortOrder, StatusItem, sort_by::Sort,
+        AcknowledgeRequest, EventQuery, ExplainEventRequest, GetEventRequest, GetGroupRequest,
+        GetOverviewRequest, OpenLinkRequest, PageInput, SearchEventsRequest, SetGroupStatusRequest,
+        SetStatusRequest, SetStatusResponse, SortBy, SortByField, SortOrder, StatusItem,
+        sort_by::Sort,
     },
 };
 use bytes::Bytes;
@@ -38,6 +39,8 @@ pub(super) enum Linked {
     Event,
     /// A group, by id.
     Group,
+    /// The acknowledgement of an occurrence by a contact, by id.
+    Acknowledgement,
 }
 
 /// What a form asks for.
@@ -58,7 +61,11 @@ impl Linked {
         }
         let events = path.strip_prefix("/events/").map(|id| (Self::Event, id));
         let groups = || path.strip_prefix("/groups/").map(|id| (Self::Group, id));
-        let found = events.or_else(groups);
+        let acknowledgement = || {
+            let id = path.strip_prefix("/acknowledge/")?;
+            Some((Self::Acknowledgement, id))
+        };
+        let found = events.or_else(groups).or_else(acknowledgement);
         found.filter(|(_, id)| !id.is_empty() && !id.contains('/'))
     }
 
@@ -68,6 +75,7 @@ impl Linked {
             Self::Service => "/",
             Self::Event => "/events/{id}",
             Self::Group => "/groups/{id}",
+            Self::Acknowledgement => "/acknowledge/{id}",
         }
     }
 }
@@ -85,6 +93,9 @@ impl Handler {
         let Ok(id) = percent_decode_str(id).decode_utf8() else {
             return self.problem(&Problem::invalid("the path is not validly encoded"));
         };
+        if what == Linked::Acknowledgement {
+            return self.acknowledging(&id, request, exchange, permit).await;
+        }
         let path = request.uri().path().to_owned();
         let sign_in_page = self.sign_in_page(exchange).await;
         let session = session::token(&sign_in_page, request.headers()).map(str::to_owned);
@@ -125,6 +136,48 @@ impl Handler {
                 page(StatusCode::OK, linked::page(&found, notice.as_ref(), entry))
             }
             Err(problem) => refused(&problem, stranger),
+        }
+    }
+
+    /// Answers a contact that follows the link of a message to acknowledge: a request that only reads
+    /// changes nothing, since programs that check mail follow links.
+    async fn acknowledging(
+        &self,
+        id: &str,
+        request: Request<Incoming>,
+        exchange: Exchange<'_>,
+        permit: &mut Option<Permit<Holder>>,
+    ) -> Reply {
+        let mut asked = AcknowledgeRequest {
+            id: id.to_owned(),
+            confirm: request.method() == Method::POST,
+            ..AcknowledgeRequest::default()
+        };
+        for (name, value) in pairs(request.uri().query().unwrap_or_default().as_bytes()) {
+            match name.as_str() {
+                "response" => asked.response = value,
+                "contact" => asked.contact = value,
+                "sign" => asked.sign = value,
+                _ => {}
+            }
+        }
+        let asking = async {
+            *permit = Some(self.admit(Holder::at(exchange.peer))?);
+            let metadata = headers::metadata(&HeaderMap::new(), &exchange);
+            self.ask_json("LinkService/Acknowledge", &asked, metadata, exchange)
+                .await
+        };
+        let found = tokio::time::timeout_at(exchange.deadline, asking).await;
+        match found.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
+            Ok(found) => page(
+                StatusCode::OK,
+                linked::acknowledgement(&found, asked.confirm),
+            ),
+            Err(problem) => {
+                let mut reply = page(problem.status, linked::refusal(&problem.message, None));
+                reply.code = problem.code;
+                reply
+            }
         }
     }
 
@@ -213,7 +266,7 @@ impl Handler {
         };
         let found = match what {
             Linked::Service => self.service(metadata, exchange).await?,
-            Linked::Event => self.event(id, metadata, exchange).await?,
+            Linked::Event | Linked::Acknowledgement => self.event(id, metadata, exchange).await?,
             Linked::Group => {
                 let asked = GetGroupRequest {
                     id: id.to_owned(),

@@ -89,6 +89,10 @@ impl Recorder {
             .add_service(Recorded::<Calendars>::new(self))
             .add_service(Recorded::<Groups>::new(self))
             .add_service(Recorded::<Heartbeats>::new(self))
+            .add_service(Recorded::<Contacts>::new(self))
+            .add_service(Recorded::<Schedules>::new(self))
+            .add_service(Recorded::<Policies>::new(self))
+            .add_service(Recorded::<Responses>::new(self))
             .add_service(Recorded::<Inhibitions>::new(self))
             .add_service(Recorded::<IntakeMappings>::new(self))
             .add_service(Recorded::<Views>::new(self))
@@ -149,6 +153,10 @@ services! {
     Calendars = "bellwether.v1.CalendarService";
     Groups = "bellwether.v1.GroupService";
     Heartbeats = "bellwether.v1.HeartbeatService";
+    Contacts = "bellwether.v1.ContactService";
+    Schedules = "bellwether.v1.ScheduleService";
+    Policies = "bellwether.v1.EscalationPolicyService";
+    Responses = "bellwether.v1.ResponseService";
     Inhibitions = "bellwether.v1.InhibitionService";
     IntakeMappings = "bellwether.v1.IntakeMappingService";
     Views = "bellwether.v1.ViewService";

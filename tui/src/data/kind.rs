@@ -59,6 +59,10 @@ kinds! {
     Pending "pending" "pending" "Pending" Service;
     View "view" "views" "Views" Operators;
     Heartbeat "heartbeat" "heartbeats" "Heartbeats" Operators;
+    Contact "contact" "contacts" "Contacts" Operators;
+    Schedule "schedule" "schedules" "Schedules" Operators;
+    Policy "policy" "policies" "Escalation policies" Operators;
+    Response "response" "responses" "On call" Service;
 }
 
 impl Kind {

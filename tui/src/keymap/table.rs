@@ -46,6 +46,14 @@ const PENDING: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Pending),
     ActionPlace::One(Kind::Pending),
 ];
+const SCHEDULES: &[ActionPlace] = &[
+    ActionPlace::Many(Kind::Schedule),
+    ActionPlace::One(Kind::Schedule),
+];
+const RESPONSES: &[ActionPlace] = &[
+    ActionPlace::Many(Kind::Response),
+    ActionPlace::One(Kind::Response),
+];
 const DELIVERIES: &[ActionPlace] = &[ActionPlace::Deliveries, ActionPlace::Delivery];
 const FORM: &[ActionPlace] = &[ActionPlace::Form];
 /// In forms too, where keys that type text are not looked at.
@@ -105,6 +113,12 @@ actions! {
         "assign": "Assign to a client";
     Undo ["U"] in ANYWHERE, OPERATE, 0 [LINES.all()]
         "undo": "Undo the last acknowledge, assign, suppress, silence, note or enable";
+    AcknowledgeResponse ["a"] in RESPONSES, OPERATE, 12
+        "ack": "Acknowledge the event";
+    Escalate [">"] in RESPONSES, OPERATE, 14
+        "escalate": "Take the next step now";
+    Override ["o"] in SCHEDULES, OPERATE, 12
+        "override": "Put others on call for a while";
     Release ["r"] in PENDING, OPERATE, 12
         "release": "Send now, despite holds";
     AcknowledgeGroup ["a"] in GROUPS, OPERATE, 12
@@ -265,6 +279,14 @@ actions! {
         "views": "Go to Views: stored lists of events";
     Go(Heartbeat) ["<A-h>"] in ANYWHERE, Need::None, 0
         "heartbeats": "Go to Heartbeats: signals that are expected to repeat";
+    Go(Response) ["<A-w>"] in ANYWHERE, Need::None, 0
+        "on call": "Go to On call: who is paged, and the next step";
+    Go(Schedule) ["<A-4>"] in ANYWHERE, Need::None, 0
+        "schedules": "Go to Schedules: who is on call when";
+    Go(Policy) ["<A-3>"] in ANYWHERE, Need::None, 0
+        "policies": "Go to Escalation policies: who is notified next";
+    Go(Contact) ["<A-2>"] in ANYWHERE, Need::None, 0
+        "contacts": "Go to Contacts: people, and how they are notified";
     GoCriticals ["!"] in ANYWHERE, Need::None, 0
         "criticals": "Go to the open critical events";
     Up ["k", "<Up>"] in MOVING, Need::None, 0 [LINES.screen()]

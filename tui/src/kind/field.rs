@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::written::Written;
 use crate::data::Kind;
 
 /// One field of a form.
@@ -47,6 +48,8 @@ pub(crate) enum FieldKind {
     WordPairs(&'static [(&'static str, &'static str)]),
     /// A line `name: from, value=text, *=text` for each variable that is built from another one.
     Maps,
+    /// A line for each entry of a list, in a form of its own.
+    Written(Written),
     Clause,
     /// No field: the heading of those that follow up to the next one, which are folded away until
     /// one of them holds something or a user unfolds them. Its path is of no message.
@@ -107,7 +110,7 @@ impl FieldKind {
     pub(super) fn blank(&self) -> Option<Value> {
         match self {
             Self::Text | Self::Lines | Self::Length => Some(json!("")),
-            Self::Words | Self::Names(_) => Some(json!([])),
+            Self::Words | Self::Names(_) | Self::Written(_) => Some(json!([])),
             Self::Toggle => Some(json!(false)),
             Self::Moment
             | Self::Secret

@@ -125,6 +125,12 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "How long to wait where the event usually closes without action, such as 3m. Empty: no wait.",
         ),
         FieldSpec::new(
+            "escalationPolicyName",
+            "Escalation",
+            FieldKind::Text,
+            "The policy that is followed from each opening until someone acknowledges. Empty: none.",
+        ),
+        FieldSpec::new(
             "activeCalendarName",
             "Active",
             FieldKind::Text,

@@ -36,6 +36,12 @@ pub(super) const fn recent(rank: u8) -> Column<Object> {
     .falling(|it| Key::Number(recent_count(it)))
 }
 
+/// The moment in a field of a part of a resource, in milliseconds since 1970.
+pub(super) fn moment(of: &serde_json::Value, field: &str) -> Option<i64> {
+    let moment: jiff::Timestamp = of[field].as_str()?.parse().ok()?;
+    Some(moment.as_millisecond())
+}
+
 /// Notifications in the last 24 h.
 pub(super) fn recent_count(object: &Object) -> i64 {
     object.number("recentNotificationCount").unwrap_or_default()

@@ -12,7 +12,7 @@ use bellwether_proto::{
 use prost::Message as _;
 use serde_json::{Value, json};
 
-use super::*;
+use super::{written::Written, *};
 use crate::{editor, keymap::ACTIONS};
 
 fn sample(kind: &FieldKind) -> Value {
@@ -28,6 +28,14 @@ fn sample(kind: &FieldKind) -> Value {
         FieldKind::Pairs => json!({"a": "b"}),
         FieldKind::WordPairs(words) => json!({"a": words[0].1}),
         FieldKind::Maps => json!({"a": {"from": "event.name", "map": {"b": "c"}}}),
+        FieldKind::Written(form) => {
+            let line = match form {
+                Written::Methods => "push: phone=1",
+                Written::Layers => "ana from 2027-01-04T08:00:00 weekly",
+                Written::Steps => "contact ana wait 5m",
+            };
+            form.read(line).unwrap()
+        }
         FieldKind::Clause => json!({"contains": {"field": "a", "value": "b"}}),
         FieldKind::Section => unreachable!("it is no field"),
     }

@@ -194,6 +194,8 @@ pub(crate) enum PromptPurpose {
     AnnotateAll,
     /// Who is to look after what is marked, selected or shown.
     Assign,
+    /// Who is on call instead by that schedule, and until when.
+    Override(String),
     /// What to look for in the document on the screen.
     Search,
     /// What an intake mapping is to be tested with: the title of the test, and the fields of its

@@ -50,6 +50,11 @@ pub(super) fn place(index: Index) -> IndexPlace {
         Index::DeliveryByEvent => Table("delivery_by_event"),
         Index::AuditByName => Table("audit_by_name"),
         Index::ExpectationByBeat => Table("expectation_by_beat"),
+        Index::RuleByPolicy => Table("rule_by_policy"),
+        Index::ContactByUse => Table("contact_by_use"),
+        Index::ScheduleByUse => Table("schedule_by_use"),
+        Index::PolicyByUse => Table("policy_by_use"),
+        Index::OccurrenceByResponse => Table("occurrence_by_response"),
     }
 }
 

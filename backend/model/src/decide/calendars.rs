@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    calendar::{CalendarStatus, Prepared},
+    calendar::{CalendarStatus, Prepared, SpansFound},
     domain::{Calendar, Name},
 };
 
@@ -53,5 +53,10 @@ impl LoadedCalendar {
     /// What it is at a moment.
     pub fn at(&self, now_ms: i64) -> CalendarStatus {
         self.prepared.at(now_ms)
+    }
+
+    /// The spans that hold at some moment from one up to and without another.
+    pub fn between(&self, start_ms: i64, end_ms: i64) -> SpansFound {
+        self.prepared.between(start_ms, end_ms)
     }
 }

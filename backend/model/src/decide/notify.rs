@@ -1,5 +1,7 @@
 //! What a step of an occurrence sends, and what is noted of that in the occurrence.
 
+mod paging;
+
 use std::collections::BTreeSet;
 
 use super::{
@@ -13,9 +15,11 @@ use super::{
 };
 use crate::domain::{
     Content, Delivery, DeliveryState, Destination, Evaluation, HeldBy, HoldKind, LastNotified,
-    MemberChange, Name, Notified, Occurrence, Opening, Pending, RecordId, Rule, Status, ThreadOf,
-    Trigger, delivery::RuleContent,
+    MemberChange, Name, Notified, Occurrence, Opening, PagedContact, Pending, RecordId, Rule,
+    Status, ThreadOf, Trigger, delivery::RuleContent,
 };
+
+pub use paging::Unanswered;
 
 /// What a step causes.
 #[derive(Debug, Default, PartialEq)]
@@ -26,6 +30,8 @@ pub struct Notices {
     pub stopped: Vec<Name>,
     /// What there is to tell with the group of [`StepKind::NotifyGroup`]; none when nothing.
     pub told: Option<MemberNotice>,
+    /// Responses of which all rounds are over now, and those of which that was so.
+    pub unanswered: Vec<Unanswered>,
 }
 
 /// What a message about a group says of one of its members.
@@ -45,6 +51,8 @@ pub fn notify(
     snapshot: &Snapshot,
     new_id: &mut dyn FnMut() -> RecordId,
 ) -> Notices {
+    let taken_back = paging::take_back(occurrence, step);
+    let step = taken_back.as_ref().unwrap_or(step);
     let evaluation = Evaluation {
         at_ms: step.now_ms,
         rules_ms: snapshot.newest_edit_ms(),
@@ -93,12 +101,14 @@ pub fn notify(
     let updated = writer.updates(&mut notified);
     writer.openings(&mut notified, &updated);
     writer.settling(&notified);
+    writer.respond(&mut notified);
     let (notices, waiting) = (writer.notices, writer.waiting);
     let changes = waiting.finish(occurrence, step, snapshot);
     if !step.kind.is_look() || changes || !notices.deliveries.is_empty() {
         occurrence.evaluation = Some(evaluation);
     }
     occurrence.notified = notified;
+    paging::limit_acknowledgement(occurrence, step.now_ms);
     flapping::end(occurrence, snapshot, step.now_ms);
     notices
 }
@@ -233,15 +243,8 @@ impl Writer<'_> {
             let content = of_update(entry, rule, self.step.past);
             let in_force = (self.snapshot, self.step.past);
             let trigger = trigger_of_update(entry, rule, self.step.matches, in_force);
-            let destinations = entry.destinations.iter();
-            for destination in destinations.filter_map(|(id, _)| self.snapshot.destination(*id)) {
-                if would_pass_again(self.occurrence, entry.rule, destination) {
-                    self.notices.stopped.push(entry.rule_name.clone());
-                } else {
-                    let about = (entry.rule, &content, trigger.as_ref());
-                    self.send(about, destination, (clear, entry.thread), end);
-                }
-            }
+            let about = (entry.rule, &content, trigger.as_ref());
+            self.update_receivers(entry, about, (clear, is_opening), end);
         }
         updated
     }
@@ -554,7 +557,7 @@ impl Writer<'_> {
             }
             let end = sending_state(rule.shadow, self.step.now_ms);
             let about = (rule.id, &content, Some(found.trigger));
-            self.send(about, destination, (clear, thread), end);
+            self.send(about, (destination, None), (clear, thread), end);
             sent.push((destination.id, destination.name.clone()));
         }
         sent
@@ -570,14 +573,15 @@ impl Writer<'_> {
         })
     }
 
-    /// Writes one delivery.
+    /// Writes one delivery; answers which.
     fn send(
         &mut self,
         (rule, content, trigger): (RecordId, &RuleContent, Option<&Trigger>),
-        destination: &Destination,
+        (destination, contact): (&Destination, Option<PagedContact>),
         (clear, thread): (bool, Option<ThreadOf>),
         (state, end_ms): (DeliveryState, Option<i64>),
-    ) {
+    ) -> RecordId {
+        let id = (self.new_id)();
         let shown = self
             .shown
             .get_or_insert_with(|| as_notified(self.occurrence));
@@ -589,7 +593,7 @@ impl Writer<'_> {
             state,
             end_ms,
             ..Delivery::new(
-                (self.new_id)(),
+                id,
                 (destination.id, destination.name.as_str().into()),
                 Content {
                     clear,
@@ -601,10 +605,12 @@ impl Writer<'_> {
                     group: None,
                     thread,
                     digest: None,
+                    contact,
                 },
                 self.step.now_ms,
             )
         });
+        id
     }
 }
 
@@ -680,6 +686,7 @@ fn keep(
             group: None,
             shadow: rule.shadow,
             thread: None,
+            response: None,
         });
     };
     if rule.shadow && !entry.shadow {

@@ -1,6 +1,6 @@
 //! What a decision rests on beside the rules in force: triggers and rules as they were, and causes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Causes, Snapshot};
 use crate::domain::{
@@ -18,6 +18,8 @@ pub struct Past {
     causes: Causes,
     /// What each of these rules frees now is one group, though the rule does not group.
     together: BTreeMap<RecordId, GroupKey>,
+    /// Deliveries of responses that ended dead, or wait for a paused destination.
+    failed: BTreeSet<RecordId>,
 }
 
 /// What messages about some occurrences may have to report on and the rules in force do not know.
@@ -83,6 +85,17 @@ impl Past {
         self.together.get(&rule).copied()
     }
 
+    /// The same where these deliveries of responses do not arrive.
+    #[must_use]
+    pub fn failing(self, failed: BTreeSet<RecordId>) -> Self {
+        Self { failed, ..self }
+    }
+
+    /// The deliveries of responses that do not arrive.
+    pub(super) fn failed(&self) -> &BTreeSet<RecordId> {
+        &self.failed
+    }
+
     /// The causes that are known.
     pub fn causes(&self) -> &Causes {
         &self.causes
@@ -99,7 +112,7 @@ impl Past {
                 }
                 self.rules.insert(id, rule);
             }
-            Revised::Silence(_) => {}
+            Revised::Silence(_) | Revised::Schedule(_) => {}
         }
     }
 

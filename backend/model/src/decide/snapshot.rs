@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Calendars, Heartbeats, Inhibitions, Silences};
+use super::{Calendars, Heartbeats, Inhibitions, Responders, Silences};
 use crate::{
     domain::{Destination, Name, Occurrence, RecordId, Rule, SharedSettings, Status, Trigger},
     matching::{self, CompiledQuery, TriggerSet},
@@ -61,6 +61,7 @@ pub struct Snapshot {
     calendars: Arc<Calendars>,
     inhibitions: Arc<Inhibitions>,
     heartbeats: Heartbeats,
+    responders: Arc<Responders>,
     settings: Arc<SharedSettings>,
     edition: u64,
 }
@@ -128,6 +129,18 @@ impl Snapshot {
         &self.heartbeats
     }
 
+    /// The same with these contacts, schedules and policies in position of those it had.
+    #[must_use]
+    pub fn with_responders(mut self, responders: Arc<Responders>) -> Self {
+        self.responders = responders;
+        self
+    }
+
+    /// The contacts, schedules and escalation policies.
+    pub fn responders(&self) -> &Responders {
+        &self.responders
+    }
+
     /// The calendars that rules refer to.
     pub fn calendars(&self) -> &Arc<Calendars> {
         &self.calendars
@@ -174,6 +187,7 @@ impl Snapshot {
             calendars: Arc::default(),
             inhibitions: Arc::default(),
             heartbeats: Heartbeats::default(),
+            responders: Arc::default(),
             settings: Arc::default(),
             edition: 0,
         }
@@ -247,6 +261,7 @@ impl Snapshot {
         let same = same.read_through(self.position);
         let same = same.with_calendars(Arc::clone(&self.calendars));
         let same = same.with_inhibitions(Arc::clone(&self.inhibitions));
+        let same = same.with_responders(Arc::clone(&self.responders));
         same.with_silences(Arc::clone(&self.silences))
     }
 

@@ -82,6 +82,11 @@ impl Waiting {
         self.sent.insert(rule);
     }
 
+    /// Whether something of a rule is sent.
+    pub(super) fn was_sent(&self, rule: RecordId) -> bool {
+        self.sent.contains(&rule)
+    }
+
     /// Notes that something of a rule would be sent, is held, and is over already.
     pub(super) fn spare(&mut self, rule: RecordId, held_by: Vec<HeldBy>) {
         if self.before(rule).is_none() {

@@ -1,12 +1,12 @@
 //! What people define, of whichever kind.
 
 use crate::domain::{
-    Calendar, Client, Destination, Heartbeat, Inhibition, IntakeMapping, Rule, SavedView, Settings,
-    Silence, Trigger,
+    Calendar, Client, Contact, Destination, EscalationPolicy, Heartbeat, Inhibition, IntakeMapping,
+    Rule, SavedView, Schedule, Settings, Silence, Trigger,
 };
 
 /// Passes the kinds that documents describe to a macro, after what stands behind its name: the number of
-/// each in entries of the audit log, its word, its type, its tags, and the fields that name others. What
+/// each in entries of the audit log, its word, its type, its tags, and the fields or methods that name others. What
 /// is named stands before what names it. A macro that needs none of the braces takes them as a `tt`.
 #[macro_export]
 macro_rules! each_documented {
@@ -20,12 +20,29 @@ macro_rules! each_documented {
             7 inhibition Inhibition(Inhibition) { tags |it| &it.tags; }
             9 view View(SavedView) { tags |it| &it.tags; }
             11 heartbeat Heartbeat(Heartbeat) { tags |it| &it.tags; }
+            12 contact Contact(Contact) {
+                tags |it| &it.tags;
+                each Destination of destinations;
+                each Calendar of calendars;
+            }
+            13 schedule Schedule(Schedule) {
+                tags |it| &it.tags;
+                each Contact of contacts;
+                each Calendar of calendars;
+            }
+            14 policy Policy(EscalationPolicy) {
+                tags |it| &it.tags;
+                each Destination of destinations;
+                each Contact of contacts;
+                each Schedule of schedules;
+            }
             10 settings Settings(Settings) { tags |_| &[]; }
             3 rule Rule(Rule) {
                 tags |it| &it.tags;
                 names Trigger by trigger_names;
                 names Destination by destination_names;
                 names Calendar by active_calendar;
+                names Policy by escalation_policy;
             }
         }
     };

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::domain::{
     DestinationKind, DigestContent, DigestItem, EventId, Folding, GroupContent, Name, Occurrence,
-    OccurrenceId, RecordId, Status, TemplateLanguage, ThreadOf, Trigger,
+    OccurrenceId, PagedContact, RecordId, Status, TemplateLanguage, ThreadOf, Trigger,
 };
 
 /// One notification on its way to one destination.
@@ -200,6 +200,8 @@ pub struct Content {
     /// What a digest includes; none for what is sent separately. `occurrence` is then the most
     /// severe one, and the rule has no name.
     pub digest: Option<DigestContent>,
+    /// The contact that is notified; none for a destination on its own.
+    pub contact: Option<PagedContact>,
 }
 
 impl Content {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::{
     CauseMark, EventId, Flapping, HoldChange, Name, OccurrenceId, Pending, RecordId, Reports,
-    RevisionId, Rule, Severity, Status, ThreadOf, TraceContext,
+    Response, RevisionId, Rule, Severity, Status, ThreadOf, TraceContext,
     value::{Fields, json_bytes},
 };
 
@@ -87,6 +87,8 @@ pub struct Occurrence {
     pub flapping: Vec<Flapping>,
     /// What the newest event follows from; none when it came without a trace.
     pub trace: Option<TraceContext>,
+    /// Until when the acknowledgement counts, in milliseconds since 1970; none when no time ends it.
+    pub acknowledged_until_ms: Option<i64>,
 }
 
 impl Occurrence {
@@ -268,6 +270,8 @@ pub struct Notified {
     pub shadow: bool,
     /// The occurrence that those who were notified know it by; none for this one.
     pub thread: Option<ThreadOf>,
+    /// How far its escalation has come; none without a policy.
+    pub response: Option<Box<Response>>,
 }
 
 impl Notified {

@@ -1,8 +1,8 @@
-//! Triggers, rules and silences as they were before they were edited or deleted.
+//! Triggers, rules, silences and schedules as they were before they were edited or deleted.
 
-use crate::domain::{Name, RecordId, Rule, Silence, Trigger};
+use crate::domain::{Name, RecordId, Rule, Schedule, Silence, Trigger};
 
-/// A trigger, a rule or a silence as it was, kept because decisions rest on it.
+/// A trigger, rule, silence or schedule as it was, kept because decisions rest on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revision {
     /// What it was.
@@ -22,6 +22,8 @@ pub enum Revised {
     Rule(Rule),
     /// A silence.
     Silence(Silence),
+    /// A schedule.
+    Schedule(Schedule),
 }
 
 /// Which kind of thing a revision is of. Numbers are written to disk.
@@ -33,9 +35,11 @@ pub enum RevisionOf {
     Rule = 2,
     /// A silence.
     Silence = 3,
+    /// A schedule.
+    Schedule = 4,
 }
 
-/// One revision of a trigger, rule or silence, by identity.
+/// One revision of a trigger, rule, silence or schedule, by identity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RevisionId {
     /// The name, which never changes; another one of that name may follow it.
@@ -53,6 +57,7 @@ impl Revision {
             Revised::Trigger(_) => RevisionOf::Trigger,
             Revised::Rule(_) => RevisionOf::Rule,
             Revised::Silence(_) => RevisionOf::Silence,
+            Revised::Schedule(_) => RevisionOf::Schedule,
         }
     }
 
@@ -62,6 +67,7 @@ impl Revision {
             Revised::Trigger(trigger) => trigger.into(),
             Revised::Rule(rule) => rule.into(),
             Revised::Silence(silence) => silence.into(),
+            Revised::Schedule(schedule) => schedule.into(),
         }
     }
 
@@ -71,36 +77,22 @@ impl Revision {
             Revised::Trigger(trigger) => trigger.update_ms,
             Revised::Rule(rule) => rule.update_ms,
             Revised::Silence(silence) => silence.update_ms,
+            Revised::Schedule(schedule) => schedule.update_ms,
         }
     }
 }
 
-impl From<&Trigger> for RevisionId {
-    fn from(trigger: &Trigger) -> Self {
-        Self {
-            name: trigger.name.clone(),
-            id: trigger.id,
-            revision: trigger.revision,
+macro_rules! revision_id {
+    ($($type:ty),+) => {$(
+        impl From<&$type> for RevisionId {
+            fn from(it: &$type) -> Self {
+                Self {
+                    name: it.name.clone(),
+                    id: it.id,
+                    revision: it.revision,
+                }
+            }
         }
-    }
+    )+};
 }
-
-impl From<&Rule> for RevisionId {
-    fn from(rule: &Rule) -> Self {
-        Self {
-            name: rule.name.clone(),
-            id: rule.id,
-            revision: rule.revision,
-        }
-    }
-}
-
-impl From<&Silence> for RevisionId {
-    fn from(silence: &Silence) -> Self {
-        Self {
-            name: silence.name.clone(),
-            id: silence.id,
-            revision: silence.revision,
-        }
-    }
-}
+revision_id!(Trigger, Rule, Silence, Schedule);

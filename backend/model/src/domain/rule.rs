@@ -26,6 +26,8 @@ pub struct Rule {
     pub trigger_names: Vec<Name>,
     /// The destinations, without repeats, in the author's order.
     pub destination_names: Vec<Name>,
+    /// Who is notified beside them, and who next if no one acknowledges.
+    pub escalation_policy: Option<Name>,
     /// The message's template; empty means the destination's default.
     pub message: String,
     /// The language of that template.

@@ -64,6 +64,7 @@ pub(super) fn occurrence() -> Occurrence {
         flapping: Vec::new(),
         assignee: None,
         trace: None,
+        acknowledged_until_ms: None,
     }
 }
 

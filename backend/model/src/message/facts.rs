@@ -304,6 +304,7 @@ impl<'a> Facts<'a> {
             group,
             thread: _,
             digest,
+            contact,
         } = self.content;
         let mut variables = json!({
             "clear": clear,
@@ -333,6 +334,13 @@ impl<'a> Facts<'a> {
                 "type": destination_kind.word(),
             },
         });
+        if let Some(contact) = contact {
+            let mut shown = json!(contact.variables);
+            shown["name"] = json!(contact.name.as_str());
+            variables["contact"] = shown;
+            let url = self.context.links.acknowledge(self.content, contact);
+            variables["ack"] = json!({ "url": url });
+        }
         if let Some(group) = group {
             variables["group"] = members::variables(group, &self.link, &event);
         }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::domain::{Content, GroupId};
+use crate::domain::{Content, GroupId, Name, PagedContact};
 
 /// Where the links in messages lead.
 #[derive(Debug, Clone, Default)]
@@ -13,6 +13,8 @@ pub struct Links {
     pub template: String,
     /// What lets a link be followed without a key; none leaves that to who has one.
     pub signer: Option<Arc<dyn SignLinks>>,
+    /// What lets a contact acknowledge without a key; none where no message offers that.
+    pub acknowledging: Option<Arc<dyn SignLinks>>,
 }
 
 /// Signs links, so that they can be followed without a key.
@@ -20,6 +22,9 @@ pub trait SignLinks: fmt::Debug + Send + Sync {
     /// The query of a link to a thread, that is followed from a moment on in milliseconds since 1970;
     /// the same for the same thread and moment.
     fn query(&self, thread: &str, since_ms: i64) -> String;
+
+    /// The query of a link by which a contact acknowledges a thread, as long as that response lasts.
+    fn acknowledge(&self, thread: &str, response: &str, contact: &Name) -> String;
 }
 
 impl Links {
@@ -37,6 +42,20 @@ impl Links {
             Some(signer) => format!("{link}?{}", signer.query(&thread, since_ms)),
             None => link,
         }
+    }
+
+    /// Where a contact acknowledges what a content is about; empty without a base.
+    pub(super) fn acknowledge(&self, content: &Content, contact: &PagedContact) -> String {
+        let Some(signer) = self
+            .acknowledging
+            .as_ref()
+            .filter(|_| !self.base.is_empty())
+        else {
+            return String::new();
+        };
+        let thread = content.occurrence.id().to_string();
+        let query = signer.acknowledge(&thread, &contact.response.to_string(), &contact.name);
+        format!("{}/acknowledge/{thread}?{query}", self.url())
     }
 
     /// The address of the installation.

@@ -56,6 +56,7 @@ pub fn occurrence(now_ms: i64) -> Occurrence {
         flapping: Vec::new(),
         assignee: None,
         trace: None,
+        acknowledged_until_ms: None,
     }
 }
 
@@ -121,5 +122,6 @@ pub fn content(occurrence: Occurrence, kind: DestinationKind, message: String) -
         group: None,
         thread: None,
         digest: None,
+        contact: None,
     }
 }

@@ -49,6 +49,7 @@ pub fn delivery(number: u64, state: DeliveryState) -> Delivery {
             group: None,
             thread: None,
             digest: None,
+            contact: None,
         },
     }
 }

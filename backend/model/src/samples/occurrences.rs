@@ -74,6 +74,7 @@ pub fn occurrence(number: u32) -> Occurrence {
         flapping: Vec::new(),
         assignee: None,
         trace: None,
+        acknowledged_until_ms: None,
     }
 }
 

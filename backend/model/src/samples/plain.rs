@@ -96,6 +96,7 @@ pub fn rule(of: &str, triggers: &[&str], destinations: &[&str]) -> Rule {
         enabled: true,
         trigger_names: triggers.iter().map(|it| name(it)).collect(),
         destination_names: destinations.iter().map(|it| name(it)).collect(),
+        escalation_policy: None,
         message: String::new(),
         template_language: TemplateLanguage::default(),
         repeat: false,

@@ -266,6 +266,7 @@ fn digest(content: DigestContent, destination: &Destination, due_ms: i64, now_ms
                 group: None,
                 thread: None,
                 digest: Some(content),
+                contact: None,
             },
             now_ms,
         )

@@ -76,6 +76,9 @@ fn owned(mut document: Document) -> Document {
         Definition::Mapping(draft) => &mut draft.tags,
         Definition::View(draft) => &mut draft.tags,
         Definition::Heartbeat(draft) => &mut draft.tags,
+        Definition::Contact(draft) => &mut draft.tags,
+        Definition::Schedule(draft) => &mut draft.tags,
+        Definition::Policy(draft) => &mut draft.tags,
         Definition::Settings(_) => panic!("settings have no tags"),
     };
     tags.push("owner:a".into());

@@ -100,7 +100,7 @@ impl Definitions {
                 self.add_trigger(loaded, until_ms, revision.deleted);
             }
             Revised::Rule(rule) => self.add_rule(Arc::new(rule), until_ms, revision.deleted),
-            Revised::Silence(_) => {}
+            Revised::Silence(_) | Revised::Schedule(_) => {}
         }
     }
 

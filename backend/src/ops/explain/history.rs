@@ -2,7 +2,10 @@
 
 use super::{RuleExplanation, SentDelivery};
 use crate::{
-    domain::{CloseReason, DeliveryState, Field, GroupId, HoldOutcome, Name, Occurrence, RecordId},
+    domain::{
+        CloseReason, Delivery, DeliveryState, Field, GroupId, HoldOutcome, Name, Occurrence,
+        RecordId,
+    },
     limits::TIMELINE_MAX,
     message::cut,
 };
@@ -121,13 +124,21 @@ fn holds(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     })
 }
 
+/// Who is notified by a delivery: a destination, or a contact by it.
+fn receiver(delivery: &Delivery) -> String {
+    let destination = &delivery.destination_name;
+    match &delivery.content.contact {
+        Some(contact) => format!("{} by {destination}", contact.name),
+        None => destination.clone(),
+    }
+}
+
 /// Each time a rule notified.
 fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     rule.notifications.iter().map(|notification| {
         let is_part = |it: &&SentDelivery| notification.deliveries.contains(&it.delivery.id);
         let sent: Vec<_> = rule.deliveries.iter().filter(is_part).collect();
-        let names = sent.iter().map(|it| it.delivery.destination_name.as_str());
-        let names: Vec<_> = names.collect();
+        let names: Vec<_> = sent.iter().map(|it| receiver(&it.delivery)).collect();
         let receivers = match names.as_slice() {
             [] => "they were".to_owned(),
             [one] => format!("{one} was"),
@@ -172,7 +183,7 @@ fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
 /// That a digest includes a delivery.
 fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     let digest = sent.digest.as_ref()?;
-    let name = &sent.delivery.destination_name;
+    let name = receiver(&sent.delivery);
     let became = match digest.state {
         DeliveryState::Delivered => ", which arrived",
         DeliveryState::Dead => ", which was given up",
@@ -191,7 +202,7 @@ fn folded(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
 /// How a delivery ended.
 fn ended(rule: &RuleExplanation, sent: &SentDelivery) -> Option<Moment> {
     let delivery = &sent.delivery;
-    let name = &delivery.destination_name;
+    let name = receiver(delivery);
     let (kind, text) = match delivery.state {
         DeliveryState::Delivered => ("delivered", format!("the message to {name} arrived")),
         DeliveryState::Dead => {

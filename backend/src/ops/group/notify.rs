@@ -620,6 +620,7 @@ impl Making<'_> {
             group: Some(self.id),
             shadow: group.shadow,
             thread: None,
+            response: None,
         });
         let matches = self.snapshot.matches(main);
         let in_force = (self.snapshot, self.past);
@@ -657,6 +658,7 @@ impl Making<'_> {
                     group: Some(content.clone()),
                     thread: None,
                     digest: None,
+                    contact: None,
                 },
                 self.now_ms,
             )

@@ -137,6 +137,7 @@ impl Rules {
                 group: group.clone(),
                 thread: None,
                 digest: None,
+                contact: None,
             };
             let (name, ours) = (destination.name, installation.clone());
             let settings = Arc::clone(&installation.settings.borrow());

@@ -164,7 +164,11 @@ impl World {
 fn holds_and_groups_are_the_same_on_two_nodes_and_with_a_kill_before_every_step() {
     for life in ["two nodes", "killed"] {
         let mut tests = Command::new(env::current_exe().unwrap());
-        tests.args(["ops::silence::tests::", "ops::group::tests::"]);
+        tests.args([
+            "ops::silence::tests::",
+            "ops::group::tests::",
+            "ops::response::tests::",
+        ]);
         let done = tests.env(LIFE, life).output().unwrap();
         let said = String::from_utf8_lossy(&done.stdout);
         assert!(done.status.success(), "{life}:\n{said}");

@@ -64,6 +64,7 @@ fn occurrence(number: u32) -> Occurrence {
         flapping: Vec::new(),
         assignee: None,
         trace: None,
+        acknowledged_until_ms: None,
     }
 }
 

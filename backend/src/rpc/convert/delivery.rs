@@ -81,6 +81,10 @@ pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) ->
             .map(timestamp),
         clear: Some(content.clear),
         rendered: None,
+        contact_name: content
+            .contact
+            .map(|it| it.name.to_string())
+            .unwrap_or_default(),
         is_digest: Some(digest_id.is_some()),
         folded_into: folded_into.unwrap_or_default(),
         folded_count,

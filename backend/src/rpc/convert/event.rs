@@ -68,6 +68,7 @@ fn occurrence(found: Occurrence) -> v1::Occurrence {
         holds: hold::distinct(&found.pending),
         r#type: found.kind,
         expire_time: found.expire_ms,
+        acknowledged_until_time: found.acknowledged_until_ms,
         assignee: found.assignee.map_or_else(String::new, |it| it.to_string()),
     }
 }

@@ -2,10 +2,13 @@
 
 use bellwether_proto::v1;
 
+use super::time::length_ms;
 use crate::{
+    clock::millis,
     domain::{EventId, Name, OccurrenceId, Status},
     error::Error,
     lifecycle::{Assignment, StateChange},
+    limits::{ACKNOWLEDGEMENT_MAX, ACKNOWLEDGEMENT_MIN},
     ops::{annotate::AnnotationItem, edit::OccurrenceTarget, set_status::StatusItem},
 };
 
@@ -32,12 +35,24 @@ pub fn status(item: &v1::StatusItem, without_updates: bool) -> Result<StatusItem
             Error::invalid("status", format!("{number} is not known; known are 0 to 3"))
         })?),
     };
+    let for_ms = item.acknowledge_for.as_ref().map(length_ms);
+    if for_ms.is_some() && item.acknowledged != Some(true) {
+        let fault = "is only for `acknowledged` true";
+        return Err(Error::invalid("acknowledgeFor", fault));
+    }
+    let bounds = millis(ACKNOWLEDGEMENT_MIN)..=millis(ACKNOWLEDGEMENT_MAX);
+    if let Some(for_ms) = for_ms.filter(|it| !bounds.contains(it)) {
+        let (least, most) = (bounds.start() / 1_000, bounds.end() / 1_000);
+        let fault = format!("is {} s; give {least} to {most} s", for_ms / 1_000);
+        return Err(Error::invalid("acknowledgeFor", fault));
+    }
     Ok(StatusItem {
         target: target(&item.event_id, &item.occurrence_id)?,
         change: StateChange {
             severity: None,
             status,
             acknowledged: item.acknowledged,
+            acknowledge_for_ms: for_ms,
             assignment: assignment(item.assignee.as_deref())?,
             without_updates,
         },

@@ -322,6 +322,9 @@ async fn has_all(folder: &TempDir) {
         Kind::Settings,
         Kind::Heartbeat,
         Kind::Expectation,
+        Kind::Contact,
+        Kind::Schedule,
+        Kind::Policy,
     ];
     // The fifth layout has counters.
     let kinds = Kind::ALL.into_iter().filter(|it| *it != Kind::Counter);

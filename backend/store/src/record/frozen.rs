@@ -110,6 +110,14 @@ fn shadows(differences: &mut Differences) {
     differences.record("shadow group", &samples::shadow_group(), false);
 }
 
+fn on_call(differences: &mut Differences) {
+    differences.record("contact", &samples::contact("ana"), false);
+    differences.record("schedule", &samples::schedule("nights"), false);
+    differences.record("policy", &samples::policy("database"), false);
+    differences.record("paging rule", &samples::paging_rule(), false);
+    differences.record("escalated occurrence", &samples::escalated(), false);
+}
+
 /// What a budget leaves behind.
 fn digests(differences: &mut Differences) {
     let destination = samples::budget_destination();
@@ -224,6 +232,7 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     differences.record("view", &samples::view("databases"), true);
     differences.record("settings", &samples::settings(), true);
     differences.record("heartbeat", &samples::heartbeat("backup"), false);
+    on_call(&mut differences);
     differences.record("expectation", &samples::expectation(), false);
     differences.record("calendar", &samples::calendar("nights"), false);
     differences.record("audit entry", &samples::audit_entry(), false);

@@ -7,6 +7,8 @@ mod resource;
 mod trace;
 
 pub use heartbeat::by_beat;
+pub use occurrence::by_response;
+pub use resource::uses;
 
 use super::{
     bytes::Key,

@@ -12,6 +12,7 @@ mod hold;
 mod inhibition;
 mod mapping;
 mod occurrence;
+mod oncall;
 mod query;
 mod receipt;
 mod revision;

@@ -51,6 +51,7 @@ impl Input {
                 Self::Text(TextField::new(list::worded(value, words)).with_lines())
             }
             FieldKind::Maps => Self::Text(TextField::new(list::maps(value)).with_lines()),
+            FieldKind::Written(form) => Self::Text(TextField::new(form.show(value)).with_lines()),
             FieldKind::Toggle => Self::Toggle(value.and_then(Value::as_bool).unwrap_or_default()),
             FieldKind::Choice(words) => {
                 let chosen = match value {
@@ -101,6 +102,7 @@ impl Input {
                 list::read_worded(field.text(), words).ok().flatten()
             }
             (Self::Text(field), FieldKind::Maps) => list::read_maps(field.text()).ok().flatten(),
+            (Self::Text(field), FieldKind::Written(form)) => form.read(field.text()).ok(),
             (Self::Text(field), FieldKind::Number(..)) => {
                 field.text().trim().parse::<i64>().ok().map(Value::from)
             }
@@ -154,9 +156,11 @@ impl Input {
             | FieldKind::Number(..)
             | FieldKind::Numbers
             | FieldKind::Words => Self::Text(TextField::new(text)),
-            FieldKind::Lines | FieldKind::Pairs | FieldKind::WordPairs(_) | FieldKind::Maps => {
-                Self::Text(lines())
-            }
+            FieldKind::Lines
+            | FieldKind::Pairs
+            | FieldKind::WordPairs(_)
+            | FieldKind::Maps
+            | FieldKind::Written(_) => Self::Text(lines()),
             FieldKind::Toggle => match text.to_lowercase().as_str() {
                 "yes" | "on" | "true" => Self::Toggle(true),
                 "no" | "off" | "false" => Self::Toggle(false),
@@ -202,6 +206,7 @@ impl Input {
             FieldKind::Numbers => list::read_numbers(text).err(),
             FieldKind::WordPairs(words) => list::read_worded(text, words).err(),
             FieldKind::Maps => list::read_maps(text).err(),
+            FieldKind::Written(form) => form.read(text).err(),
             FieldKind::Pairs => {
                 let bare = text
                     .lines()

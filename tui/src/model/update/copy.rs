@@ -226,6 +226,9 @@ fn rest_path(route: &Route, id: &str) -> Option<String> {
         Route::List(Kind::Mapping) | Route::Object(Kind::Mapping, _) => {
             below("/v1/intake/mappings", id)
         }
+        Route::List(Kind::Policy) | Route::Object(Kind::Policy, _) => {
+            below("/v1/notification/escalation-policies", id)
+        }
         Route::List(kind) | Route::Object(kind, _) => {
             below(&format!("/v1/notification/{}", kind.plural()), id)
         }

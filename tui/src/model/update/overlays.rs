@@ -122,7 +122,10 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
         KeyCode::Enter => {
             let text = prompt.field.text().trim().to_owned();
             match prompt.then {
-                PromptPurpose::Annotate(_) | PromptPurpose::AnnotateAll | PromptPurpose::Assign
+                PromptPurpose::Annotate(_)
+                | PromptPurpose::AnnotateAll
+                | PromptPurpose::Assign
+                | PromptPurpose::Override(_)
                     if text.is_empty() => {}
                 PromptPurpose::Annotate(ids) => confirm::note(model, &ids, &text, effects),
                 PromptPurpose::AnnotateAll => {
@@ -132,6 +135,15 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
                     confirm::assign(model, String::new(), effects);
                 }
                 PromptPurpose::Assign => confirm::assign(model, text, effects),
+                PromptPurpose::Override(ref schedule) => {
+                    match confirm::overriding(model, schedule, &text) {
+                        Ok(then) => carry_out(model, then, effects),
+                        Err(fault) => {
+                            model.say(Token::Bad, fault);
+                            model.overlay = Some(Overlay::Prompt(prompt));
+                        }
+                    }
+                }
                 PromptPurpose::Search => navigate::search(model, text),
                 PromptPurpose::Document { title, fields } => {
                     report::with_document(model, title, fields, text, effects);

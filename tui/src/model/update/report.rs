@@ -207,7 +207,11 @@ fn of(object: &Object, what: &str) -> Option<(String, Inquiry)> {
         | Kind::Group
         | Kind::Pending
         | Kind::View
-        | Kind::Heartbeat => return None,
+        | Kind::Heartbeat
+        | Kind::Contact
+        | Kind::Schedule
+        | Kind::Policy
+        | Kind::Response => return None,
     };
     Some((format!("{word} of {what}{name}"), inquiry))
 }
@@ -239,8 +243,8 @@ pub(super) fn history(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::Deliveries => ("delivery", model.selected()),
         Route::Delivery(id) => ("delivery", Some(id.clone())),
         // No one changes these: the service makes them.
-        Route::List(Kind::Group | Kind::Pending)
-        | Route::Object(Kind::Group | Kind::Pending, _) => ("", None),
+        Route::List(Kind::Group | Kind::Pending | Kind::Response)
+        | Route::Object(Kind::Group | Kind::Pending | Kind::Response, _) => ("", None),
         Route::List(kind) | Route::Object(kind, _) => (kind.word(), model.resource_name()),
         _ => ("", None),
     };

@@ -1,18 +1,8 @@
--- Layout 7: who owns what. Slots 0 to 255 are those of destinations, slot 256 is the lead.
+-- Layout 7: contacts, schedules and escalation policies, what leads back from what they name, and
+-- occurrences by their responses.
 
-CREATE TABLE claim (
-  slot smallint PRIMARY KEY,
-  writer bytea NOT NULL,
-  epoch bigint NOT NULL,
-  node bytea NOT NULL
-) WITH (fillfactor = 25);
-INSERT INTO claim (slot, writer, epoch, node) SELECT slot, '', 0, '' FROM generate_series(0, 256) AS slot;
--- What a node owns with, and when that last worked.
-ALTER TABLE node ADD COLUMN writer bytea;
-ALTER TABLE node ADD COLUMN works timestamptz NOT NULL DEFAULT '-infinity';
-
--- Nodes of the version before keep running, and lead no more: for ever there is one that does.
-INSERT INTO holder (id, node, name, since, renewed)
-  VALUES (1, '', '', clock_timestamp(), 'infinity')
-  ON CONFLICT (id) DO UPDATE SET node = '', name = '', renewed = 'infinity';
-DELETE FROM writer WHERE leads;
+CREATE TABLE rule_by_policy (entry bytea PRIMARY KEY, record bytea NOT NULL);
+CREATE TABLE contact_by_use (entry bytea PRIMARY KEY, record bytea NOT NULL);
+CREATE TABLE schedule_by_use (entry bytea PRIMARY KEY, record bytea NOT NULL);
+CREATE TABLE policy_by_use (entry bytea PRIMARY KEY, record bytea NOT NULL);
+CREATE TABLE occurrence_by_response (entry bytea PRIMARY KEY, record bytea NOT NULL) WITH (fillfactor = 90);

@@ -15,7 +15,10 @@ use tracing::error;
 use super::together::Together;
 use crate::{
     decide::{Causes, Step, StepKind, Transition, notify},
-    domain::{CauseMark, HeldBy, HoldKind, Occurrence, Pending, RecordId},
+    domain::{
+        CauseMark, Delivery, DeliveryState, Health, HealthState, HeldBy, HoldKind, Occurrence,
+        Pending, RecordId, ResponseState,
+    },
     error::Error,
     limits::{LOOK_BATCH, TELL_BATCH, TELLS_AT_ONCE},
     ops::{
@@ -28,7 +31,7 @@ use crate::{
         revision,
     },
     store::{
-        Changes, Direction, EngineError, Index, Lane, Record as _, SilenceStanding, Stored,
+        Changes, Direction, EngineError, Index, Lane, Record as _, SilenceStanding, Store, Stored,
         engine::Range,
         record::bytes::{Key, id_at},
     },
@@ -216,7 +219,9 @@ impl<'a> Batch<'a> {
         let store = &self.deciding.store;
         let snapshot = self.deciding.ruleset.refreshed().await?;
         let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
+        let failed = failed(store, found.iter().map(|it| &it.value)).await?;
         let past = past.asking(causes).freeing(together.0.clone());
+        let past = past.failing(failed);
         let now_ms = self.deciding.clock.now_ms();
         let mut changes = store.changes();
         changes.rest_on(snapshot.position());
@@ -241,4 +246,33 @@ impl<'a> Batch<'a> {
         }
         Ok((changes, reports))
     }
+}
+
+/// The deliveries of responses that ended dead, or wait for a paused destination.
+async fn failed(
+    store: &Store,
+    occurrences: impl Iterator<Item = &Occurrence>,
+) -> Result<BTreeSet<RecordId>, EngineError> {
+    let notified = occurrences.flat_map(|it| &it.notified);
+    let active = notified.filter_map(|it| it.response.as_ref());
+    let active = active.filter(|it| it.state == ResponseState::Active);
+    let pages = active.flat_map(|it| it.of_last_step());
+    let keys: Vec<Vec<u8>> = pages.map(|it| it.delivery.to_bytes().into()).collect();
+    if keys.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let sent = store.get_many::<Delivery>(keys).await?;
+    let sent: Vec<_> = sent.into_iter().flatten().map(|it| it.value).collect();
+    let health = sent.iter().map(|it| it.destination.to_bytes().into());
+    let health = store.get_many::<Health>(health.collect()).await?;
+    let does_not_arrive = |(sent, health): (&Delivery, Option<Stored<Health>>)| {
+        let is_paused = health.is_some_and(|it| it.value.state == HealthState::Paused);
+        let is_dead = matches!(sent.state, DeliveryState::Dead | DeliveryState::Cancelled);
+        (is_dead || is_paused && sent.state.due_ms().is_some()).then_some(sent.id)
+    };
+    Ok(sent
+        .iter()
+        .zip(health)
+        .filter_map(does_not_arrive)
+        .collect())
 }

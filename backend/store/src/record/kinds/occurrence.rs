@@ -6,7 +6,7 @@ use super::{DUE_NEVER_MS, decoded, encoded, entry, only_named};
 use crate::record::{Record, bytes::Key, steps};
 use crate::{
     audit::Seen,
-    domain::{CauseMark, Group, HeldBy, HoldKind, Occurrence, RecordId, Status},
+    domain::{CauseMark, Group, HeldBy, HoldKind, Occurrence, RecordId, ResponseState, Status},
     engine::{EngineError, Entry, Index, Kind, Membership, SilenceStanding},
     metrics::CommitStep,
     seal::Sealer,
@@ -54,10 +54,21 @@ fn add_holds(occurrence: &Occurrence, entries: &mut Vec<Entry>) {
         .iter()
         .map(|it| it.due_ms().unwrap_or(DUE_NEVER_MS));
     let due = due.chain(occurrence.causes.iter().filter_map(CauseMark::due_ms));
+    let responses = occurrence
+        .notified
+        .iter()
+        .filter_map(|it| it.response.as_ref());
+    let due = due.chain(responses.filter_map(|it| it.look_ms));
+    let due = due.chain(occurrence.acknowledged_until_ms);
     if let Some(due_ms) = due.min() {
         let key = Key::new().moment(due_ms).id(occurrence.key);
         entries.push(entry(Index::OccurrenceByDue, key));
     }
+}
+
+/// Where the occurrences are of which a response stands so.
+pub fn by_response(state: ResponseState) -> Key {
+    Key::new().byte(state as u8)
 }
 
 /// What leads from groups to an occurrence that they report on, or are about to.
@@ -135,6 +146,10 @@ impl Record for Occurrence {
         ];
         add_holds(self, &mut entries);
         add_memberships(self, &mut entries);
+        let responses = self.notified.iter().filter_map(|it| it.response.as_ref());
+        entries.extend(
+            responses.map(|it| entry(Index::OccurrenceByResponse, by_response(it.state).id(it.id))),
+        );
         entries
     }
 

@@ -15,6 +15,7 @@ macro_rules! defined {
     ($($number:literal $word:ident $kind:ident($type:ident) {
         tags $tags:expr;
         $(names $named:ident by $field:ident;)*
+        $(each $listed:ident of $method:ident;)*
         $(found by $keys:ident;)?
     })+) => {$(
         impl Record for crate::domain::$type {
@@ -29,18 +30,29 @@ macro_rules! defined {
             }
 
             fn refers(&self) -> Vec<Reference<'_>> {
-                let named: &[Vec<Reference<'_>>] = &[$({
-                    const BACK: Index = back(Kind::$kind, Kind::$named);
-                    by_name(Kind::$named, BACK, &self.$field)
-                }),*];
+                let named: &[Vec<Reference<'_>>] = &[
+                    $(by_name(
+                        Kind::$named,
+                        const { back(Kind::$kind, Kind::$named) },
+                        &self.$field,
+                    ),)*
+                    $(by_name(
+                        Kind::$listed,
+                        const { back(Kind::$kind, Kind::$listed) },
+                        self.$method(),
+                    ),)*
+                ];
                 named.concat()
             }
 
             fn entries(&self) -> Vec<Entry> {
                 let name = self.name.as_str().as_bytes();
-                let key = |other: &Name| Key::new().name(other.as_str()).rest(name);
-                let back = self.refers().into_iter().map(|it| entry(it.back, key(it.name)));
-                back$(.chain(by_key(self.$keys())))?.collect()
+                let back = self.refers().into_iter();
+                let back = back.map(|it| entry(it.back, uses(it.back, it.kind, it.name).rest(name)));
+                let mut entries: Vec<_> = back$(.chain(by_key(self.$keys())))?.collect();
+                entries.sort_unstable();
+                entries.dedup();
+                entries
             }
 
             fn encode(&self, sealer: &Sealer) -> Vec<u8> {
@@ -65,10 +77,25 @@ const fn back(from: Kind, named: Kind) -> Index {
         (Kind::Rule, Kind::Trigger) => Index::RuleByTrigger,
         (Kind::Rule, Kind::Destination) => Index::RuleByDestination,
         (Kind::Rule, Kind::Calendar) => Index::RuleByCalendar,
+        (Kind::Rule, Kind::Policy) => Index::RuleByPolicy,
         (Kind::Silence, Kind::Calendar) => Index::SilenceByCalendar,
         (Kind::Calendar, Kind::Calendar) => Index::CalendarByException,
+        (Kind::Contact, _) => Index::ContactByUse,
+        (Kind::Schedule, _) => Index::ScheduleByUse,
+        (Kind::Policy, _) => Index::PolicyByUse,
         _ => panic!("no index leads back from what is named"),
     }
+}
+
+/// Where what uses something is in an index that leads back from it.
+pub fn uses(back: Index, named: Kind, name: &Name) -> Key {
+    let key = match back {
+        Index::ContactByUse | Index::ScheduleByUse | Index::PolicyByUse => {
+            Key::new().byte(named as u8)
+        }
+        _ => Key::new(),
+    };
+    key.name(name.as_str())
 }
 
 fn by_name<'a>(

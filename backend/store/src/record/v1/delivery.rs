@@ -55,7 +55,7 @@ fn folding(digest: Option<RecordId>, alone: bool) -> Folding {
 
 record! { Content {
     1 clear, 2 occurrence, 3 rule, 4 trigger, 5 destination_kind, 6 group, 7 thread, 8 digest,
-    9 template_language,
+    9 template_language, 10 contact,
 } }
 
 record! { RuleContent {

@@ -21,7 +21,7 @@ record! {
         36 trace as Blank,
         37 began_first_ms = it.reports.began_ms.map(|(first, _)| first),
         38 began_last_ms = it.reports.began_ms.map(|(_, last)| last),
-        39 leases = it.reports.leases,
+        39 leases = it.reports.leases, 40 acknowledged_until_ms,
     } with {
         close: close(close_reason, close_ms),
         reports: Reports { began_ms: Option::zip(began_first_ms, began_last_ms), leases },
@@ -48,7 +48,7 @@ record! { HistoryEntry { 1 at_ms, 2 author as Blank, 3 field, 4 from, 5 to } }
 
 record! { Notified {
     1 rule, 2 rule_name, 3 last_ms, 4 send_updates, 5 destinations, 6 cleared, 7 opening,
-    8 group as Blank, 9 shadow, 10 thread,
+    8 group as Blank, 9 shadow, 10 thread, 11 response,
 } }
 
 record! {

@@ -1,7 +1,7 @@
-//! Triggers, rules and silences as they were before they were edited or deleted.
+//! Triggers, rules, silences and schedules as they were before they were edited or deleted.
 
 use crate::{
-    domain::{Revised, Revision, Rule, Silence, Trigger},
+    domain::{Revised, Revision, Rule, Schedule, Silence, Trigger},
     record::table::record,
 };
 
@@ -12,7 +12,8 @@ record! {
         3 until_ms,
         4 deleted,
         5 silence = if let Revised::Silence(was) = &it.was { Some(was) } else { None },
-    } with { was: revised(trigger, rule, silence)? }
+        6 schedule = if let Revised::Schedule(was) = &it.was { Some(was) } else { None },
+    } with { was: revised(trigger, rule, silence, schedule)? }
 }
 
 /// What it was: exactly one of them.
@@ -20,11 +21,14 @@ fn revised(
     trigger: Option<Trigger>,
     rule: Option<Rule>,
     silence: Option<Silence>,
+    schedule: Option<Schedule>,
 ) -> Option<Revised> {
-    match (trigger, rule, silence) {
-        (Some(trigger), None, None) => Some(Revised::Trigger(trigger)),
-        (None, Some(rule), None) => Some(Revised::Rule(rule)),
-        (None, None, Some(silence)) => Some(Revised::Silence(silence)),
-        _ => None,
-    }
+    let all = [
+        trigger.map(Revised::Trigger),
+        rule.map(Revised::Rule),
+        silence.map(Revised::Silence),
+        schedule.map(Revised::Schedule),
+    ];
+    let mut all = all.into_iter().flatten();
+    all.next().filter(|_| all.next().is_none())
 }

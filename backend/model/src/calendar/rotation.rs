@@ -1,0 +1,111 @@
+//! The hand-offs of a rotation: how many there were up to a moment, and which there are in a range.
+
+use std::sync::{Mutex, PoisonError};
+
+use jiff::{
+    Timestamp, ToSpan as _,
+    civil::{Date, DateTime},
+    tz::TimeZone,
+};
+
+use super::starts::{Starts, Steps};
+use crate::{
+    domain::calendar::{Until, Window},
+    limits::CALENDAR_COUNTED_MAX,
+};
+
+/// Moments at which one turn ends and the next begins.
+#[derive(Debug)]
+pub struct Rotation {
+    zone: TimeZone,
+    window: Window,
+    starts: Starts,
+    /// How many there were on the days before one: most are asked for later and later.
+    known: Mutex<Option<(Date, u64)>>,
+}
+
+impl Rotation {
+    /// That of the starts of a window in a zone.
+    pub fn new(window: &Window, zone: TimeZone) -> Self {
+        Self {
+            zone,
+            starts: Starts::of(window),
+            window: window.clone(),
+            known: Mutex::default(),
+        }
+    }
+
+    /// How many hand-offs there were up to a moment, the first one included; 0 before it.
+    pub fn count(&self, at_ms: i64) -> u64 {
+        let Ok(at) = Timestamp::from_millisecond(at_ms) else {
+            return 0;
+        };
+        let today = self.zone.to_datetime(at).date();
+        // A change of the clocks moves a start by less than that.
+        let (near, through) = (
+            today.saturating_sub(2.days()),
+            today.saturating_add(2.days()),
+        );
+        let mut count = self.before(near);
+        self.each(near, through, &mut |start| count += u64::from(start <= at));
+        count
+    }
+
+    /// How many there were on the days before one.
+    fn before(&self, day: Date) -> u64 {
+        let first = self.window.start.date();
+        if day <= first {
+            return 0;
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (from, mut count) = known
+            .filter(|(until, _)| *until <= day)
+            .unwrap_or((first, 0));
+        if from < day {
+            self.each(from, day.saturating_sub(1.day()), &mut |_| count += 1);
+            *known = Some((day, count));
+        }
+        count
+    }
+
+    /// Those of a range, in order, without its first moment and its last.
+    pub fn between(&self, start_ms: i64, end_ms: i64) -> Vec<i64> {
+        let local = |at_ms| {
+            let at = Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::MAX);
+            self.zone.to_datetime(at).date()
+        };
+        let (from, through) = (
+            local(start_ms).saturating_sub(2.days()),
+            local(end_ms).saturating_add(2.days()),
+        );
+        let mut found = Vec::new();
+        self.each(from, through, &mut |start| {
+            found.push(start.as_millisecond());
+        });
+        found.retain(|it| (start_ms + 1..end_ms).contains(it));
+        found
+    }
+
+    /// Shows those that are on days of a range, in order.
+    fn each(&self, from: Date, through: Date, see: &mut dyn FnMut(Timestamp)) {
+        let time = self.window.start.time();
+        let rule = self.window.recurrence.as_ref();
+        let last = rule.and_then(|it| match it.until {
+            Some(Until::Moment(last)) => Some(last),
+            _ => None,
+        });
+        let mut steps = Steps::new(CALENDAR_COUNTED_MAX);
+        let _more = self.starts.days((from, through), &mut steps, &mut |day| {
+            let start = self.moment(day.to_datetime(time));
+            if let Some(start) = start.filter(|it| last.is_none_or(|last| *it <= last)) {
+                see(start);
+            }
+            true
+        });
+    }
+
+    /// When a local time is: of two the first, and what the clocks skip with the offset before.
+    fn moment(&self, local: DateTime) -> Option<Timestamp> {
+        self.zone.to_ambiguous_timestamp(local).compatible().ok()
+    }
+}

@@ -1,0 +1,249 @@
+//! Escalation: who is notified beside the destinations of a rule, while no one acknowledges.
+
+use super::{SendKind, Writer};
+use crate::{
+    decide::{
+        Asked, Page, Step, advance, condition::would_pass_again, content::rule_content,
+        sending_state, trigger_of_update,
+    },
+    domain::{
+        DeliveryState, EscalationPolicy, Field, HistoryEntry, HoldKind, LastNotified, Name,
+        Notified, Occurrence, OccurrenceId, Paged, RecordId, Response, ResponseState, Rule, Status,
+        Trigger, delivery::RuleContent, is_own, response::ESCALATION_KIND,
+    },
+    limits::{HISTORY_MAX, RESPONSE_HELD_LOOK_MS, RESPONSE_RECEIVERS_MAX},
+};
+
+/// That all rounds of a response are over without an acknowledgement, or that this is no longer so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unanswered {
+    /// The rule.
+    pub rule: Name,
+    /// The policy.
+    pub policy: Name,
+    /// The occurrence.
+    pub occurrence: OccurrenceId,
+    /// Whether someone responded after all, or the occurrence was closed.
+    pub is_over: bool,
+}
+
+/// Takes an acknowledgement back whose time is over; answers the step as it is with that.
+pub(super) fn take_back<'a>(occurrence: &mut Occurrence, step: &Step<'a>) -> Option<Step<'a>> {
+    let until_ms = occurrence.acknowledged_until_ms?;
+    if !occurrence.acknowledged || occurrence.status == Status::Closed {
+        occurrence.acknowledged_until_ms = None;
+        return None;
+    }
+    if until_ms > step.now_ms {
+        return None;
+    }
+    let before = LastNotified {
+        severity: occurrence.severity,
+        acknowledged: true,
+    };
+    occurrence.acknowledged = false;
+    occurrence.acknowledged_until_ms = None;
+    if occurrence.history.len() >= HISTORY_MAX {
+        occurrence.history.remove(0);
+    }
+    occurrence.history.push(HistoryEntry {
+        at_ms: step.now_ms,
+        author: None,
+        field: Field::Acknowledged,
+        from: "true".into(),
+        to: "false".into(),
+    });
+    let mut transition = step.transition;
+    transition.before.get_or_insert(before);
+    Some(Step {
+        transition,
+        ..*step
+    })
+}
+
+/// How long an acknowledgement counts by the policies that are followed.
+pub(super) fn limit_acknowledgement(occurrence: &mut Occurrence, now_ms: i64) {
+    let is_open = occurrence.status != Status::Closed;
+    if !occurrence.acknowledged || !is_open || occurrence.acknowledged_until_ms.is_some() {
+        return;
+    }
+    let responses = occurrence
+        .notified
+        .iter()
+        .filter_map(|it| it.response.as_ref());
+    let acknowledged = responses.filter(|it| it.state == ResponseState::Acknowledged);
+    let timeouts = acknowledged.map(|it| it.plan.ack_timeout_ms);
+    let shortest = timeouts.filter(|it| *it > 0).min();
+    occurrence.acknowledged_until_ms = shortest.map(|it| now_ms.saturating_add(it));
+}
+
+impl Writer<'_> {
+    /// Begins, continues and ends responses.
+    pub(super) fn respond(&mut self, notified: &mut [Notified]) {
+        for entry in notified.iter_mut() {
+            let snapshot = self.snapshot;
+            let rule = snapshot
+                .rule(entry.rule)
+                .filter(|it| it.enabled && !it.shadow);
+            let policy = rule.and_then(|it| {
+                let policies = &snapshot.responders().policies;
+                policies.get(it.escalation_policy.as_ref()?)
+            });
+            let is_under_way = |it: &Response| it.state != ResponseState::Ended;
+            if !entry.response.as_deref().is_some_and(is_under_way) {
+                let is_new = self.waiting.was_sent(entry.rule)
+                    && self.occurrence.status == Status::Open
+                    && !self.occurrence.acknowledged
+                    && !(entry.cleared || entry.shadow || entry.group.is_some())
+                    // That no one responded is not escalated to the same people again.
+                    && !(is_own(&self.occurrence.dimensions)
+                        && self.occurrence.kind == ESCALATION_KIND);
+                let Some(policy) = policy.filter(|_| is_new) else {
+                    continue;
+                };
+                let new = Response::new((self.new_id)(), policy, self.step.now_ms);
+                entry.response = Some(Box::new(new));
+            }
+            let Some(mut response) = entry.response.take() else {
+                continue;
+            };
+            let was_unanswered = response.is_unanswered;
+            let policy = policy.map(AsRef::as_ref);
+            self.carry_on(entry, &mut response, (rule, policy));
+            let is_unanswered = response.is_unanswered;
+            if was_unanswered != is_unanswered {
+                self.notices.unanswered.push(Unanswered {
+                    rule: entry.rule_name.clone(),
+                    policy: response.policy.clone(),
+                    occurrence: self.occurrence.id(),
+                    is_over: was_unanswered,
+                });
+            }
+            entry.response = Some(response);
+        }
+    }
+
+    fn carry_on(
+        &mut self,
+        entry: &mut Notified,
+        response: &mut Response,
+        (rule, policy): (Option<&Rule>, Option<&EscalationPolicy>),
+    ) {
+        let now_ms = self.step.now_ms;
+        let is_over = entry.cleared || self.occurrence.status == Status::Closed;
+        let (Some(rule), Some(policy), false) = (rule, policy, is_over) else {
+            response.rest(ResponseState::Ended);
+            response.end_ms = Some(now_ms);
+            response.is_unanswered = false;
+            return;
+        };
+        if self.occurrence.acknowledged {
+            response.rest(ResponseState::Acknowledged);
+            response.is_unanswered = false;
+            return;
+        }
+        if response.state == ResponseState::Acknowledged {
+            response.begin_again(policy, now_ms);
+        }
+        if self.occurrence.status == Status::Suppressed {
+            response.state = ResponseState::Held;
+            response.look_ms = None;
+            return;
+        }
+        let held_by = self.held_by((rule.id, &rule.name), SendKind::Repeat, None);
+        let mut held_by = held_by.into_iter();
+        if let Some(hold) =
+            held_by.find(|it| matches!(it.kind, HoldKind::Silence | HoldKind::Inhibition))
+        {
+            response.state = ResponseState::Held;
+            let until_ms = hold.until_ms.filter(|_| hold.kind == HoldKind::Silence);
+            let again_ms = now_ms.saturating_add(RESPONSE_HELD_LOOK_MS);
+            // What holds may end before; a silence that does has what it covers looked at.
+            let kept_ms = response.look_ms.filter(|it| *it > now_ms);
+            response.look_ms = until_ms
+                .filter(|it| *it > now_ms)
+                .or(kept_ms)
+                .or(Some(again_ms));
+            return;
+        }
+        response.state = ResponseState::Active;
+        let asked = Asked {
+            responders: self.snapshot.responders(),
+            severity: self.occurrence.severity,
+            failed: self.step.past.failed(),
+            now_ms,
+        };
+        for page in advance(response, &asked).pages {
+            self.page(entry, response, rule, page);
+        }
+        response.look_soon();
+    }
+
+    /// Writes the delivery of a page, and notes who is notified.
+    fn page(&mut self, entry: &mut Notified, response: &mut Response, rule: &Rule, page: Page) {
+        let Some(destination) = self.snapshot.destination_named(&page.destination) else {
+            return;
+        };
+        if would_pass_again(self.occurrence, rule.id, destination) {
+            self.notices.stopped.push(rule.name.clone());
+            return;
+        }
+        let contact = page.contact.as_ref().map(|it| &it.name);
+        let mut known = response.paged.iter();
+        let known = known.position(|it| {
+            it.destination.0 == destination.id && it.contact.as_ref().map(|it| &it.name) == contact
+        });
+        if known.is_none() && response.paged.len() >= RESPONSE_RECEIVERS_MAX {
+            return;
+        }
+        let content = rule_content(rule);
+        let in_force = (self.snapshot, self.step.past);
+        let trigger = trigger_of_update(entry, Some(rule), self.step.matches, in_force);
+        let end = sending_state(false, self.step.now_ms);
+        let about = (rule.id, &content, trigger.as_ref());
+        let to = (destination, page.contact.clone());
+        let delivery = self.send(about, to, (false, entry.thread), end);
+        let destination = (destination.id, destination.name.clone());
+        if page.contact.is_none() && !entry.destinations.contains(&destination) {
+            entry.destinations.push(destination.clone());
+        }
+        let paged = Paged {
+            contact: page.contact,
+            schedule: page.schedule,
+            destination,
+            delivery,
+            at_ms: self.step.now_ms,
+            round: page.round,
+            step: page.step,
+        };
+        match known {
+            Some(at) => response.paged[at] = paged,
+            None => response.paged.push(paged),
+        }
+    }
+
+    /// Notifies everyone who was notified before of what changed: the destinations of the rule, and unless
+    /// it is open again, the contacts of its response.
+    pub(super) fn update_receivers(
+        &mut self,
+        entry: &Notified,
+        about: (RecordId, &RuleContent, Option<&Trigger>),
+        (clear, is_opening): (bool, bool),
+        end: (DeliveryState, Option<i64>),
+    ) {
+        let of_rule = entry.destinations.iter().map(|(id, _)| (*id, None));
+        let paged = entry.response.iter().flat_map(|it| &it.paged);
+        let paged = paged.filter(|it| it.contact.is_some() && !is_opening);
+        let contacts = paged.map(|it| (it.destination.0, it.contact.clone()));
+        for (id, contact) in of_rule.chain(contacts) {
+            let Some(destination) = self.snapshot.destination(id) else {
+                continue;
+            };
+            if would_pass_again(self.occurrence, entry.rule, destination) {
+                self.notices.stopped.push(entry.rule_name.clone());
+            } else {
+                self.send(about, (destination, contact), (clear, entry.thread), end);
+            }
+        }
+    }
+}

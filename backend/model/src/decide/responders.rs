@@ -1,0 +1,124 @@
+//! Contacts, schedules and escalation policies in force, and the receivers of a step.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{Calendars, LoadedSchedule};
+use crate::domain::{
+    Contact, EscalationPolicy, EscalationTarget, Name, PagedContact, Response, Severity,
+};
+
+/// Contacts, schedules and escalation policies in force.
+#[derive(Debug, Default)]
+pub struct Responders {
+    /// Contacts, by name.
+    pub contacts: BTreeMap<Name, Arc<Contact>>,
+    /// Schedules, by name; without those whose zone this machine does not know.
+    pub schedules: BTreeMap<Name, Arc<LoadedSchedule>>,
+    /// Escalation policies, by name.
+    pub policies: BTreeMap<Name, Arc<EscalationPolicy>>,
+    /// The calendars of methods.
+    pub calendars: Arc<Calendars>,
+}
+
+/// A message that a response sends to one destination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The contact; none for a destination of the policy itself.
+    pub contact: Option<PagedContact>,
+    /// The schedule that put the contact on call.
+    pub schedule: Option<Name>,
+    /// The destination.
+    pub destination: Name,
+    /// In which round.
+    pub round: u32,
+    /// By which step, from 1; 0 when all rounds were over.
+    pub step: u32,
+}
+
+/// A method that a contact can be notified by now.
+#[derive(Debug, Clone, Copy)]
+pub struct Usable<'a> {
+    /// The contact.
+    pub contact: &'a Contact,
+    /// The place of the method.
+    pub method: usize,
+}
+
+impl Responders {
+    /// The same contacts and schedules.
+    #[must_use]
+    pub fn without_policies(&self) -> Self {
+        Self {
+            contacts: self.contacts.clone(),
+            schedules: self.schedules.clone(),
+            policies: BTreeMap::new(),
+            calendars: Arc::clone(&self.calendars),
+        }
+    }
+
+    /// The contacts that a target of a step means at a moment, each with the schedule that put it on
+    /// call.
+    pub fn contacts_of<'a>(
+        &'a self,
+        target: &'a EscalationTarget,
+        now_ms: i64,
+    ) -> Vec<(&'a Contact, Option<&'a Name>)> {
+        let known = |name: &Name| self.contacts.get(name).map(AsRef::as_ref);
+        match target {
+            EscalationTarget::Destination(_) => Vec::new(),
+            EscalationTarget::Contact(name) => {
+                known(name).map(|it| (it, None)).into_iter().collect()
+            }
+            EscalationTarget::Schedule(name) => {
+                let schedule = self.schedules.get(name);
+                let on_call = schedule.map_or(&[][..], |it| it.at(now_ms).contacts);
+                let contacts = on_call.iter().filter_map(known);
+                contacts.map(|it| (it, Some(name))).collect()
+            }
+        }
+    }
+
+    /// The methods by which a contact is notified of such a severity at a moment.
+    pub fn usable<'a>(
+        &'a self,
+        contact: &'a Contact,
+        severity: Severity,
+        now_ms: i64,
+    ) -> impl Iterator<Item = Usable<'a>> {
+        let methods = contact.methods.iter().enumerate();
+        let is_usable = move |(_, it): &(usize, &crate::domain::ContactMethod)| {
+            let is_inside = it.calendar.as_ref().is_none_or(|name| {
+                let calendar = self.calendars.get(name);
+                // What is held by nothing known is not held for ever.
+                calendar.is_none_or(|it| it.at(now_ms).in_window)
+            });
+            is_inside && it.min_severity.is_none_or(|least| severity >= least)
+        };
+        let usable = methods.filter(is_usable);
+        usable.map(move |(method, _)| Usable { contact, method })
+    }
+}
+
+impl Usable<'_> {
+    /// The message by it.
+    pub(super) fn page(self, schedule: Option<Name>, response: &Response) -> Option<Page> {
+        let method = self.contact.methods.get(self.method)?;
+        Some(Page {
+            contact: Some(PagedContact {
+                name: self.contact.name.clone(),
+                variables: method.variables.clone(),
+                response: response.id,
+            }),
+            schedule,
+            destination: method.destination.clone(),
+            round: response.round,
+            step: response.step,
+        })
+    }
+
+    /// How long after its contact is paged it is used, in milliseconds.
+    pub(super) fn after_ms(self) -> i64 {
+        let method = self.contact.methods.get(self.method);
+        method.map_or(0, |it| it.after_ms)
+    }
+}

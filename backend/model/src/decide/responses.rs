@@ -1,0 +1,259 @@
+//! What a response does next: who is notified by the step that is due, and when the next one is.
+
+use std::collections::BTreeSet;
+
+use super::{Page, Responders};
+use crate::domain::{
+    EscalationPlan, EscalationPolicy, EscalationTarget, Name, QueuedMethod, RecordId, Response,
+    ResponseState, Severity,
+};
+
+/// What a response is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Contacts, schedules and policies in force.
+    pub responders: &'a Responders,
+    /// The severity of the occurrence.
+    pub severity: Severity,
+    /// Deliveries that ended dead, or wait for a paused destination.
+    pub failed: &'a BTreeSet<RecordId>,
+    /// When it is decided, in milliseconds since 1970.
+    pub now_ms: i64,
+}
+
+/// How long after a step it is looked whether its deliveries arrive, in milliseconds.
+const CHECKS_MS: [i64; 5] = [2_000, 10_000, 30_000, 60_000, 300_000];
+
+impl Response {
+    /// One that begins, by a policy.
+    pub fn new(id: RecordId, policy: &EscalationPolicy, now_ms: i64) -> Self {
+        Self {
+            id,
+            policy: policy.name.clone(),
+            plan: policy.plan.clone(),
+            state: ResponseState::Active,
+            round: 1,
+            rounds_left: policy.plan.rounds.saturating_sub(1),
+            step: 0,
+            step_ms: now_ms,
+            checks: 0,
+            next_ms: Some(now_ms),
+            look_ms: Some(now_ms),
+            queued: Vec::new(),
+            paged: Vec::new(),
+            begin_ms: now_ms,
+            end_ms: None,
+            is_unanswered: false,
+        }
+    }
+
+    /// Begins all rounds again, by the policy as it is now.
+    pub(super) fn begin_again(&mut self, policy: &EscalationPolicy, now_ms: i64) {
+        self.policy = policy.name.clone();
+        self.plan = policy.plan.clone();
+        self.state = ResponseState::Active;
+        self.round = self.round.saturating_add(1);
+        self.rounds_left = self.plan.rounds.saturating_sub(1);
+        self.begin_round(now_ms);
+        self.end_ms = None;
+        self.is_unanswered = false;
+    }
+
+    fn begin_round(&mut self, now_ms: i64) {
+        self.step = 0;
+        self.checks = 0;
+        self.step_ms = now_ms;
+        self.next_ms = Some(now_ms);
+        self.queued.clear();
+    }
+
+    /// Stops it: nothing of it is sent any more.
+    pub(super) fn rest(&mut self, state: ResponseState) {
+        self.state = state;
+        self.look_ms = None;
+        self.queued.clear();
+        self.next_ms = None;
+    }
+
+    /// Notes when to look at it next, while it is active.
+    pub fn look_soon(&mut self) {
+        let queued = self.queued.iter().map(|it| it.due_ms);
+        let has_sent = self.of_last_step().next().is_some();
+        let check_ms = usize::try_from(self.checks)
+            .ok()
+            .and_then(|at| CHECKS_MS.get(at))
+            .filter(|_| has_sent)
+            .map(|after_ms| self.step_ms.saturating_add(*after_ms));
+        self.look_ms = queued.chain(self.next_ms).chain(check_ms).min();
+    }
+}
+
+/// What a response does.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Advance {
+    /// The messages to send.
+    pub pages: Vec<Page>,
+    /// The steps, each after its round, that notify no one.
+    pub empty: Vec<(u32, u32)>,
+}
+
+/// Takes what is due of an active response. Of steps that came due while it was held, one is taken.
+pub fn advance(response: &mut Response, asked: &Asked<'_>) -> Advance {
+    let mut done = Advance::default();
+    let pages = &mut done.pages;
+    let policy = asked.responders.policies.get(&response.policy);
+    response.check(asked);
+    response.send_queued(asked, pages);
+    // Each turn takes a step or a round, of which there are few.
+    while response.next_ms.is_some_and(|it| it <= asked.now_ms) {
+        let at = usize::try_from(response.step).unwrap_or(usize::MAX);
+        if at < response.plan.steps.len() {
+            if !response.take_step(at, asked, pages) {
+                done.empty.push((response.round, response.step));
+            }
+        } else if response.rounds_left > 0 {
+            response.round = response.round.saturating_add(1);
+            response.rounds_left -= 1;
+            if let Some(policy) = policy {
+                response.plan = EscalationPlan {
+                    rounds: response.plan.rounds,
+                    ..policy.plan.clone()
+                };
+            }
+            response.begin_round(asked.now_ms);
+        } else {
+            response.next_ms = None;
+            response.is_unanswered = true;
+            response.step = 0;
+            let fallback = response.plan.fallback.clone();
+            pages.extend(fallback.map(|destination| Page {
+                contact: None,
+                schedule: None,
+                destination,
+                round: response.round,
+                step: 0,
+            }));
+        }
+    }
+    done
+}
+
+impl Response {
+    /// Looks whether the deliveries of its last step arrive: where one does not, the next method of its
+    /// contact is due, and where none does, the next step.
+    fn check(&mut self, asked: &Asked<'_>) {
+        if self.step == 0 || asked.now_ms <= self.step_ms {
+            return;
+        }
+        while let Some(after_ms) = usize::try_from(self.checks)
+            .ok()
+            .and_then(|at| CHECKS_MS.get(at))
+            && self.step_ms.saturating_add(*after_ms) <= asked.now_ms
+        {
+            self.checks += 1;
+        }
+        let has_failed = |it: &&crate::domain::Paged| asked.failed.contains(&it.delivery);
+        let failed: Vec<_> = self.of_last_step().filter(has_failed).cloned().collect();
+        if failed.is_empty() {
+            return;
+        }
+        for contact in failed.iter().filter_map(|it| it.contact.as_ref()) {
+            let mut queued = self
+                .queued
+                .iter_mut()
+                .filter(|it| it.contact == contact.name);
+            if let Some(next) = queued.next() {
+                next.due_ms = next.due_ms.min(asked.now_ms);
+            }
+        }
+        let is_all = failed.len() == self.of_last_step().count();
+        if is_all && self.queued.is_empty() && self.next_ms.is_some() {
+            self.next_ms = Some(asked.now_ms);
+        }
+    }
+
+    /// Uses the methods that are due by now.
+    fn send_queued(&mut self, asked: &Asked<'_>, pages: &mut Vec<Page>) {
+        let (due, rest) = std::mem::take(&mut self.queued)
+            .into_iter()
+            .partition(|it| it.due_ms <= asked.now_ms);
+        self.queued = rest;
+        for queued in due {
+            let Some(contact) = asked.responders.contacts.get(&queued.contact) else {
+                continue;
+            };
+            let (severity, now_ms) = (asked.severity, asked.now_ms);
+            let mut usable = asked.responders.usable(contact, severity, now_ms);
+            let method = usable.find(|it| u32::try_from(it.method) == Ok(queued.method));
+            pages.extend(method.and_then(|it| it.page(queued.schedule, self)));
+        }
+    }
+
+    /// Takes a step: a receiver that was notified in this round is left out, and one without anybody
+    /// makes the next due. Answers whether there is someone.
+    fn take_step(&mut self, at: usize, asked: &Asked<'_>, pages: &mut Vec<Page>) -> bool {
+        let step = self.plan.steps[at].clone();
+        let before = (pages.len(), self.queued.len());
+        self.step = self.step.saturating_add(1);
+        for target in &step.targets {
+            if let EscalationTarget::Destination(name) = target {
+                if !self.has_paged(None, Some(name), pages) {
+                    pages.push(Page {
+                        contact: None,
+                        schedule: None,
+                        destination: name.clone(),
+                        round: self.round,
+                        step: self.step,
+                    });
+                }
+                continue;
+            }
+            for (contact, schedule) in asked.responders.contacts_of(target, asked.now_ms) {
+                if self.has_paged(Some(&contact.name), None, pages) {
+                    continue;
+                }
+                let usable = asked
+                    .responders
+                    .usable(contact, asked.severity, asked.now_ms);
+                for method in usable {
+                    if method.after_ms() == 0 {
+                        pages.extend(method.page(schedule.cloned(), self));
+                    } else {
+                        self.queued.push(QueuedMethod {
+                            contact: contact.name.clone(),
+                            schedule: schedule.cloned(),
+                            method: u32::try_from(method.method).unwrap_or(u32::MAX),
+                            due_ms: asked.now_ms.saturating_add(method.after_ms()),
+                        });
+                    }
+                }
+            }
+        }
+        self.checks = 0;
+        self.step_ms = asked.now_ms;
+        let has_someone = (pages.len(), self.queued.len()) != before;
+        let wait_ms = if has_someone { step.wait_ms } else { 0 };
+        self.next_ms = Some(asked.now_ms.saturating_add(wait_ms));
+        has_someone
+    }
+
+    /// Whether a contact or a destination of the policy itself was notified in this round, or is now.
+    fn has_paged(
+        &self,
+        contact: Option<&Name>,
+        destination: Option<&Name>,
+        pages: &[Page],
+    ) -> bool {
+        let is_same =
+            |of: Option<&Name>, to: &Name| of == contact && destination.is_none_or(|it| it == to);
+        let mut paged = self
+            .paged
+            .iter()
+            .filter(|it| it.round == self.round && it.step > 0);
+        let mut queued = self.queued.iter();
+        let mut now = pages.iter();
+        paged.any(|it| is_same(it.contact.as_ref().map(|it| &it.name), &it.destination.1))
+            || now.any(|it| is_same(it.contact.as_ref().map(|it| &it.name), &it.destination))
+            || contact.is_some_and(|name| queued.any(|it| it.contact == *name))
+    }
+}

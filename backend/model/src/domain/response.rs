@@ -1,0 +1,114 @@
+//! Responses: how far the escalation of an occurrence has come for one rule.
+
+use std::collections::BTreeMap;
+
+use crate::domain::{EscalationPlan, Name, RecordId};
+
+/// The type of the events by which the service says that no one responded.
+pub const ESCALATION_KIND: &str = "escalation";
+
+/// How far the escalation of an occurrence has come for one rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// Its identity.
+    pub id: RecordId,
+    /// The policy that it follows.
+    pub policy: Name,
+    /// What it follows until the next round.
+    pub plan: EscalationPlan,
+    /// How it stands.
+    pub state: ResponseState,
+    /// The round, from 1.
+    pub round: u32,
+    /// How many more follow without an acknowledgement.
+    pub rounds_left: u32,
+    /// How many steps of the round were taken.
+    pub step: u32,
+    /// When the last of them was taken, in milliseconds since 1970.
+    pub step_ms: i64,
+    /// How often it was looked whether the deliveries of that step arrive.
+    pub checks: u32,
+    /// When the next step is due, in milliseconds since 1970; none when none follows.
+    pub next_ms: Option<i64>,
+    /// When to look at it, in milliseconds since 1970; none when no time changes it.
+    pub look_ms: Option<i64>,
+    /// Methods of contacts that are used later.
+    pub queued: Vec<QueuedMethod>,
+    /// Who was notified by it, each receiver once.
+    pub paged: Vec<Paged>,
+    /// When it began, in milliseconds since 1970.
+    pub begin_ms: i64,
+    /// When it ended, in milliseconds since 1970.
+    pub end_ms: Option<i64>,
+    /// Whether all rounds were over without an acknowledgement.
+    pub is_unanswered: bool,
+}
+
+/// How a response stands. Numbers are written to disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResponseState {
+    /// Steps are taken.
+    Active = 1,
+    /// Something holds the next step.
+    Held = 2,
+    /// Someone responded.
+    Acknowledged = 3,
+    /// The occurrence was closed, or its rule is not in force any more.
+    Ended = 4,
+}
+
+impl ResponseState {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Active, Self::Held, Self::Acknowledged, Self::Ended];
+}
+
+/// A method of a contact that is used later in the same step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuedMethod {
+    /// The contact.
+    pub contact: Name,
+    /// The schedule that put the contact on call.
+    pub schedule: Option<Name>,
+    /// The place of the method.
+    pub method: u32,
+    /// When, in milliseconds since 1970.
+    pub due_ms: i64,
+}
+
+/// A receiver that was notified by a response.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paged {
+    /// The contact, and its variables then; none for a destination of the policy itself.
+    pub contact: Option<PagedContact>,
+    /// The schedule that put the contact on call.
+    pub schedule: Option<Name>,
+    /// The destination.
+    pub destination: (RecordId, Name),
+    /// The newest delivery.
+    pub delivery: RecordId,
+    /// When it was decided, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// In which round.
+    pub round: u32,
+    /// By which step of it, from 1; 0 when all rounds were over.
+    pub step: u32,
+}
+
+/// A contact in messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PagedContact {
+    /// Its name.
+    pub name: Name,
+    /// Variables for templates.
+    pub variables: BTreeMap<String, String>,
+    /// The response that the contact can acknowledge.
+    pub response: RecordId,
+}
+
+impl Response {
+    /// The deliveries of its last step.
+    pub fn of_last_step(&self) -> impl Iterator<Item = &Paged> {
+        let paged = self.paged.iter();
+        paged.filter(|it| it.round == self.round && it.step == self.step)
+    }
+}

@@ -1,0 +1,188 @@
+//! Contacts: stored, edited, and deleted when nothing uses them.
+
+use bellwether_proto::v1;
+
+use crate::{
+    calendar,
+    domain::{Calendar, Contact, ContactMethod, Destination, Severity},
+    error::Error,
+    limits::{
+        CONTACT_AFTER_MAX, CONTACT_METHODS_MAX, CONTACT_SUBJECT_CHARACTERS_MAX,
+        CONTACT_VALUE_CHARACTERS_MAX, CONTACT_VARIABLES_MAX, CONTACTS_MAX,
+    },
+    ops::{
+        etag::etag,
+        resource::{Drafted, Origin, Resource as _, Resources, resource},
+        users::Users,
+        validate::{Faults, within},
+        wire::{
+            Shows,
+            time::{self, timestamp},
+        },
+    },
+    store::{Changes, Kind},
+};
+
+/// Manages contacts.
+pub type Contacts = Resources<Contact>;
+
+resource!(Contact, v1::Contact, "contact", |_| None);
+
+impl Drafted for Contact {
+    type Draft = v1::Contact;
+    type View = v1::Contact;
+
+    async fn checked(
+        all: &Contacts,
+        draft: &v1::Contact,
+        stored: Option<&Self>,
+        origin: Origin,
+    ) -> Result<(Self, Changes), Error> {
+        let mut changes = all.store.changes();
+        let mut faults = Faults::default();
+        let name = faults.name(&draft.name, stored.is_none());
+        faults.texts(&draft.description, &draft.tags);
+        if !draft.time_zone.is_empty()
+            && let Err(missing) = calendar::zone(&draft.time_zone)
+        {
+            faults.add("timeZone", missing.to_string());
+        }
+        let client = faults.name_if_any("clientName", &draft.client_name);
+        let subject = draft.subject.chars().count();
+        if !draft.subject.is_empty() && !draft.client_name.is_empty() {
+            faults.add("subject", "give only one of `clientName` and `subject`");
+        } else if subject > CONTACT_SUBJECT_CHARACTERS_MAX {
+            let most = CONTACT_SUBJECT_CHARACTERS_MAX;
+            faults.add(
+                "subject",
+                format!("has {subject} characters; at most {most} are taken"),
+            );
+        }
+        let methods = all
+            .methods(&draft.methods, &mut faults, &mut changes)
+            .await?;
+        all.check_room(stored, CONTACTS_MAX).await?;
+        let contact = name.map(|name| Self {
+            id: origin.id,
+            name,
+            description: draft.description.clone(),
+            tags: draft.tags.clone(),
+            time_zone: draft.time_zone.clone(),
+            client,
+            subject: draft.subject.clone(),
+            methods,
+            revision: origin.revision,
+            create_ms: origin.create_ms,
+            update_ms: origin.update_ms,
+        });
+        Ok((faults.or(contact)?, changes))
+    }
+
+    async fn released(all: &Contacts, contact: &Self, _force: bool) -> Result<Changes, Error> {
+        let users = Users::of(&all.store, Kind::Contact, &contact.name).await?;
+        users.refuse(Self::WORD, &contact.name)?;
+        Ok(all.store.changes())
+    }
+}
+
+impl Contacts {
+    async fn methods(
+        &self,
+        drafts: &[v1::ContactMethod],
+        faults: &mut Faults,
+        changes: &mut Changes,
+    ) -> Result<Vec<ContactMethod>, Error> {
+        let count = drafts.len();
+        if !(1..=CONTACT_METHODS_MAX).contains(&count) {
+            let fault = format!("holds {count} methods; give 1 to {CONTACT_METHODS_MAX}");
+            faults.add("methods", fault);
+            return Ok(Vec::new());
+        }
+        let mut methods = Vec::with_capacity(count);
+        for (at, draft) in drafts.iter().enumerate() {
+            let path = |field: &str| format!("methods[{at}].{field}");
+            let destination = self
+                .referred_one::<Destination>(
+                    &path("destinationName"),
+                    &draft.destination_name,
+                    faults,
+                )
+                .await?;
+            let calendar = self
+                .referred_if_any::<Calendar>(&path("calendarName"), &draft.calendar_name, faults)
+                .await?;
+            check_variables(&path("variables"), draft, faults);
+            let after_ms = within(
+                &path("after"),
+                draft.after.as_ref().map_or(0, time::length_ms),
+                (std::time::Duration::ZERO, CONTACT_AFTER_MAX),
+                faults,
+            );
+            let min_severity = Severity::from_number(draft.min_severity);
+            if min_severity.is_none() && draft.min_severity != 0 {
+                faults.add(path("minSeverity"), "is no severity");
+            }
+            if let Some(calendar) = &calendar {
+                changes.touch(calendar);
+            }
+            if let Some(destination) = destination {
+                changes.touch(&destination);
+                methods.push(ContactMethod {
+                    destination: destination.value.name,
+                    variables: draft.variables.clone(),
+                    after_ms,
+                    min_severity,
+                    calendar: calendar.map(|it| it.value.name),
+                });
+            }
+        }
+        Ok(methods)
+    }
+}
+
+fn check_variables(path: &str, draft: &v1::ContactMethod, faults: &mut Faults) {
+    if draft.variables.len() > CONTACT_VARIABLES_MAX {
+        let count = draft.variables.len();
+        let fault = format!("holds {count} entries; at most {CONTACT_VARIABLES_MAX} are taken");
+        return faults.add(path, fault);
+    }
+    for (key, value) in &draft.variables {
+        let is_key = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        if !(1..=50).contains(&key.len()) || !key.chars().all(is_key) {
+            faults.add(
+                path,
+                format!("`{key}` cannot be a key; give 1 to 50 letters, digits and `_`"),
+            );
+        } else if key == "name" {
+            faults.add(path, "`name` is the name of the contact already");
+        } else if value.chars().count() > CONTACT_VALUE_CHARACTERS_MAX {
+            let most = CONTACT_VALUE_CHARACTERS_MAX;
+            faults.add(path, format!("`{key}` has more than {most} characters"));
+        }
+    }
+}
+
+impl Shows<Contact> for v1::Contact {
+    fn of(contact: Contact) -> Self {
+        let text = |name: Option<_>| name.as_ref().map(ToString::to_string).unwrap_or_default();
+        let method = |it: ContactMethod| v1::ContactMethod {
+            destination_name: it.destination.to_string(),
+            variables: it.variables,
+            after: (it.after_ms > 0).then(|| time::length(it.after_ms)),
+            min_severity: it.min_severity.map_or(0, |it| it as i32),
+            calendar_name: text(it.calendar),
+        };
+        Self {
+            name: contact.name.to_string(),
+            description: contact.description,
+            tags: contact.tags,
+            time_zone: contact.time_zone,
+            client_name: text(contact.client),
+            subject: contact.subject,
+            methods: contact.methods.into_iter().map(method).collect(),
+            create_time: Some(timestamp(contact.create_ms)),
+            update_time: Some(timestamp(contact.update_ms)),
+            etag: etag(contact.id, contact.revision),
+        }
+    }
+}

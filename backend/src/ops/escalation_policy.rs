@@ -1,0 +1,223 @@
+//! Escalation policies: stored, edited, previewed, and deleted when no rule refers to them.
+
+mod preview;
+
+use bellwether_proto::v1::{self, escalation_target::Target};
+
+use crate::{
+    clock::millis,
+    domain::{
+        Contact, Destination, EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget,
+        Name, Schedule,
+    },
+    error::Error,
+    limits::{
+        ACKNOWLEDGEMENT_MAX, ACKNOWLEDGEMENT_MIN, ESCALATION_ROUNDS_MAX, ESCALATION_STEPS_MAX,
+        ESCALATION_TARGETS_MAX, ESCALATION_WAIT_DEFAULT, ESCALATION_WAIT_MAX, POLICIES_MAX,
+    },
+    ops::{
+        etag::etag,
+        resource::{Drafted, Origin, Resource, Resources, resource},
+        users::Users,
+        validate::{Faults, within},
+        wire::{
+            Shows,
+            time::{self, timestamp},
+        },
+    },
+    store::{Changes, Kind, Stored},
+};
+
+pub use preview::PolicyPreview;
+
+/// Manages escalation policies.
+pub type EscalationPolicies = Resources<EscalationPolicy>;
+
+resource!(EscalationPolicy, v1::EscalationPolicy, "policy", |_| None);
+
+impl Drafted for EscalationPolicy {
+    type Draft = v1::EscalationPolicy;
+    type View = v1::EscalationPolicy;
+
+    async fn checked(
+        all: &EscalationPolicies,
+        draft: &v1::EscalationPolicy,
+        stored: Option<&Self>,
+        origin: Origin,
+    ) -> Result<(Self, Changes), Error> {
+        let mut changes = all.store.changes();
+        let mut faults = Faults::default();
+        let name = faults.name(&draft.name, stored.is_none());
+        faults.texts(&draft.description, &draft.tags);
+        let steps = all.steps(&draft.steps, &mut faults, &mut changes).await?;
+        let rounds = u32::try_from(draft.rounds).ok();
+        let rounds = rounds.filter(|it| *it <= ESCALATION_ROUNDS_MAX);
+        if rounds.is_none() {
+            let fault = format!("is {}; give 1 to {ESCALATION_ROUNDS_MAX}", draft.rounds);
+            faults.add("rounds", fault);
+        }
+        let ack_timeout_ms = draft.ack_timeout.as_ref().map_or(0, time::length_ms);
+        if ack_timeout_ms != 0 {
+            let bounds = (ACKNOWLEDGEMENT_MIN, ACKNOWLEDGEMENT_MAX);
+            within("ackTimeout", ack_timeout_ms, bounds, &mut faults);
+        }
+        let field = "fallbackDestinationName";
+        let fallback = all
+            .referred_if_any::<Destination>(field, &draft.fallback_destination_name, &mut faults)
+            .await?;
+        if let Some(fallback) = &fallback {
+            changes.touch(fallback);
+        }
+        all.check_room(stored, POLICIES_MAX).await?;
+        let policy = name.map(|name| Self {
+            id: origin.id,
+            name,
+            description: draft.description.clone(),
+            tags: draft.tags.clone(),
+            plan: EscalationPlan {
+                steps,
+                rounds: rounds.unwrap_or_default().max(1),
+                ack_timeout_ms,
+                fallback: fallback.map(|it| it.value.name),
+            },
+            revision: origin.revision,
+            create_ms: origin.create_ms,
+            update_ms: origin.update_ms,
+        });
+        Ok((faults.or(policy)?, changes))
+    }
+
+    async fn released(
+        all: &EscalationPolicies,
+        policy: &Self,
+        _force: bool,
+    ) -> Result<Changes, Error> {
+        let users = Users::of(&all.store, Kind::Policy, &policy.name).await?;
+        users.refuse("escalation policy", &policy.name)?;
+        Ok(all.store.changes())
+    }
+
+    async fn view(
+        all: &EscalationPolicies,
+        policy: Self,
+    ) -> Result<(v1::EscalationPolicy, usize), Error> {
+        let users = Users::of(&all.store, Kind::Policy, &policy.name).await?;
+        let view = v1::EscalationPolicy {
+            used_by_rule_names: users.all().map(|(_, it)| it.to_string()).collect(),
+            ..v1::EscalationPolicy::of(policy)
+        };
+        Ok((view, users.bytes()))
+    }
+}
+
+impl EscalationPolicies {
+    async fn steps(
+        &self,
+        drafts: &[v1::EscalationStep],
+        faults: &mut Faults,
+        changes: &mut Changes,
+    ) -> Result<Vec<EscalationStep>, Error> {
+        let count = drafts.len();
+        if !(1..=ESCALATION_STEPS_MAX).contains(&count) {
+            let fault = format!("holds {count} steps; give 1 to {ESCALATION_STEPS_MAX}");
+            faults.add("steps", fault);
+            return Ok(Vec::new());
+        }
+        let mut steps = Vec::with_capacity(count);
+        for (at, draft) in drafts.iter().enumerate() {
+            let wait_ms = draft
+                .wait
+                .as_ref()
+                .map_or_else(|| millis(ESCALATION_WAIT_DEFAULT), time::length_ms);
+            let bounds = (std::time::Duration::ZERO, ESCALATION_WAIT_MAX);
+            within(&format!("steps[{at}].wait"), wait_ms, bounds, faults);
+            let path = format!("steps[{at}].targets");
+            let count = draft.targets.len();
+            if !(1..=ESCALATION_TARGETS_MAX).contains(&count) {
+                let fault = format!("holds {count} targets; give 1 to {ESCALATION_TARGETS_MAX}");
+                faults.add(path, fault);
+                continue;
+            }
+            let mut targets = Vec::with_capacity(count);
+            for (at, target) in draft.targets.iter().enumerate() {
+                let path = format!("{path}[{at}]");
+                let target = self.target(&path, target, faults, changes).await?;
+                targets.extend(target);
+            }
+            steps.push(EscalationStep { targets, wait_ms });
+        }
+        Ok(steps)
+    }
+
+    async fn target(
+        &self,
+        path: &str,
+        draft: &v1::EscalationTarget,
+        faults: &mut Faults,
+        changes: &mut Changes,
+    ) -> Result<Option<EscalationTarget>, Error> {
+        Ok(match &draft.target {
+            None => {
+                let fault = "is required: one of `destinationName`, `contactName`, `scheduleName`";
+                faults.add(path, fault);
+                None
+            }
+            Some(Target::DestinationName(name)) => {
+                let path = format!("{path}.destinationName");
+                let found = self
+                    .referred_one::<Destination>(&path, name, faults)
+                    .await?;
+                named(found, changes).map(EscalationTarget::Destination)
+            }
+            Some(Target::ContactName(name)) => {
+                let path = format!("{path}.contactName");
+                let found = self.referred_one::<Contact>(&path, name, faults).await?;
+                named(found, changes).map(EscalationTarget::Contact)
+            }
+            Some(Target::ScheduleName(name)) => {
+                let path = format!("{path}.scheduleName");
+                let found = self.referred_one::<Schedule>(&path, name, faults).await?;
+                named(found, changes).map(EscalationTarget::Schedule)
+            }
+        })
+    }
+}
+
+/// The name of what a target refers to, which stays there until the policy is stored.
+fn named<T: Resource>(found: Option<Stored<T>>, changes: &mut Changes) -> Option<Name> {
+    let found = found?;
+    changes.touch(&found);
+    Some(found.value.name().clone())
+}
+
+impl Shows<EscalationPolicy> for v1::EscalationPolicy {
+    /// Which rules refer to it is left out.
+    fn of(policy: EscalationPolicy) -> Self {
+        let target = |it: EscalationTarget| v1::EscalationTarget {
+            target: Some(match it {
+                EscalationTarget::Destination(name) => Target::DestinationName(name.to_string()),
+                EscalationTarget::Contact(name) => Target::ContactName(name.to_string()),
+                EscalationTarget::Schedule(name) => Target::ScheduleName(name.to_string()),
+            }),
+        };
+        let step = |it: EscalationStep| v1::EscalationStep {
+            targets: it.targets.into_iter().map(target).collect(),
+            wait: Some(time::length(it.wait_ms)),
+        };
+        let plan = policy.plan;
+        let fallback = plan.fallback.map(|it| it.to_string());
+        Self {
+            name: policy.name.to_string(),
+            description: policy.description,
+            tags: policy.tags,
+            steps: plan.steps.into_iter().map(step).collect(),
+            rounds: i32::try_from(plan.rounds).unwrap_or(i32::MAX),
+            ack_timeout: (plan.ack_timeout_ms > 0).then(|| time::length(plan.ack_timeout_ms)),
+            fallback_destination_name: fallback.unwrap_or_default(),
+            used_by_rule_names: Vec::new(),
+            create_time: Some(timestamp(policy.create_ms)),
+            update_time: Some(timestamp(policy.update_ms)),
+            etag: etag(policy.id, policy.revision),
+        }
+    }
+}

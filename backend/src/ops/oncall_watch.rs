@@ -1,0 +1,263 @@
+//! Reports hand-offs of schedules, and times at which no one will be on call.
+
+use std::{collections::HashMap, sync::Arc};
+
+use tokio_util::sync::CancellationToken;
+use tracing::error;
+
+use crate::{
+    clock::millis,
+    decide::{LoadedSchedule, condition::moment},
+    domain::{EventId, IncomingEvent, Name, Schedule, Severity, Status, Value, own_dimensions},
+    error::Error,
+    limits::{ON_CALL_AHEAD, ON_CALL_LOOK_INTERVAL, ON_CALL_LOOK_MAX},
+    ops::{deciding::Deciding, find, intake::Intake},
+};
+
+/// The type of these events.
+const KIND: &str = "on-call";
+/// Their names.
+const CHANGED: &str = "on call changed";
+const NOBODY: &str = "no one on call";
+/// The metadata field with the contacts that are on call.
+const CONTACTS: &str = "contacts";
+
+/// Reports on schedules; on the node that leads.
+#[derive(Debug)]
+pub struct OnCallWatch {
+    deciding: Deciding,
+    intake: Intake,
+    /// When to look at a schedule again, in milliseconds since 1970, and what was looked at.
+    looked: HashMap<Name, (i64, Arc<LoadedSchedule>)>,
+}
+
+impl OnCallWatch {
+    /// Watches the schedules in force, and reports through an intake.
+    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+        Self {
+            deciding,
+            intake,
+            looked: HashMap::new(),
+        }
+    }
+
+    /// Looks now and then until shutdown.
+    pub async fn run(mut self, shutdown: CancellationToken) {
+        let work = async {
+            loop {
+                if let Err(error) = self.pass().await {
+                    // What is due is found by the next pass.
+                    error!(%error, "schedules were not looked at");
+                }
+                let clock = &self.deciding.clock;
+                let next_ms = clock.now_ms().saturating_add(millis(ON_CALL_LOOK_INTERVAL));
+                clock.wait_until(next_ms).await;
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+
+    /// Looks once: compares the newest events with the schedules, so that nothing is reported twice
+    /// and nothing is missed, whatever stopped in between.
+    ///
+    /// # Errors
+    /// Those of the store and the intake.
+    pub async fn pass(&mut self) -> Result<(), Error> {
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let schedules = &snapshot.responders().schedules;
+        let gone = self.looked.keys().filter(|it| !schedules.contains_key(*it));
+        for name in gone.cloned().collect::<Vec<_>>() {
+            for event in [CHANGED, NOBODY] {
+                self.close(event, &name).await?;
+            }
+            self.looked.remove(&name);
+        }
+        let now_ms = self.deciding.clock.now_ms();
+        for (name, schedule) in schedules {
+            let known = self.looked.get(name);
+            let is_known = known.is_some_and(|(until_ms, it)| {
+                *until_ms > now_ms && it.schedule == schedule.schedule
+            });
+            if is_known {
+                continue;
+            }
+            self.hand_off(schedule, now_ms).await?;
+            self.gap(schedule, now_ms).await?;
+            let next_ms = schedule.next(now_ms).map_or(i64::MAX, |it| it.start_ms);
+            let latest_ms = now_ms.saturating_add(millis(ON_CALL_LOOK_MAX));
+            let looked = (next_ms.min(latest_ms), Arc::clone(schedule));
+            self.looked.insert(name.clone(), looked);
+        }
+        Ok(())
+    }
+
+    /// Opens an event for others who are on call now.
+    async fn hand_off(&self, schedule: &LoadedSchedule, now_ms: i64) -> Result<(), Error> {
+        let name = &schedule.schedule.name;
+        let contacts = schedule.at(now_ms).contacts;
+        let contacts = contacts.iter().map(Name::as_str).collect::<Vec<_>>();
+        let contacts = contacts.join(", ");
+        let newest = find::newest(&self.deciding.store, id(CHANGED, name)).await?;
+        let said = newest.and_then(|it| it.metadata.get(CONTACTS).cloned());
+        let is = Value::Text(contacts.clone());
+        if said.as_ref() == Some(&is) {
+            return Ok(());
+        }
+        let summary = match contacts.as_str() {
+            "" => format!("no one is on call by {name} now"),
+            contacts => format!("{contacts} is on call by {name} now"),
+        };
+        let opened = IncomingEvent {
+            metadata: [(CONTACTS.to_owned(), is)].into(),
+            severity: Some(Severity::Info),
+            summary,
+            ..event(CHANGED, name, now_ms)
+        };
+        let closed = IncomingEvent {
+            status: Some(Status::Closed),
+            ..event(CHANGED, name, now_ms)
+        };
+        // Each hand-off is a separate occurrence, so that rules announce it.
+        let events = match said {
+            Some(_) => vec![closed, opened],
+            None => vec![opened],
+        };
+        for event in events {
+            self.intake.submit(vec![event], None).await?;
+        }
+        Ok(())
+    }
+
+    /// Opens an event for a time to come at which no one is on call, and closes it when there is none.
+    async fn gap(&self, schedule: &LoadedSchedule, now_ms: i64) -> Result<(), Error> {
+        let Schedule {
+            name, gaps_allowed, ..
+        } = &schedule.schedule;
+        let end_ms = now_ms.saturating_add(millis(ON_CALL_AHEAD));
+        let gap = schedule.gap(now_ms, end_ms).filter(|_| !gaps_allowed);
+        let Some(gap) = gap else {
+            return self.close(NOBODY, name).await;
+        };
+        let newest = find::newest(&self.deciding.store, id(NOBODY, name)).await?;
+        let since = moment(gap.start_ms.max(now_ms - now_ms % 60_000));
+        let summary = format!("no one is on call by {name} from {since} on");
+        let is_said = newest.is_some_and(|it| it.status != Status::Closed);
+        if is_said {
+            return Ok(());
+        }
+        let opened = IncomingEvent {
+            severity: Some(Severity::Warning),
+            summary,
+            ..event(NOBODY, name, now_ms)
+        };
+        self.intake.submit(vec![opened], None).await?;
+        Ok(())
+    }
+
+    async fn close(&self, called: &str, schedule: &Name) -> Result<(), Error> {
+        let newest = find::newest(&self.deciding.store, id(called, schedule)).await?;
+        if newest.is_some_and(|it| it.status != Status::Closed) {
+            let closed = IncomingEvent {
+                status: Some(Status::Closed),
+                ..event(called, schedule, self.deciding.clock.now_ms())
+            };
+            self.intake.submit(vec![closed], None).await?;
+        }
+        Ok(())
+    }
+}
+
+fn id(called: &str, schedule: &Name) -> EventId {
+    EventId::derive(called, &own_dimensions([("schedule", schedule.as_str())]))
+}
+
+fn event(called: &str, schedule: &Name, now_ms: i64) -> IncomingEvent {
+    IncomingEvent::own(called, KIND, [("schedule", schedule.as_str())], now_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bellwether_backend_model::samples as full;
+
+    use super::*;
+    use crate::{domain::Occurrence, ops::samples, store::Lane};
+
+    async fn newest(deciding: &Deciding, called: &str) -> Option<Occurrence> {
+        let schedule = samples::name("nights");
+        let found = find::newest(&deciding.store, id(called, &schedule)).await;
+        found.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_hand_off_is_an_event_and_so_is_a_gap_before_it_comes() {
+        let (deciding, clock) = samples::deciding(samples::store()).await;
+        let (intake, _guard) = samples::intake(&deciding);
+        let mut schedule = Schedule {
+            time_zone: "UTC".into(),
+            gaps_allowed: false,
+            overrides: Vec::new(),
+            ..full::schedule("nights")
+        };
+        // The clock begins on 15 January 2027 at 08:00.
+        schedule.layers[0].hand_offs = full::rotation("2027-01-15T07:00:00", "FREQ=DAILY");
+        schedule.layers[0].calendar = None;
+        let mut changes = deciding.store.changes();
+        changes.insert(&schedule);
+        changes.insert(&full::contact("ana"));
+        deciding.store.apply(Lane::Admin, changes).await.unwrap();
+        let mut watch = OnCallWatch::new(deciding.clone(), intake.clone());
+        watch.pass().await.unwrap();
+        let first = newest(&deciding, CHANGED).await.unwrap();
+        assert_eq!(
+            (first.number, &*first.summary),
+            (1, "ana is on call by nights now")
+        );
+        // A process that begins again says nothing twice.
+        let mut watch = OnCallWatch::new(deciding.clone(), intake.clone());
+        watch.pass().await.unwrap();
+        assert_eq!(newest(&deciding, CHANGED).await.unwrap().count, 1);
+        clock.advance(Duration::from_secs(23 * 3_600));
+        watch.pass().await.unwrap();
+        let second = newest(&deciding, CHANGED).await.unwrap();
+        assert_eq!(
+            (second.number, &*second.summary),
+            (2, "ben, cleo is on call by nights now")
+        );
+        assert!(newest(&deciding, NOBODY).await.is_none());
+        // From the day after tomorrow on no one is on call.
+        let key = schedule.name.as_str().into();
+        let stored = deciding.store.get::<Schedule>(key).await.unwrap().unwrap();
+        let now_ms = deciding.clock.now_ms();
+        let gap = crate::domain::schedule::Override {
+            contacts: Vec::new(),
+            start_ms: now_ms + 30 * 3_600_000,
+            end_ms: now_ms + 32 * 3_600_000,
+            ..full::schedule("x").overrides.remove(0)
+        };
+        let mut next = stored.value.clone();
+        next.overrides = vec![gap];
+        let mut changes = deciding.store.changes();
+        changes.update(&stored, &next);
+        deciding.store.apply(Lane::Admin, changes).await.unwrap();
+        watch.pass().await.unwrap();
+        assert!(newest(&deciding, NOBODY).await.is_none());
+        clock.advance(Duration::from_secs(7 * 3_600));
+        watch.pass().await.unwrap();
+        let warned = newest(&deciding, NOBODY).await.unwrap();
+        assert_eq!(
+            (warned.severity, warned.status),
+            (Severity::Warning, Status::Open)
+        );
+        clock.advance(Duration::from_secs(26 * 3_600));
+        watch.pass().await.unwrap();
+        assert_eq!(
+            newest(&deciding, NOBODY).await.unwrap().status,
+            Status::Closed
+        );
+    }
+}

@@ -1,0 +1,379 @@
+//! Responses: listed, read, escalated by hand, and acknowledged by a link.
+
+use std::sync::Arc;
+
+use bellwether_proto::v1;
+
+use crate::{
+    decide::{Causes, Step, StepKind, Transition, notify},
+    domain::{
+        CloseReason, Contact, EventId, Field, Name, Notified, Occurrence, OccurrenceId, RecordId,
+        Response, ResponseState, Status,
+    },
+    error::Error,
+    lifecycle::{Cause, StateChange},
+    limits::DELIVERIES_SCANNED_MAX,
+    ops::{
+        bounds::EventBounds,
+        cause_lookup::settled,
+        commit::commit,
+        deciding::{Deciding, new_id},
+        edit::{Edits, OccurrenceTarget},
+        intake::Intake,
+        loop_guard::Reports,
+        page::{PageRequest, Scope},
+        revision,
+        wire::time::timestamp,
+    },
+    store::{
+        Changes, Direction, Index, Lane, Stored,
+        engine::Range,
+        record::{by_response, bytes::id_at},
+    },
+};
+
+/// Entries read at a time.
+const BATCH: usize = 200;
+
+/// Which responses to list. What is empty does not filter.
+#[derive(Debug, Clone, Default)]
+pub struct ResponseFilter {
+    /// Only in these states; empty for all that have not ended.
+    pub states: Vec<ResponseState>,
+    /// Only of these rules.
+    pub rule_names: Vec<String>,
+    /// Only of this event.
+    pub event: Option<EventId>,
+}
+
+/// Lists and changes responses.
+#[derive(Debug, Clone)]
+pub struct Responses {
+    deciding: Deciding,
+    intake: Intake,
+}
+
+impl ResponseFilter {
+    fn states(&self) -> Vec<ResponseState> {
+        let all = ResponseState::ALL.into_iter();
+        let is_asked = |it: &ResponseState| match self.states.as_slice() {
+            [] => *it != ResponseState::Ended,
+            states => states.contains(it),
+        };
+        all.filter(is_asked).collect()
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::new("responses")
+            .with("states", self.states().iter().map(|it| [*it as u8]))
+            .with("ruleNames", &self.rule_names)
+            .with("eventId", self.event.map(EventId::to_bytes))
+    }
+
+    fn passes(&self, occurrence: &Occurrence, notified: &Notified) -> bool {
+        let is_named = |name: &String| *name == notified.rule_name.as_str();
+        (self.rule_names.is_empty() || self.rule_names.iter().any(is_named))
+            && self.event.is_none_or(|it| it == occurrence.event)
+    }
+}
+
+impl Responses {
+    /// Those of a store; what the service has to say goes through the intake.
+    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+        Self { deciding, intake }
+    }
+
+    /// Lists responses by state, and the newest first; answers the token of the next page, empty at the
+    /// end.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a page size or token that is not accepted, and those of the store.
+    pub async fn list(
+        &self,
+        filter: &ResponseFilter,
+        page: &PageRequest,
+    ) -> Result<(Vec<v1::Response>, String), Error> {
+        let limit = page.limit()?;
+        let scope = filter.scope();
+        let last = scope.last_key(&page.token)?;
+        let (mut found, mut looked_at) = (Vec::new(), 0);
+        for state in filter.states() {
+            let mut range = Range::under(&by_response(state).build());
+            if let Some(last) = &last {
+                if range.end.as_ref().is_some_and(|end| end <= last) {
+                    continue;
+                }
+                // From the newest down: what comes before the last one is left.
+                if range.start <= *last {
+                    range.end = Some(last.clone());
+                }
+            }
+            loop {
+                let entries = self.deciding.store.page_by::<Occurrence>(
+                    Index::OccurrenceByResponse,
+                    range.clone(),
+                    Direction::Descending,
+                    BATCH.min(limit),
+                );
+                let entries = entries.await?;
+                let Some((oldest, _)) = entries.last() else {
+                    break;
+                };
+                range.end = Some(oldest.clone());
+                for (key, stored) in entries {
+                    looked_at += 1;
+                    let id = id_at(&key, 1);
+                    let passing = responses(&stored.value)
+                        .find(|(_, it)| Some(it.id) == id)
+                        .filter(|(notified, _)| filter.passes(&stored.value, notified));
+                    found.extend(passing.map(|it| self.shown(&stored.value, it)));
+                    if found.len() >= limit || looked_at >= DELIVERIES_SCANNED_MAX {
+                        return Ok((found, scope.token(&key)));
+                    }
+                }
+            }
+        }
+        Ok((found, String::new()))
+    }
+
+    /// One response.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn get(&self, id: &str) -> Result<v1::Response, Error> {
+        let (stored, id) = self.find(id).await?;
+        let mut found = responses(&stored.value).filter(|(_, it)| it.id == id);
+        let found = found.next().map(|it| self.shown(&stored.value, it));
+        found.ok_or_else(|| gone(&id.to_string()))
+    }
+
+    async fn find(&self, text: &str) -> Result<(Stored<Occurrence>, RecordId), Error> {
+        let id = RecordId::parse(text).ok_or_else(|| gone(text))?;
+        let store = &self.deciding.store;
+        for state in ResponseState::ALL {
+            let key = by_response(state).id(id);
+            let found = store.page_by::<Occurrence>(
+                Index::OccurrenceByResponse,
+                Range::under(&key.build()),
+                Direction::Ascending,
+                1,
+            );
+            if let Some((_, stored)) = found.await?.pop() {
+                return Ok((stored, id));
+            }
+        }
+        Err(gone(text))
+    }
+
+    /// A response on the wire: a contact who acknowledged by its client or as a user goes by its name.
+    fn shown(&self, occurrence: &Occurrence, of: (&Notified, &Response)) -> v1::Response {
+        let snapshot = self.deciding.ruleset.current();
+        let by = acknowledged_by(occurrence);
+        let is_of = |it: &&Arc<Contact>| {
+            let person = Name::of_person(&it.subject).filter(|_| !it.subject.is_empty());
+            by.is_some() && (it.client.as_ref() == by || person.as_ref() == by)
+        };
+        let contacts = &snapshot.responders().contacts;
+        let contact = contacts.values().find(is_of);
+        shown(occurrence, of, contact.map(|it| &it.name).or(by))
+    }
+
+    /// Takes the next step of a response now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], and [`Error::FailedPrecondition`] when no step follows, or something holds
+    /// it.
+    pub async fn escalate(&self, id: &str) -> Result<v1::Response, Error> {
+        let store = &self.deciding.store;
+        let decide = async || {
+            let causes = Causes::default();
+            settled(store, &causes, || self.escalated(id, &causes)).await
+        };
+        let ((response, reports), _) = commit(store, Lane::Admin, decide).await?;
+        self.intake.report_all(reports);
+        Ok(response)
+    }
+
+    async fn escalated(
+        &self,
+        text: &str,
+        causes: &Causes,
+    ) -> Result<(Changes, (v1::Response, Reports)), Error> {
+        let Deciding {
+            store,
+            ruleset,
+            clock,
+            ..
+        } = &self.deciding;
+        let snapshot = ruleset.refreshed().await?;
+        let (stored, id) = self.find(text).await?;
+        let bounds = EventBounds::of_caller(store, std::iter::once(&stored.value)).await?;
+        bounds.check(&stored.value)?;
+        let past = revision::past(store, &snapshot, std::iter::once(&stored.value)).await?;
+        let past = past.asking(causes);
+        let (mut next, now_ms) = (stored.value.clone(), clock.now_ms());
+        let under_way = next
+            .notified
+            .iter_mut()
+            .filter_map(|it| it.response.as_mut());
+        let mut under_way = under_way.filter(|it| it.id == id);
+        let response = under_way.next().ok_or_else(|| gone(text))?;
+        let refused = |why: &str| Err(Error::FailedPrecondition(why.to_owned()));
+        match response.state {
+            ResponseState::Active if response.next_ms.is_some() => {}
+            ResponseState::Active => return refused("all rounds are over; no step follows"),
+            ResponseState::Held => return refused("something holds the response"),
+            ResponseState::Acknowledged => return refused("it is acknowledged"),
+            ResponseState::Ended => return refused("it has ended"),
+        }
+        response.next_ms = Some(now_ms);
+        let step = Step {
+            kind: StepKind::Look,
+            transition: Transition::default(),
+            matches: &snapshot.matches(&next),
+            now_ms,
+            past: &past,
+        };
+        let notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
+        let mut reports = Reports::default();
+        reports.note(&notices, &next, now_ms);
+        let mut changes = store.changes();
+        changes.rest_on(snapshot.position());
+        for delivery in &notices.deliveries {
+            changes.insert(delivery);
+        }
+        changes.update(&stored, &next);
+        let found = responses(&next).find(|(_, it)| it.id == id);
+        let found = found
+            .map(|it| self.shown(&next, it))
+            .ok_or_else(|| gone(text))?;
+        Ok((changes, (found, reports)))
+    }
+
+    /// Acknowledges an occurrence as a contact; without `confirm`, only reads it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], and [`Error::FailedPrecondition`] when that response has ended.
+    pub async fn acknowledge(
+        &self,
+        (id, response, contact): (&str, &str, &str),
+        confirm: bool,
+    ) -> Result<Occurrence, Error> {
+        let missing = || Error::NotFound(format!("there is no occurrence `{id}`"));
+        let target = OccurrenceId::parse(id).ok_or_else(missing)?;
+        let target = OccurrenceTarget::Exactly(target);
+        let contact = Name::parse(contact).map_err(|fault| Error::invalid("contact", fault))?;
+        let store = &self.deciding.store;
+        let decide = async || {
+            let snapshot = self.deciding.ruleset.refreshed().await?;
+            let mut edits = Edits::read(store, &[target]).await?;
+            let past = revision::past(store, &snapshot, edits.occurrences()).await?;
+            let occurrence = edits.get(0).ok_or_else(missing)?;
+            let known = responses(occurrence).find(|(_, it)| it.id.to_string() == response);
+            let is_over = known.is_none_or(|(_, it)| it.state == ResponseState::Ended);
+            if is_over || occurrence.status == Status::Closed {
+                let why = "the response has ended: the event is closed, or no longer escalated";
+                return Err(Error::FailedPrecondition(why.into()));
+            }
+            let mut changes = store.changes();
+            let mut reports = Reports::default();
+            if confirm && !occurrence.acknowledged {
+                let change = StateChange {
+                    acknowledged: Some(true),
+                    ..StateChange::default()
+                };
+                let cause = Cause {
+                    author: Some(&contact),
+                    reason: CloseReason::Operator,
+                    now_ms: self.deciding.clock.now_ms(),
+                };
+                changes.rest_on(snapshot.position());
+                let altered = self
+                    .deciding
+                    .alter((&snapshot, &past), occurrence, &change, cause);
+                for delivery in &altered.deliveries {
+                    changes.insert(delivery);
+                }
+                reports.append(altered.reports);
+            }
+            let now = occurrence.clone();
+            edits.write(&mut changes);
+            Ok((changes, (now, reports)))
+        };
+        let ((now, reports), _) = commit(store, Lane::Admin, decide).await?;
+        self.intake.report_all(reports);
+        Ok(now)
+    }
+}
+
+fn gone(id: &str) -> Error {
+    let id: String = id.chars().take(40).collect();
+    Error::NotFound(format!("there is no response `{id}`"))
+}
+
+/// The responses about an occurrence, each with what its rule notified.
+fn responses(occurrence: &Occurrence) -> impl Iterator<Item = (&Notified, &Response)> {
+    let notified = occurrence.notified.iter();
+    notified.filter_map(|it| Some((it, it.response.as_deref()?)))
+}
+
+/// Who acknowledged an occurrence last; none where it is not acknowledged.
+pub fn acknowledged_by(occurrence: &Occurrence) -> Option<&Name> {
+    let mut history = occurrence.history.iter().rev();
+    let last = history.find(|it| it.field == Field::Acknowledged)?;
+    last.author.as_ref().filter(|_| occurrence.acknowledged)
+}
+
+/// A response on the wire; who acknowledged is `by`.
+fn shown(
+    occurrence: &Occurrence,
+    (notified, response): (&Notified, &Response),
+    by: Option<&Name>,
+) -> v1::Response {
+    use v1::response::State;
+    let number = |it: u32| i32::try_from(it).unwrap_or(i32::MAX);
+    let text = |name: Option<&Name>| name.map(ToString::to_string).unwrap_or_default();
+    let paged = response.paged.iter();
+    let is_acknowledged = response.state == ResponseState::Acknowledged;
+    let until_ms = occurrence.acknowledged_until_ms.filter(|_| is_acknowledged);
+    v1::Response {
+        id: response.id.to_string(),
+        state: match response.state {
+            ResponseState::Active => State::Active,
+            ResponseState::Held => State::Held,
+            ResponseState::Acknowledged => State::Acknowledged,
+            ResponseState::Ended => State::Ended,
+        }
+        .into(),
+        rule_name: notified.rule_name.to_string(),
+        policy_name: response.policy.to_string(),
+        event_id: occurrence.event.to_string(),
+        occurrence_id: occurrence.id().to_string(),
+        event_name: occurrence.name.clone(),
+        summary: occurrence.summary.clone(),
+        severity: occurrence.severity as i32,
+        round: number(response.round),
+        step: number(response.step),
+        step_count: i32::try_from(response.plan.steps.len()).unwrap_or(i32::MAX),
+        next_step_time: response.next_ms.map(timestamp),
+        notified: paged
+            .map(|it| v1::ResponseReceiver {
+                contact_name: text(it.contact.as_ref().map(|it| &it.name)),
+                schedule_name: text(it.schedule.as_ref()),
+                destination_name: it.destination.1.to_string(),
+                delivery_id: it.delivery.to_string(),
+                time: Some(timestamp(it.at_ms)),
+                round: number(it.round),
+                step: number(it.step),
+            })
+            .collect(),
+        unanswered: response.is_unanswered,
+        acknowledged_until_time: until_ms.map(timestamp),
+        acknowledged_by: text(by.filter(|_| is_acknowledged)),
+        begin_time: Some(timestamp(response.begin_ms)),
+        end_time: response.end_ms.map(timestamp),
+    }
+}
+
+#[cfg(test)]
+mod tests;

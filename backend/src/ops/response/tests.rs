@@ -1,0 +1,602 @@
+//! Escalations by hand: contacts, schedules and policies on a service whose clock stands still unless it
+//! is moved.
+
+use std::time::Duration;
+
+use bellwether_proto::v1::{escalation_target::Target, response::State};
+
+use super::*;
+use crate::{
+    clock::Clock,
+    domain::{Delivery, DeliveryState, Destination, Health, HealthState, Rule},
+    ops::{
+        contact::Contacts,
+        escalation_policy::EscalationPolicies,
+        samples::{self, name, rule, world::World},
+        schedule::Schedules,
+        set_status::{StatusItem, set_status},
+        wire::time::length,
+    },
+    store::Store,
+};
+
+const MINUTE: u64 = 60;
+
+/// A service in which `ana`, `ben` and `cleo` are each notified by one destination, and the rule
+/// `page` follows the policy `db`.
+async fn world(steps: &[&[Target]], change: impl FnOnce(&mut v1::EscalationPolicy)) -> World {
+    let paging = Rule {
+        send_updates: true,
+        ..rule("page", &[samples::DISK_TRIGGER], &["chat"])
+    };
+    let world = World::under(std::slice::from_ref(&paging)).await;
+    for called in ["ana", "ben", "cleo"] {
+        world.contact(called, &[(called, 0)]).await;
+    }
+    let mut policy = policy(steps);
+    change(&mut policy);
+    let all = EscalationPolicies::new(world.store.clone(), world.clock());
+    all.create(&policy, false).await.unwrap();
+    let paging = Rule {
+        escalation_policy: Some(name("db")),
+        ..paging
+    };
+    samples::save_rule(&world.store, &paging).await;
+    world.restart(0).await;
+    world
+}
+
+/// A policy whose steps follow each other after five minutes.
+fn policy(steps: &[&[Target]]) -> v1::EscalationPolicy {
+    let target = |it: &Target| v1::EscalationTarget {
+        target: Some(it.clone()),
+    };
+    let step = |targets: &&[Target]| v1::EscalationStep {
+        targets: targets.iter().map(target).collect(),
+        wait: None,
+    };
+    v1::EscalationPolicy {
+        name: "db".into(),
+        steps: steps.iter().map(step).collect(),
+        ..v1::EscalationPolicy::default()
+    }
+}
+
+fn contact(called: &str) -> Target {
+    Target::ContactName(called.into())
+}
+
+fn schedule(called: &str) -> Target {
+    Target::ScheduleName(called.into())
+}
+
+async fn save_destination(store: &Store, called: &str) {
+    if store
+        .get::<Destination>(called.into())
+        .await
+        .unwrap()
+        .is_none()
+    {
+        let mut changes = store.changes();
+        changes.insert(&samples::destination(called));
+        store.apply(Lane::Admin, changes).await.unwrap();
+    }
+}
+
+impl World {
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock) as _
+    }
+
+    fn responses(&self) -> Responses {
+        let node = self.node();
+        Responses::new(node.deciding.clone(), node.intake.clone())
+    }
+
+    /// Stores a contact that is notified by these destinations, each so many seconds after the first.
+    async fn contact(&self, called: &str, methods: &[(&str, u64)]) {
+        for (destination, _) in methods {
+            save_destination(&self.store, destination).await;
+        }
+        let method = |(destination, after): &(&str, u64)| v1::ContactMethod {
+            destination_name: (*destination).into(),
+            variables: [("phone".to_owned(), format!("+{called}"))].into(),
+            after: Some(length(i64::try_from(*after).unwrap() * 1_000)),
+            ..v1::ContactMethod::default()
+        };
+        let draft = v1::Contact {
+            name: called.into(),
+            methods: methods.iter().map(method).collect(),
+            ..v1::Contact::default()
+        };
+        let all = Contacts::new(self.store.clone(), self.clock());
+        all.put(&draft, false).await.unwrap();
+    }
+
+    /// Stores a schedule in UTC whose contacts take turns from that moment on.
+    async fn schedule(&self, called: &str, (dtstart, rrule): (&str, &str), contacts: &[&str]) {
+        let slot = |it: &&str| v1::ScheduleSlot {
+            contact_names: vec![(*it).into()],
+        };
+        let draft = v1::Schedule {
+            name: called.into(),
+            time_zone: "UTC".into(),
+            layers: vec![v1::ScheduleLayer {
+                slots: contacts.iter().map(slot).collect(),
+                dtstart: dtstart.into(),
+                rrule: rrule.into(),
+                ..v1::ScheduleLayer::default()
+            }],
+            ..v1::Schedule::default()
+        };
+        let all = Schedules::new(self.store.clone(), self.clock());
+        all.put(&draft, false).await.unwrap();
+    }
+
+    async fn edit_policy(&self, change: impl FnOnce(&mut v1::EscalationPolicy)) {
+        let all = EscalationPolicies::new(self.store.clone(), self.clock());
+        let mut draft = all.get("db").await.unwrap();
+        change(&mut draft);
+        all.update(&draft, false).await.unwrap();
+    }
+
+    async fn change(&self, change: StateChange) {
+        self.turn().await;
+        let event = samples::event("db-1");
+        let item = StatusItem {
+            target: OccurrenceTarget::Newest(event.id()),
+            change,
+        };
+        let node = self.node();
+        let by = name("dora");
+        let answers = set_status((&node.deciding, &node.intake), &[item], &by).await;
+        answers.unwrap().remove(0).unwrap();
+    }
+
+    async fn acknowledge(&self, for_minutes: Option<i64>) {
+        self.change(StateChange {
+            acknowledged: Some(true),
+            acknowledge_for_ms: for_minutes.map(|it| it * 60_000),
+            ..StateChange::default()
+        })
+        .await;
+    }
+
+    async fn end(&self) {
+        self.event("db-1", |it| it.status = Some(Status::Closed))
+            .await;
+    }
+
+    /// Silences everything for minutes.
+    async fn silence_all(&self, minutes: i64) {
+        let draft = crate::ops::silence::SilenceDraft {
+            name: "patch".into(),
+            description: String::new(),
+            tags: Vec::new(),
+            reason: "kernel update".into(),
+            query: None,
+            rule_names: vec!["page".into()],
+            calendar: String::new(),
+            flexible_ms: None,
+            start_ms: None,
+            end_ms: Some(self.clock.now_ms() + minutes * 60_000),
+            expire_when_idle_ms: None,
+            warn_before_ms: None,
+            from_event: None,
+            editor: name("dora"),
+            etag: String::new(),
+            faults: Vec::new(),
+        };
+        let silences = &self.node().silences;
+        silences.create(draft, false, false).await.unwrap();
+        self.look().await;
+    }
+
+    /// Lets minutes pass, each with a look.
+    async fn minutes(&self, count: u64) {
+        for _ in 0..count {
+            self.wait(MINUTE).await;
+        }
+    }
+
+    /// Who was notified of `db-1`, oldest first: the destination, after a `-` for what is `clear`.
+    async fn notified(&self) -> Vec<String> {
+        let mut all = samples::all::<Delivery>(&self.store).await;
+        all.retain(|it| it.content.occurrence.dimensions.get("host") == Some(&"db-1".to_owned()));
+        all.sort_by_key(|it| it.id.to_bytes());
+        let shown = |it: Delivery| {
+            let sign = if it.content.clear { "-" } else { "" };
+            format!("{sign}{}", it.destination_name)
+        };
+        all.into_iter().map(shown).collect()
+    }
+
+    async fn response(&self) -> v1::Response {
+        let filter = ResponseFilter {
+            states: ResponseState::ALL.into(),
+            ..ResponseFilter::default()
+        };
+        let (mut all, _) = self
+            .responses()
+            .list(&filter, &PageRequest::default())
+            .await
+            .unwrap();
+        all.retain(|it| it.rule_name == "page");
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.remove(0)
+    }
+
+    async fn state(&self) -> State {
+        self.response().await.state()
+    }
+
+    /// Has every delivery to a destination end dead.
+    async fn kill_deliveries(&self, destination: &str) {
+        let all = samples::all::<Delivery>(&self.store).await;
+        let mut changes = self.store.changes();
+        for it in all.iter().filter(|it| it.destination_name == destination) {
+            let key = it.id.to_bytes().into();
+            let stored = self.store.get::<Delivery>(key).await.unwrap().unwrap();
+            let dead = Delivery {
+                state: DeliveryState::Dead,
+                end_ms: Some(self.clock.now_ms()),
+                ..stored.value.clone()
+            };
+            changes.update(&stored, &dead);
+        }
+        self.store.apply(Lane::Admin, changes).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn steps_follow_each_other_until_all_rounds_are_over() {
+    let steps = [&[contact("ana")][..], &[contact("ben"), contact("cleo")]];
+    let world = world(&steps, |it| {
+        it.rounds = 2;
+        it.fallback_destination_name = "chat".into();
+    })
+    .await;
+    world.event("db-1", |_| {}).await;
+    // The first step is part of the same commit.
+    assert_eq!(world.notified().await, ["chat", "ana"]);
+    world.minutes(4).await;
+    assert_eq!(world.notified().await, ["chat", "ana"]);
+    world.minutes(1).await;
+    assert_eq!(world.notified().await[2..], ["ben", "cleo"]);
+    let response = world.response().await;
+    assert_eq!((response.round, response.step), (1, 2));
+    world.minutes(5).await;
+    assert_eq!(world.notified().await[4..], ["ana"]);
+    world.minutes(10).await;
+    assert_eq!(world.notified().await[5..], ["ben", "cleo", "chat"]);
+    assert!(world.response().await.unanswered);
+    let said = samples::said(&world.store, "escalation").await;
+    assert_eq!(said.name, "no one responded");
+    assert_eq!(said.severity, crate::domain::Severity::Critical);
+    world.minutes(60).await;
+    assert_eq!(world.notified().await.len(), 8);
+    world.acknowledge(None).await;
+    assert_eq!(world.state().await, State::Acknowledged);
+    assert!(!world.response().await.unanswered);
+}
+
+#[tokio::test]
+async fn after_an_acknowledgement_no_step_is_taken() {
+    // Before, at and after the second step is due.
+    for seconds in [299, 300, 301] {
+        let steps = [&[contact("ana")][..], &[contact("ben")]];
+        let world = world(&steps, |_| {}).await;
+        world.event("db-1", |_| {}).await;
+        world.clock.advance(Duration::from_secs(seconds));
+        world.acknowledge(None).await;
+        world.minutes(20).await;
+        let notified = world.notified().await;
+        let ben = notified.iter().filter(|it| *it == "ben").count();
+        assert_eq!(ben, 0, "{seconds}: {notified:?}");
+        assert_eq!(world.state().await, State::Acknowledged);
+        world.end().await;
+        assert_eq!(world.state().await, State::Ended);
+    }
+}
+
+#[tokio::test]
+async fn an_acknowledgement_beside_a_step_is_before_it_or_after_it() {
+    for _ in 0..30 {
+        let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
+        let world = world(&steps, |_| {}).await;
+        world.event("db-1", |_| {}).await;
+        world.clock.advance(Duration::from_secs(300));
+        world.turn().await;
+        let node = world.node();
+        let change = StateChange {
+            acknowledged: Some(true),
+            ..StateChange::default()
+        };
+        let event = samples::event("db-1");
+        let items = [StatusItem {
+            target: OccurrenceTarget::Newest(event.id()),
+            change,
+        }];
+        let by = name("dora");
+        let acknowledged = set_status((&node.deciding, &node.intake), &items, &by);
+        let (looked, answers) = tokio::join!(node.reviewer.pass(), acknowledged);
+        assert!(looked);
+        answers.unwrap().remove(0).unwrap();
+        let then = world.notified().await;
+        world.minutes(15).await;
+        assert_eq!(world.notified().await, then);
+        assert!(!then.contains(&"cleo".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn an_acknowledgement_that_ends_begins_a_new_round_with_who_is_on_call_then() {
+    // The clock begins on 15 January 2027 at 08:00.
+    let world = world(&[&[contact("cleo")]], |_| {}).await;
+    let turns = ("2027-01-15T08:00:00", "FREQ=DAILY");
+    world.schedule("nights", turns, &["ana", "ben"]).await;
+    world
+        .edit_policy(|it| it.steps = policy(&[&[schedule("nights")]]).steps)
+        .await;
+    world.event("db-1", |_| {}).await;
+    assert_eq!(world.notified().await, ["chat", "ana"]);
+    world.acknowledge(Some(24 * 60)).await;
+    assert_eq!(world.state().await, State::Acknowledged);
+    let until = world.response().await.acknowledged_until_time;
+    assert!(until.is_some());
+    world.wait(24 * 3_600 - 1).await;
+    assert_eq!(world.state().await, State::Acknowledged);
+    world.wait(2).await;
+    assert_eq!(world.state().await, State::Active);
+    let notified = world.notified().await;
+    assert_eq!(notified.last().map(String::as_str), Some("ben"));
+    assert_eq!(world.response().await.round, 2);
+    let event = samples::event("db-1");
+    let newest = crate::ops::find::newest(&world.store, event.id()).await;
+    let newest = newest.unwrap().unwrap();
+    assert!(!newest.acknowledged);
+    let last = newest.history.last().unwrap();
+    assert_eq!(
+        (last.field, &*last.to, &last.author),
+        (Field::Acknowledged, "false", &None)
+    );
+}
+
+#[tokio::test]
+async fn a_policy_limits_how_long_an_acknowledgement_counts() {
+    let world = world(&[&[contact("ana")]], |it| {
+        it.ack_timeout = Some(length(1_800_000));
+    })
+    .await;
+    world.event("db-1", |_| {}).await;
+    world.acknowledge(None).await;
+    world.minutes(29).await;
+    assert_eq!(world.state().await, State::Acknowledged);
+    world.minutes(2).await;
+    assert_eq!(world.state().await, State::Active);
+    let pages = world.notified().await;
+    assert_eq!(
+        pages.iter().filter(|it| *it == "ana").count(),
+        2,
+        "{pages:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_step_without_anybody_makes_the_next_one_due() {
+    let world = world(&[&[contact("cleo")]], |_| {}).await;
+    let later = ("2027-02-01T08:00:00", "");
+    world.schedule("nights", later, &["ana"]).await;
+    let steps = [&[schedule("nights")][..], &[contact("ben")]];
+    world
+        .edit_policy(|it| it.steps = policy(&steps).steps)
+        .await;
+    world.event("db-1", |_| {}).await;
+    assert_eq!(world.notified().await, ["chat", "ben"]);
+}
+
+#[tokio::test]
+async fn nobody_is_notified_twice_in_a_round() {
+    let both = [contact("ana"), contact("ben")];
+    let steps = [
+        &[contact("ana")][..],
+        &both,
+        &[contact("ana")],
+        &[contact("cleo")],
+    ];
+    let world = world(&steps, |it| it.rounds = 2).await;
+    world.event("db-1", |_| {}).await;
+    world.minutes(5).await;
+    assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
+    // The third step has no one new.
+    world.minutes(5).await;
+    assert_eq!(world.notified().await[3..], ["cleo"]);
+    world.minutes(5).await;
+    assert_eq!(world.notified().await[4..], ["ana"]);
+}
+
+#[tokio::test]
+async fn who_is_on_call_is_asked_when_the_step_is_taken() {
+    let world = world(&[&[contact("cleo")]], |_| {}).await;
+    // A hand-off four minutes after the first step.
+    let turns = ("2027-01-15T07:04:00", "FREQ=DAILY");
+    world.schedule("nights", turns, &["ben", "ana"]).await;
+    let steps = [&[contact("cleo")][..], &[schedule("nights")]];
+    world
+        .edit_policy(|it| it.steps = policy(&steps).steps)
+        .await;
+    let all = Schedules::new(world.store.clone(), world.clock());
+    let until_ms = world.clock.now_ms() + 4 * 60_000;
+    let covers = v1::ScheduleOverride {
+        contact_names: vec!["ana".into()],
+        end_time: Some(timestamp(until_ms)),
+        ..v1::ScheduleOverride::default()
+    };
+    all.create_override("nights", &covers).await.unwrap();
+    let on_call = all.on_call("nights", None).await.unwrap();
+    assert_eq!(
+        (on_call.contacts, &*on_call.source),
+        (vec!["ana".to_owned()], "override")
+    );
+    world.event("db-1", |_| {}).await;
+    // The override ends while the step waits.
+    world.minutes(6).await;
+    assert_eq!(world.notified().await, ["chat", "cleo", "ben"]);
+    let past = all.on_call("nights", Some(until_ms - 1)).await.unwrap();
+    assert_eq!(past.contacts, ["ana"]);
+}
+
+#[tokio::test]
+async fn an_edit_of_the_policy_counts_from_the_next_round() {
+    let steps = [&[contact("ana")][..], &[contact("ben")]];
+    let world = world(&steps, |it| it.rounds = 2).await;
+    world.event("db-1", |_| {}).await;
+    world
+        .edit_policy(|it| it.steps = policy(&[&[contact("cleo")]]).steps)
+        .await;
+    world.minutes(5).await;
+    assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
+    world.minutes(5).await;
+    assert_eq!(world.notified().await[3..], ["cleo"]);
+}
+
+#[tokio::test]
+async fn a_method_that_does_not_arrive_lets_the_next_one_go() {
+    let steps = [&[contact("ana")][..], &[contact("ben")]];
+    let world = world(&steps, |_| {}).await;
+    world.contact("ana", &[("push", 0), ("call", 180)]).await;
+    world.event("db-1", |_| {}).await;
+    assert_eq!(world.notified().await, ["chat", "push"]);
+    world.kill_deliveries("push").await;
+    world.wait(3).await;
+    assert_eq!(world.notified().await[2..], ["call"]);
+    // Where none arrives, the next step is due.
+    world.kill_deliveries("call").await;
+    world.wait(10).await;
+    assert_eq!(world.notified().await[3..], ["ben"]);
+}
+
+#[tokio::test]
+async fn methods_follow_each_other_unless_somebody_responds() {
+    let world = world(&[&[contact("ana")]], |_| {}).await;
+    world
+        .contact("ana", &[("push", 0), ("call", 120), ("mail", 240)])
+        .await;
+    world.event("db-1", |_| {}).await;
+    world.minutes(2).await;
+    assert_eq!(world.notified().await, ["chat", "push", "call"]);
+    world.acknowledge(None).await;
+    world.minutes(10).await;
+    assert!(!world.notified().await.contains(&"mail".to_owned()));
+}
+
+#[tokio::test]
+async fn paused_destinations_let_the_next_step_and_the_fallback_go() {
+    let steps = [&[contact("ana")][..], &[contact("ben")]];
+    let world = world(&steps, |it| it.fallback_destination_name = "chat".into()).await;
+    let mut changes = world.store.changes();
+    for called in ["ana", "ben"] {
+        let found = world.store.get::<Destination>(called.into()).await.unwrap();
+        changes.insert(&Health {
+            state: HealthState::Paused,
+            ..Health::untried(found.unwrap().value.id, 0)
+        });
+    }
+    world.store.apply(Lane::Admin, changes).await.unwrap();
+    world.event("db-1", |_| {}).await;
+    world.wait(3).await;
+    world.wait(3).await;
+    world.wait(3).await;
+    assert_eq!(world.notified().await, ["chat", "ana", "ben", "chat"]);
+    assert_eq!(
+        samples::said(&world.store, "escalation").await.name,
+        "no one responded"
+    );
+}
+
+#[tokio::test]
+async fn of_steps_that_a_silence_held_one_is_taken_afterwards() {
+    let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
+    let world = world(&steps, |_| {}).await;
+    world.event("db-1", |_| {}).await;
+    world.minutes(1).await;
+    world.silence_all(20).await;
+    world.minutes(15).await;
+    assert_eq!(world.state().await, State::Held);
+    assert_eq!(world.notified().await, ["chat", "ana"]);
+    world.minutes(7).await;
+    assert_eq!(world.state().await, State::Active);
+    assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
+    world.minutes(5).await;
+    assert_eq!(world.notified().await[3..], ["cleo"]);
+}
+
+#[tokio::test]
+async fn the_closing_reaches_everyone_who_was_notified() {
+    let direct = [Target::DestinationName("wall".into())];
+    let world = world(&[&[contact("ana")]], |_| {}).await;
+    save_destination(&world.store, "wall").await;
+    let steps = [&[contact("ana")][..], &[contact("ben")], &direct];
+    world
+        .edit_policy(|it| it.steps = policy(&steps).steps)
+        .await;
+    world.event("db-1", |_| {}).await;
+    world.minutes(10).await;
+    world.end().await;
+    let mut closings = world.notified().await.split_off(4);
+    closings.sort_unstable();
+    assert_eq!(closings, ["-ana", "-ben", "-chat", "-wall"]);
+    let all = samples::all::<Delivery>(&world.store).await;
+    let ana = all.iter().filter(|it| it.destination_name == "ana");
+    for delivery in ana {
+        let contact = delivery.content.contact.as_ref().unwrap();
+        assert_eq!(contact.variables["phone"], "+ana");
+    }
+    world.minutes(30).await;
+    assert_eq!(world.notified().await.len(), 8);
+}
+
+#[tokio::test]
+async fn a_step_is_taken_by_hand_while_one_follows() {
+    let steps = [&[contact("ana")][..], &[contact("ben")]];
+    let world = world(&steps, |_| {}).await;
+    world.event("db-1", |_| {}).await;
+    let id = world.response().await.id;
+    let escalated = world.responses().escalate(&id).await.unwrap();
+    assert_eq!(escalated.step, 2);
+    assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
+    world.acknowledge(None).await;
+    let refused = world.responses().escalate(&id).await.unwrap_err();
+    assert!(matches!(refused, Error::FailedPrecondition(_)), "{refused}");
+    let unknown = world.responses().escalate("nothing").await.unwrap_err();
+    assert!(matches!(unknown, Error::NotFound(_)), "{unknown}");
+}
+
+#[tokio::test]
+async fn a_contact_acknowledges_as_itself_while_the_response_lasts() {
+    let world = world(&[&[contact("ana")]], |_| {}).await;
+    world.event("db-1", |_| {}).await;
+    let response = world.response().await;
+    let link = (&*response.occurrence_id, &*response.id, "ana");
+    let seen = world.responses().acknowledge(link, false).await.unwrap();
+    assert!(!seen.acknowledged);
+    let done = world.responses().acknowledge(link, true).await.unwrap();
+    assert_eq!(acknowledged_by(&done), Some(&name("ana")));
+    assert_eq!(world.response().await.acknowledged_by, "ana");
+    // An acknowledgement by the client of a contact is that contact's.
+    world
+        .change(StateChange {
+            acknowledged: Some(false),
+            ..StateChange::default()
+        })
+        .await;
+    let all = Contacts::new(world.store.clone(), world.clock());
+    let mut ben = all.get("ben").await.unwrap();
+    ben.client_name = "dora".into();
+    all.update(&ben, false).await.unwrap();
+    world.acknowledge(None).await;
+    assert_eq!(world.response().await.acknowledged_by, "ben");
+    world.end().await;
+    let over = world.responses().acknowledge(link, true).await.unwrap_err();
+    assert!(matches!(over, Error::FailedPrecondition(_)), "{over}");
+}

@@ -1,0 +1,149 @@
+//! Overrides: others are on call for a while.
+
+use bellwether_proto::v1;
+
+use super::{Schedules, Under};
+use crate::{
+    clock::millis,
+    domain::{Name, RecordId, Revised, Schedule, schedule::Override},
+    error::Error,
+    limits::{OVERRIDE_KEPT, OVERRIDE_LENGTH_MAX, OVERRIDE_REASON_CHARACTERS_MAX, OVERRIDES_MAX},
+    ops::{
+        commit::commit,
+        resource, revision,
+        validate::Faults,
+        wire::{Shows as _, time},
+    },
+    store::{Lane, Stored, audit},
+};
+
+impl Schedules {
+    /// Puts others on call for a stretch of time.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Invalid`] with everything that is wrong, and
+    /// [`Error::Exhausted`] when the schedule has too many that are not over.
+    pub async fn create_override(
+        &self,
+        name: &str,
+        draft: &v1::ScheduleOverride,
+    ) -> Result<v1::ScheduleOverride, Error> {
+        let now_ms = self.clock.now_ms();
+        let id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random());
+        let decide = async || {
+            let found = resource::find::<Schedule>(&self.store, name).await?;
+            let (mut faults, mut changes) = (Faults::default(), self.store.changes());
+            let mut under = Under {
+                all: self,
+                path: String::new(),
+                faults: &mut faults,
+                changes: &mut changes,
+            };
+            let contacts = under
+                .contacts("override.contactNames", &draft.contact_names, 0)
+                .await?;
+            let (start_ms, end_ms) = span(draft, now_ms, &mut faults);
+            let reason = draft.reason.chars().count();
+            if reason > OVERRIDE_REASON_CHARACTERS_MAX {
+                let most = OVERRIDE_REASON_CHARACTERS_MAX;
+                let fault = format!("has {reason} characters; at most {most} are kept");
+                faults.add("override.reason", fault);
+            }
+            let new = faults.or(Some(Override {
+                id,
+                contacts,
+                start_ms,
+                end_ms,
+                reason: draft.reason.clone(),
+                author: audit::current().and_then(|it| Name::parse(&it.client).ok()),
+            }))?;
+            let mut overrides = kept(&found.value, now_ms);
+            if overrides.iter().filter(|it| it.end_ms > now_ms).count() >= OVERRIDES_MAX {
+                return Err(Error::Exhausted {
+                    message: format!("it has {OVERRIDES_MAX} overrides; delete some first"),
+                    retry_after: None,
+                });
+            }
+            overrides.push(new.clone());
+            self.replace(&found, overrides, now_ms, &mut changes)
+                .await?;
+            Ok((changes, new))
+        };
+        let (new, _) = commit(&self.store, Lane::Admin, decide).await?;
+        Ok(v1::ScheduleOverride::of(new))
+    }
+
+    /// Deletes an override; one that began is over from now on.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], also for an override that is not there.
+    pub async fn delete_override(&self, name: &str, id: &str) -> Result<(), Error> {
+        let now_ms = self.clock.now_ms();
+        let decide = async || {
+            let found = resource::find::<Schedule>(&self.store, name).await?;
+            let mut overrides = kept(&found.value, now_ms);
+            let at = overrides.iter().position(|it| it.id.to_string() == id);
+            let at = at.ok_or_else(|| {
+                let id: String = id.chars().take(40).collect();
+                Error::NotFound(format!("schedule `{name}` has no override `{id}`"))
+            })?;
+            if overrides[at].start_ms >= now_ms {
+                overrides.remove(at);
+            } else {
+                overrides[at].end_ms = overrides[at].end_ms.min(now_ms);
+            }
+            let mut changes = self.store.changes();
+            self.replace(&found, overrides, now_ms, &mut changes)
+                .await?;
+            Ok((changes, ()))
+        };
+        commit(&self.store, Lane::Admin, decide).await?;
+        Ok(())
+    }
+
+    /// The schedule with other overrides, and what it was.
+    async fn replace(
+        &self,
+        found: &Stored<Schedule>,
+        overrides: Vec<Override>,
+        now_ms: i64,
+        changes: &mut crate::store::Changes,
+    ) -> Result<(), Error> {
+        let next = Schedule {
+            overrides,
+            revision: found.value.revision + 1,
+            update_ms: now_ms,
+            ..found.value.clone()
+        };
+        let was = Revised::Schedule(found.value.clone());
+        revision::keep(&self.store, was, now_ms, false, changes).await?;
+        changes.update(found, &next);
+        Ok(())
+    }
+}
+
+/// The overrides of a schedule that are not long over.
+fn kept(schedule: &Schedule, now_ms: i64) -> Vec<Override> {
+    let since_ms = now_ms.saturating_sub(millis(OVERRIDE_KEPT));
+    let all = schedule.overrides.iter();
+    all.filter(|it| it.end_ms > since_ms).cloned().collect()
+}
+
+/// From when to when it is in force, in milliseconds since 1970.
+fn span(draft: &v1::ScheduleOverride, now_ms: i64, faults: &mut Faults) -> (i64, i64) {
+    let start_ms = draft.start_time.as_ref().map_or(now_ms, time::millis);
+    let start_ms = start_ms.max(now_ms);
+    let Some(end_ms) = draft.end_time.as_ref().map(time::millis) else {
+        faults.add("override.endTime", "is required");
+        return (start_ms, start_ms);
+    };
+    if end_ms <= start_ms {
+        let fault = "is not after its start, or not after now";
+        faults.add("override.endTime", fault);
+    } else if end_ms.saturating_sub(start_ms) > millis(OVERRIDE_LENGTH_MAX) {
+        let days = OVERRIDE_LENGTH_MAX.as_secs() / 86_400;
+        let fault = format!("is more than {days} d after its start");
+        faults.add("override.endTime", fault);
+    }
+    (start_ms, end_ms)
+}

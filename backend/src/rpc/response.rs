@@ -1,0 +1,87 @@
+//! `ResponseService`.
+
+use bellwether_proto::v1::{self, response_service_server::ResponseService};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::audit;
+use crate::{
+    domain::{EventId, ResponseState},
+    error::Error,
+    ops::{
+        page::PageRequest,
+        response::{ResponseFilter, Responses},
+    },
+};
+
+/// Serves responses.
+#[derive(Debug)]
+pub struct ResponseApi {
+    responses: Responses,
+}
+
+impl ResponseApi {
+    /// Serves these responses.
+    pub fn new(responses: Responses) -> Self {
+        Self { responses }
+    }
+}
+
+fn filter(request: v1::ListResponsesRequest) -> Result<ResponseFilter, Error> {
+    let state = |number: i32| {
+        let mut all = ResponseState::ALL.into_iter();
+        let known = all.find(|it| i32::from(*it as u8) == number);
+        known.ok_or_else(|| {
+            let fault = "holds an unknown value; expected ACTIVE, HELD, ACKNOWLEDGED, ENDED";
+            Error::invalid("states", fault)
+        })
+    };
+    let states = request.states.into_iter().map(state);
+    let event = match request.event_id.as_str() {
+        "" => None,
+        text => Some(
+            EventId::parse(text)
+                .ok_or_else(|| Error::invalid("eventId", "is no id of an event"))?,
+        ),
+    };
+    Ok(ResponseFilter {
+        states: states.collect::<Result<_, _>>()?,
+        rule_names: request.rule_names,
+        event,
+    })
+}
+
+#[async_trait]
+impl ResponseService for ResponseApi {
+    async fn list_responses(
+        &self,
+        request: Request<v1::ListResponsesRequest>,
+    ) -> Result<Response<v1::ListResponsesResponse>, Status> {
+        let mut request = request.into_inner();
+        let page = PageRequest {
+            size: request.page_size,
+            token: std::mem::take(&mut request.page_token),
+        };
+        let (responses, next_page_token) = self.responses.list(&filter(request)?, &page).await?;
+        Ok(Response::new(v1::ListResponsesResponse {
+            responses,
+            next_page_token,
+        }))
+    }
+
+    async fn get_response(
+        &self,
+        request: Request<v1::GetResponseRequest>,
+    ) -> Result<Response<v1::GetResponseResponse>, Status> {
+        let response = Some(self.responses.get(&request.into_inner().id).await?);
+        Ok(Response::new(v1::GetResponseResponse { response }))
+    }
+
+    async fn escalate_response(
+        &self,
+        request: Request<v1::EscalateResponseRequest>,
+    ) -> Result<Response<v1::EscalateResponseResponse>, Status> {
+        let id = request.into_inner().id;
+        let response = Some(self.responses.escalate(&id).await?);
+        Ok(audit::of(id, v1::EscalateResponseResponse { response }))
+    }
+}

@@ -1,0 +1,119 @@
+//! `ScheduleService`.
+
+use bellwether_proto::v1::{self, schedule_service_server::ScheduleService};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{
+    audit,
+    convert::time::{millis, timestamp},
+    serve::serve,
+};
+use crate::{
+    decide::{Shift, Shifts},
+    domain::Schedule,
+    ops::schedule::{Schedules, shown},
+};
+
+/// Serves schedules.
+#[derive(Debug)]
+pub struct ScheduleApi {
+    schedules: Schedules,
+}
+
+impl ScheduleApi {
+    /// Serves these schedules.
+    pub fn new(schedules: Schedules) -> Self {
+        Self { schedules }
+    }
+}
+
+fn all(shifts: &Shifts, schedule: &Schedule) -> Vec<v1::Shift> {
+    shifts.shifts.iter().map(|it| shown(it, schedule)).collect()
+}
+
+#[async_trait]
+impl ScheduleService for ScheduleApi {
+    serve! {
+        schedules of schedule;
+        create_schedule(CreateScheduleRequest) -> CreateScheduleResponse;
+        list_schedules(ListSchedulesRequest) -> ListSchedulesResponse { schedules };
+        get_schedule(GetScheduleRequest) -> GetScheduleResponse;
+        update_schedule(UpdateScheduleRequest) -> UpdateScheduleResponse;
+        delete_schedule(DeleteScheduleRequest) -> DeleteScheduleResponse, |_| false;
+    }
+
+    async fn get_on_call(
+        &self,
+        request: Request<v1::GetOnCallRequest>,
+    ) -> Result<Response<v1::GetOnCallResponse>, Status> {
+        let request = request.into_inner();
+        let at_ms = request.time.as_ref().map(millis);
+        let then = self.schedules.on_call(&request.name, at_ms).await?;
+        Ok(Response::new(v1::GetOnCallResponse {
+            contact_names: then.contacts,
+            source: then.source,
+            until_time: then.until_ms.map(timestamp),
+            revision: then.revision,
+        }))
+    }
+
+    async fn list_shifts(
+        &self,
+        request: Request<v1::ListShiftsRequest>,
+    ) -> Result<Response<v1::ListShiftsResponse>, Status> {
+        let request = request.into_inner();
+        let range = (
+            request.start.as_ref().map(millis),
+            request.end.as_ref().map(millis),
+        );
+        let (schedule, shifts) = self.schedules.shifts(&request.name, range).await?;
+        Ok(Response::new(v1::ListShiftsResponse {
+            shifts: all(&shifts, &schedule),
+            stopped_early: shifts.stopped_early,
+        }))
+    }
+
+    async fn preview_schedule(
+        &self,
+        request: Request<v1::PreviewScheduleRequest>,
+    ) -> Result<Response<v1::PreviewScheduleResponse>, Status> {
+        let draft = request.into_inner().schedule.unwrap_or_default();
+        let preview = self.schedules.preview(draft).await?;
+        let is_gap = |it: &&Shift| it.contacts.is_empty();
+        let gaps = preview.shifts.shifts.iter().filter(is_gap);
+        Ok(Response::new(v1::PreviewScheduleResponse {
+            gaps: gaps.map(|it| shown(it, &preview.schedule)).collect(),
+            shifts: all(&preview.shifts, &preview.schedule),
+            stopped_early: preview.shifts.stopped_early,
+            differences: preview.differences,
+        }))
+    }
+
+    async fn create_override(
+        &self,
+        request: Request<v1::CreateOverrideRequest>,
+    ) -> Result<Response<v1::CreateOverrideResponse>, Status> {
+        let request = request.into_inner();
+        let draft = request.r#override.unwrap_or_default();
+        let made = self
+            .schedules
+            .create_override(&request.name, &draft)
+            .await?;
+        let r#override = Some(made);
+        Ok(audit::of(
+            request.name,
+            v1::CreateOverrideResponse { r#override },
+        ))
+    }
+
+    async fn delete_override(
+        &self,
+        request: Request<v1::DeleteOverrideRequest>,
+    ) -> Result<Response<v1::DeleteOverrideResponse>, Status> {
+        let request = request.into_inner();
+        self.schedules
+            .delete_override(&request.name, &request.id)
+            .await?;
+        Ok(audit::of(request.name, v1::DeleteOverrideResponse {}))
+    }
+}

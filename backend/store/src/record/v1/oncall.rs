@@ -1,0 +1,77 @@
+//! Contacts, schedules, escalation policies and responses.
+
+use crate::{
+    domain::{
+        Contact, ContactMethod, EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget,
+        Name, Paged, PagedContact, QueuedMethod, Response, ResponseState, Schedule,
+        schedule::{Layer, Override, Slot},
+    },
+    record::table::{numbers, record},
+};
+
+record! { Contact {
+    1 id, 2 name, 3 description, 4 tags, 5 time_zone, 6 client as Blank, 7 subject, 8 methods,
+    9 revision, 10 create_ms, 11 update_ms,
+} }
+
+record! { ContactMethod {
+    1 destination, 2 variables, 3 after_ms, 4 min_severity as Blank, 5 calendar as Blank,
+} }
+
+record! { Schedule {
+    1 id, 2 name, 3 description, 4 tags, 5 time_zone, 6 layers, 7 gaps_allowed, 8 overrides,
+    9 revision, 10 create_ms, 11 update_ms,
+} }
+
+record! { Layer { 1 name, 2 slots, 3 hand_offs, 4 calendar as Blank } }
+
+record! { Slot { 1 contacts } }
+
+record! { Override {
+    1 id, 2 contacts, 3 start_ms, 4 end_ms, 5 reason, 6 author as Blank,
+} }
+
+record! { EscalationPolicy {
+    1 id, 2 name, 3 description, 4 tags, 5 plan as Filled, 6 revision, 7 create_ms, 8 update_ms,
+} }
+
+record! { EscalationPlan { 1 steps, 2 rounds, 3 ack_timeout_ms, 4 fallback as Blank } }
+
+record! { EscalationStep { 1 targets, 2 wait_ms } }
+
+record! {
+    EscalationTarget as it {
+        1 destination as Blank = if let EscalationTarget::Destination(name) = it { Some(name.clone()) } else { None },
+        2 contact as Blank = if let EscalationTarget::Contact(name) = it { Some(name.clone()) } else { None },
+        3 schedule as Blank = if let EscalationTarget::Schedule(name) = it { Some(name.clone()) } else { None },
+    } => target(destination, contact, schedule)
+}
+
+/// Who is meant: exactly one of them.
+fn target(
+    destination: Option<Name>,
+    contact: Option<Name>,
+    schedule: Option<Name>,
+) -> Option<EscalationTarget> {
+    match (destination, contact, schedule) {
+        (Some(name), None, None) => Some(EscalationTarget::Destination(name)),
+        (None, Some(name), None) => Some(EscalationTarget::Contact(name)),
+        (None, None, Some(name)) => Some(EscalationTarget::Schedule(name)),
+        _ => None,
+    }
+}
+
+record! { Response {
+    1 id, 2 policy, 3 plan as Filled, 4 state, 5 round, 6 rounds_left, 7 step, 8 step_ms, 9 checks,
+    10 next_ms, 11 look_ms, 12 queued, 13 paged, 14 begin_ms, 15 end_ms, 16 is_unanswered,
+} }
+
+record! { QueuedMethod { 1 contact, 2 schedule as Blank, 3 method, 4 due_ms } }
+
+record! { Paged {
+    1 contact, 2 schedule as Blank, 3 destination, 4 delivery, 5 at_ms, 6 round, 7 step,
+} }
+
+record! { PagedContact { 1 name, 2 variables, 3 response } }
+
+numbers! { ResponseState }

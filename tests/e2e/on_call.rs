@@ -1,0 +1,211 @@
+//! On call over REST: contacts, a schedule, a policy and a rule; an event pages one after the other, and
+//! one of them acknowledges by the link of the message.
+
+use std::time::Duration;
+
+use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use serde_json::{Value, json};
+
+use crate::samples;
+
+const NOTIFICATION: &str = "/v1/notification";
+
+/// A destination whose template tells who is notified, and where to acknowledge.
+fn push(url: &str) -> Value {
+    json!({
+        "name": "push",
+        "type": {"webhook": {
+            "url": url,
+            "payload": "{\"to\": \"{{contact.name}} {{contact.phone}}\", \"ack\": \"{{ack.url}}\", \"clear\": {{clear}}}",
+        }},
+    })
+}
+
+fn contact(name: &str) -> Value {
+    let phone = format!("+{name}");
+    json!({
+        "name": name,
+        "methods": [{"destinationName": "push", "variables": {"phone": phone}}],
+    })
+}
+
+async fn prepare(rest: &Rest, url: &str) {
+    let create = async |path: &str, body: &Value| {
+        rest.post(&format!("{NOTIFICATION}/{path}"), body)
+            .await
+            .ok()
+    };
+    create("destinations", &push(url)).await;
+    for name in ["ana", "ben"] {
+        create("contacts", &contact(name)).await;
+    }
+    let schedule = json!({
+        "name": "database",
+        "timeZone": "Europe/Berlin",
+        "layers": [{
+            "slots": [{"contactNames": ["ana"]}],
+            "dtstart": "2026-01-05T09:00:00",
+            "rrule": "FREQ=WEEKLY",
+        }],
+    });
+    let created = create("schedules", &schedule).await;
+    assert_eq!(created["schedule"]["onCallNames"], json!(["ana"]));
+    let policy = json!({
+        "name": "database",
+        "steps": [
+            {"targets": [{"scheduleName": "database"}], "wait": "2s"},
+            {"targets": [{"contactName": "ben"}]},
+        ],
+    });
+    create("escalation-policies", &policy).await;
+    let trigger = json!({"name": "all", "type": {"event": {"filter": "name=disk"}}});
+    create("triggers", &trigger).await;
+    let rule = json!({
+        "name": "page",
+        "enabled": true,
+        "sendUpdates": true,
+        "triggerNames": ["all"],
+        "escalationPolicyName": "database",
+    });
+    create("rules", &rule).await;
+}
+
+async fn response(rest: &Rest) -> Value {
+    let path = format!("{NOTIFICATION}/responses?states=ACTIVE&states=ACKNOWLEDGED&states=ENDED");
+    let found = rest.get(&path).await.ok();
+    found["responses"][0].clone()
+}
+
+async fn send(rest: &Rest, status: &str) {
+    let mut event = samples::event("disk", "db-1", "SEVERITY_CRITICAL", "full");
+    event["status"] = json!(status);
+    let body = samples::events(&[event]);
+    rest.post("/v1/data-receiver/events", &body).await.ok();
+}
+
+/// The contacts of the messages, in order.
+fn to(receiver: &Receiver) -> Vec<String> {
+    let all = receiver.received().into_iter();
+    all.map(|it| it.json()["to"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+#[tokio::test]
+async fn one_after_the_other_is_paged_until_one_acknowledges_by_the_link() {
+    let receiver = Receiver::start().await;
+    let mut world = World::with_settings("link_base = \"https://events.example\"\n");
+    let rest = world.rest();
+    prepare(&rest, &receiver.url("/")).await;
+    send(&rest, "STATUS_OPEN").await;
+    receiver.until_received(1).await;
+    assert_eq!(to(&receiver), ["ana +ana"]);
+    // What is not noted as delivered is sent again after a kill.
+    eventually("the message to be noted", async || {
+        let path = format!("{NOTIFICATION}/deliveries?states=DELIVERED");
+        let found = rest.get(&path).await.ok();
+        found["deliveries"].as_array().filter(|it| !it.is_empty())?;
+        Some(())
+    })
+    .await;
+    // The second step is due while the service is down.
+    world.kill();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    world.start_again();
+    let rest = world.rest();
+    receiver.until_received(2).await;
+    assert_eq!(to(&receiver), ["ana +ana", "ben +ben"]);
+    assert_eq!(response(&rest).await["state"], "ACTIVE");
+
+    let message = receiver.received()[1].json();
+    let link = message["ack"].as_str().unwrap();
+    let path = link.split_once("/acknowledge/").unwrap().1;
+    let path = format!("/acknowledge/{path}");
+    let page = rest.get(&path).await;
+    assert_eq!(page.status, 200);
+    // A program that only follows links changes nothing.
+    assert_eq!(response(&rest).await["state"], "ACTIVE");
+    let done = rest.post(&path, &json!({})).await;
+    assert_eq!(done.status, 200);
+    let acknowledged = response(&rest).await;
+    assert_eq!(acknowledged["state"], "ACKNOWLEDGED");
+    assert_eq!(acknowledged["acknowledgedBy"], "ben");
+    let forged = path.replace("contact=ben", "contact=ana");
+    assert_eq!(rest.post(&forged, &json!({})).await.status, 401);
+
+    send(&rest, "STATUS_CLOSED").await;
+    // Both are notified that it is acknowledged, and that it is closed.
+    receiver.until_received(6).await;
+    let clear = receiver.received().into_iter();
+    let clear: Vec<_> = clear.map(|it| it.json()["clear"].clone()).collect();
+    assert_eq!(clear[2..], [true, true, true, true]);
+    let ended = response(&rest).await;
+    assert_eq!(ended["state"], "ENDED");
+    let path = format!("/v1/events/{}:explain", ended["eventId"].as_str().unwrap());
+    let explained = rest.get(&path).await.ok();
+    let story = explained["timeline"].as_array().unwrap().iter();
+    let story: Vec<_> = story.filter_map(|it| it["text"].as_str()).collect();
+    for told in [
+        "ana by push was notified of it",
+        "ben by push was notified of it",
+    ] {
+        assert!(story.contains(&told), "{story:#?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_in_use_is_not_deleted_and_a_draft_is_played_through() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    prepare(&rest, &receiver.url("/")).await;
+    for path in [
+        "contacts/ana",
+        "schedules/database",
+        "escalation-policies/database",
+        "destinations/push",
+    ] {
+        let refused = rest.delete(&format!("{NOTIFICATION}/{path}")).await;
+        assert_eq!(refused.status, 400, "{path}");
+        assert!(refused.text().contains("is used by"), "{path}");
+    }
+    let draft = json!({
+        "policy": {"steps": [
+            {"targets": [{"scheduleName": "database"}]},
+            {"targets": [{"contactName": "ana"}]},
+            {"targets": [{"contactName": "ben"}]},
+        ]},
+        "severity": "SEVERITY_ERROR",
+    });
+    let path = format!("{NOTIFICATION}/escalation-policies:preview");
+    let played = rest.post(&path, &draft).await.ok();
+    let shown: Vec<_> = played["notices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            let text = |field: &str| it[field].as_str().unwrap_or_default();
+            (text("after"), text("contactName"), text("problem"))
+        })
+        .collect();
+    let expected = [
+        ("0s", "ana", ""),
+        ("300s", "", "everyone was notified in this round already"),
+        ("300s", "ben", ""),
+    ];
+    assert_eq!(shown, expected);
+    assert_eq!(played["endsAfter"], "600s");
+    let shifts = rest
+        .get(&format!("{NOTIFICATION}/schedules/database:shifts"))
+        .await
+        .ok();
+    assert_eq!(shifts["shifts"][0]["contactNames"], json!(["ana"]));
+    let path = format!("{NOTIFICATION}/schedules/database/overrides");
+    let late = json!({"contactNames": ["ben"], "endTime": "2020-01-01T00:00:00Z"});
+    let refused = rest.post(&path, &late).await;
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused.text().contains("override.endTime"),
+        "{}",
+        refused.text()
+    );
+}

@@ -1,0 +1,105 @@
+//! Contacts: people and teams, and how they are notified.
+
+use super::{
+    Around, Cell, Column, FieldKind, FieldSpec, KindSpec,
+    field::{DESCRIPTION, NAME, TAGS},
+    shared,
+    written::Written,
+};
+use crate::{
+    data::{Object, Role},
+    document::Document,
+    theme::Token,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "ContactService",
+    list: "ListContacts",
+    create: Some("CreateContact"),
+    update: Some("UpdateContact"),
+    delete: Some("DeleteContact"),
+    detail: None,
+    naming: None,
+    message: "Contact",
+    nested: true,
+    output: &["createTime", "updateTime", "etag"],
+    role: Role::Editor,
+    columns: &[
+        shared::NAME,
+        Column::new("Methods", 30, 3, 1, |_, it: &Object| {
+            Cell::new(Token::Text, methods(it).join("; "))
+        }),
+        Column::new("Time zone", 14, 1, 3, |_, it: &Object| {
+            Cell::new(Token::Dim, it.text("timeZone"))
+        }),
+        Column::new("Acknowledges as", 16, 1, 2, |_, it: &Object| {
+            Cell::new(Token::Dim, identity(it))
+        }),
+    ],
+    searched: |it| vec![it.text("clientName"), it.text("subject")],
+    fields: &[
+        NAME,
+        FieldSpec::new(
+            "methods",
+            "Methods",
+            FieldKind::Written(Written::Methods),
+            "A line each, such as `push`, or `call after 2m from error in office hours: phone=+49301234`.",
+        )
+        .needed(),
+        FieldSpec::new(
+            "timeZone",
+            "Time zone",
+            FieldKind::Text,
+            "The zone of this person, by its IANA name, such as Europe/Berlin. Empty: UTC.",
+        ),
+        FieldSpec::new(
+            "clientName",
+            "Client",
+            FieldKind::Text,
+            "The API client of this person. One of this and the user name, or neither.",
+        ),
+        FieldSpec::new(
+            "subject",
+            "User name",
+            FieldKind::Text,
+            "The user name with which this person signs in.",
+        ),
+        DESCRIPTION,
+        TAGS,
+    ],
+    document: Some(document),
+    empty: "No contacts yet.\n\nA contact is a person or a team, and the destinations that notify them. \
+        Schedules and escalation\npolicies name contacts. ‹new› creates one.",
+    beside: &[],
+};
+
+/// Its methods, a line each.
+fn methods(contact: &Object) -> Vec<String> {
+    let lines = Written::Methods.show(contact.at("methods"));
+    lines.lines().map(str::to_owned).collect()
+}
+
+fn identity(contact: &Object) -> String {
+    match (contact.text("clientName"), contact.text("subject")) {
+        ("", "") => String::new(),
+        ("", subject) => format!("user {subject}"),
+        (client, _) => format!("client {client}"),
+    }
+}
+
+fn document(into: &mut Document, around: &dyn Around, contact: &Object) {
+    shared::head(into, contact);
+    for method in methods(contact) {
+        into.field("method", Token::Text, &method);
+    }
+    let zone = match contact.text("timeZone") {
+        "" => "UTC",
+        zone => zone,
+    };
+    into.field("time zone", Token::Text, zone);
+    let identity = identity(contact);
+    if !identity.is_empty() {
+        into.field("acts as", Token::Text, &identity);
+    }
+    shared::times(into, around, contact);
+}

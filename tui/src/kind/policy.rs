@@ -1,0 +1,106 @@
+//! Escalation policies: who is notified next when no one responds.
+
+use super::{
+    Around, Cell, Column, FieldKind, FieldSpec, KindSpec,
+    field::{DESCRIPTION, NAME, TAGS},
+    shared,
+    written::Written,
+};
+use crate::{
+    data::{Kind, Object, Role, when},
+    document::{Document, Link},
+    route::Route,
+    theme::Token,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "EscalationPolicyService",
+    list: "ListEscalationPolicies",
+    create: Some("CreateEscalationPolicy"),
+    update: Some("UpdateEscalationPolicy"),
+    delete: Some("DeleteEscalationPolicy"),
+    detail: None,
+    naming: None,
+    message: "EscalationPolicy",
+    nested: true,
+    output: &["usedByRuleNames", "createTime", "updateTime", "etag"],
+    role: Role::Editor,
+    columns: &[
+        shared::NAME,
+        Column::new("Steps", 40, 3, 1, |_, it: &Object| {
+            Cell::new(Token::Text, steps(it).join("; "))
+        }),
+        Column::new("Rounds", 6, 0, 2, |_, it: &Object| {
+            Cell::figure(it.number("rounds").unwrap_or_default())
+        })
+        .figures(),
+        Column::new("Rules", 14, 1, 2, |_, it: &Object| {
+            shared::names(it, "usedByRuleNames", "no rule")
+        }),
+    ],
+    searched: |it| it.texts("usedByRuleNames").collect(),
+    fields: &[
+        NAME,
+        FieldSpec::new(
+            "steps",
+            "Steps",
+            FieldKind::Written(Written::Steps),
+            "A line each: `schedule nights, contact cleo wait 5m`. A name without a word is a destination.",
+        )
+        .needed(),
+        FieldSpec::new(
+            "rounds",
+            "Rounds",
+            FieldKind::Number(1, 10),
+            "How often the steps are gone through. Empty: once.",
+        ),
+        FieldSpec::new(
+            "ackTimeout",
+            "Ack timeout",
+            FieldKind::Length,
+            "How long an acknowledgement counts, such as 1h. Empty: it does not end.",
+        ),
+        FieldSpec::new(
+            "fallbackDestinationName",
+            "Fallback",
+            FieldKind::Text,
+            "The destination that is notified when all rounds are over.",
+        ),
+        DESCRIPTION,
+        TAGS,
+    ],
+    document: Some(document),
+    empty: "No escalation policies yet.\n\nAn escalation policy defines who is notified first, and next if no one \
+        acknowledges.\nA rule refers to it. ‹new› creates one.",
+    beside: &[],
+};
+
+/// Its steps, a line each.
+fn steps(policy: &Object) -> Vec<String> {
+    let lines = Written::Steps.show(policy.at("steps"));
+    lines.lines().map(str::to_owned).collect()
+}
+
+fn document(into: &mut Document, around: &dyn Around, policy: &Object) {
+    shared::head(into, policy);
+    for (at, step) in (1..).zip(steps(policy)) {
+        into.field(&format!("step {at}"), Token::Text, &step);
+    }
+    let rounds = policy.number("rounds").unwrap_or(1);
+    into.field("rounds", Token::Text, &rounds.to_string());
+    let timeout = policy.text("ackTimeout").strip_suffix('s');
+    if let Some(seconds) = timeout.and_then(|it| it.parse::<i64>().ok()) {
+        let length = when::length(seconds.saturating_mul(1_000));
+        into.field("ack counts", Token::Text, &length);
+    }
+    let fallback = policy.text("fallbackDestinationName");
+    if !fallback.is_empty() {
+        let go = Link::Go(Route::Object(Kind::Destination, fallback.to_owned()));
+        into.link("fallback", fallback, go);
+    }
+    for rule in policy.texts("usedByRuleNames") {
+        let go = Link::Go(Route::Object(Kind::Rule, rule.to_owned()));
+        into.link("rule", rule, go);
+    }
+    shared::times(into, around, policy);
+}

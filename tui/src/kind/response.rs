@@ -1,0 +1,186 @@
+//! Responses: how far the escalation of events has come.
+
+use serde_json::Value;
+
+use super::{Around, Cell, Column, Key, KindSpec, shared};
+use crate::{
+    data::{Kind, Object, Role, Severity, Word},
+    document::{Document, Link, label, span},
+    route::Route,
+    theme::Token,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "ResponseService",
+    list: "ListResponses",
+    create: None,
+    update: None,
+    delete: None,
+    detail: None,
+    naming: Some(|response| response["id"].as_str().unwrap_or_default().to_owned()),
+    message: "Response",
+    nested: true,
+    output: &[],
+    role: Role::Operator,
+    columns: &[
+        Column::new("State", 12, 0, 0, |_, it: &Object| {
+            let (token, word) = state(it);
+            Cell::new(token, word)
+        })
+        .by(|it| Key::Number(rank(it) * 10 - severity(it) as i64)),
+        Column::new("Severity", 8, 0, 2, |_, it: &Object| {
+            let severity = severity(it);
+            Cell::new(severity, severity.word())
+        })
+        .falling(|it| Key::Number(severity(it) as i64)),
+        Column::new("Event", 18, 3, 0, |_, it: &Object| {
+            Cell::new(Token::Text, what(it))
+        })
+        .by(|it| Key::Text(what(it).to_owned())),
+        Column::new("Who", 16, 2, 0, |_, it: &Object| {
+            Cell::new(Token::Text, who(it))
+        }),
+        Column::new("Step", 8, 0, 1, |_, it: &Object| {
+            Cell::new(Token::Text, step(it))
+        }),
+        Column::new("Next step", 16, 0, 1, |around, it: &Object| {
+            match it.moment("nextStepTime") {
+                Some(ms) => Cell::moment(around, Some(ms)),
+                None => Cell::new(Token::Dim, "none"),
+            }
+        })
+        .by(|it| Key::Number(it.moment("nextStepTime").unwrap_or(i64::MAX))),
+        Column::new("Policy", 12, 1, 3, |_, it: &Object| {
+            Cell::new(Token::Dim, it.text("policyName"))
+        }),
+    ],
+    searched: |it| {
+        let texts = [
+            "eventName",
+            "summary",
+            "ruleName",
+            "policyName",
+            "acknowledgedBy",
+        ];
+        texts.map(|field| it.text(field)).into()
+    },
+    fields: &[],
+    document: Some(document),
+    empty: "No one is paged.\n\nAn event whose rule has an escalation policy is here until it is closed: who was \
+        notified, who\nresponded, and when the next step is due.",
+    beside: &[],
+};
+
+fn severity(response: &Object) -> Severity {
+    Severity::from_str_name(response.text("severity")).unwrap_or_default()
+}
+
+fn what(response: &Object) -> &str {
+    match response.text("summary") {
+        "" => response.text("eventName"),
+        summary => summary,
+    }
+}
+
+/// How it stands, in a word: what no one responds to is bad.
+fn state(response: &Object) -> (Token, &'static str) {
+    match response.text("state") {
+        "ACTIVE" if response.flag("unanswered") => (Token::Bad, "unanswered"),
+        "ACTIVE" => (Token::Warning, "paging"),
+        "HELD" => (Token::Dim, "held"),
+        "ACKNOWLEDGED" => (Token::Good, "responded"),
+        "ENDED" => (Token::Dim, "ended"),
+        _ => (Token::Dim, "unknown"),
+    }
+}
+
+/// What needs someone first comes first.
+fn rank(response: &Object) -> i64 {
+    match state(response).1 {
+        "unanswered" => 0,
+        "paging" => 1,
+        "held" => 2,
+        "responded" => 3,
+        _ => 4,
+    }
+}
+
+fn step(response: &Object) -> String {
+    let number = |field| response.number(field).unwrap_or_default();
+    let (step, count, round) = (number("step"), number("stepCount"), number("round"));
+    if round > 1 {
+        format!("{step}/{count} ·{round}")
+    } else {
+        format!("{step}/{count}")
+    }
+}
+
+/// Who has it: who responded, else who was notified last.
+fn who(response: &Object) -> String {
+    let by = response.text("acknowledgedBy");
+    if !by.is_empty() {
+        return by.to_owned();
+    }
+    let last = notified(response).last();
+    last.map(receiver).unwrap_or_default()
+}
+
+fn notified(response: &Object) -> impl DoubleEndedIterator<Item = &Value> {
+    let all = response.at("notified").and_then(Value::as_array);
+    all.into_iter().flatten()
+}
+
+fn receiver(notified: &Value) -> String {
+    let text = |field: &str| notified[field].as_str().unwrap_or_default();
+    match (text("contactName"), text("scheduleName")) {
+        ("", _) => text("destinationName").to_owned(),
+        (contact, "") => contact.to_owned(),
+        (contact, schedule) => format!("{contact} ({schedule})"),
+    }
+}
+
+fn document(into: &mut Document, around: &dyn Around, response: &Object) {
+    let severity = severity(response);
+    into.linked(
+        vec![
+            span(severity.into(), &format!("{} ", severity.word())),
+            span(Token::Link, what(response)),
+        ],
+        Link::Go(Route::Event(response.text("occurrenceId").to_owned())),
+    );
+    let (token, word) = state(response);
+    into.line(vec![label("state"), span(token, word)]);
+    for (label, kind, path) in [
+        ("rule", Kind::Rule, "ruleName"),
+        ("policy", Kind::Policy, "policyName"),
+    ] {
+        let name = response.text(path);
+        into.link(label, name, Link::Go(Route::Object(kind, name.to_owned())));
+    }
+    into.field("step", Token::Text, &step(response));
+    for (label, path) in [
+        ("next step", "nextStepTime"),
+        ("ack ends", "acknowledgedUntilTime"),
+        ("began", "beginTime"),
+        ("ended", "endTime"),
+    ] {
+        if let Some(ms) = response.moment(path) {
+            into.field(label, Token::Text, &around.moment_in_full(ms));
+        }
+    }
+    let by = response.text("acknowledgedBy");
+    if !by.is_empty() {
+        into.field("responded", Token::Good, by);
+    }
+    let words = "‹acknowledge_response› acknowledges the event, ‹escalate› takes the next step now";
+    into.text(Token::Dim, 0, &around.tell(words));
+    into.heading("Notified");
+    for one in notified(response) {
+        let text = |field: &str| one[field].as_str().unwrap_or_default();
+        let at = shared::moment(one, "time");
+        let at = at.map_or_else(String::new, |ms| around.moment(ms));
+        let delivery = Link::Go(Route::Delivery(text("deliveryId").to_owned()));
+        let words = format!("{at}  {} by {}", receiver(one), text("destinationName"));
+        into.linked(vec![span(Token::Link, &words)], delivery);
+    }
+}

@@ -1,0 +1,131 @@
+//! Schedules: who is on call when.
+
+use serde_json::Value;
+
+use super::{
+    Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
+    field::{DESCRIPTION, NAME, TAGS},
+    shared,
+    written::Written,
+};
+use crate::{
+    data::{Kind, Object, Role},
+    document::{Document, Link, label, span},
+    route::Route,
+    theme::Token,
+};
+
+pub(super) const SPEC: KindSpec = KindSpec {
+    service: "ScheduleService",
+    list: "ListSchedules",
+    create: Some("CreateSchedule"),
+    update: Some("UpdateSchedule"),
+    delete: Some("DeleteSchedule"),
+    detail: None,
+    naming: None,
+    message: "Schedule",
+    nested: true,
+    output: &[
+        "overrides",
+        "onCallNames",
+        "nextChangeTime",
+        "nextNames",
+        "createTime",
+        "updateTime",
+        "etag",
+    ],
+    role: Role::Editor,
+    columns: &[
+        shared::NAME,
+        Column::new("On call", 18, 2, 0, |_, it: &Object| {
+            shared::names(it, "onCallNames", "no one")
+        }),
+        Column::new("Until", 16, 0, 1, |around, it: &Object| {
+            Cell::moment(around, it.moment("nextChangeTime"))
+        })
+        .by(|it| Key::Number(it.moment("nextChangeTime").unwrap_or(i64::MAX))),
+        Column::new("Next", 18, 2, 2, |_, it: &Object| match it.moment("nextChangeTime") {
+            Some(_) => shared::names(it, "nextNames", "no one"),
+            None => Cell::new(Token::Dim, "no change"),
+        }),
+        Column::new("Zone", 16, 1, 3, |_, it: &Object| {
+            Cell::new(Token::Dim, it.text("timeZone"))
+        }),
+    ],
+    searched: |it| it.texts("onCallNames").chain([it.text("timeZone")]).collect(),
+    fields: &[
+        NAME,
+        FieldSpec::new(
+            "timeZone",
+            "Time zone",
+            FieldKind::Text,
+            "The zone of its local times, by its IANA name, such as Europe/Berlin.",
+        )
+        .needed(),
+        FieldSpec::new(
+            "layers",
+            "Layers",
+            FieldKind::Written(Written::Layers),
+            "A line each: `ana, ben + cleo from 2027-01-04T08:00:00 weekly`, then `in CALENDAR` if wanted. A later line goes over those before it.",
+        )
+        .needed(),
+        FieldSpec::new(
+            "gapsAllowed",
+            "Gaps allowed",
+            FieldKind::Toggle,
+            "Whether times at which no one is on call are meant.",
+        ),
+        DESCRIPTION,
+        TAGS,
+    ],
+    document: Some(document),
+    empty: "No schedules yet.\n\nA schedule defines who is on call at any time: contacts take turns, with hand-offs \
+        by the local calendar.\nEscalation policies name schedules. ‹new› creates one.",
+    beside: &[],
+};
+
+fn document(into: &mut Document, around: &dyn Around, schedule: &Object) {
+    shared::head(into, schedule);
+    let names: Vec<&str> = schedule.texts("onCallNames").collect();
+    if names.is_empty() {
+        into.line(vec![label("on call"), span(Token::Bad, "no one")]);
+    }
+    for name in names {
+        let go = Link::Go(Route::Object(Kind::Contact, name.to_owned()));
+        into.link("on call", name, go);
+    }
+    if let Some(ms) = schedule.moment("nextChangeTime") {
+        let next: Vec<&str> = schedule.texts("nextNames").collect();
+        let next = match next.as_slice() {
+            [] => "no one".to_owned(),
+            next => next.join(", "),
+        };
+        let words = format!("{next}, from {}", around.moment_in_full(ms));
+        into.field("then", Token::Text, &words);
+    }
+    into.field("time zone", Token::Text, schedule.text("timeZone"));
+    for layer in Written::Layers.show(schedule.at("layers")).lines() {
+        into.field("layer", Token::Text, layer);
+    }
+    let overrides = schedule.at("overrides").and_then(Value::as_array);
+    for over in overrides.into_iter().flatten() {
+        let names = over["contactNames"].as_array().into_iter().flatten();
+        let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+        let names = match names.as_slice() {
+            [] => "no one".to_owned(),
+            names => names.join(", "),
+        };
+        let moment = |field: &str| {
+            let ms = shared::moment(over, field);
+            ms.map_or_else(String::new, |ms| around.moment(ms))
+        };
+        let reason = over["reason"].as_str().unwrap_or_default();
+        let words = format!(
+            "{names}, {} to {} {reason}",
+            moment("startTime"),
+            moment("endTime")
+        );
+        into.field("override", Token::Warning, words.trim());
+    }
+    shared::times(into, around, schedule);
+}

@@ -1,0 +1,290 @@
+//! Lists of a form that are written as lines: the methods of a contact, the layers of a schedule and the
+//! steps of an escalation policy.
+
+use serde_json::{Map, Value, json};
+
+use crate::data::when;
+
+/// Which list it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// `call after 2m from error in office hours: phone=+49301234`
+    Methods,
+    /// `nights: ana, ben + cleo from 2027-01-04T08:00:00 weekly in office hours`
+    Layers,
+    /// `schedule nights, contact cleo, chat wait 10m`
+    Steps,
+}
+
+/// The severities that a method can begin with.
+const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
+/// Recurrences that have a word.
+const RECURRENCES: [(&str, &str); 3] = [
+    ("daily", "FREQ=DAILY"),
+    ("weekly", "FREQ=WEEKLY"),
+    ("monthly", "FREQ=MONTHLY"),
+];
+
+impl Written {
+    /// The lines of a list.
+    pub(crate) fn show(self, value: Option<&Value>) -> String {
+        let all = value.and_then(Value::as_array).into_iter().flatten();
+        let line = match self {
+            Self::Methods => method,
+            Self::Layers => layer,
+            Self::Steps => step,
+        };
+        all.map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The list that lines say.
+    ///
+    /// # Errors
+    /// The first line that says nothing, and what would be right.
+    pub(crate) fn read(self, text: &str) -> Result<Value, String> {
+        let lines = text.lines().map(str::trim).filter(|it| !it.is_empty());
+        let read = match self {
+            Self::Methods => read_method,
+            Self::Layers => read_layer,
+            Self::Steps => read_step,
+        };
+        lines.map(read).collect()
+    }
+}
+
+fn text<'a>(of: &'a Value, field: &str) -> &'a str {
+    of[field].as_str().unwrap_or_default()
+}
+
+/// A length of the wire, as people write it.
+fn length(of: &Value, field: &str) -> Option<String> {
+    let seconds = text(of, field).strip_suffix('s')?.parse::<i64>().ok()?;
+    (seconds > 0).then(|| when::length(seconds.saturating_mul(1_000)))
+}
+
+fn read_length(written: &str) -> Result<Value, String> {
+    let ms = when::length_ms(written).ok_or_else(|| {
+        format!(
+            "`{written}` is no length of time; expected {}",
+            when::LENGTHS
+        )
+    })?;
+    Ok(json!(format!("{}s", ms / 1_000)))
+}
+
+/// A line without the last part that follows a word, and that part.
+fn cut<'a>(line: &'a str, word: &str) -> (&'a str, Option<&'a str>) {
+    let between = format!(" {word} ");
+    match line.rsplit_once(&between) {
+        Some((rest, part)) => (rest.trim(), Some(part.trim())),
+        None => (line, None),
+    }
+}
+
+/// Adds a part of a line after its word; nothing for an empty part.
+fn add(line: &mut String, word: &str, part: &str) {
+    if !part.is_empty() {
+        line.push_str(word);
+        line.push_str(part);
+    }
+}
+
+fn method(method: &Value) -> String {
+    let mut line = text(method, "destinationName").to_owned();
+    let severity = text(method, "minSeverity").trim_start_matches("SEVERITY_");
+    let severity = Some(severity.to_lowercase()).filter(|it| it != "default");
+    let variables = method["variables"].as_object().into_iter().flatten();
+    let variables = variables
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect::<Vec<_>>();
+    add(
+        &mut line,
+        " after ",
+        &length(method, "after").unwrap_or_default(),
+    );
+    add(&mut line, " from ", &severity.unwrap_or_default());
+    add(&mut line, " in ", text(method, "calendarName"));
+    add(&mut line, ": ", &variables.join(", "));
+    line
+}
+
+fn read_method(line: &str) -> Result<Value, String> {
+    let (head, variables) = match line.split_once(": ") {
+        Some((head, variables)) => (head.trim(), variables),
+        None => (line, ""),
+    };
+    let (head, calendar) = cut(head, "in");
+    let (head, severity) = cut(head, "from");
+    let (name, after) = cut(head, "after");
+    let mut method = Map::new();
+    method.insert("destinationName".into(), json!(name));
+    if let Some(after) = after {
+        method.insert("after".into(), read_length(after)?);
+    }
+    if let Some(severity) = severity {
+        if !SEVERITIES.contains(&severity) {
+            let known = SEVERITIES.join(", ");
+            return Err(format!(
+                "`{severity}` is no severity; expected one of {known}"
+            ));
+        }
+        let severity = format!("SEVERITY_{}", severity.to_uppercase());
+        method.insert("minSeverity".into(), json!(severity));
+    }
+    if let Some(calendar) = calendar {
+        method.insert("calendarName".into(), json!(calendar));
+    }
+    let mut all = Map::new();
+    for pair in variables
+        .split(',')
+        .map(str::trim)
+        .filter(|it| !it.is_empty())
+    {
+        let (key, value) = pair
+            .split_once('=')
+            .ok_or_else(|| format!("`{pair}`: write `name=value`"))?;
+        all.insert(key.trim().into(), json!(value.trim()));
+    }
+    if !all.is_empty() {
+        method.insert("variables".into(), Value::Object(all));
+    }
+    Ok(Value::Object(method))
+}
+
+fn layer(layer: &Value) -> String {
+    let slots = layer["slots"].as_array().into_iter().flatten();
+    let slots = slots.map(|slot| {
+        let names = slot["contactNames"].as_array().into_iter().flatten();
+        let names = names.filter_map(Value::as_str);
+        names.collect::<Vec<_>>().join(" + ")
+    });
+    let rule = text(layer, "rrule");
+    let word = RECURRENCES.iter().find(|(_, written)| *written == rule);
+    let mut line = text(layer, "name").to_owned();
+    let between = if line.is_empty() { "" } else { ": " };
+    add(&mut line, between, &slots.collect::<Vec<_>>().join(", "));
+    add(&mut line, " from ", text(layer, "dtstart"));
+    add(&mut line, " ", word.map_or(rule, |(word, _)| word));
+    add(&mut line, " in ", text(layer, "calendarName"));
+    line
+}
+
+fn read_layer(line: &str) -> Result<Value, String> {
+    let (rest, calendar) = cut(line, "in");
+    let (slots, hand_offs) = cut(rest, "from");
+    let hand_offs = hand_offs
+        .ok_or_else(|| format!("`{line}`: write `ana, ben from 2027-01-04T08:00:00 weekly`"))?;
+    let (name, slots) = match slots.split_once(": ") {
+        Some((name, slots)) => (name.trim(), slots),
+        None => ("", slots),
+    };
+    let (dtstart, rule) = match hand_offs.split_once(' ') {
+        Some((dtstart, rule)) => (dtstart, rule.trim()),
+        None => (hand_offs, ""),
+    };
+    let written = RECURRENCES.iter().find(|(word, _)| *word == rule);
+    let slots = slots.split(',').map(|slot| {
+        let names: Vec<_> = slot.split('+').map(str::trim).collect();
+        json!({ "contactNames": names })
+    });
+    let mut layer = json!({
+        "slots": slots.collect::<Vec<_>>(),
+        "dtstart": dtstart,
+        "rrule": written.map_or(rule, |(_, written)| written),
+    });
+    if !name.is_empty() {
+        layer["name"] = json!(name);
+    }
+    if let Some(calendar) = calendar {
+        layer["calendarName"] = json!(calendar);
+    }
+    Ok(layer)
+}
+
+fn step(step: &Value) -> String {
+    let targets = step["targets"].as_array().into_iter().flatten();
+    let targets =
+        targets.map(
+            |target| match (text(target, "contactName"), text(target, "scheduleName")) {
+                ("", "") => text(target, "destinationName").to_owned(),
+                ("", schedule) => format!("schedule {schedule}"),
+                (contact, _) => format!("contact {contact}"),
+            },
+        );
+    let targets = targets.collect::<Vec<_>>().join(", ");
+    match length(step, "wait") {
+        Some(wait) => format!("{targets} wait {wait}"),
+        None => format!("{targets} wait 0s"),
+    }
+}
+
+fn read_step(line: &str) -> Result<Value, String> {
+    let (targets, wait) = cut(line, "wait");
+    let targets = targets
+        .split(',')
+        .map(str::trim)
+        .filter(|it| !it.is_empty());
+    let targets = targets.map(|target| {
+        match (
+            target.strip_prefix("contact "),
+            target.strip_prefix("schedule "),
+        ) {
+            (Some(name), _) => json!({ "contactName": name.trim() }),
+            (None, Some(name)) => json!({ "scheduleName": name.trim() }),
+            (None, None) => json!({ "destinationName": target }),
+        }
+    });
+    let mut step = json!({ "targets": targets.collect::<Vec<_>>() });
+    if let Some(wait) = wait {
+        step["wait"] = read_length(wait)?;
+    }
+    Ok(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_are_written() {
+        let cases = [
+            (Written::Methods, "push"),
+            (
+                Written::Methods,
+                "call out after 2m from error in office hours: name=ana, phone=+49 30",
+            ),
+            (Written::Layers, "ana from 2027-01-04T08:00:00"),
+            (
+                Written::Layers,
+                "nights: ana, ben + cleo from 2027-01-04T08:00:00 weekly in office hours",
+            ),
+            (
+                Written::Layers,
+                "ana, ben from 2027-01-04T08:00:00 FREQ=WEEKLY;BYDAY=MO,FR",
+            ),
+            (
+                Written::Steps,
+                "schedule nights, contact cleo, chat room wait 10m",
+            ),
+        ];
+        for (form, line) in cases {
+            let value = form.read(line).unwrap();
+            assert_eq!(form.show(Some(&value)), line, "{value}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_says_nothing_is_refused() {
+        let cases = [
+            (Written::Methods, "push from bad", "no severity"),
+            (Written::Methods, "push after soon", "no length of time"),
+            (Written::Methods, "push: phone", "name=value"),
+            (Written::Layers, "ana weekly", "from 2027"),
+            (Written::Steps, "ana wait long", "no length of time"),
+        ];
+        for (form, line, expected) in cases {
+            let fault = form.read(line).unwrap_err();
+            assert!(fault.contains(expected), "{line}: {fault}");
+        }
+    }
+}
