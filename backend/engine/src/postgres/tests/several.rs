@@ -2,7 +2,7 @@
 
 use std::{ops::Range, time::Duration};
 
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     super::session::{Role, Session},
@@ -13,8 +13,8 @@ use crate::{
     change::{Action, Applied, Change, Expect, Lane, Set},
     fault::EngineError,
     kind::Kind,
-    limits::STORE_NODE_TIME_MAX,
-    ownership::Claim,
+    limits::{STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX},
+    ownership::{Claim, SLOTS},
     postgres::Address,
 };
 
@@ -122,10 +122,37 @@ async fn until_owns(engine: &PostgresEngine, others: &[&PostgresEngine], count: 
                     other.vacate(slot, number);
                 }
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            sleep(Duration::from_millis(5)).await;
         }
     };
     timeout(LONG, owns).await.expect("it owns so many");
+}
+
+/// Waits until each of some nodes owns its share and none is to leave anything, handing over what they are to
+/// leave.
+async fn until_divided(nodes: &[&PostgresEngine]) {
+    let divided = async {
+        let (mut since, mut before) = (Instant::now(), Vec::new());
+        while since.elapsed() < 2 * STORE_NODE_RENEWED_EVERY {
+            let mut leaves = false;
+            for node in nodes {
+                let leaving = node.owned().borrow().leaving();
+                leaves |= !leaving.is_empty();
+                for (slot, number) in leaving {
+                    node.vacate(slot, number);
+                }
+            }
+            let counts: Vec<_> = nodes.iter().map(|it| claims(it).len()).collect();
+            let is_all = counts.iter().sum::<usize>() == SLOTS;
+            let least = SLOTS / nodes.len() / 2;
+            if leaves || !is_all || counts.iter().any(|it| *it < least) || before != counts {
+                since = Instant::now();
+            }
+            before = counts;
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LONG, divided).await.expect("each owns its share");
 }
 
 fn is_refused(applied: &Result<Applied, EngineError>) {
@@ -150,8 +177,7 @@ async fn what_is_owned_is_written_by_its_owner_alone_and_moves_when_nothing_of_i
     // Another one gets its share; what was planned before that is refused, of what moved.
     let second = node(&address, "second").await;
     second.take_part(true);
-    until_owns(&second, &[&first], 70..190).await;
-    until_owns(&first, &[&first], 70..190).await;
+    until_divided(&[&first, &second]).await;
     let (kept, got) = (claims(&first), claims(&second));
     assert_eq!(
         kept.len() + got.len(),
@@ -188,7 +214,7 @@ async fn what_is_owned_is_written_by_its_owner_alone_and_moves_when_nothing_of_i
     until_owns(&second, &[&first], 256..257).await;
     is_refused(&first.apply(Lane::Owner, owning(b"e", kept)).await);
     first.take_part(true);
-    until_owns(&first, &[&second], 70..190).await;
+    until_divided(&[&first, &second]).await;
     second.close().await;
     until_owns(&first, &[], 256..257).await;
     first
@@ -232,8 +258,7 @@ async fn nothing_moves_because_the_database_was_away_from_all_nodes() {
     first.take_part(true);
     until_owns(&first, &[], 256..257).await;
     second.take_part(true);
-    until_owns(&second, &[&first], 70..190).await;
-    until_owns(&first, &[&first], 70..190).await;
+    until_divided(&[&first, &second]).await;
     let before = (claims(&first), claims(&second));
     // No node gets an answer for longer than it takes to be taken for dead.
     let held = Session::open(&address, Role::Writer).await.unwrap();
@@ -242,10 +267,10 @@ async fn nothing_moves_because_the_database_was_away_from_all_nodes() {
         "SET idle_in_transaction_session_timeout = 0; BEGIN; LOCK TABLE {schema}.node IN EXCLUSIVE MODE"
     );
     held.client.batch_execute(&text).await.unwrap();
-    tokio::time::sleep(2 * STORE_NODE_TIME_MAX).await;
+    sleep(2 * STORE_NODE_TIME_MAX).await;
     assert!(!first.is_sure() && !second.is_sure());
     held.client.batch_execute("COMMIT").await.unwrap();
-    tokio::time::sleep(STORE_NODE_TIME_MAX).await;
+    sleep(STORE_NODE_TIME_MAX).await;
     assert!(first.is_sure() && second.is_sure());
     assert_eq!((claims(&first), claims(&second)), before);
 }
@@ -283,7 +308,7 @@ async fn cut(owner: &Session, role: &str, last: &str) {
     };
     let cut = async {
         while !ended().await {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            sleep(Duration::from_millis(20)).await;
         }
     };
     timeout(LONG, cut).await.expect("there is one");
