@@ -194,8 +194,8 @@ impl Dispatcher {
         });
     }
 
-    /// Goes by what this process owns now. What it lost is under way for nobody here any more: what it would
-    /// record of that is refused, and its leases run out.
+    /// Applies what this process owns now. Attempts to destinations that it lost are forgotten: their ends could
+    /// not be recorded, and the new owner repeats them when their leases run out.
     fn adopt(&mut self) {
         let Some(moved) = self.ownership.adopt(self.clock.now_ms()) else {
             return;

@@ -247,7 +247,7 @@ async fn drained(nodes: &[World], destinations: usize, events: usize) -> f64 {
         route(&nodes[0].rest(), &format!("d{number}"), &url, &clause).await;
     }
     divided(nodes).await;
-    // Numbers with as many digits as the destinations are told apart by, and more.
+    // Each number has more digits than the last ones that select its destination.
     let first = 10 * destinations;
     for (at, first) in (first..first + events).step_by(BATCH).enumerate() {
         over_grpc(nodes[at % nodes.len()].grpc(), first, BATCH).await;

@@ -38,7 +38,7 @@ use crate::{
 const LOOK_BEFORE_AWAY: Duration = Duration::from_secs(1);
 /// How often is looked whether others have followed the log.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// From which gap between two answers on the database counts as having been away: nobody renewed meanwhile.
+/// A gap between two answers from which on the database counts as having been away: no node renewed meanwhile.
 const STEADY_GAP: Duration = Duration::from_secs(3);
 
 /// The kinds whose changes are waited for until every node knows of them.

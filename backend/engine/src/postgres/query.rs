@@ -357,7 +357,7 @@ impl Query {
                  UPDATE {schema}.claim AS c SET node = $3, writer = $4, epoch = c.epoch + 1 \
                  FROM free WHERE c.slot = free.slot RETURNING c.slot, c.epoch"
             ),
-            // What is being committed holds up nobody: it is handed over the next time.
+            // A slot with a commit in progress is not waited for: it is handed over the next time.
             Self::HandOver => format!(
                 "WITH free AS MATERIALIZED (SELECT c.slot, x.k \
                  FROM unnest($1::smallint[], $2::bytea[]) AS x(s, k) \

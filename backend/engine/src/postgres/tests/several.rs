@@ -199,7 +199,7 @@ async fn what_is_owned_is_written_by_its_owner_alone_and_moves_when_nothing_of_i
     is_refused(&first.apply(Lane::Owner, owning(b"b", vec![moved[0]])).await);
     is_refused(&first.apply(Lane::Owner, owning(b"b", vec![got[0]])).await);
     is_refused(&second.apply(Lane::Owner, owning(b"b", vec![kept[0]])).await);
-    // One that is refused takes nobody with it.
+    // A refused set does not fail the others of its commit.
     let (one, other) = tokio::join!(
         second.apply(Lane::Owner, owning(b"b", got.clone())),
         second.apply(Lane::Owner, owning(b"c", vec![kept[0]])),
