@@ -97,6 +97,7 @@ impl ConfigKind {
             let message = match kind.0 {
                 Some(Kind::Mapping) => "intakemapping",
                 Some(Kind::View) => "savedview",
+                Some(Kind::Policy) => "escalationpolicy",
                 _ => "",
             };
             word == message || [kind.word(), kind.plural()].map(bare).contains(&word)

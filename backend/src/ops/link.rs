@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::{
     clock::Clock,
@@ -105,7 +106,7 @@ impl SignLinks for SignedLinks {
     fn acknowledge(&self, thread: &str, response: &str, contact: &Name) -> String {
         let parts = [thread, response, contact.as_str()].map(str::as_bytes);
         let sign = URL_SAFE_NO_PAD.encode(self.store.prove(ACKNOWLEDGE, &parts));
-        let contact = contact.as_str().replace(' ', "%20");
+        let contact = utf8_percent_encode(contact.as_str(), NON_ALPHANUMERIC);
         format!("response={response}&contact={contact}&sign={sign}")
     }
 }

@@ -7,11 +7,11 @@ use bellwether_proto::v1;
 use crate::{
     decide::{Causes, Step, StepKind, Transition, notify},
     domain::{
-        CloseReason, Contact, EventId, Field, Name, Notified, Occurrence, OccurrenceId, RecordId,
-        Response, ResponseState, Status,
+        Contact, EventId, Field, Name, Notified, Occurrence, OccurrenceId, RecordId, Response,
+        ResponseState, Status,
     },
     error::Error,
-    lifecycle::{Cause, StateChange},
+    lifecycle::StateChange,
     limits::DELIVERIES_SCANNED_MAX,
     ops::{
         bounds::EventBounds,
@@ -23,6 +23,7 @@ use crate::{
         loop_guard::Reports,
         page::{PageRequest, Scope},
         revision,
+        set_status::{StatusItem, set_status},
         wire::time::timestamp,
     },
     store::{
@@ -169,12 +170,12 @@ impl Responses {
     fn shown(&self, occurrence: &Occurrence, of: (&Notified, &Response)) -> v1::Response {
         let snapshot = self.deciding.ruleset.current();
         let by = acknowledged_by(occurrence);
-        let is_of = |it: &&Arc<Contact>| {
-            let person = Name::of_person(&it.subject).filter(|_| !it.subject.is_empty());
-            by.is_some() && (it.client.as_ref() == by || person.as_ref() == by)
-        };
-        let contacts = &snapshot.responders().contacts;
-        let contact = contacts.values().find(is_of);
+        let contact = by.and_then(|by| {
+            let is_of = |it: &&Arc<Contact>| {
+                it.client.as_ref() == Some(by) || Name::of_person(&it.subject).as_ref() == Some(by)
+            };
+            snapshot.responders().contacts.values().find(is_of)
+        });
         shown(occurrence, of, contact.map(|it| &it.name).or(by))
     }
 
@@ -263,46 +264,28 @@ impl Responses {
         let target = OccurrenceId::parse(id).ok_or_else(missing)?;
         let target = OccurrenceTarget::Exactly(target);
         let contact = Name::parse(contact).map_err(|fault| Error::invalid("contact", fault))?;
-        let store = &self.deciding.store;
-        let decide = async || {
-            let snapshot = self.deciding.ruleset.refreshed().await?;
-            let mut edits = Edits::read(store, &[target]).await?;
-            let past = revision::past(store, &snapshot, edits.occurrences()).await?;
-            let occurrence = edits.get(0).ok_or_else(missing)?;
-            let known = responses(occurrence).find(|(_, it)| it.id.to_string() == response);
-            let is_over = known.is_none_or(|(_, it)| it.state == ResponseState::Ended);
-            if is_over || occurrence.status == Status::Closed {
-                let why = "the response has ended: the event is closed, or no longer escalated";
-                return Err(Error::FailedPrecondition(why.into()));
-            }
-            let mut changes = store.changes();
-            let mut reports = Reports::default();
-            if confirm && !occurrence.acknowledged {
-                let change = StateChange {
-                    acknowledged: Some(true),
-                    ..StateChange::default()
-                };
-                let cause = Cause {
-                    author: Some(&contact),
-                    reason: CloseReason::Operator,
-                    now_ms: self.deciding.clock.now_ms(),
-                };
-                changes.rest_on(snapshot.position());
-                let altered = self
-                    .deciding
-                    .alter((&snapshot, &past), occurrence, &change, cause);
-                for delivery in &altered.deliveries {
-                    changes.insert(delivery);
-                }
-                reports.append(altered.reports);
-            }
-            let now = occurrence.clone();
-            edits.write(&mut changes);
-            Ok((changes, (now, reports)))
+        let occurrence = async || {
+            let mut edits = Edits::read(&self.deciding.store, &[target]).await?;
+            edits.get(0).cloned().ok_or_else(missing)
         };
-        let ((now, reports), _) = commit(store, Lane::Admin, decide).await?;
-        self.intake.report_all(reports);
-        Ok(now)
+        let before = occurrence().await?;
+        let known = responses(&before).find(|(_, it)| it.id.to_string() == response);
+        let is_over = known.is_none_or(|(_, it)| it.state == ResponseState::Ended);
+        if is_over || before.status == Status::Closed {
+            let why = "the response has ended: the event is closed, or no longer escalated";
+            return Err(Error::FailedPrecondition(why.into()));
+        }
+        if !confirm || before.acknowledged {
+            return Ok(before);
+        }
+        let change = StateChange {
+            acknowledged: Some(true),
+            ..StateChange::default()
+        };
+        let items = [StatusItem { target, change }];
+        let mut done = set_status((&self.deciding, &self.intake), &items, &contact).await?;
+        done.pop().transpose()?;
+        occurrence().await
     }
 }
 

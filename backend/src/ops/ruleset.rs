@@ -38,6 +38,16 @@ const FOLLOWED: [Kind; 12] = [
     Kind::Policy,
     Kind::Revision,
 ];
+/// Those whose edits decide nothing about what waits, or are followed closer: beats, and contacts, schedules
+/// and policies before the next step is due.
+const APART: [Kind; 6] = [
+    Kind::Silence,
+    Kind::Inhibition,
+    Kind::Heartbeat,
+    Kind::Contact,
+    Kind::Schedule,
+    Kind::Policy,
+];
 /// Records and commits read at a time.
 const PAGE: usize = 1_000;
 
@@ -348,10 +358,7 @@ impl Loaded {
                 continue;
             }
             changed = true;
-            // Beats decide nothing about notifications.
-            let is_followed_closer =
-                matches!(kind, Kind::Silence | Kind::Inhibition | Kind::Heartbeat);
-            if !is_followed_closer {
+            if !APART.contains(&kind) {
                 let last = news.last().map(|logged| logged.sequence);
                 self.edition = last.unwrap_or(self.edition);
             }

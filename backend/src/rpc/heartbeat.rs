@@ -1,6 +1,7 @@
 //! `HeartbeatService`.
 
 use bellwether_proto::v1::{self, heartbeat_service_server::HeartbeatService};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{audit, serve::serve};
@@ -73,7 +74,7 @@ impl HeartbeatService for HeartbeatApi {
     ) -> Result<Response<v1::RotateHeartbeatKeyResponse>, Status> {
         let name = request.into_inner().name;
         let key = self.keys.rotate(&name).await?;
-        let encoded = name.replace(' ', "%20");
+        let encoded = utf8_percent_encode(&name, NON_ALPHANUMERIC);
         let path = format!("/v1/data-receiver/heartbeats/{encoded}/{key}");
         let answer = v1::RotateHeartbeatKeyResponse { key, path };
         Ok(audit::of(name, answer))

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{Page, Responders};
 use crate::domain::{
-    EscalationPlan, EscalationPolicy, EscalationTarget, Name, QueuedMethod, RecordId, Response,
-    ResponseState, Severity,
+    EscalationPlan, EscalationPolicy, EscalationTarget, Name, Paged, QueuedMethod, RecordId,
+    Response, ResponseState, Severity,
 };
 
 /// What a response is asked for.
@@ -57,6 +57,18 @@ impl Response {
         self.begin_round(now_ms);
         self.end_ms = None;
         self.is_unanswered = false;
+    }
+
+    /// The receivers of one that ended, as those of no round of the next.
+    pub(super) fn earlier(self) -> Vec<Paged> {
+        let paged = self.paged.into_iter();
+        paged
+            .map(|it| Paged {
+                round: 0,
+                step: 0,
+                ..it
+            })
+            .collect()
     }
 
     fn begin_round(&mut self, now_ms: i64) {
@@ -152,7 +164,7 @@ impl Response {
         {
             self.checks += 1;
         }
-        let has_failed = |it: &&crate::domain::Paged| asked.failed.contains(&it.delivery);
+        let has_failed = |it: &&Paged| asked.failed.contains(&it.delivery);
         let failed: Vec<_> = self.of_last_step().filter(has_failed).cloned().collect();
         if failed.is_empty() {
             return;
@@ -189,7 +201,7 @@ impl Response {
         }
     }
 
-    /// Takes a step: a receiver that was notified in this round is left out, and one without anybody
+    /// Takes a step: a receiver that was notified in this round is left out, and a step without anyone
     /// makes the next due. Answers whether there is someone.
     fn take_step(&mut self, at: usize, asked: &Asked<'_>, pages: &mut Vec<Page>) -> bool {
         let step = self.plan.steps[at].clone();

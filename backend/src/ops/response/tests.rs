@@ -14,7 +14,6 @@ use crate::{
         escalation_policy::EscalationPolicies,
         samples::{self, name, rule, world::World},
         schedule::Schedules,
-        set_status::{StatusItem, set_status},
         wire::time::length,
     },
     store::Store,
@@ -599,4 +598,56 @@ async fn a_contact_acknowledges_as_itself_while_the_response_lasts() {
     world.end().await;
     let over = world.responses().acknowledge(link, true).await.unwrap_err();
     assert!(matches!(over, Error::FailedPrecondition(_)), "{over}");
+}
+
+#[tokio::test]
+async fn who_was_notified_by_a_response_that_ended_early_gets_the_closing() {
+    let world = world(&[&[contact("ana")]], |_| {}).await;
+    world.event("db-1", |_| {}).await;
+    let rule = async |policy: Option<&str>| {
+        let found = world.store.get::<Rule>("page".into()).await.unwrap();
+        let edited = Rule {
+            escalation_policy: policy.map(name),
+            repeat: true,
+            repeat_interval_seconds: 0,
+            revision: 7,
+            ..found.unwrap().value
+        };
+        samples::save_rule(&world.store, &edited).await;
+        world.event("db-1", |_| {}).await;
+    };
+    rule(None).await;
+    assert_eq!(world.state().await, State::Ended);
+    world
+        .edit_policy(|it| it.steps = policy(&[&[contact("ben")]]).steps)
+        .await;
+    rule(Some("db")).await;
+    world.event("db-1", |_| {}).await;
+    assert_eq!(world.state().await, State::Active);
+    world.end().await;
+    let mut closings = world.notified().await;
+    closings.retain(|it| it.starts_with('-'));
+    closings.sort_unstable();
+    assert_eq!(closings, ["-ana", "-ben", "-chat"]);
+}
+
+#[tokio::test]
+async fn an_edit_of_a_schedule_leaves_what_waits_alone() {
+    let world = world(&[&[contact("ana")]], |_| {}).await;
+    let edition = async || {
+        let node = world.node();
+        node.deciding.ruleset.refreshed().await.unwrap().edition()
+    };
+    let before = edition().await;
+    let turns = ("2027-01-15T08:00:00", "FREQ=DAILY");
+    world.schedule("nights", turns, &["ana", "ben"]).await;
+    assert_eq!(edition().await, before);
+    let node = world.node();
+    let snapshot = node.deciding.ruleset.refreshed().await.unwrap();
+    assert!(
+        snapshot
+            .responders()
+            .schedules
+            .contains_key(&name("nights"))
+    );
 }

@@ -80,6 +80,7 @@ pub(super) fn limit_acknowledgement(occurrence: &mut Occurrence, now_ms: i64) {
 impl Writer<'_> {
     /// Begins, continues and ends responses.
     pub(super) fn respond(&mut self, notified: &mut [Notified]) {
+        let was_closed = self.step.transition.from == Some(Status::Closed);
         for entry in notified.iter_mut() {
             let snapshot = self.snapshot;
             let rule = snapshot
@@ -101,7 +102,10 @@ impl Writer<'_> {
                 let Some(policy) = policy.filter(|_| is_new) else {
                     continue;
                 };
-                let new = Response::new((self.new_id)(), policy, self.step.now_ms);
+                let mut new = Response::new((self.new_id)(), policy, self.step.now_ms);
+                // Those of one that ended before the occurrence did are notified of its closing still.
+                let before = entry.response.take().filter(|_| !was_closed);
+                new.paged = before.map_or_else(Vec::new, |it| it.earlier());
                 entry.response = Some(Box::new(new));
             }
             let Some(mut response) = entry.response.take() else {

@@ -11,7 +11,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::*;
 use crate::{
     decide::{LoadedTrigger, Past, Silences, Transition, hand_over},
-    domain::{CloseReason, IncomingEvent, Revised, Revision, Rule, Severity, SharedSettings},
+    domain::{
+        CloseReason, IncomingEvent, Pending, Revised, Revision, Rule, Severity, SharedSettings,
+    },
     lifecycle::{Arrival, Cause, Received, StateChange, alter, receive},
     limits::CHAIN_MAX,
     matching::compile,

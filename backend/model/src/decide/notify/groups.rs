@@ -1,0 +1,156 @@
+//! Where what a rule notifies of stands to its groups, and what it waits for with them.
+
+use super::Writer;
+use crate::{
+    decide::{
+        GroupAsk, GroupAt,
+        grouping::{group_key, shared_text, shared_values},
+    },
+    domain::{HeldBy, HoldKind, MemberChange, Name, Notified, Pending, RecordId, Rule, Status},
+};
+
+/// Where what a rule notifies of stands to its groups.
+pub(super) struct GroupPlace {
+    /// Whether it was notified of with a group that is not over.
+    is_member: bool,
+    /// Whether it is to join one, if the rule has any.
+    pub(super) joins: bool,
+    /// What it waits for with the group; none when there is none, or its message is being made.
+    pub(super) group: Option<HeldBy>,
+}
+
+impl GroupPlace {
+    pub(super) fn is_in_group(&self) -> bool {
+        self.is_member || self.joins
+    }
+
+    /// What there is to report on it.
+    pub(super) fn change(&self) -> MemberChange {
+        if self.is_member {
+            MemberChange::Repeated
+        } else {
+            MemberChange::Joined
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// What it waits for when it is to join a group of the rule; none when the rule does not group, or
+    /// the message is being made.
+    pub(super) fn joining(&self, rule: &Rule) -> Option<HeldBy> {
+        let is_closed = self.occurrence.status == Status::Closed;
+        if is_closed || self.tells(rule.id).is_some() {
+            return None;
+        }
+        let waited = self.waiting.before(rule.id).filter(|it| it.is_opening);
+        let waited = waited.and_then(|it| it.group_hold());
+        let since_ms = waited.map_or(self.step.now_ms, |it| it.since_ms);
+        // The values count as they were when it joined.
+        let mut hold = match (&rule.group, waited) {
+            (Some(_), Some(joined)) if joined.revision == rule.revision => joined.clone(),
+            (Some(grouping), _) => {
+                let shared = shared_values(grouping, self.occurrence);
+                let detail = match shared_text(&shared) {
+                    text if text.is_empty() => "the rule sends one message for all".to_owned(),
+                    text => format!("the rule sends one message for those with {text}"),
+                };
+                HeldBy {
+                    id: group_key(rule.id, rule.shadow, &shared),
+                    shared,
+                    ..group_hold((rule.id, &rule.name), since_ms, detail)
+                }
+            }
+            (None, Some(joined)) if joined.revision == 0 => joined.clone(),
+            (None, _) => HeldBy {
+                id: self.step.past.together(rule.id)?,
+                ..group_hold((rule.id, &rule.name), since_ms, TOGETHER.to_owned())
+            },
+        };
+        hold.revision = rule.group.as_ref().map_or(0, |_| rule.revision);
+        let until_ms = match &rule.group {
+            // What was released together goes immediately, in as many messages as it takes.
+            None => since_ms,
+            Some(grouping) => {
+                let group = self.step.past.causes().group(GroupAsk::Key(hold.id));
+                let first_ms = since_ms.saturating_add(grouping.wait_ms);
+                group.map_or(first_ms, |it| it.next_ms)
+            }
+        };
+        hold.until_ms = Some(until_ms);
+        Some(hold)
+    }
+
+    /// What news of it waits for when it was notified of with a group; none when it was not, that
+    /// is over, or the message is being made. A close is looked at immediately: it may be the last.
+    pub(super) fn telling(&self, entry: &Notified, is_close: bool) -> Option<HeldBy> {
+        let id = entry.group.filter(|_| self.tells(entry.rule).is_none())?;
+        let group = self.group_of(entry)?;
+        let waited = self.waiting.before(entry.rule);
+        let has_settled = waited.is_some_and(Pending::is_flapping);
+        let is_news = !self.step.kind.is_look() || has_settled;
+        let is_last = is_close && (is_news || !group.is_open);
+        let until_ms = if is_last {
+            self.step.now_ms
+        } else {
+            group.next_ms
+        };
+        let detail = "it was notified in a group, and is in it again";
+        Some(HeldBy {
+            until_ms: Some(until_ms),
+            ..group_hold((id, &entry.rule_name), self.step.now_ms, detail.into())
+        })
+    }
+
+    /// The group that it was reported with, unless that is over.
+    pub(super) fn group_of(&self, entry: &Notified) -> Option<GroupAt> {
+        let group = self.step.past.causes().group(GroupAsk::Id(entry.group?));
+        group.filter(|it| !it.is_over)
+    }
+
+    /// Where what a rule notifies of stands to its groups.
+    pub(super) fn place(&self, rule: &Rule, entry: Option<&Notified>) -> GroupPlace {
+        let has_group = |it: &Notified| it.group.is_some() && !it.cleared;
+        let is_member = entry.is_some_and(|it| has_group(it) && self.group_of(it).is_some());
+        // What was notified of with a group that is over joins another one.
+        let joins = !is_member && entry.is_none_or(|it| it.group.is_some() || it.cleared);
+        let group = match entry {
+            Some(entry) if is_member => self.telling(entry, false),
+            _ if joins => self.joining(rule),
+            _ => None,
+        };
+        GroupPlace {
+            is_member,
+            joins,
+            group,
+        }
+    }
+
+    /// What a rule notified of, as repeats count it: a message about a group stands for all of its
+    /// members.
+    pub(super) fn as_group_notified(&self, entry: &Notified) -> Option<Notified> {
+        let group = self.group_of(entry)?;
+        (group.notified_ms > entry.last_ms).then(|| Notified {
+            last_ms: group.notified_ms,
+            ..entry.clone()
+        })
+    }
+}
+
+/// Why what does not group goes out in one message.
+const TOGETHER: &str =
+    "so many notifications of the rule were released together that they are sent in one message";
+
+/// What holds something until the next message of a group.
+fn group_hold((id, rule_name): (RecordId, &Name), since_ms: i64, detail: String) -> HeldBy {
+    HeldBy {
+        kind: HoldKind::Group,
+        id,
+        name: rule_name.clone(),
+        revision: 0,
+        since_ms,
+        until_ms: None,
+        author: None,
+        shared: Vec::new(),
+        detail,
+    }
+}
