@@ -107,9 +107,11 @@ impl Follower {
                     }
                 }
             }
-            self.reload(to, &destinations).await?;
-            // Where a look costs one entry a destination, no record has to be read.
-            if deliveries.len() > to.queues.len() {
+            let is_any_gone = self.reload(to, &destinations).await?;
+            // Where a look costs one entry a destination, no record has to be read. What waits for one that came
+            // and went before this look is found by nothing else.
+            let is_look_due = is_any_gone && self.store.engine().is_shared();
+            if is_look_due || deliveries.len() > to.queues.len() {
                 self.look_at_owned(to, destinations.is_empty()).await?;
             } else {
                 self.expect(to, deliveries.into_iter().collect()).await?;
@@ -323,12 +325,13 @@ impl Follower {
         Ok(destination.filter(|found| found.id == id).map(Arc::new))
     }
 
-    /// Reads destinations that were edited or deleted again.
+    /// Reads destinations that were edited or deleted again; whether one is gone.
     async fn reload(
         &mut self,
         to: &mut Followed<'_>,
         keys: &HashSet<Vec<u8>>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<bool, EngineError> {
+        let mut is_any_gone = false;
         for key in keys {
             let read = self.store.get_readable(vec![key.clone()]);
             let (mut found, unreadable): (Vec<Option<Stored<Destination>>>, _) = read.await?;
@@ -337,6 +340,7 @@ impl Follower {
                 continue;
             }
             let found = found.pop().flatten().map(|found| Arc::new(found.value));
+            is_any_gone |= found.is_none();
             match &found {
                 Some(destination) if !to.ownership.has(destination.id) => {
                     self.learn(destination);
@@ -365,7 +369,7 @@ impl Follower {
                 self.replace(to, id, destination).await?;
             }
         }
-        Ok(())
+        Ok(is_any_gone)
     }
 
     /// Takes note of the name of a destination, where that is needed.

@@ -52,8 +52,10 @@ struct State {
     /// Whether it is to lead as soon as no one does.
     stands: bool,
     rest: Option<Rest>,
-    /// When it renewed last that it works.
+    /// When it renewed last that it works,
     worked: Option<Instant>,
+    /// and when that it lives.
+    lived: Option<Instant>,
     /// The slots that it is asked to leave.
     leaving: BTreeMap<u8, Leaving>,
     /// The number of the newest request to leave a slot.
@@ -185,10 +187,17 @@ impl Claims {
         self.state().worked = Some(at);
     }
 
+    /// Records that it lives, as others have seen at that time or later.
+    pub(super) fn lived(&self, at: Instant) {
+        self.state().lived = Some(at);
+    }
+
     /// Whether no other node takes it for dead.
     pub(super) fn is_sure(&self) -> bool {
-        let worked = self.state().worked;
-        worked.is_some_and(|at| at.elapsed() < STORE_NODE_TIME_MAX)
+        let state = self.state();
+        let is_recent =
+            |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < STORE_NODE_TIME_MAX);
+        is_recent(state.worked) && is_recent(state.lived)
     }
 
     /// What it writes with, while it is to own something: what its row says.
@@ -261,14 +270,21 @@ impl Claims {
     }
 
     /// Looks at who owns what, and does what is to be done about it. Without `is_steady` no node is taken for
-    /// dead because it has not renewed its row. Answers how soon to look again.
+    /// dead because it has not renewed its row, and none hands anything over: others come back one by one.
+    /// Answers how soon to look again.
     pub(super) async fn look(&self, session: &Session, is_steady: bool) -> Result<Duration, Error> {
         let (living, held) = read(session).await?;
+        if self.wakes(&living) {
+            return Ok(SOON);
+        }
         let (stands, rests, writer) = {
             let state = self.state();
             (state.stands, state.rests(), state.writer)
         };
         let mut division = Division::of(self.id, stands && !rests, &living, &held);
+        if !is_steady {
+            division.leaves.clear();
+        }
         if rests && division.mine.remove(&LEAD).is_some() {
             let statement = session.statement(Query::Release).await?;
             let me = &self.id[..];
@@ -298,6 +314,18 @@ impl Claims {
             (_, true) => OVERDUE,
             _ => STORE_NODE_RENEWED_EVERY,
         })
+    }
+
+    /// Ends a rest when no node is there that could work instead; whether it did.
+    fn wakes(&self, living: &[Living]) -> bool {
+        let mut state = self.state();
+        if !state.takes_part || !state.rests() || living.iter().any(|it| it.owns) {
+            return false;
+        }
+        if let Some(rest) = &mut state.rest {
+            rest.until = Instant::now();
+        }
+        true
     }
 
     /// Asks for what is to be left, and answers what can be handed over.

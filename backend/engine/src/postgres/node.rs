@@ -196,8 +196,8 @@ impl Node {
         let (id, follows, about) = (&self.id[..], number(follows), self.about.borrow().clone());
         let writer = self.claims.owns_with();
         let writer = writer.as_ref().map(|it| &it[..]);
-        let before = SystemClock.passed();
         let statement = session.statement(Query::Renew).await?;
+        let (before, begin) = (SystemClock.passed(), Instant::now());
         let Some(row) = client
             .query_opt(&statement, &[&id, &follows, &about, &writer])
             .await?
@@ -209,6 +209,7 @@ impl Node {
         };
         self.clock
             .read(before, SystemClock.passed(), row.try_get(0)?);
+        self.claims.lived(begin);
         self.claims.look(session, is_steady).await
     }
 

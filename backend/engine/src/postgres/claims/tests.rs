@@ -127,3 +127,44 @@ async fn a_node_that_cannot_work_rests_longer_each_time_and_is_left_nothing() {
         tokio::time::advance(lasts.mul_f64(0.02)).await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_rests_only_while_another_one_owns() {
+    let claims = Claims::new([2; 16]);
+    claims.write_with([7; 16]);
+    claims.take_part(true);
+    assert!(!claims.wakes(&living(&[1])), "it does not rest");
+    assert!(claims.rest(true));
+    assert!(!claims.wakes(&living(&[1])));
+    assert_eq!(claims.owns_with(), None);
+    let mut nodes = living(&[1, 2]);
+    nodes.iter_mut().for_each(|it| it.owns = false);
+    assert!(claims.wakes(&nodes));
+    assert_eq!(claims.owns_with(), Some([7; 16]));
+    // The next time lasts longer, although this one was cut short.
+    assert!(claims.rest(true));
+    tokio::time::advance(STORE_REST_TIME_MIN.mul_f64(1.5)).await;
+    assert_eq!(claims.owns_with(), None);
+    // One that ends does not come back.
+    claims.take_part(false);
+    assert!(!claims.wakes(&nodes));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_is_sure_while_it_was_seen_to_live_and_to_work() {
+    let claims = Claims::new([2; 16]);
+    let half = STORE_NODE_TIME_MAX / 2;
+    claims.worked(Instant::now());
+    assert!(!claims.is_sure());
+    claims.lived(Instant::now());
+    assert!(claims.is_sure());
+    for renew in [Claims::worked, Claims::lived] {
+        tokio::time::advance(half).await;
+        renew(&claims, Instant::now());
+        tokio::time::advance(half).await;
+        assert!(!claims.is_sure());
+        claims.worked(Instant::now());
+        claims.lived(Instant::now());
+        assert!(claims.is_sure());
+    }
+}
