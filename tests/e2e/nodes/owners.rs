@@ -5,7 +5,10 @@ use std::{
     borrow::Borrow,
     collections::{BTreeMap, BTreeSet},
     ops::Range,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -16,11 +19,12 @@ use bellwether_tests::{
     rest::Rest,
     world::World,
 };
+use http::Method;
 use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{EVENTS, join, nodes, three};
-use crate::{postgres::Database, samples};
+use crate::{crash::rounds, postgres::Database, samples};
 
 /// So many that each of three nodes owns some: it is chance, and no other outcome was seen in 10^6.
 pub(super) const DESTINATIONS: usize = 24;
@@ -56,23 +60,30 @@ pub(super) async fn routes(rest: &Rest, receiver: &Receiver) {
 
 /// Sends events that open, each to one of the destinations in turn.
 pub(super) async fn sent(rest: &Rest, numbers: Range<usize>) {
-    put(rest, numbers, "STATUS_OPEN").await;
+    assert!(tried(rest, numbers, "STATUS_OPEN").await);
 }
 
-async fn put(rest: &Rest, numbers: Range<usize>, status: &str) {
+/// The host of an event; its destination is the number's.
+fn host(number: usize) -> String {
+    format!("h{number}-d{:02}", number % DESTINATIONS)
+}
+
+/// Whether a node answers that it has such events.
+async fn tried(rest: &Rest, numbers: Range<usize>, status: &str) -> bool {
     let event = |number: usize| {
-        let host = format!("h{number}-d{:02}", number % DESTINATIONS);
+        let host = host(number);
         let mut event = samples::event("full", &host, "SEVERITY_ERROR", &host);
         event["status"] = json!(status);
         event
     };
     let events: Vec<_> = numbers.map(event).collect();
-    let answer = rest.post(EVENTS, &samples::events(&events)).await.ok();
-    assert_eq!(answer["succeeded"], events.len(), "{answer}");
+    let body = samples::events(&events).to_string();
+    let answer = rest.try_send(Method::POST, EVENTS, &[], body).await;
+    answer.is_ok_and(|it| it.status == 200 && it.json()["succeeded"] == events.len())
 }
 
 /// The host that a message is about, and whether it reports the end.
-fn about(message: &Received) -> (String, bool) {
+fn about(message: &Received) -> Told {
     let body = message.json();
     let host = body["event"]["dimensions"]["host"].as_str().unwrap();
     (host.to_owned(), body["clear"] == true)
@@ -146,11 +157,16 @@ async fn each_of_three_nodes_delivers_some_and_all_together_each_message_once() 
     assert_eq!((all, receiver.count()), (events, events));
 }
 
-/// When messages came to each destination, and the most that were under way to one at a time.
+/// A message: the host that it is about, and whether it reports the end.
+type Told = (String, bool);
+
+/// What came to each destination and when, and the most that was under way to one at a time.
 #[derive(Debug, Default)]
 struct Arrivals {
     at: BTreeMap<String, Vec<Instant>>,
     under_way: usize,
+    /// In their order, with the ids of their deliveries.
+    messages: Vec<(Told, String)>,
 }
 
 impl Arrivals {
@@ -175,8 +191,10 @@ async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
     let arrivals = Arc::new(Mutex::new(Arrivals::default()));
     let noted = Arc::clone(&arrivals);
     let receiver = Receiver::answering(move |request| {
-        let now = Instant::now();
+        let (now, message) = (Instant::now(), about(request));
         let mut noted = noted.lock().unwrap();
+        let id = request.delivery_id().to_owned();
+        noted.messages.push((message, id));
         let of_it = noted.at.entry(request.path.clone()).or_default();
         of_it.push(now);
         // Those that have not been answered yet.
@@ -191,58 +209,114 @@ async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
     (receiver, arrivals)
 }
 
-/// Opens, and then closes, events for all destinations, round after round, over some of the nodes.
+/// Opens, and then closes, events for all destinations over each of some nodes, until it is stopped.
 struct Sending {
-    task: JoinSet<usize>,
+    tasks: JoinSet<BTreeSet<Told>>,
     stop: tokio::sync::watch::Sender<bool>,
 }
 
 impl Sending {
-    fn begin(rests: Vec<Rest>, from: usize, pause: Duration) -> Self {
-        let (stop, stopped) = tokio::sync::watch::channel(false);
-        let mut task = JoinSet::new();
-        task.spawn(async move {
-            let mut number = from;
-            while !*stopped.borrow() {
-                let rest = &rests[number / DESTINATIONS % rests.len()];
-                for status in ["STATUS_OPEN", "STATUS_CLOSED"] {
-                    put(rest, number..number + DESTINATIONS, status).await;
+    /// Begins with the next of the numbers; all but the node that is lost answer each time.
+    fn begin(
+        worlds: &[World],
+        lost: Option<usize>,
+        numbers: &Arc<AtomicUsize>,
+        pause: Duration,
+    ) -> Self {
+        let stop = tokio::sync::watch::Sender::new(false);
+        let mut tasks = JoinSet::new();
+        for (at, world) in worlds.iter().enumerate() {
+            let (rest, numbers) = (world.rest(), Arc::clone(numbers));
+            let stopped = stop.subscribe();
+            tasks.spawn(async move {
+                let mut answered = BTreeSet::new();
+                while !*stopped.borrow() {
+                    let first = numbers.fetch_add(DESTINATIONS, Ordering::AcqRel);
+                    let events = first..first + DESTINATIONS;
+                    for (status, is_end) in [("STATUS_OPEN", false), ("STATUS_CLOSED", true)] {
+                        let is_answered = tried(&rest, events.clone(), status).await;
+                        assert!(is_answered || lost == Some(at), "node {at} does not answer");
+                        if !is_answered {
+                            break;
+                        }
+                        answered.extend(events.clone().map(|number| (host(number), is_end)));
+                    }
+                    tokio::time::sleep(pause).await;
                 }
-                number += DESTINATIONS;
-                tokio::time::sleep(pause).await;
-            }
-            number
-        });
-        Self { task, stop }
+                answered
+            });
+        }
+        Self { tasks, stop }
     }
 
-    /// Ends it; answers the number after the last event.
-    async fn end(self) -> usize {
+    /// Ends it; answers what nodes have answered.
+    async fn end(self) -> BTreeSet<Told> {
         self.stop.send_replace(true);
-        self.task.join_all().await[0]
+        self.tasks.join_all().await.into_iter().flatten().collect()
     }
 }
 
-/// Each event was reported, its end after it, each by one delivery however often that was tried.
-async fn each_came_in_order_by_one_delivery(receiver: &Receiver, events: usize) {
-    let messages = eventually_within(Duration::from_secs(90), "all messages", async || {
-        let received = receiver.received();
-        let of_all: BTreeSet<_> = received.iter().map(about).collect();
-        (of_all.len() == 2 * events).then_some(received)
+/// What was answered was reported, each end after its beginning, each by one delivery however often that was
+/// tried.
+async fn each_came_in_order_by_one_delivery(arrivals: &Mutex<Arrivals>, answered: &BTreeSet<Told>) {
+    let late = Duration::from_secs(90);
+    let messages = eventually_within(late, "all messages", async || {
+        let messages = arrivals.lock().unwrap().messages.clone();
+        let told: BTreeSet<_> = messages.iter().map(|(told, _)| told).collect();
+        let is_all = answered.iter().all(|it| told.contains(it));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        is_all.then_some(messages)
     })
     .await;
-    let mut ids = BTreeMap::<_, BTreeSet<String>>::new();
-    for message in &messages {
-        let (host, is_end) = about(message);
+    let mut ids = BTreeMap::<Told, String>::new();
+    for (told, id) in messages {
+        let (host, is_end) = &told;
         assert!(
             !is_end || ids.contains_key(&(host.clone(), false)),
             "{host}"
         );
-        let id = message.delivery_id().to_owned();
-        ids.entry((host, is_end)).or_default().insert(id);
+        let first = ids.entry(told.clone()).or_insert_with(|| id.clone());
+        assert_eq!(*first, id, "{told:?} came under two ids");
     }
-    let twice: Vec<_> = ids.iter().filter(|(_, ids)| ids.len() > 1).collect();
-    assert!(twice.is_empty(), "under two ids: {twice:?}");
+}
+
+/// A round: a node is killed or stopped under load and comes back; what nodes answered meanwhile.
+async fn lose(
+    worlds: &mut [World],
+    (lost, is_killed): (usize, bool),
+    numbers: &Arc<AtomicUsize>,
+    arrivals: &Mutex<Arrivals>,
+) -> BTreeSet<Told> {
+    all_own(worlds).await;
+    let sending = Sending::begin(worlds, Some(lost), numbers, Duration::from_millis(300));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let begin = Instant::now();
+    if is_killed {
+        worlds[lost].kill();
+    } else {
+        process::signal("-STOP", worlds[lost].service().id());
+    }
+    tokio::time::sleep(PAUSE_MAX + BUSY).await;
+    let gaps = arrivals.lock().unwrap().gaps(begin, Instant::now());
+    let steady = gaps.iter().filter(|it| **it <= STEADY_MAX);
+    let (kept, longest) = (steady.clone().count(), gaps.iter().max().unwrap());
+    eprintln!(
+        "{} {}: {} of {DESTINATIONS} destinations paused, for {longest:.1?} at the longest; \
+         the others for {:.1?}",
+        if is_killed { "killed" } else { "stopped" },
+        ["one", "two", "three"][lost],
+        DESTINATIONS - kept,
+        steady.max().unwrap_or(&Duration::ZERO),
+    );
+    assert!(*longest <= PAUSE_MAX, "{gaps:?}");
+    assert!((DESTINATIONS / 3..DESTINATIONS).contains(&kept), "{gaps:?}");
+    if is_killed {
+        worlds[lost].start_again();
+    } else {
+        process::signal("-CONT", worlds[lost].service().id());
+    }
+    all_own(worlds).await;
+    sending.end().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -253,33 +327,17 @@ async fn the_loss_of_a_node_holds_up_its_destinations_for_a_moment_and_no_others
     let mut worlds = three(&database);
     let (receiver, arrivals) = noting(Duration::ZERO).await;
     routes(&worlds[0].rest(), &receiver).await;
-    let mut events = 0;
-    for (lost, signal) in [(0, "-KILL"), (1, "-STOP"), (2, "-KILL")] {
-        all_own(&worlds).await;
-        let mut rests: Vec<_> = worlds.iter().map(World::rest).collect();
-        rests.remove(lost);
-        let sending = Sending::begin(rests, events, Duration::from_millis(200));
-        tokio::time::sleep(Duration::from_secs(2)).await;
-        let begin = Instant::now();
-        match signal {
-            "-KILL" => worlds[lost].kill(),
-            _ => process::signal(signal, worlds[lost].service().id()),
-        }
-        tokio::time::sleep(PAUSE_MAX + BUSY).await;
-        let gaps = arrivals.lock().unwrap().gaps(begin, Instant::now());
-        let late = gaps.iter().filter(|it| **it > STEADY_MAX).count();
-        let longest = gaps.iter().max().unwrap();
-        eprintln!("{signal}: {late} of {DESTINATIONS} paused, for {longest:?} at the longest");
-        assert!(*longest <= PAUSE_MAX, "{gaps:?}");
-        assert!((1..=DESTINATIONS * 2 / 3).contains(&late), "{gaps:?}");
-        match signal {
-            "-KILL" => worlds[lost].start_again(),
-            _ => process::signal("-CONT", worlds[lost].service().id()),
-        }
-        all_own(&worlds).await;
-        events = sending.end().await;
-        each_came_in_order_by_one_delivery(&receiver, events).await;
+    let (numbers, mut answered) = (Arc::default(), BTreeSet::new());
+    for round in 0..rounds(3) {
+        let lost = (round % 3, round % 2 == 0);
+        answered.extend(lose(&mut worlds, lost, &numbers, &arrivals).await);
+        each_came_in_order_by_one_delivery(&arrivals, &answered).await;
     }
+    let messages = arrivals.lock().unwrap().messages.len();
+    eprintln!(
+        "{} openings and endings answered, none lost; {messages} messages",
+        answered.len()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -287,11 +345,10 @@ async fn limits_and_order_hold_while_destinations_get_other_owners() {
     let Some(database) = Database::start() else {
         return;
     };
-    let first = database.world();
+    let mut worlds = vec![database.world()];
     let (receiver, arrivals) = noting(Duration::from_millis(80)).await;
-    routes(&first.rest(), &receiver).await;
-    let sending = Sending::begin(vec![first.rest()], 0, Duration::from_millis(300));
-    let mut worlds = vec![first];
+    routes(&worlds[0].rest(), &receiver).await;
+    let sending = Sending::begin(&worlds, None, &Arc::default(), Duration::from_millis(300));
     // Nodes come, and go again.
     for name in ["two", "three"] {
         worlds.push(join(&database, &worlds[0], name));
@@ -307,10 +364,10 @@ async fn limits_and_order_hold_while_destinations_get_other_owners() {
         worlds[2].start_again();
         all_own(&worlds).await;
     }
-    let events = sending.end().await;
-    each_came_in_order_by_one_delivery(&receiver, events).await;
+    let answered = sending.end().await;
+    each_came_in_order_by_one_delivery(&arrivals, &answered).await;
     // None was interrupted, so none came twice.
-    assert_eq!(receiver.count(), 2 * events);
+    assert_eq!(receiver.count(), answered.len());
     assert!(arrivals.lock().unwrap().under_way <= IN_FLIGHT);
     for world in &worlds {
         assert!(attempts(world).await > 0);
