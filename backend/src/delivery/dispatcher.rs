@@ -38,6 +38,8 @@ use crate::{
 const TRIES_MAX: usize = 16;
 /// How long to wait after the store did not answer.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
+/// Pause while another process may own what this one owned.
+const UNSURE_PAUSE: Duration = Duration::from_millis(100);
 /// How long attempts under way may take to end when the service stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 
@@ -282,10 +284,15 @@ impl Dispatcher {
         Ok(())
     }
 
+    /// Whether no other process delivers to what this one owns by what it knows.
+    fn is_sure(&self) -> bool {
+        self.store.engine().cluster().is_sure()
+    }
+
     /// Begins as many attempts to a destination as there are places for, unless another process may have begun
     /// some by now.
     fn begin_next(&mut self, destination: RecordId) {
-        if !self.store.engine().cluster().is_sure() {
+        if !self.is_sure() {
             return;
         }
         while let Some(next) = self.queues.next(destination, self.clock.now_ms()) {
@@ -362,7 +369,11 @@ impl Dispatcher {
         if !self.ledger.is_recorded() || !self.digest_cascade.is_done() {
             return now_ms;
         }
-        let wakes_ms = self.queues.wakes_ms(self.ledger.is_full(), now_ms);
+        let mut wakes_ms = self.queues.wakes_ms(self.ledger.is_full(), now_ms);
+        if !self.is_sure() {
+            // What is due is not begun now.
+            wakes_ms = wakes_ms.max(now_ms.saturating_add(millis(UNSURE_PAUSE)));
+        }
         wakes_ms.min(self.notices.next_ms())
     }
 
