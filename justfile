@@ -75,6 +75,10 @@ cuts ROUNDS="20":
 stops:
     BELLWETHER_TEST_STOPS=1 cargo test --package bellwether-tests --test e2e -- --nocapture nodes::stopped nodes::rates
 
+# Walk the console through a storm of EVENTS with 13 destinations, of which 8 fail.
+storm EVENTS="30000":
+    BELLWETHER_TEST_STORM={{EVENTS}} cargo test --package bellwether-tests --test e2e -- --nocapture storm
+
 # Edit a rule so many times while three nodes decide.
 edits EDITS="1000":
     BELLWETHER_TEST_EDITS={{EDITS}} cargo test --package bellwether-tests --test e2e nodes::edits -- --nocapture

@@ -145,12 +145,6 @@ pub const BROWSER_SIGN_IN: Duration = Duration::from_secs(600);
 pub const SLOW_FROM: Duration = Duration::from_secs(5);
 /// A destination is behind when something has waited for it so long.
 pub const BEHIND_FROM: Duration = Duration::from_secs(300);
-/// One attempt in so many must fail for a destination to be failing whose last one did not,
-pub const FLAKY_FROM: usize = 4;
-/// and at least so many,
-pub const FLAKY_FAILURES_MIN: usize = 4;
-/// until so many in a row are delivered.
-pub const WELL_AGAIN_AFTER: usize = 5;
 
 /// Minutes for which what happened in each is kept: a day, and what a column of a day begins with.
 pub const COUNTER_MINUTES: u32 = 25 * 60;

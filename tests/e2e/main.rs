@@ -78,6 +78,7 @@ mod shadow;
 mod silences;
 mod start;
 mod statistics;
+mod storm;
 mod templates;
 mod tidy;
 mod tls;

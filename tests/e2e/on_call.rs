@@ -10,7 +10,7 @@ use crate::samples;
 
 const NOTIFICATION: &str = "/v1/notification";
 
-/// A destination whose template tells who is notified, and where to acknowledge.
+/// A destination with a template of the contact that is notified and the address that acknowledges.
 fn push(url: &str) -> Value {
     json!({
         "name": "push",

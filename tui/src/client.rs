@@ -8,6 +8,7 @@ pub(crate) mod deliveries;
 pub(crate) mod events;
 mod failure;
 mod keys;
+mod line;
 mod link;
 mod listing;
 mod protocol;

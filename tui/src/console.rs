@@ -3,7 +3,11 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use crossterm::event::{Event, KeyEventKind};
-use ratatui::{Terminal, backend::Backend, layout::Size};
+use ratatui::{
+    Terminal, TerminalOptions, Viewport,
+    backend::Backend,
+    layout::{Position, Rect, Size},
+};
 
 use crate::{
     client::{self, Command, Keys, Link, News},
@@ -62,8 +66,10 @@ impl<B: Backend> Console<B> {
     /// # Panics
     /// Outside of a tokio runtime.
     pub(crate) fn start(mut options: Options, backend: B) -> Result<Self, B::Error> {
-        let terminal = Terminal::new(backend)?;
-        let size = terminal.size()?;
+        let size = backend.size()?;
+        // The terminal reports its changes: to ask before each frame opens it each time.
+        let viewport = Viewport::Fixed(Rect::from((Position::ORIGIN, size)));
+        let terminal = Terminal::with_options(backend, TerminalOptions { viewport })?;
         let service = options.endpoint.uri().to_string();
         let keys = Keys::of(&mut options);
         let mut model = Model::new(service, options.read_only, options.time_zone);
@@ -163,6 +169,9 @@ impl<B: Backend> Console<B> {
 
     /// Processes something that happened at the terminal.
     pub(crate) fn input(&mut self, event: Event) {
+        if !matches!(event, Event::Resize(..)) {
+            self.link.attend();
+        }
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => self.handle(Msg::Key(key)),
             Event::Mouse(event) => self.handle(Msg::Mouse(event)),
@@ -240,6 +249,11 @@ impl<B: Backend> Console<B> {
     /// Draws what has changed.
     pub(crate) fn draw(&mut self) -> Result<(), B::Error> {
         let model = &self.model;
+        let (width, height) = model.size;
+        let area = Rect::new(0, 0, width, height);
+        if self.terminal.get_frame().area() != area {
+            self.terminal.resize(area)?;
+        }
         self.terminal.draw(|frame| view::draw(model, frame))?;
         self.changed = false;
         Ok(())
@@ -248,8 +262,7 @@ impl<B: Backend> Console<B> {
     /// Draws everything, after another client had the screen.
     pub(crate) fn redraw(&mut self) -> Result<(), B::Error> {
         let Size { width, height } = self.terminal.size()?;
-        self.terminal
-            .resize(ratatui::layout::Rect::new(0, 0, width, height))?;
+        self.terminal.resize(Rect::new(0, 0, width, height))?;
         self.handle(Msg::Resize(width, height));
         self.draw()
     }

@@ -60,12 +60,21 @@ pub(crate) const FORM_CLAUSES: usize = 50;
 
 /// Concurrent calls: a service gives one client a quarter of 24 for lists.
 pub(crate) const CALLS_AT_ONCE: usize = 4;
-/// Between two looks whether the key has become another one.
+/// Between two looks whether the key has become another one, and while no key is pressed.
 pub(crate) const KEY_LOOK: Duration = Duration::from_secs(15);
+pub(crate) const KEY_LOOK_UNATTENDED: Duration = Duration::from_secs(120);
 /// Until a connection attempt is given up.
 pub(crate) const CONNECT: Duration = Duration::from_secs(3);
-/// Between keep-alive pings; with [`PING_TIMEOUT`] a dead peer is noticed within 3 s.
+/// How long the service may be silent before its health is requested; with [`PING_TIMEOUT`] a dead peer is
+/// noticed within 3 s.
 pub(crate) const PING: Duration = Duration::from_millis(1_700);
+/// The same while no key is pressed: twice the interval of the stream's messages without news.
+pub(crate) const SILENCE: Duration = Duration::from_secs(32);
+/// How long after a key someone is there.
+pub(crate) const ATTENDED: Duration = Duration::from_secs(30);
+/// Between the probes of the system whether the network is there, and how many of them get no answer.
+pub(crate) const PROBE: Duration = Duration::from_secs(1);
+pub(crate) const PROBES: u32 = 2;
 /// Until an unanswered ping breaks the link.
 pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(1);
 /// Until an ordinary call is given up.
@@ -80,12 +89,16 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) const FRAME: Duration = Duration::from_millis(33);
 /// Between two readings of a list that the service does not stream.
 pub(crate) const REFRESH_MS: i64 = 10_000;
-/// How old the counts beside the tabs get at most.
+/// How old the counts beside the tabs get at most while something changes.
 pub(crate) const TABS_MS: i64 = 5_000;
+/// The same of all that is read again and again while nothing is stored: what changes then is what time does.
+pub(crate) const UNCHANGED_MS: i64 = 180_000;
+/// How long after a change what was read may be from before it.
+pub(crate) const SETTLED_MS: i64 = 5_000;
 /// Between two readings of what the charts of the overview show.
 pub(crate) const COUNTED_MS: i64 = 9_000;
 /// The same while nothing happens.
-pub(crate) const COUNTED_IDLE_MS: i64 = 60_000;
+pub(crate) const COUNTED_IDLE_MS: i64 = 180_000;
 /// How many times as long as such a reading took the next one waits at least.
 pub(crate) const COUNTED_PAUSE: i64 = 10;
 /// Between two spans on a wall.

@@ -432,7 +432,7 @@ impl Model {
         let overview = &self.store.overview;
         let is_free = overview.waiting.is_none() && is_shown;
         let at = overview.at_ms.filter(|_| is_free)?;
-        Some(at.saturating_add(limits::TABS_MS))
+        Some(self.due_ms(at, limits::TABS_MS))
     }
 
     /// How old what is on the screen is, counted from when it was received; what is streamed is as
@@ -469,6 +469,16 @@ impl Model {
     /// When the list on the screen is read again, if the service does not stream it.
     pub(crate) fn refresh_at_ms(&self) -> Option<i64> {
         let at = self.store.read_ms(&self.page.route)?;
-        Some(at.saturating_add(limits::REFRESH_MS))
+        Some(self.due_ms(at, limits::REFRESH_MS))
+    }
+
+    /// When what was read then is read again: at this pace, unless nothing was stored since.
+    fn due_ms(&self, at: i64, pace_ms: i64) -> i64 {
+        let pace_ms = if self.store.is_settled(&self.page.route, at) {
+            limits::UNCHANGED_MS
+        } else {
+            pace_ms
+        };
+        at.saturating_add(pace_ms)
     }
 }

@@ -1,6 +1,6 @@
 //! Makes text from outside safe to draw: nothing hidden, nothing acted on, widths by grapheme.
 
-use std::fmt::Write;
+use std::{borrow::Cow, fmt::Write};
 
 use bellwether_proto::text::{Seen, seen};
 use unicode_segmentation::UnicodeSegmentation;
@@ -8,11 +8,30 @@ use unicode_width::UnicodeWidthStr;
 
 const TAB_STOP: usize = 4;
 
+/// Whether the text is printable ASCII alone, of which each character takes one cell.
+pub(crate) fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+}
+
+/// Whether each character of the text takes one cell, is seen as it is and stands for itself: printable ASCII
+/// and signs of ours. Such text is drawn without a look at what Unicode knows of it.
+pub(crate) fn is_simple(text: &str) -> bool {
+    let simple = |c: char| {
+        let sign = matches!(c, '·' | '—' | '…' | '‹' | '›' | '✓' | '✗' | '←'..='⇿' | '─'..='◷');
+        sign || matches!(c, ' '..='~')
+    };
+    text.chars().all(simple)
+}
+
 /// The text on one line: tabs expanded, line ends, control, bidi and invisible characters shown as marks,
 /// combining marks beyond what one character bears left out.
 pub(crate) fn clean(text: &str) -> String {
-    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-        return text.to_owned();
+    cleaned(text).into_owned()
+}
+
+fn cleaned(text: &str) -> Cow<'_, str> {
+    if is_simple(text) {
+        return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);
     let mut chars = seen(text).peekable();
@@ -35,7 +54,7 @@ pub(crate) fn clean(text: &str) -> String {
             (_, Seen::Plain) => out.push(char),
         }
     }
-    out
+    Cow::Owned(out)
 }
 
 /// The text as a part of the path of an address.
@@ -53,17 +72,35 @@ pub(crate) fn percent_encoded(text: &str) -> String {
 
 /// Cells that cleaned text takes.
 pub(crate) fn width(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
+    if is_plain(text) {
+        text.len()
+    } else if is_simple(text) {
+        text.chars().count()
+    } else {
+        UnicodeWidthStr::width(text)
+    }
 }
 
 /// The cleaned text cut to `cells`, with an ellipsis when something is missing.
-pub(crate) fn fit(text: &str, cells: usize) -> String {
-    let text = clean(text);
+pub(crate) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
+    // A character of ASCII takes a cell: what lies behind the cut is not looked at.
+    let end = text
+        .bytes()
+        .take(cells + 1)
+        .position(|byte| !(b' '..=b'~').contains(&byte));
+    if end.is_none() {
+        return match cells {
+            _ if text.len() <= cells => Cow::Borrowed(text),
+            0 => Cow::Borrowed(""),
+            _ => Cow::Owned(format!("{}…", &text[..cells - 1])),
+        };
+    }
+    let text = cleaned(text);
     if width(&text) <= cells {
         return text;
     }
     if cells == 0 {
-        return String::new();
+        return Cow::Borrowed("");
     }
     let mut out = String::new();
     let mut used = 0;
@@ -76,7 +113,7 @@ pub(crate) fn fit(text: &str, cells: usize) -> String {
         out.push_str(grapheme);
     }
     out.push('…');
-    out
+    Cow::Owned(out)
 }
 
 /// The cleaned text in lines of at most `cells`, broken at spaces where possible; line ends kept.
@@ -191,6 +228,14 @@ pub(crate) fn grouped(number: i64) -> String {
     out
 }
 
+/// What went wrong, as a column or a short line has room for it: without the words that all of them begin with.
+pub(crate) fn brief(reason: &str) -> String {
+    let breaker = "circuit breaker open: the destination has been ";
+    let reason = reason.strip_prefix(breaker).unwrap_or(reason);
+    let reason = reason.strip_prefix("the destination is ").unwrap_or(reason);
+    reason.replacen("the receiver answered ", "", 1)
+}
+
 /// A number in few cells: `940`, `94k`, `2M`.
 pub(crate) fn rough(number: i64) -> String {
     match number {
@@ -243,12 +288,42 @@ mod tests {
     }
 
     #[test]
+    fn reasons_are_brief_where_there_is_little_room() {
+        for (reason, shown) in [
+            ("the receiver answered 401 Unauthorized", "401 Unauthorized"),
+            ("the destination is paused by ana", "paused by ana"),
+            (
+                "circuit breaker open: the destination has been failing for 3 min (the receiver answered 503)",
+                "failing for 3 min (503)",
+            ),
+            ("connection refused", "connection refused"),
+        ] {
+            assert_eq!(brief(reason), shown);
+        }
+    }
+
+    #[test]
     fn combining_marks_are_bounded() {
         for base in ["e", "👍", "👩\u{200d}🚒"] {
             let flood = format!("{base}{}", "\u{301}".repeat(200));
             let most = base.chars().count() + bellwether_proto::text::MARKS_MAX;
             assert!(clean(&flood).chars().count() <= most, "{base}");
         }
+    }
+
+    #[test]
+    fn simple_text_is_as_wide_as_it_is_long_and_is_seen_as_it_is() {
+        for c in (0_u32..0x3000).filter_map(char::from_u32) {
+            let text = c.to_string();
+            if is_simple(&text) {
+                assert_eq!(UnicodeWidthStr::width(&*text), 1, "{c:?}");
+                let seen: Vec<_> = seen(&text).collect();
+                assert_eq!(seen, [(c, Seen::Plain)], "{c:?}");
+                let after = format!("a{c}");
+                assert_eq!(after.graphemes(true).count(), 2, "{c:?}");
+            }
+        }
+        assert!(is_simple("▶ ● 12/34 › «"[..].trim_end_matches('«')));
     }
 
     #[test]

@@ -4,6 +4,12 @@ use std::time::Duration;
 
 /// Attempts that are kept to determine the health of a destination.
 pub const HEALTH_ATTEMPTS_MAX: usize = 50;
+/// One attempt in so many must fail for a destination to be failing whose last one did not,
+pub const FLAKY_FROM: usize = 4;
+/// and at least so many,
+pub const FLAKY_FAILURES_MIN: usize = 4;
+/// until so many in a row are delivered.
+pub const WELL_AGAIN_AFTER: usize = 5;
 /// Levels of nested clauses in a query.
 pub use bellwether_proto::filter::DEPTH_MAX as CLAUSE_DEPTH_MAX;
 /// Clauses in a query.

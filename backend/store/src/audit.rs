@@ -87,6 +87,8 @@ pub struct Seen {
     pub name: String,
     /// It itself; none for a record that is only counted.
     pub state: Option<AnyResource>,
+    /// How it stands, in words, where the log has that in place of the record; empty else.
+    pub outcome: String,
 }
 
 /// What befell a record.
@@ -189,7 +191,11 @@ impl Audited {
         let first_counted = entries.len();
         for told in counted {
             let (action, word) = (told.action(), told.kind.word());
-            let is_same = |entry: &&mut AuditEntry| entry.action == action && entry.kind == word;
+            let outcome = told.after.as_ref().map(|seen| seen.outcome.clone());
+            let reason = outcome.unwrap_or_default();
+            let is_same = |entry: &&mut AuditEntry| {
+                entry.action == action && entry.kind == word && entry.reason == reason
+            };
             let group = entries[first_counted..].iter_mut().find(is_same);
             if let Some(entry) = group {
                 entry.count = entry.count.saturating_add(1);
@@ -200,6 +206,7 @@ impl Audited {
                 entries.push(AuditEntry {
                     kind: word.into(),
                     names: vec![told.name().to_owned()],
+                    reason,
                     ..self.by.entry(action)
                 });
             }

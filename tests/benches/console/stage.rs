@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
 
 use bellwether_proto::cloud::{self, data_receiver_service_client::DataReceiverServiceClient};
-use bellwether_tests::{grpc::Grpc, process, world::World};
+use bellwether_tests::{
+    eventually::eventually, grpc::Grpc, process, receiver::Receiver, world::World,
+};
 use portable_pty::CommandBuilder;
 use serde_json::json;
 use tokio::{runtime::Handle, task::JoinSet};
@@ -58,18 +60,19 @@ pub(crate) fn console_on_events(world: &World, address: &str) -> Pty {
     pty
 }
 
-/// A rule at work, without which the overview reports what to do first.
+/// A rule at work that notified of an event, without which the overview reports what to do first.
 pub(crate) fn enable_a_rule(world: &World) {
     let rest = world.rest();
-    let trigger = json!({"name": "never", "type": {"event": {"filter": "name=never"}}});
-    let hook = json!({"name": "hook", "type": {"webhook": {"url": "https://hooks.example.com/"}}});
+    let trigger = json!({"name": "once", "type": {"event": {"filter": "name=once"}}});
     let rule = json!({
-        "name": "never",
+        "name": "once",
         "enabled": true,
-        "triggerNames": ["never"],
+        "triggerNames": ["once"],
         "destinationNames": ["hook"],
     });
     Handle::current().block_on(async {
+        let receiver = Receiver::start().await;
+        let hook = json!({"name": "hook", "type": {"webhook": {"url": receiver.url("/")}}});
         for (path, body) in [
             ("triggers", trigger),
             ("destinations", hook),
@@ -78,6 +81,16 @@ pub(crate) fn enable_a_rule(world: &World) {
             let path = format!("/v1/notification/{path}");
             rest.post(&path, &body).await.ok();
         }
+        let event =
+            json!({"name": "once", "dimensions": {"host": "h"}, "severity": "SEVERITY_INFO"});
+        let events = json!({"events": [event]});
+        rest.post("/v1/data-receiver/events", &events).await.ok();
+        receiver.until_received(1).await;
+        eventually("the delivery to be counted", async || {
+            let overview = rest.get("/v1/overview").await.ok();
+            (overview["destinations"][0]["deliveredCount"] == 1).then_some(())
+        })
+        .await;
     });
 }
 

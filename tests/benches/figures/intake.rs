@@ -5,7 +5,7 @@ use std::{fs::File, io::Write, path::Path, time::Instant};
 use bellwether_tests::world::World;
 
 use crate::{
-    load::{Load, Numbers, SPAN, keep_under_way, over_grpc, over_rest},
+    load::{Load, Numbers, SPAN, accounted, keep_under_way, over_grpc, over_rest},
     peer::{self, Alertmanager},
     report::{Figure, Goal, Report},
 };
@@ -35,7 +35,7 @@ pub(crate) async fn measure(report: &mut Report) {
 #[derive(Clone, Copy)]
 struct Turn {
     /// None where Alertmanager is not installed.
-    peer: Option<f64>,
+    peer: Option<Load>,
     grpc: Load,
     rest: Load,
 }
@@ -44,7 +44,7 @@ async fn turns(world: &World, numbers: &Numbers, in_flight: usize, events: usize
     let mut turns = Vec::new();
     for _ in 0..TURNS {
         turns.push(Turn {
-            peer: alertmanager(in_flight, events).await.map(|it| it.rate),
+            peer: alertmanager(in_flight, events).await,
             grpc: grpc_load(world, numbers, in_flight, events).await,
             rest: rest_load(world, numbers, in_flight, events).await,
         });
@@ -54,7 +54,7 @@ async fn turns(world: &World, numbers: &Numbers, in_flight: usize, events: usize
 
 /// The turn in which a load beside Alertmanager is the one in the middle.
 fn middle(turns: &[Turn], load: fn(&Turn) -> Load) -> Turn {
-    let ratio = |turn: &Turn| load(turn).rate / turn.peer.unwrap_or(1.0);
+    let ratio = |turn: &Turn| load(turn).rate / turn.peer.map_or(1.0, |it| it.rate);
     let mut turns = turns.to_vec();
     turns.sort_by(|one, other| ratio(one).total_cmp(&ratio(other)));
     turns[turns.len() / 2]
@@ -83,7 +83,7 @@ async fn singles(report: &mut Report, world: &World, numbers: &Numbers, syncs: f
     report.add(Figure::new(name, half.rate, "/s").goal(on_disk(30_000.0, syncs)));
     let p99_ms = half.p99.as_secs_f64() * 1e3;
     report.add(Figure::new(format!("{name}, p99"), p99_ms, "ms").goal(Goal::Most(15.0)));
-    beside_peer(report, &turns, "single events, 256 in flight", 1.1);
+    beside_peer(report, &turns, "single events, 256 in flight", (1.2, 0.8));
 }
 
 async fn batches(report: &mut Report, world: &World, numbers: &Numbers, syncs: f64) {
@@ -91,14 +91,17 @@ async fn batches(report: &mut Report, world: &World, numbers: &Numbers, syncs: f
     let Turn { grpc, peer, .. } = middle(&turns, |it| it.grpc);
     let name = "intake: gRPC, batches of 100, 32 in flight";
     let figure = Figure::new(name, grpc.rate, "/s").goal(on_disk(110_000.0, syncs));
-    report.add(figure.beside("Alertmanager", peer));
-    beside_peer(report, &turns, "batches of 100, 32 in flight", 1.5);
+    report.add(figure.beside("Alertmanager", peer.map(|it| it.rate)));
+    beside_peer(report, &turns, "batches of 100, 32 in flight", (1.5, 0.6));
     dialect(report, world, numbers).await;
 }
 
-/// What comes over REST, beside what Alertmanager took in the same turn.
-fn beside_peer(report: &mut Report, turns: &[Turn], load: &str, least: f64) {
+/// What comes over REST, beside what Alertmanager took in the same turn:
+/// at least so many times its events a second, and at most so much of its processor time for each.
+fn beside_peer(report: &mut Report, turns: &[Turn], load: &str, (least, most): (f64, f64)) {
+    processor_time(report, turns, load, most);
     let Turn { rest, peer, .. } = middle(turns, |it| it.rest);
+    let peer = peer.map(|it| it.rate);
     if let Some(peer) = peer {
         let name = format!("intake: Alertmanager, {load}");
         report.add(Figure::new(name, peer, "/s"));
@@ -106,6 +109,29 @@ fn beside_peer(report: &mut Report, turns: &[Turn], load: &str, least: f64) {
     let figure = Figure::new(format!("intake: REST, {load}"), rest.rate, "/s");
     let goal = peer.map_or(Goal::Nothing, |rate| Goal::Least(least * rate));
     report.add(figure.goal(goal).beside("Alertmanager", peer));
+}
+
+/// Processor time per event, of the turn with the ratio in the middle. Unlike rates it says the same beside
+/// others who use the machine.
+fn processor_time(report: &mut Report, turns: &[Turn], load: &str, most: f64) {
+    for (over, of) in [
+        ("REST", (|it| it.rest) as fn(&Turn) -> Load),
+        ("gRPC", |it| it.grpc),
+    ] {
+        let mut turns = turns.to_vec();
+        let ratio = |it: &Turn| of(it).cpu_us / it.peer.map_or(1.0, |it| it.cpu_us);
+        turns.sort_by(|one, other| ratio(one).total_cmp(&ratio(other)));
+        let middle = turns[turns.len() / 2];
+        let peer = middle.peer.map(|it| it.cpu_us);
+        let goal = peer.filter(|_| over == "REST");
+        let goal = goal.map_or(Goal::Nothing, |it| Goal::Most(most * it));
+        let figure = Figure::new(
+            format!("intake: {over}, {load}, each"),
+            of(&middle).cpu_us,
+            "us CPU",
+        );
+        report.add(figure.goal(goal).beside("Alertmanager", peer));
+    }
 }
 
 /// Batches as Alertmanager sends them, each time between two loads of the native interface: the more is
@@ -135,18 +161,18 @@ async fn dialect(report: &mut Report, world: &World, numbers: &Numbers) {
 
 async fn grpc_load(world: &World, numbers: &Numbers, in_flight: usize, events: usize) -> Load {
     let (numbers, channel) = (numbers.clone(), world.grpc());
-    keep_under_way(in_flight, events, move || {
+    let load = keep_under_way(in_flight, events, move || {
         over_grpc(channel.clone(), numbers.take(events), events)
-    })
-    .await
+    });
+    accounted(world.service().id(), load).await
 }
 
 async fn rest_load(world: &World, numbers: &Numbers, in_flight: usize, events: usize) -> Load {
     let (numbers, client) = (numbers.clone(), world.rest());
-    keep_under_way(in_flight, events, move || {
+    let load = keep_under_way(in_flight, events, move || {
         over_rest(client.clone(), numbers.take(events), events)
-    })
-    .await
+    });
+    accounted(world.service().id(), load).await
 }
 
 /// A new one each time: the more it holds, the slower it is.
@@ -155,8 +181,8 @@ async fn alertmanager(in_flight: usize, alerts: usize) -> Option<Load> {
     let (numbers, client) = (Numbers::default(), peer.rest());
     let load = keep_under_way(in_flight, alerts, move || {
         peer::send(client.clone(), numbers.take(alerts), alerts)
-    })
-    .await;
+    });
+    let load = accounted(peer.id(), load).await;
     drop(peer);
     tokio::time::sleep(peer::REST).await;
     Some(load)

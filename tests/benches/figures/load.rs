@@ -13,6 +13,8 @@ use bellwether_tests::{grpc::Grpc, rest::Rest};
 use http::Method;
 use tokio::task::JoinSet;
 
+use crate::process::cpu_us;
+
 /// How long a figure is measured.
 pub(crate) const SPAN: Duration = Duration::from_secs(5);
 
@@ -25,6 +27,22 @@ pub(crate) struct Load {
     pub(crate) events: f64,
     /// The 99th percentile of a request.
     pub(crate) p99: Duration,
+    /// Processor time per event of the process that takes them, in microseconds.
+    pub(crate) cpu_us: f64,
+}
+
+/// How long a process has after a load for what it does with it later.
+const TRAIL: Duration = Duration::from_millis(500);
+
+/// A load of a process, with its processor time.
+pub(crate) async fn accounted(process: u32, load: impl Future<Output = Load>) -> Load {
+    let before = cpu_us(process);
+    let load = load.await;
+    tokio::time::sleep(TRAIL).await;
+    Load {
+        cpu_us: (cpu_us(process) - before) / load.events,
+        ..load
+    }
 }
 
 /// Hands out numbers, so that no two events are of one thing.
@@ -68,6 +86,7 @@ where
         rate: events / start.elapsed().as_secs_f64(),
         events,
         p99: percentile_99(times),
+        cpu_us: 0.0,
     }
 }
 

@@ -85,6 +85,11 @@ impl Alertmanager {
         Some(peer)
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Its interface.
     pub(crate) fn rest(&self) -> Rest {
         Rest::new(&self.address, None)

@@ -5,9 +5,12 @@ use std::{future::pending, sync::Arc, time::Duration};
 use bellwether_proto::v1::{GetCallerRequest, client_service_client::ClientServiceClient};
 use rand::Rng;
 use tokio::{
-    sync::{Semaphore, mpsc},
+    sync::{
+        Semaphore, mpsc,
+        watch::{Receiver, Sender},
+    },
     task::{AbortHandle, JoinSet},
-    time,
+    time::{self, Instant},
 };
 use tonic::{service::interceptor::InterceptedService, transport::Endpoint};
 
@@ -16,8 +19,10 @@ use super::{
     carrier::{Carrier, KeyHolder, Reach, unlinked},
     failure::{failure, unreachable},
     keys::Keys,
+    line::{Heard, Line, is_attended, silence},
     protocol::{Command, EventFilter, LinkState, News, Ticket},
-    trial, watch,
+    trial,
+    watch::{self, Position},
 };
 use crate::{
     data::{Caller, Failure, FailureKind},
@@ -29,6 +34,8 @@ use crate::{
 pub(crate) struct Link {
     commands: mpsc::Sender<Command>,
     news: mpsc::Receiver<News>,
+    /// When a key was last pressed.
+    attended: Sender<Instant>,
     _tasks: JoinSet<()>,
 }
 
@@ -36,6 +43,11 @@ impl Link {
     /// Hands over a command without waiting. `false` when too many are waiting already.
     pub(crate) fn send(&self, command: Command) -> bool {
         self.commands.try_send(command).is_ok()
+    }
+
+    /// A key was pressed: what is shown is looked at.
+    pub(crate) fn attend(&self) {
+        self.attended.send_replace(Instant::now());
     }
 
     /// The next news; never ends.
@@ -57,13 +69,7 @@ impl Link {
 
 /// Starts the connection. The first attempt begins immediately.
 pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
-    let mut endpoint = endpoint.connect_timeout(limits::CONNECT).tcp_nodelay(true);
-    if keep_alive {
-        endpoint = endpoint
-            .http2_keep_alive_interval(limits::PING)
-            .keep_alive_timeout(limits::PING_TIMEOUT)
-            .keep_alive_while_idle(true);
-    }
+    let attended = Sender::new(Instant::now());
     let (commands, command_queue) = mpsc::channel(limits::QUEUE);
     let (news_queue, news) = mpsc::channel(limits::QUEUE);
     let supervisor = Supervisor {
@@ -71,6 +77,7 @@ pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
         keys,
         commands: command_queue,
         news: news_queue,
+        attended: keep_alive.then(|| attended.subscribe()),
         watched: None,
         followed_with: 0,
     };
@@ -79,6 +86,7 @@ pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
     Link {
         commands,
         news,
+        attended,
         _tasks: tasks,
     }
 }
@@ -88,7 +96,7 @@ pub(crate) fn start(endpoint: Endpoint, keys: Keys, keep_alive: bool) -> Link {
 struct Watched {
     generation: Ticket,
     filter: EventFilter,
-    resume_token: String,
+    position: Position,
 }
 
 struct Supervisor {
@@ -96,6 +104,8 @@ struct Supervisor {
     keys: Keys,
     commands: mpsc::Receiver<Command>,
     news: mpsc::Sender<News>,
+    /// When a key was last pressed; `None` for a service that is in this process.
+    attended: Option<Receiver<Instant>>,
     watched: Option<Watched>,
     /// How often the key had become another one when the stream began.
     followed_with: u64,
@@ -114,10 +124,10 @@ impl Supervisor {
         loop {
             self.tell(News::Link(LinkState::Connecting)).await;
             let failure = match self.connect().await {
-                Ok((carrier, caller)) => {
+                Ok((carrier, caller, heard)) => {
                     failures = 0;
                     self.tell(News::Link(LinkState::Up(caller))).await;
-                    match self.serve(carrier).await {
+                    match self.serve(carrier, heard).await {
                         LinkEnd::Broken(failure) => failure,
                         LinkEnd::Over => return,
                     }
@@ -143,12 +153,15 @@ impl Supervisor {
         let _closed = self.news.send(news).await;
     }
 
-    async fn connect(&mut self) -> Result<(Carrier, Caller), Failure> {
-        let attempt = connect(self.endpoint.clone(), self.keys.clone());
+    async fn connect(&mut self) -> Result<(Carrier, Caller, Heard), Failure> {
+        let heard = Heard::now();
+        let attempt = connect_over(self.endpoint.clone(), self.keys.clone(), heard.clone());
         tokio::pin!(attempt);
         loop {
             tokio::select! {
-                result = &mut attempt => return result,
+                result = &mut attempt => {
+                    return result.map(|(carrier, caller)| (carrier, caller, heard));
+                }
                 command = self.commands.recv() => match command {
                     Some(command) => refuse(&self.news, &mut self.watched, command).await,
                     None => pending().await,
@@ -173,16 +186,13 @@ impl Supervisor {
         }
     }
 
-    async fn serve(&mut self, carrier: Carrier) -> LinkEnd {
+    async fn serve(&mut self, carrier: Carrier, heard: Heard) -> LinkEnd {
         let mut calls: JoinSet<Option<Failure>> = JoinSet::new();
         let mut running: Vec<(Ticket, AbortHandle)> = Vec::new();
         let places = Arc::new(Semaphore::new(limits::CALLS_AT_ONCE));
         let mut stream = Stream::none();
-        self.follow(&mut stream, &carrier);
-        let mut renewing = JoinSet::new();
-        if self.keys.can_change() {
-            renewing.spawn(keep_renewed(self.keys.clone()));
-        }
+        self.follow(&mut stream, (&carrier, &heard));
+        let mut beside = self.beside(&carrier, &heard);
         loop {
             tokio::select! {
                 command = self.commands.recv() => match command {
@@ -202,8 +212,9 @@ impl Supervisor {
                         }
                     }
                     Some(Command::Watch { generation, filter, resume_token }) => {
-                        self.watched = Some(Watched { generation, filter, resume_token });
-                        self.follow(&mut stream, &carrier);
+                        let position = Position::of(resume_token);
+                        self.watched = Some(Watched { generation, filter, position });
+                        self.follow(&mut stream, (&carrier, &heard));
                     }
                     Some(Command::RetryNow) => {}
                     None => return LinkEnd::Over,
@@ -212,48 +223,55 @@ impl Supervisor {
                     Ok(Some(failure)) => return LinkEnd::Broken(failure),
                     Ok(None) => {}
                     Err(error) if error.is_panic() => {
-                        return LinkEnd::Broken(Failure::new(
-                            FailureKind::Internal,
-                            "a fault in the console itself; it was written to the log",
-                        ));
+                        let words = "a fault in the console itself; it was written to the log";
+                        return LinkEnd::Broken(Failure::new(FailureKind::Internal, words));
                     }
                     Err(_cancelled) => {}
                 },
+                Some(_silent) = beside.join_next() => {
+                    let silent = Failure::new(FailureKind::Unreachable, watch::SILENT);
+                    return LinkEnd::Broken(silent);
+                }
                 ended = stream.ended() => match ended {
-                    watch::Ended::Broken(failure, token) => {
-                        self.keep_token(token);
+                    watch::Ended::Broken(failure) => {
                         // A stream lives as long as the key that it began with.
                         let is_outlived = failure.kind == FailureKind::Unauthenticated
                             && self.keys.changes() != self.followed_with;
                         if !is_outlived {
                             return LinkEnd::Broken(failure);
                         }
-                        self.follow(&mut stream, &carrier);
+                        self.follow(&mut stream, (&carrier, &heard));
                     }
-                    watch::Ended::Behind(token) => {
-                        self.keep_token(token);
-                        self.follow(&mut stream, &carrier);
-                    }
+                    watch::Ended::Behind => self.follow(&mut stream, (&carrier, &heard)),
                     watch::Ended::Refused(generation, failure) => {
                         self.tell(News::WatchRefused { generation, failure }).await;
-                        stream = Stream::heartbeat(carrier.clone());
+                        stream = Stream::none();
                     }
                 },
             }
         }
     }
 
-    fn keep_token(&mut self, token: String) {
-        if let Some(watched) = &mut self.watched {
-            watched.resume_token = token;
+    /// What is done while the link is up: it ends once the service is silent for too long.
+    fn beside(&self, carrier: &Carrier, heard: &Heard) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        if self.keys.can_change() {
+            tasks.spawn(keep_renewed(self.keys.clone(), self.attended.clone()));
         }
+        if let Some(attended) = &self.attended {
+            tasks.spawn(silence(carrier.clone(), heard.clone(), attended.clone()));
+        }
+        tasks
     }
 
-    fn follow(&mut self, stream: &mut Stream, carrier: &Carrier) {
+    fn follow(&mut self, stream: &mut Stream, (carrier, heard): (&Carrier, &Heard)) {
         self.followed_with = self.keys.changes();
         *stream = match &self.watched {
-            Some(watched) => Stream::watch(carrier.clone(), watched.clone(), self.news.clone()),
-            None => Stream::heartbeat(carrier.clone()),
+            Some(watched) => {
+                let told = (self.news.clone(), heard.clone());
+                Stream::watch(carrier.clone(), watched.clone(), told)
+            }
+            None => Stream::none(),
         };
     }
 }
@@ -266,45 +284,38 @@ impl Stream {
         Self(JoinSet::new())
     }
 
-    fn watch(carrier: Carrier, watched: Watched, news: mpsc::Sender<News>) -> Self {
+    fn watch(carrier: Carrier, watched: Watched, told: (mpsc::Sender<News>, Heard)) -> Self {
         let mut task = JoinSet::new();
         let Watched {
             generation,
             filter,
-            resume_token,
+            position,
         } = watched;
-        task.spawn(watch::follow(
-            carrier,
-            generation,
-            filter,
-            resume_token,
-            news,
-        ));
-        Self(task)
-    }
-
-    fn heartbeat(carrier: Carrier) -> Self {
-        let mut task = JoinSet::new();
-        task.spawn(watch::heartbeat(carrier));
+        task.spawn(watch::follow(carrier, generation, filter, position, told));
         Self(task)
     }
 
     async fn ended(&mut self) -> watch::Ended {
         match self.0.join_next().await {
             Some(Ok(ended)) => ended,
-            Some(Err(_panicked)) => watch::Ended::Broken(
-                Failure::new(FailureKind::Internal, "a fault in the console itself"),
-                String::new(),
-            ),
+            Some(Err(_panicked)) => watch::Ended::Broken(Failure::new(
+                FailureKind::Internal,
+                "a fault in the console itself",
+            )),
             None => pending().await,
         }
     }
 }
 
 /// Asks for the key again now and then, so that calls carry it before the one before it ends.
-async fn keep_renewed(keys: Keys) {
+async fn keep_renewed(keys: Keys, mut attended: Option<Receiver<Instant>>) {
     loop {
-        time::sleep(limits::KEY_LOOK).await;
+        let pause = if attended.as_mut().is_none_or(is_attended) {
+            limits::KEY_LOOK
+        } else {
+            limits::KEY_LOOK_UNATTENDED
+        };
+        time::sleep(pause).await;
         // While the one before is accepted nothing is lost; when it is not, connecting shows why.
         let _failed = keys.renew().await;
     }
@@ -312,9 +323,18 @@ async fn keep_renewed(keys: Keys) {
 
 /// Connects, and asks whose key it is.
 pub(crate) async fn connect(endpoint: Endpoint, keys: Keys) -> Result<(Carrier, Caller), Failure> {
+    connect_over(endpoint, keys, Heard::now()).await
+}
+
+async fn connect_over(
+    endpoint: Endpoint,
+    keys: Keys,
+    heard: Heard,
+) -> Result<(Carrier, Caller), Failure> {
     keys.renew().await?;
     let channel = endpoint
-        .connect()
+        .connect_timeout(limits::CONNECT)
+        .connect_with_connector(Line::new(heard))
         .await
         .map_err(|error| unreachable(&error))?;
     let carrier = InterceptedService::new(channel, KeyHolder::new(keys));
@@ -366,7 +386,7 @@ async fn refuse(news: &mpsc::Sender<News>, watched: &mut Option<Watched>, comman
             *watched = Some(Watched {
                 generation,
                 filter,
-                resume_token,
+                position: Position::of(resume_token),
             });
         }
         Command::Abandon(_) | Command::RetryNow => {}

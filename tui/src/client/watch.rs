@@ -1,14 +1,16 @@
-//! The live stream of occurrences, and the heartbeat that replaces it.
+//! The live stream of occurrences.
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bellwether_proto::v1::{
-    GetCallerRequest, WatchEventsRequest, client_service_client::ClientServiceClient,
-    event_query_service_client::EventQueryServiceClient,
+    WatchEventsRequest, event_query_service_client::EventQueryServiceClient,
 };
 use tokio::{sync::mpsc, time};
 
 use super::{
     carrier::Carrier,
     failure::failure,
+    line::Heard,
     protocol::{EventFilter, News, Ticket},
 };
 use crate::{
@@ -16,12 +18,35 @@ use crate::{
     limits,
 };
 
+/// The error for a service that is silent.
+pub(super) const SILENT: &str = "the service stopped answering";
+
+/// Where a stream continues, also one that was given up.
+#[derive(Clone, Default)]
+pub(super) struct Position(Arc<Mutex<String>>);
+
+impl Position {
+    pub(super) fn of(token: String) -> Self {
+        Self(Arc::new(Mutex::new(token)))
+    }
+
+    fn token(&self) -> String {
+        let token = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        token.clone()
+    }
+
+    fn set(&self, token: &str) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        token.clone_into(&mut held);
+    }
+}
+
 /// How a stream ended.
 pub(super) enum Ended {
-    /// The link broke; continue after the token when it is back.
-    Broken(Failure, String),
-    /// The service ended it because the console read too slowly; continue after the token now.
-    Behind(String),
+    /// The link broke; continue at the position when it is back.
+    Broken(Failure),
+    /// The service ended it because the console read too slowly; continue at the position now.
+    Behind,
     /// The service does not serve this stream to this caller.
     Refused(Ticket, Failure),
 }
@@ -31,23 +56,38 @@ pub(super) async fn follow(
     carrier: Carrier,
     generation: Ticket,
     filter: EventFilter,
-    mut token: String,
-    news: mpsc::Sender<News>,
+    position: Position,
+    (news, heard): (mpsc::Sender<News>, Heard),
 ) -> Ended {
     let mut service =
         EventQueryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
     let request = WatchEventsRequest {
         query: Some(filter.query()),
-        resume_token: token.clone(),
+        resume_token: position.token(),
     };
     let mut stream = match service.watch_events(request).await {
         Ok(answer) => answer.into_inner(),
-        Err(status) => return ended(generation, &status, token),
+        Err(status) => return ended(generation, &status),
     };
+    let mut is_first = true;
     loop {
-        match stream.message().await {
+        let Ok(message) = time::timeout(limits::SILENCE, stream.message()).await else {
+            // A long message on a slow line is none yet.
+            if heard.at().elapsed() < limits::SILENCE {
+                continue;
+            }
+            let silent = Failure::new(FailureKind::Unreachable, SILENT);
+            return Ended::Broken(silent);
+        };
+        match message {
             Ok(Some(message)) => {
-                token.clone_from(&message.resume_token);
+                let is_same = message.resume_token == position.token() && !message.gap;
+                if is_same && !is_first {
+                    // It shows that the stream is alive, and that nothing was stored.
+                    continue;
+                }
+                is_first = false;
+                position.set(&message.resume_token);
                 let item = News::Watched {
                     generation,
                     rows: message
@@ -60,46 +100,28 @@ pub(super) async fn follow(
                     gap: message.gap,
                 };
                 if news.send(item).await.is_err() {
-                    return Ended::Behind(token);
+                    return Ended::Behind;
                 }
             }
             Ok(None) => {
                 let failure =
                     Failure::new(FailureKind::Unreachable, "the service ended the stream");
-                return Ended::Broken(failure, token);
+                return Ended::Broken(failure);
             }
-            Err(status) => return ended(generation, &status, token),
+            Err(status) => return ended(generation, &status),
         }
     }
 }
 
-fn ended(generation: Ticket, status: &tonic::Status, token: String) -> Ended {
+fn ended(generation: Ticket, status: &tonic::Status) -> Ended {
     if status.code() == tonic::Code::ResourceExhausted {
-        return Ended::Behind(token);
+        return Ended::Behind;
     }
     let failure = failure(status);
     match failure.kind {
         FailureKind::Unsupported | FailureKind::Denied | FailureKind::Invalid => {
             Ended::Refused(generation, failure)
         }
-        _ => Ended::Broken(failure, token),
-    }
-}
-
-/// Asks who the caller is now and then, so that a broken link is noticed without a stream.
-pub(super) async fn heartbeat(carrier: Carrier) -> Ended {
-    let mut service = ClientServiceClient::new(carrier);
-    loop {
-        time::sleep(limits::PING).await;
-        let call = service.get_caller(GetCallerRequest {});
-        match time::timeout(limits::PING_TIMEOUT, call).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(status)) => return Ended::Broken(failure(&status), String::new()),
-            Err(_elapsed) => {
-                let failure =
-                    Failure::new(FailureKind::Unreachable, "the service stopped answering");
-                return Ended::Broken(failure, String::new());
-            }
-        }
+        _ => Ended::Broken(failure),
     }
 }

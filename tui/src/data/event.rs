@@ -65,7 +65,7 @@ pub(crate) struct EventRow {
     pub(crate) last_seen_ms: i64,
     /// When it was opened.
     pub(crate) start_ms: i64,
-    pub(crate) count: i64,
+    pub(crate) count: u32,
     /// The client that looks after it; empty when no one does.
     pub(crate) assignee: Box<str>,
     /// What holds back messages about it, if anything does.
@@ -153,7 +153,7 @@ impl EventRow {
             acknowledged: occurrence.acknowledged.unwrap_or_default(),
             last_seen_ms: occurrence.last_seen,
             start_ms: occurrence.start_time,
-            count: occurrence.count.unwrap_or_default(),
+            count: u32::try_from(occurrence.count.unwrap_or_default()).unwrap_or(u32::MAX),
             assignee: occurrence.assignee.into_boxed_str(),
         };
         event.occurrences.into_iter().map(row).collect()

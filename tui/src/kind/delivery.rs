@@ -1,10 +1,11 @@
 //! The columns of deliveries.
 
-use bellwether_proto::v1::Delivery;
+use bellwether_proto::v1::{Delivery, delivery::State};
 
 use super::{Around, Cell, Column, Key};
 use crate::{
     data::{Sign, Word, millis},
+    text,
     theme::Token,
 };
 
@@ -24,7 +25,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     })
     .by(|it| Key::Text(it.state().word().to_owned())),
     Column::new("Event", 16, 2, 2, event).by(|it| Key::Text(it.event_name.clone())),
-    Column::new("Destination", 16, 1, 0, |_, it: &Delivery| {
+    Column::new("Destination", 16, 3, 0, |_, it: &Delivery| {
         Cell::new(Token::Text, &*it.destination_name)
     })
     .by(|it| Key::Text(it.destination_name.clone())),
@@ -55,7 +56,7 @@ pub(crate) const COLUMNS: &[Column<Delivery>] = &[
     })
     // What has no next try comes last.
     .by(|it| Key::Number(millis(it.next_attempt_time.as_ref()).unwrap_or(i64::MAX))),
-    Column::new("Why", 14, 4, 1, why),
+    Column::new("Why", 14, 3, 1, why),
 ];
 
 /// How severe the event is, its name and its host.
@@ -82,12 +83,20 @@ fn event(around: &dyn Around, it: &Delivery) -> Cell {
 /// When it was sent again, else what it waits for, else what the last failed attempt said.
 fn why(around: &dyn Around, it: &Delivery) -> Cell {
     if let Some(ms) = millis(it.retry_time.as_ref()) {
-        let words = format!("resent {} · {}", around.moment(ms), it.last_error);
+        let words = format!(
+            "resent {} · {}",
+            around.moment(ms),
+            text::brief(&it.last_error)
+        );
         return Cell::new(Token::Dim, words.trim_end_matches(" · "));
     }
     match (it.wait_reason.as_str(), it.last_error.as_str()) {
         ("", "") if it.clear == Some(true) => Cell::new(Token::Dim, "update"),
-        ("", error) => Cell::new(Token::Bad, error),
-        (reason, _) => Cell::new(Token::Warning, reason),
+        // What an earlier attempt said is no reason any more.
+        ("", error) if it.state() == State::Delivered && !error.is_empty() => {
+            Cell::new(Token::Dim, format!("first {}", text::brief(error)))
+        }
+        ("", error) => Cell::new(Token::Bad, text::brief(error)),
+        (reason, _) => Cell::new(Token::Warning, text::brief(reason)),
     }
 }

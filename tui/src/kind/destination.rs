@@ -64,8 +64,10 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(health(it), health(it).word())
         })
         .by(|it| Key::Number(i64::try_from(urgency(health(it))).unwrap_or(i64::MAX))),
-        Column::new("Target", 16, 2, 3, |_, it: &Object| {
-            Cell::new(Token::Dim, target(it))
+        Column::new("Target", 16, 1, 7, |_, it: &Object| {
+            let target = target(it);
+            let place = target.split_once("://").map_or(target, |(_, place)| place);
+            Cell::new(Token::Dim, place)
         }),
         Column::new("Waiting", 8, 0, 1, |_, it: &Object| {
             let waiting = it.number("health.waitingCount").unwrap_or_default();
@@ -74,6 +76,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .figures()
         .falling(|it| Key::Number(it.number("health.waitingCount").unwrap_or_default())),
+        Column::new("Dead 24 h", 9, 0, 3, |around, it: &Object| {
+            let dead = around.dead(it.name());
+            let token = if dead == Some(0) { Token::Dim } else { Token::Bad };
+            Cell::new(token, dead.map_or_else(String::new, text::grouped))
+        })
+        .figures()
+        .rare(),
         shared::recent(8),
         Column::new("p50", 7, 0, 6, |_, it: &Object| {
             Cell::new(Token::Text, it.at("health.p50").and_then(Value::as_str).map_or_else(String::new, seconds))
@@ -89,8 +98,8 @@ pub(super) const SPEC: KindSpec = KindSpec {
             Cell::new(Token::Good, around.last_hour(it.name()))
         })
         .rare(),
-        Column::new("Last error", 12, 2, 2, |_, it: &Object| {
-            Cell::new(Token::Bad, it.text("health.lastError"))
+        Column::new("Last error", 16, 3, 2, |_, it: &Object| {
+            Cell::new(Token::Bad, text::brief(it.text("health.lastError")))
         }),
     ],
     searched: |it| vec![it.type_word(), target(it), health(it).word()],

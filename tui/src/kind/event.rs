@@ -48,7 +48,10 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
     })
     .figures()
     .falling(|it| Key::Number(it.start_ms)),
-    Column::new("Count", 6, 0, 5, |_, it: &EventRow| Cell::figure(it.count)).figures(),
+    Column::new("Count", 6, 0, 5, |_, it: &EventRow| {
+        Cell::figure(it.count.into())
+    })
+    .figures(),
     Column::new("Seen", 8, 0, 6, |around, it: &EventRow| {
         let cell = Cell::short_moment(around, Some(it.last_seen_ms));
         quiet(it, cell)

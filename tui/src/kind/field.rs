@@ -48,7 +48,7 @@ pub(crate) enum FieldKind {
     WordPairs(&'static [(&'static str, &'static str)]),
     /// A line `name: from, value=text, *=text` for each variable that is built from another one.
     Maps,
-    /// A line for each entry of a list, in a form of its own.
+    /// A line for each entry of a list, edited in a separate form.
     Written(Written),
     Clause,
     /// No field: the heading of those that follow up to the next one, which are folded away until

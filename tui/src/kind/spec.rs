@@ -61,6 +61,8 @@ pub(crate) trait Around {
     fn host_field(&self) -> &str;
     /// What was delivered to a destination in the last hour, as bars.
     fn last_hour(&self, destination: &str) -> String;
+    /// Dead letters of a destination in the last 24 h, where that was read.
+    fn dead(&self, destination: &str) -> Option<i64>;
     /// Whether a moment has come.
     fn is_past(&self, ms: i64) -> bool;
     /// A sentence with the keys in force instead of `‹action_name›`.

@@ -125,7 +125,7 @@ impl Bulk {
         };
         let skipped = self.counted.skipped.iter();
         let why: Vec<_> = skipped
-            .map(|(reason, count)| format!("{count} {reason}"))
+            .map(|(reason, count)| format!("{} {reason}", text::grouped(*count)))
             .collect();
         if why.is_empty() {
             format!("there is no {what} to {verb}")
@@ -150,7 +150,10 @@ impl Bulk {
             };
             lines.push((token, message));
         } else {
-            lines.push((Token::Info, format!("… counting: {}", counted.count)));
+            lines.push((
+                Token::Info,
+                format!("… counting: {}", text::grouped(counted.count)),
+            ));
         }
         let to = match self.work {
             Work::Deliveries(..) => "to ",
@@ -160,6 +163,7 @@ impl Bulk {
         destinations.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), name.as_str()));
         for (name, count) in destinations.iter().take(DESTINATIONS) {
             let name = text::fit(name, NAME_CELLS);
+            let count = text::grouped(**count);
             lines.push((Token::Text, format!("{count:>9}  {to}{name}")));
         }
         if destinations.len() > DESTINATIONS {
@@ -170,10 +174,12 @@ impl Bulk {
             } else {
                 "destinations"
             };
+            let count = text::grouped(count);
             let message = format!("{count:>9}  to {} more {more}", rest.len());
             lines.push((Token::Text, message));
         }
         for (reason, count) in &counted.skipped {
+            let count = text::grouped(*count);
             lines.push((Token::Dim, format!("{count:>9}  not: {reason}")));
         }
         if let Work::Events(events) = &self.work {
@@ -252,7 +258,8 @@ impl Bulk {
 
     /// How much of what was counted is done.
     pub(crate) fn progress(&self) -> String {
-        format!("{} of {}", self.done.count, self.counted.count)
+        let [done, all] = [self.done.count, self.counted.count].map(text::grouped);
+        format!("{done} of {all}")
     }
 
     /// What was done in the end, and whether it was refused for any.
@@ -282,7 +289,7 @@ impl Bulk {
 fn plural(count: i64, word: &str) -> String {
     match (count, word.strip_suffix('y')) {
         (1, _) => format!("1 {word}"),
-        (_, Some(stem)) => format!("{count} {stem}ies"),
-        (_, None) => format!("{count} {word}s"),
+        (_, Some(stem)) => format!("{} {stem}ies", text::grouped(count)),
+        (_, None) => format!("{} {word}s", text::grouped(count)),
     }
 }

@@ -178,6 +178,13 @@ impl Around for Model {
         counts.map_or_else(String::new, |it| text::bars(&it.delivered, LAST_HOUR))
     }
 
+    fn dead(&self, destination: &str) -> Option<i64> {
+        let overview = self.store.overview.value.as_ref()?;
+        let mut all = overview.destinations.iter();
+        let found = all.find(|one| one.destination_name == destination);
+        Some(found.map_or(0, |one| one.dead_count.unwrap_or_default().into()))
+    }
+
     fn is_past(&self, ms: i64) -> bool {
         ms <= self.now_ms
     }

@@ -1,6 +1,12 @@
 //! The occurrences held for the events list: in its order, each once, bounded.
 
-use std::{cmp::Ordering, collections::HashMap};
+use std::{
+    borrow::Borrow,
+    cmp::Ordering,
+    collections::{HashMap, HashSet},
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 use crate::{
     client::{EventFilter, Ticket},
@@ -9,7 +15,31 @@ use crate::{
 };
 
 /// A row on the heap, so that merging moves pointers and not rows.
-type BoxedRow = Box<EventRow>;
+type SharedRow = Arc<EventRow>;
+
+/// A row that is found by its id.
+#[derive(Debug)]
+struct ById(SharedRow);
+
+impl Borrow<str> for ById {
+    fn borrow(&self) -> &str {
+        &self.0.id
+    }
+}
+
+impl Hash for ById {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.id.hash(state);
+    }
+}
+
+impl PartialEq for ById {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id == other.0.id
+    }
+}
+
+impl Eq for ById {}
 
 /// The occurrences of one query, followed live.
 #[expect(
@@ -19,9 +49,9 @@ type BoxedRow = Box<EventRow>;
 #[derive(Debug, Default)]
 pub(crate) struct EventWindow {
     /// In the order of the filter.
-    rows: Vec<BoxedRow>,
-    /// What each row is sorted by, by its id: the other half of its place in `rows`.
-    ranks: HashMap<Box<str>, Rank>,
+    rows: Vec<SharedRow>,
+    /// The same rows by their ids; what one is sorted by leads to its place in `rows`.
+    by_id: HashSet<ById>,
     /// The last row that a page brought: behind it there may be some that no one has read.
     edge: Option<(Rank, Box<str>)>,
     /// News not yet merged, by id; `None` for a row that left.
@@ -58,15 +88,15 @@ impl EventWindow {
     }
 
     pub(crate) fn position(&self, id: &str) -> Option<usize> {
-        let rank = *self.ranks.get(id)?;
+        let found = self.find(id)?;
         let order = self.order();
         self.rows
-            .binary_search_by(|row| order.compare(place(order, row), (rank, id)))
+            .binary_search_by(|row| compare(order, row, found))
             .ok()
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<&EventRow> {
-        self.get(self.position(id)?)
+        self.by_id.get(id).map(|row| &*row.0)
     }
 
     /// How many rows have news that is not shown yet.
@@ -77,7 +107,7 @@ impl EventWindow {
     /// Forgets the rows, for another query or after a gap.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
-        self.ranks.clear();
+        self.by_id.clear();
         self.edge = None;
         self.incoming.clear();
         self.next.clear();
@@ -145,19 +175,17 @@ impl EventWindow {
         old.sort_unstable();
         remove(&mut self.rows, &old);
         for id in incoming.keys() {
-            self.ranks.remove(id);
+            self.by_id.remove(&**id);
         }
         let order = self.order();
-        let fresh = incoming.into_values().flatten().map(Box::new);
-        let mut fresh: Vec<BoxedRow> = fresh.filter(|row| self.is_read_to(row)).collect();
+        let fresh = incoming.into_values().flatten().map(Arc::new);
+        let mut fresh: Vec<SharedRow> = fresh.filter(|row| self.is_read_to(row)).collect();
         fresh.sort_unstable_by(|one, other| compare(order, one, other));
-        for row in &fresh {
-            self.ranks.insert(row.id.clone(), order.rank(row));
-        }
+        self.by_id.extend(fresh.iter().cloned().map(ById));
         insert(order, &mut self.rows, fresh);
         self.cut |= self.rows.len() > limits::HELD_EVENTS;
         for row in self.rows.drain(limits::HELD_EVENTS.min(self.rows.len())..) {
-            self.ranks.remove(&row.id);
+            self.by_id.remove(&*row.id);
         }
     }
 
@@ -185,7 +213,7 @@ fn compare(order: EventOrder, one: &EventRow, other: &EventRow) -> Ordering {
 }
 
 /// Removes the rows at these places, which are in order.
-fn remove(rows: &mut Vec<BoxedRow>, places: &[usize]) {
+fn remove(rows: &mut Vec<SharedRow>, places: &[usize]) {
     if places.is_empty() {
         return;
     }
@@ -198,17 +226,17 @@ fn remove(rows: &mut Vec<BoxedRow>, places: &[usize]) {
 }
 
 /// Puts fresh rows, which are in order, between those before and after them.
-fn insert(order: EventOrder, rows: &mut Vec<BoxedRow>, fresh: Vec<BoxedRow>) {
+fn insert(order: EventOrder, rows: &mut Vec<SharedRow>, fresh: Vec<SharedRow>) {
     let [Some(first), Some(last)] = [fresh.first(), fresh.last()] else {
         return;
     };
     let from = rows.partition_point(|row| compare(order, row, first) == Ordering::Less);
     let to = rows.partition_point(|row| compare(order, row, last) == Ordering::Less);
-    let between: Vec<BoxedRow> = rows.splice(from..to, []).collect();
+    let between: Vec<SharedRow> = rows.splice(from..to, []).collect();
     rows.splice(from..from, merge_sorted(order, between, fresh));
 }
 
-fn merge_sorted(order: EventOrder, old: Vec<BoxedRow>, fresh: Vec<BoxedRow>) -> Vec<BoxedRow> {
+fn merge_sorted(order: EventOrder, old: Vec<SharedRow>, fresh: Vec<SharedRow>) -> Vec<SharedRow> {
     let mut merged = Vec::with_capacity(old.len() + fresh.len());
     let mut fresh = fresh.into_iter().peekable();
     for row in old {
@@ -288,7 +316,7 @@ mod tests {
                 }
                 window.merge();
                 prop_assert_eq!(window.len(), truth.len());
-                let in_order = |two: &[BoxedRow]| compare(order, &two[0], &two[1]) == Ordering::Less;
+                let in_order = |two: &[SharedRow]| compare(order, &two[0], &two[1]) == Ordering::Less;
                 prop_assert!(window.rows.windows(2).all(in_order));
                 for (id, seen) in &truth {
                     prop_assert_eq!(window.find(id).map(|row| row.last_seen_ms), Some(*seen));

@@ -106,6 +106,10 @@ impl Around for Nothing {
         String::new()
     }
 
+    fn dead(&self, _: &str) -> Option<i64> {
+        None
+    }
+
     fn is_past(&self, _: i64) -> bool {
         false
     }

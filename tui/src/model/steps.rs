@@ -3,7 +3,10 @@
 use bellwether_proto::v1::GetOverviewResponse;
 
 use super::Model;
-use crate::{data::Kind, route::Route};
+use crate::{
+    data::{Kind, millis},
+    route::Route,
+};
 
 /// One step of a new service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,16 +16,21 @@ pub(crate) enum Step {
     Trigger,
     Rule,
     Enable,
+    Delivered,
 }
+
+/// How long a service is new: after it nothing is learnt from a rule that was never needed.
+const NEW_MS: i64 = 24 * 3_600_000;
 
 impl Step {
     /// All of them, in order.
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Destination,
         Self::Event,
         Self::Trigger,
         Self::Rule,
         Self::Enable,
+        Self::Delivered,
     ];
 
     /// What it is, with actions for [`Model::tell`].
@@ -34,7 +42,10 @@ impl Step {
                 "Add a trigger, which events matter (‹trigger_from_event› on an event)"
             }
             Self::Rule => "Add a rule, who is notified of what (‹form_test› previews it)",
-            Self::Enable => "Enable the rule (‹toggle› in Rules), then send it an event",
+            Self::Enable => "Enable the rule (‹toggle› in Rules)",
+            Self::Delivered => {
+                "Send an event that the rule matches, until a message is delivered (‹go_deliveries›)"
+            }
         }
     }
 
@@ -46,6 +57,9 @@ impl Step {
             Self::Trigger => "next: a trigger (‹trigger_from_event› on an event, ‹go_events›)",
             Self::Rule => "next: a rule (‹go_rules›, ‹new›)",
             Self::Enable => "next: ‹toggle› enables it",
+            Self::Delivered => {
+                "next: send an event that it matches (‹go_deliveries› shows the message)"
+            }
         }
     }
 
@@ -67,9 +81,15 @@ fn has_seen_events(overview: &GetOverviewResponse) -> bool {
         .any(|count| *count > 0)
 }
 
+/// Whether a message about an event was delivered, as far as the overview looks back; tests are none.
+fn has_delivered(overview: &GetOverviewResponse) -> bool {
+    let mut all = overview.destinations.iter();
+    all.any(|one| one.delivered_count > Some(0))
+}
+
 impl Model {
     /// The steps and whether each is done; none when all are, or when that is not known yet.
-    pub(crate) fn first_steps(&self) -> Option<[(Step, bool); 5]> {
+    pub(crate) fn first_steps(&self) -> Option<[(Step, bool); 6]> {
         let overview = self.store.overview.value.as_ref()?;
         let store = &self.store;
         let has = |count: Option<i32>, kind| count > Some(0) || !store.of(kind).rows().is_empty();
@@ -83,12 +103,16 @@ impl Model {
                     let mut rules = store.of(Kind::Rule).rows().iter();
                     overview.enabled_rule_count > Some(0) || rules.any(|it| it.flag("enabled"))
                 }
+                Step::Delivered => has_delivered(overview),
             };
             (step, done)
         });
-        // With a rule at work, an hour without events is no reason to begin again.
-        let [.., (_, is_enabled)] = steps;
-        (!is_enabled).then_some(steps)
+        // With a rule at work, a day without messages is no reason to begin again.
+        let [.., (_, is_enabled), (_, is_delivered)] = steps;
+        let since = millis(overview.counted_since_time.as_ref());
+        let is_new = since.is_some_and(|ms| self.now_ms.saturating_sub(ms) < NEW_MS);
+        let is_at_work = is_enabled && (is_delivered || !is_new);
+        (!is_at_work).then_some(steps)
     }
 
     /// Says, beside what was just stored, what comes after it on a new service.

@@ -6,6 +6,7 @@ use super::events::EventWindow;
 use crate::{
     client::Ticket,
     data::{Counted, Failure, Grouped, Kind, Object},
+    limits,
     route::Route,
 };
 
@@ -130,6 +131,8 @@ pub(crate) struct Store {
     /// When that was asked for.
     pub(crate) counted_from_ms: i64,
     pub(crate) events: EventWindow,
+    /// When the stream last reported that something was stored, whatever it was.
+    pub(crate) changed_ms: Option<i64>,
     /// Events by what a field holds, and which route they were counted for.
     pub(crate) event_groups: Loaded<Grouped>,
     pub(crate) event_groups_of: Option<Route>,
@@ -162,6 +165,22 @@ impl Store {
         let mut store = Self::default();
         store.events.filter.open_only = true;
         store
+    }
+
+    /// Whether nothing was stored for a while before that moment and since, as far as the stream reports it, and
+    /// what a route counts in addition was asked for since.
+    pub(crate) fn is_settled(&self, route: &Route, at_ms: i64) -> bool {
+        let reports = self.events.joined && self.events.stream_failure.is_none();
+        let Some(changed_ms) = self.changed_ms.filter(|_| reports) else {
+            return false;
+        };
+        let counted_ms = match route {
+            Route::Overview => self.counted_from_ms,
+            Route::Deliveries => self.delivery_counts_from_ms,
+            _ => i64::MAX,
+        };
+        let counted_ms = counted_ms.min(self.all_deliveries_from_ms);
+        changed_ms.saturating_add(limits::SETTLED_MS) < at_ms && changed_ms < counted_ms
     }
 
     /// The resources of a kind.

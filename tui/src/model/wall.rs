@@ -155,7 +155,7 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
         let oldest = millis(message.oldest_waiting_time.as_ref()).zip(now);
         let oldest = oldest.map(|(ms, now)| format!(", oldest {}", duration((now - ms).max(0))));
         let after = match &message.drain_time {
-            _ if state == HealthState::Failing => format!("  {}", message.last_error),
+            _ if state == HealthState::Failing => format!("  {}", text::brief(&message.last_error)),
             Some(drain) => format!("  about {} to drain", duration(span_ms(drain))),
             None => String::new(),
         };

@@ -9,7 +9,15 @@ use crate::{
     data::Failure,
     document,
     kind::{self, Cell, HOST, Head, Presence},
-    model::{Model, filter, list::Rows, map::Map, sort::Sort},
+    model::{
+        Model,
+        field::TextField,
+        filter::{self, held::HeldFilter},
+        list::Rows,
+        map::Map,
+        sort::Sort,
+        steps::Step,
+    },
     route::Route,
     text,
     theme::Token,
@@ -136,10 +144,12 @@ fn title(model: &Model, rows: &dyn Rows, pen: &mut Pen<'_>, area: Rect) {
     }
     let mut words = Vec::new();
     if rows.len() > 0 {
-        words.push(format!("{}/{}", list.index + 1, count(model, rows)));
+        let at = text::grouped(wide_count(list.index + 1));
+        words.push(format!("{at}/{}", count(model, rows)));
     }
     if !list.marks.is_empty() {
-        words.push(format!("{} marked", list.marks.len()));
+        let marked = text::grouped(wide_count(list.marks.len()));
+        words.push(format!("{marked} marked"));
     }
     if !list.filter.is_empty() {
         words.push(format!("/{}", list.filter));
@@ -307,6 +317,10 @@ fn failure(model: &Model) -> Option<&Failure> {
 }
 
 fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let list = &model.page.list;
+    // Lists that are held whole are filtered while the filter is typed.
+    let typed = list.typing.as_ref().map(TextField::text);
+    let filter = typed.unwrap_or(&list.filter);
     let is_read = model.store.is_read(&model.page.route);
     let (token, words) = match failure(model) {
         Some(failure) => (Token::Bad, format!("✗ {}", failure.sentence())),
@@ -315,16 +329,17 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             Token::Dim,
             "not read yet; there is no connection".to_owned(),
         ),
-        None if !model.page.list.filter.is_empty() => {
-            let filter = &model.page.list.filter;
-            (
-                Token::Dim,
-                format!(
-                    "no match `{filter}`\n{}",
-                    model.tell("‹filter› changes it, ‹back› takes it away")
-                ),
-            )
+        None if typed.is_some_and(|text| is_faulty(model, text)) => {
+            let words = "this filter has an error, or is not complete yet";
+            (Token::Dim, words.to_owned())
         }
+        None if !filter.is_empty() => (
+            Token::Dim,
+            format!(
+                "no match `{filter}`\n{}",
+                model.tell("‹filter› changes it, ‹back› takes it away")
+            ),
+        ),
         None => (Token::Text, first_steps(model)),
     };
     let space = usize::from(area.width).saturating_sub(4);
@@ -336,12 +351,25 @@ fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
+/// Whether a list that is held whole cannot be filtered by a text.
+fn is_faulty(model: &Model, text: &str) -> bool {
+    let route = &model.page.route;
+    let table = model.store.table(route);
+    let table = table.filter(|_| matches!(route, Route::List(_)));
+    table.is_some_and(|table| HeldFilter::read(text, &table.fields(), &model.clock()).is_err())
+}
+
 /// What to do when a list is empty.
 fn first_steps(model: &Model) -> String {
     if model.page.route != Route::Events {
         return model.tell(first_step(&model.page.route));
     }
-    if model.first_steps().is_none() {
+    let steps = model.first_steps();
+    let mut events = steps
+        .iter()
+        .flatten()
+        .filter(|(step, _)| *step == Step::Event);
+    if events.all(|(_, is_done)| *is_done) {
         if !model.store.events.filter.open_only {
             return "No events.".to_owned();
         }
@@ -435,7 +463,7 @@ fn heading(
             None => text::fit(own, *width),
             Some(sort) => {
                 let title = text::fit(column.title, width.saturating_sub(1));
-                format!("{title}{}", sort.arrow())
+                format!("{title}{}", sort.arrow()).into()
             }
         };
         let pad = if column.right {
@@ -461,10 +489,15 @@ fn row(
     let mut x = area.x + 2;
     let cells = heads.iter().zip(values).zip(widths);
     for ((head, cell), width) in cells.filter(|(_, width)| **width > 0) {
-        let shown = match cell.sign {
-            "" => text::fit(&cell.text, *width),
-            sign => text::fit(&format!("{sign} {}", cell.text), *width),
+        let signed;
+        let whole = match cell.sign {
+            "" => &cell.text,
+            sign => {
+                signed = format!("{sign} {}", cell.text);
+                &signed
+            }
         };
+        let shown = text::fit(whole, *width);
         let pad = if head.right {
             width - text::width(&shown)
         } else {

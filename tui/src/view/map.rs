@@ -8,7 +8,6 @@ use crate::{
         Model,
         map::{COLUMNS, Map, Node, RULES},
     },
-    text,
     theme::Token,
 };
 
@@ -39,7 +38,7 @@ pub(super) fn draw(model: &Model, map: &Map, pen: &mut Pen<'_>, area: Rect) {
             let lead = if joint.starts_with(' ') { " " } else { line };
             let mut end = x;
             if let Some(node) = &row.nodes[column] {
-                let words = text::fit(&words(node, column), width);
+                let words = words(node, column);
                 end = pen.put(x, y, width, node.token, &words);
                 if cursor == Some(column) {
                     let width = end - x;

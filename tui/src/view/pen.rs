@@ -59,9 +59,17 @@ impl<'a> Pen<'a> {
             return x;
         }
         let cells = cells.min(usize::from(area.right() - x));
-        let (end, _) = self
-            .buffer
-            .set_stringn(x, y, text::fit(shown, cells), cells, style);
+        let shown = text::fit(shown, cells);
+        if !text::is_simple(&shown) {
+            return self.buffer.set_stringn(x, y, shown, cells, style).0;
+        }
+        let first = self.buffer.index_of(x, y);
+        let row = self.buffer.content[first..].iter_mut();
+        let mut end = x;
+        for (cell, c) in row.zip(shown.chars()) {
+            cell.set_char(c).set_style(style);
+            end += 1;
+        }
         end
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Series<'a> {
     /// … else what fills its cells.
     pub(super) shade: &'static str,
     pub(super) values: &'a [f64],
+    /// What is counted where it is too little to be drawn, for a series that must not vanish beside others.
+    pub(super) counts: Option<(Style, &'a [i32])>,
 }
 
 /// Columns of stacked numbers over the whole area.
@@ -31,13 +33,18 @@ pub(super) struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    /// What a series has in a column of cells: the mean of what falls into it.
-    fn at(values: &[f64], column: u16, columns: u16) -> f64 {
+    /// What falls into a column of cells.
+    fn part<T>(values: &[T], column: u16, columns: u16) -> &[T] {
         let (count, columns) = (values.len(), usize::from(columns.max(1)));
         let column = usize::from(column);
         let start = column * count / columns;
         let end = ((column + 1) * count / columns).clamp(start + 1, count.max(start + 1));
-        let part = values.get(start..end.min(count)).unwrap_or_default();
+        values.get(start..end.min(count)).unwrap_or_default()
+    }
+
+    /// What a series has in a column of cells: the mean of what falls into it.
+    fn at(values: &[f64], column: u16, columns: u16) -> f64 {
+        let part = Self::part(values, column, columns);
         if part.is_empty() {
             return 0.0;
         }
@@ -62,6 +69,11 @@ impl Stack<'_> {
         let uppermost = values
             .iter()
             .rposition(|value| *value > 0.0 && is_drawn(*value));
+        let hidden = self.series.iter().zip(&values);
+        let hidden = hidden.filter(|(_, value)| **value > 0.0 && !is_drawn(**value));
+        let hidden = hidden
+            .map(|(series, _)| series)
+            .find(|it| it.counts.is_some());
         // Where each series ends, in eighths of a cell from the bottom.
         let mut ends = Vec::with_capacity(self.series.len());
         let whole: f64 = values.iter().sum();
@@ -112,6 +124,27 @@ impl Stack<'_> {
                 cell.set_bg(above);
             }
         }
+        if let Some(series) = hidden {
+            self.write_count(series, x, area, buffer);
+        }
+    }
+
+    /// Writes how much there is of a series in place of a bar that would be less than a cell.
+    fn write_count(&self, series: &Series<'_>, x: u16, area: Rect, buffer: &mut Buffer) {
+        let Some((style, counts)) = series.counts else {
+            return;
+        };
+        let counts = Self::part(counts, x - area.x, area.width);
+        let count: i64 = counts.iter().copied().map(i64::from).sum();
+        let cell = &mut buffer[(x, area.bottom() - 1)];
+        match u32::try_from(count)
+            .ok()
+            .and_then(|it| char::from_digit(it, 10))
+        {
+            Some(digit) => cell.set_char(digit),
+            None => cell.set_char('+'),
+        };
+        cell.set_style(Style::reset().patch(self.ground).patch(style));
     }
 }
 
@@ -213,6 +246,7 @@ mod tests {
                 style: Style::new(),
                 shade: "█",
                 values,
+                counts: None,
             }],
             most,
             ground: Style::new(),
@@ -240,6 +274,7 @@ mod tests {
             style,
             shade: "█",
             values,
+            counts: None,
         };
         let stack = Stack {
             series: vec![
@@ -258,6 +293,39 @@ mod tests {
             (cell.symbol(), cell.fg, cell.bg),
             ("▄", Color::Red, Color::Blue)
         );
+    }
+
+    #[test]
+    fn a_few_of_the_worst_are_counted_where_their_bar_would_be_less_than_a_cell() {
+        let red = Style::new().fg(Color::Red);
+        let stack = |worst: &'static [f64], counts: Option<&'static [i32]>, is_mono| Stack {
+            series: vec![
+                Series {
+                    style: red,
+                    shade: "█",
+                    values: worst,
+                    counts: counts.map(|it| (red, it)),
+                },
+                Series {
+                    style: Style::new().fg(Color::Blue),
+                    shade: "▒",
+                    values: &[100.0, 100.0, 100.0],
+                    counts: None,
+                },
+            ],
+            most: 200.0,
+            ground: Style::new(),
+            is_mono,
+        };
+        let few = &[2.0, 12.0, 100.0][..];
+        let counts = Some(&[2, 12, 100][..]);
+        assert_eq!(drawn(stack(few, None, false), 3, 2), [" ▁█", "███"]);
+        assert_eq!(drawn(stack(few, counts, false), 3, 2), [" ▁█", "2+█"]);
+        assert_eq!(drawn(stack(few, counts, true), 3, 2), [" ▁▒", "2+█"]);
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 3, 2));
+        stack(few, counts, false).render(buffer.area, &mut buffer);
+        let cell = &buffer[(0, 1)];
+        assert_eq!((cell.fg, cell.bg), (Color::Red, Color::Reset));
     }
 
     #[test]

@@ -158,14 +158,14 @@ impl Wall<'_> {
     fn service(&self, pen: &mut Pen<'_>, area: Rect) {
         let number = |count: Option<i32>| count.unwrap_or_default();
         let overview = self.overview;
-        let several = |count, word: &str| {
+        let several = |count: i32, word: &str| {
             let s = if count == 1 { "" } else { "s" };
-            format!("{count} {word}{s}")
+            format!("{} {word}{s}", text::grouped(count.into()))
         };
         let rules = format!(
             "{}, {} on",
             several(number(overview.rule_count), "rule"),
-            number(overview.enabled_rule_count)
+            text::grouped(number(overview.enabled_rule_count).into())
         );
         let counted = |kind: Kind, count| {
             let words = several(number(count), kind.word());

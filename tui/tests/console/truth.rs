@@ -155,7 +155,7 @@ mod against_the_service {
         let mut console = real.console().await;
         let reason = "the destination is paused by admin";
         press(&mut console, "6").await;
-        until(&mut console, "the destination is paused").await;
+        until(&mut console, "paused by").await;
         press(&mut console, "<Enter>").await;
         until(&mut console, reason).await;
         press(&mut console, "2").await;

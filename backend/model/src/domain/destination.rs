@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use crate::{
     domain::{Budget, Name, RecordId, TemplateLanguage, own_dimensions},
-    limits::HEALTH_ATTEMPTS_MAX,
+    limits::{FLAKY_FAILURES_MIN, FLAKY_FROM, HEALTH_ATTEMPTS_MAX, WELL_AGAIN_AFTER},
 };
 
 pub use kind::{
@@ -100,6 +100,9 @@ pub struct Health {
     /// Until when the receiver asks for nothing (`Retry-After`), in milliseconds since 1970; none when it
     /// does not, or that has passed.
     pub asked_until_ms: Option<i64>,
+    /// Since when attempts fail, in milliseconds since 1970, be it that some are delivered in between; none
+    /// when they do not. `since_ms` is when the last attempt was other than the one before.
+    pub failing_since_ms: Option<i64>,
 }
 
 /// A mail address that the mail server refused, while the destination has it.
@@ -137,7 +140,23 @@ impl Health {
             tried: Vec::new(),
             refused: Vec::new(),
             asked_until_ms: None,
+            failing_since_ms: None,
         }
+    }
+
+    /// Whether so many of the last attempts failed that the last one says little.
+    pub fn is_flaky(&self) -> bool {
+        let tried = &self.tried;
+        let failed = tried.iter().filter(|one| !one.is_delivered).count();
+        let last = tried.iter().rev().take(WELL_AGAIN_AFTER);
+        let is_well_again =
+            tried.len() >= WELL_AGAIN_AFTER && last.clone().all(|it| it.is_delivered);
+        failed >= FLAKY_FAILURES_MIN && failed * FLAKY_FROM >= tried.len() && !is_well_again
+    }
+
+    /// Since when it fails, where it does.
+    pub fn failing_since_ms(&self) -> i64 {
+        self.failing_since_ms.unwrap_or(self.since_ms)
     }
 
     /// Takes note of an attempt.
@@ -151,6 +170,11 @@ impl Health {
         });
         if is_delivered {
             self.last_success_ms = Some(now_ms);
+        }
+        if !is_delivered {
+            self.failing_since_ms.get_or_insert(now_ms);
+        } else if !self.is_flaky() {
+            self.failing_since_ms = None;
         }
     }
 
@@ -181,6 +205,7 @@ impl Health {
             tried: Vec::new(),
             refused: Vec::new(),
             asked_until_ms: None,
+            failing_since_ms: None,
             ..self
         }
     }

@@ -111,6 +111,7 @@ pub fn health() -> Health {
         tried: Vec::new(),
         refused: Vec::new(),
         asked_until_ms: None,
+        failing_since_ms: None,
     }
 }
 
@@ -118,6 +119,15 @@ pub fn health() -> Health {
 pub fn asking_health() -> Health {
     Health {
         asked_until_ms: Some(AT_MS + 90_000),
+        ..health()
+    }
+}
+
+/// The same of a receiver that alternates between failing and answering.
+pub fn alternating_health() -> Health {
+    Health {
+        state: HealthState::Healthy,
+        failing_since_ms: Some(AT_MS + 1),
         ..health()
     }
 }

@@ -258,7 +258,7 @@ impl WaitReasons<'_> {
         let health = self.health(delivery).await?;
         let failing = health.filter(|it| it.state == HealthState::Failing);
         let (since, error) = failing.map_or((String::new(), ""), |it| {
-            let since = format!(" for {}", lasting(now_ms - it.since_ms));
+            let since = format!(" for {}", lasting(now_ms - it.failing_since_ms()));
             (since, &*it.last_error)
         });
         let error = match error {

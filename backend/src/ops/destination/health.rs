@@ -39,7 +39,7 @@ pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
     let failed = tried.iter().filter(|one| !one.is_delivered).count();
     DestinationHealth {
         state: state.into(),
-        since: health.map(|health| timestamp(health.since_ms)),
+        since: health.map(|health| timestamp(since_ms(health, health_summary.verdict))),
         last_error: health.map_or_else(String::new, |health| health.last_error.clone()),
         last_success_time: health.and_then(|it| it.last_success_ms).map(timestamp),
         p50: health_summary.p50.map(duration),
@@ -59,6 +59,14 @@ pub fn health(health_summary: Option<&HealthSummary>) -> DestinationHealth {
             .copied()
             .map(attempt)
             .collect(),
+    }
+}
+
+/// Since when that is the verdict, as far as it is known.
+fn since_ms(health: &domain::Health, verdict: Verdict) -> i64 {
+    match verdict {
+        Verdict::Failing => health.failing_since_ms(),
+        _ => health.since_ms,
     }
 }
 

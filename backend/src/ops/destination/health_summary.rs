@@ -9,7 +9,7 @@ use crate::{
         counter::{Subject, Tally},
         destination::Tried,
     },
-    limits::{BEHIND_FROM, FLAKY_FAILURES_MIN, FLAKY_FROM, SLOW_FROM, WELL_AGAIN_AFTER},
+    limits::{BEHIND_FROM, SLOW_FROM},
     ops::statistics::Counting,
     store::{Direction, EngineError, Index, Range, Store, record::bytes::id_at},
 };
@@ -96,7 +96,7 @@ impl HealthSummary {
         // Once it is resumed, nothing is known of it until something is sent.
         let known = health.filter(|health| !health.is_resumed());
         let state = known.map(|health| health.state);
-        let is_flaky = health.is_some_and(|health| is_flaky(&health.tried));
+        let is_flaky = health.is_some_and(Health::is_flaky);
         let is_behind = self
             .oldest_ms
             .is_some_and(|oldest_ms| now_ms - oldest_ms >= millis(BEHIND_FROM));
@@ -110,14 +110,6 @@ impl HealthSummary {
             Some(HealthState::Healthy) => Verdict::Healthy,
         }
     }
-}
-
-/// Whether so many of the last attempts failed that the last one says little.
-fn is_flaky(tried: &[Tried]) -> bool {
-    let failed = tried.iter().filter(|one| !one.is_delivered).count();
-    let last = tried.iter().rev().take(WELL_AGAIN_AFTER);
-    let is_well_again = tried.len() >= WELL_AGAIN_AFTER && last.clone().all(|it| it.is_delivered);
-    failed >= FLAKY_FAILURES_MIN && failed * FLAKY_FROM >= tried.len() && !is_well_again
 }
 
 /// How long that share of the attempts that were delivered took at most.
@@ -180,8 +172,30 @@ mod tests {
             ("----++++", true),
             ("++++++++++++++++++++++----+", false),
         ] {
-            assert_eq!(is_flaky(&tried(ends)), expected, "{ends}");
+            let mut health = Health::untried(RecordId::from_parts(1, 1), 0);
+            health.tried = tried(ends);
+            assert_eq!(health.is_flaky(), expected, "{ends}");
         }
+    }
+
+    #[test]
+    fn a_receiver_that_alternates_is_failing_since_it_began_to_and_healthy_once_it_is_well_again() {
+        let mut health = Health::untried(RecordId::from_parts(1, 1), 0);
+        let mut now_ms = 0;
+        let mut end = |health: &mut Health, ends: &str| {
+            for end in ends.chars() {
+                now_ms += 1_000;
+                health.note(Duration::ZERO, end == '+', now_ms);
+            }
+        };
+        end(&mut health, "++-");
+        assert_eq!(health.failing_since_ms, Some(3_000));
+        end(&mut health, "----+-+-+-+--+");
+        assert_eq!(health.failing_since_ms, Some(3_000));
+        end(&mut health, "+++");
+        assert_eq!(health.failing_since_ms, Some(3_000));
+        end(&mut health, "+");
+        assert_eq!(health.failing_since_ms, None);
     }
 
     #[test]

@@ -213,6 +213,8 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     differences.record("refusing health", &samples::refusing_health(), false);
     differences.record("partial delivery", &samples::partial_delivery(), false);
     differences.record("asking health", &samples::asking_health(), false);
+    let alternating = samples::alternating_health();
+    differences.record("alternating health", &alternating, false);
     for destination in samples::worded_destinations() {
         let name = format!("destination {}", destination.name.as_str());
         differences.record(&name, &destination, true);

@@ -190,6 +190,7 @@ fn defined(name: &Name, state: AnyResource) -> Seen {
     Seen {
         name: name.to_string(),
         state: Some(state),
+        outcome: String::new(),
     }
 }
 
@@ -198,6 +199,7 @@ fn only_named(name: &impl ToString) -> Seen {
     Seen {
         name: name.to_string(),
         state: None,
+        outcome: String::new(),
     }
 }
 

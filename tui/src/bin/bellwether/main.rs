@@ -68,7 +68,11 @@ fn run(cli: Cli) -> Result<(), Failure> {
     if cli.keys {
         return output::write(&settings.keys.reference());
     }
-    let runtime = runtime(cli.command.is_none() && settings.connect.is_some())?;
+    let is_only_console = cli.command.is_none() && settings.connect.is_some();
+    if is_only_console {
+        memory::keep_small();
+    }
+    let runtime = runtime(is_only_console)?;
     let (command, wall) = (cli.command, cli.wall);
     let done = runtime.block_on(async {
         match command {

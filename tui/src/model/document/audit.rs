@@ -15,6 +15,7 @@ use crate::{
     kind,
     model::Model,
     route::Route,
+    text,
     theme::Token,
 };
 
@@ -56,18 +57,19 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
     };
     let token = match row.action() {
         Action::Refused | Action::Deleted => Token::Bad,
-        Action::Created => Token::Good,
+        Action::Created if !is_test(row) => Token::Good,
         _ => Token::Text,
     };
     let what = match (row.names.as_slice(), row.count) {
+        _ if is_test(row) => String::new(),
         ([name], 0 | 1) => format!(" {} {name}", row.kind),
-        (_, count) if count > 1 => format!(" {count} of {}", row.kind),
+        (_, count) if count > 1 => format!(" {} of {}", text::grouped(count.into()), row.kind),
         _ => format!(" {}", row.kind),
     };
     let line = vec![
         span(Token::Dim, &format!("{at:<17}")),
         span(Token::Title, &format!("{client:<14} ")),
-        span(token, row.action().word()),
+        span(token, &done(row)),
         span(Token::Text, what.trim_end()),
         span(Token::Dim, &from(row)),
     ];
@@ -79,7 +81,7 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
         Some(route) => into.linked(line, Link::Go(route)),
         None => into.line(line),
     }
-    if !row.reason.is_empty() {
+    if !row.reason.is_empty() && !is_test(row) {
         into.text(Token::Bad, 2, &row.reason);
     }
     if row.before.is_some() && row.after.is_some() {
@@ -91,6 +93,22 @@ fn entry(into: &mut Document, model: &Model, row: &AuditEntry) {
     }
     for secret in &row.changed_secrets {
         into.text(Token::Warning, 2, &format!("secret given: {secret}"));
+    }
+}
+
+/// Whether it is of a test message; its reason is what was tested and the outcome.
+fn is_test(row: &AuditEntry) -> bool {
+    row.method.ends_with("/TestDestination") && row.kind == "delivery" && !row.reason.is_empty()
+}
+
+/// What was done, in words.
+fn done(row: &AuditEntry) -> String {
+    if !is_test(row) {
+        return row.action().word().to_owned();
+    }
+    match row.reason.strip_suffix(": begun") {
+        Some(name) => format!("began to test destination {name}"),
+        None => format!("tested destination {}", row.reason),
     }
 }
 
@@ -108,7 +126,7 @@ fn from(row: &AuditEntry) -> String {
 
 /// What is another than before.
 fn change(into: &mut Document, row: &AuditEntry) {
-    let [before, after] = [&row.before, &row.after].map(|it| text(it.as_ref(), &row.kind));
+    let [before, after] = [&row.before, &row.after].map(|it| as_json(it.as_ref(), &row.kind));
     let lines = difference(&before, &after, 0);
     let count = lines.len();
     for (token, line) in lines.into_iter().take(LINES) {
@@ -121,7 +139,7 @@ fn change(into: &mut Document, row: &AuditEntry) {
 }
 
 /// A thing as JSON, without what changes with every edit.
-fn text(state: Option<&AuditState>, kind: &str) -> String {
+fn as_json(state: Option<&AuditState>, kind: &str) -> String {
     let wire = state.and_then(|it| json::to_json(it).ok());
     let read = wire.and_then(|it| serde_json::from_slice::<Value>(&it).ok());
     let mut value = read.map_or(Value::Null, |mut it| it[kind].take());

@@ -68,7 +68,7 @@ fn details(into: &mut Document, model: &Model, event: &v1::Event, occurrence: &v
             text::grouped(all)
         ),
     };
-    into.field("sent", Token::Text, &counts);
+    into.field("seen", Token::Text, &counts);
     into.field("occurrence", Token::Text, &occurrence.number.to_string());
     if occurrence.number > 1 {
         let before = occurrence.number - 1;
@@ -178,9 +178,9 @@ pub(super) fn row(into: &mut Document, model: &Model, row: &EventRow) {
     into.field("last seen", Token::Text, &seen);
     let sent = match row.count {
         1 => "once".to_owned(),
-        count => format!("{} times", text::grouped(count)),
+        count => format!("{} times", text::grouped(count.into())),
     };
-    into.field("sent", Token::Text, &sent);
+    into.field("seen", Token::Text, &sent);
     into.heading("Dimensions");
     for pair in row.entity.split(' ') {
         let (key, value) = pair.split_once('=').unwrap_or(("", pair));

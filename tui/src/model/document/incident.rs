@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use bellwether_proto::v1::{
-    Event, ExplainEventResponse, ExplainedDelivery, Occurrence, occurrence::CloseReason,
+    Event, ExplainEventResponse, ExplainedDelivery, Occurrence, TimelineEntry,
+    occurrence::CloseReason,
 };
 
 use crate::{
@@ -131,21 +132,26 @@ fn notified(model: &Model, explanation: &Loaded<ExplainEventResponse>) -> Vec<(T
         let state = digest.map_or(delivery.state.as_str(), |it| it.state.as_str());
         let ended = digest.map_or(delivery.end_time, |it| it.end_time);
         let at = ended.map_or_else(String::new, |ms| format!(" {}", model.moment(ms)));
-        let error = text::fit(&delivery.last_error, REASON);
+        let error = text::brief(&delivery.last_error);
+        let error = text::fit(&error, REASON);
         let reason = if error.is_empty() {
             String::new()
         } else {
             format!(" ({error})")
         };
         match state {
-            "DELIVERED" => (Token::Good, format!("notified {name}{at}")),
-            "DEAD" => (Token::Bad, format!("{name} not notified{reason}")),
-            "CANCELLED" => (Token::Dim, format!("{name} cancelled")),
-            "SHADOWED" => (Token::Dim, format!("{name} dry run")),
-            _ => (Token::Warning, format!("{name} waiting{reason}")),
+            "DELIVERED" => (2, Token::Good, format!("notified {name}{at}")),
+            "DEAD" => (0, Token::Bad, format!("{name} not notified{reason}")),
+            "CANCELLED" => (3, Token::Dim, format!("{name} cancelled")),
+            "SHADOWED" => (3, Token::Dim, format!("{name} dry run")),
+            _ => (1, Token::Warning, format!("{name} waiting{reason}")),
         }
     });
-    parts.collect()
+    // Receivers that were not reached come first.
+    let mut parts: Vec<_> = parts.collect();
+    parts.sort_by_key(|(order, ..)| *order);
+    let parts = parts.into_iter();
+    parts.map(|(_, token, words)| (token, words)).collect()
 }
 
 /// Writes what happened, the newest last.
@@ -170,9 +176,18 @@ pub(super) fn history(into: &mut Document, model: &Model, found: Option<&Explain
         };
         into.line(vec![
             span(Token::Dim, &format!("{:<17}", model.moment(entry.time))),
-            span(token, &format!("{:<13} ", entry.kind)),
+            span(token, &format!("{:<13} ", kind_word(entry))),
             span(Token::Text, &entry.text),
         ]);
+    }
+}
+
+/// What kind of entry it is: before a message arrived, no one was notified.
+fn kind_word(entry: &TimelineEntry) -> &str {
+    if entry.text.starts_with("decided") {
+        "decided"
+    } else {
+        &entry.kind
     }
 }
 

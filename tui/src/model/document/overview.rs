@@ -45,6 +45,7 @@ fn first_steps(into: &mut Document, model: &Model) {
             Step::Trigger => Link::Act(Route::List(Kind::Trigger), Action::New),
             Step::Rule => Link::Act(Route::List(Kind::Rule), Action::New),
             Step::Enable => Link::Go(Route::List(Kind::Rule)),
+            Step::Delivered => Link::Go(Route::Deliveries),
         };
         let mark = if next == Some(index) {
             span(Token::Key, "→ ")
@@ -82,14 +83,17 @@ fn open(into: &mut Document, overview: &Overview) {
                 token,
                 &format!("{:<LABEL$} ", severity.word(), LABEL = document::LABEL),
             ),
-            span(token, &format!("{count:>7} {opened:<12} ")),
+            span(
+                token,
+                &format!("{:>9} {opened:<12} ", text::grouped((*count).into())),
+            ),
             span(token, &"█".repeat(cells)),
         ];
         let link = Link::severity(severity.word());
         into.linked(line, link);
     }
     if let Some(count) = overview.acknowledged_count.filter(|count| *count > 0) {
-        let count = count.to_string();
+        let count = text::grouped(count.into());
         let link = Link::List(Route::Events, "acknowledged=true".to_owned());
         into.link("acknowledged", &count, link);
     }
@@ -196,18 +200,18 @@ fn service(into: &mut Document, model: &Model, overview: &Overview) {
     }
     into.link(
         "triggers",
-        &overview.trigger_count.unwrap_or_default().to_string(),
+        &text::grouped(overview.trigger_count.unwrap_or_default().into()),
         Link::Go(Route::List(Kind::Trigger)),
     );
     into.link(
         "destinations",
-        &overview.destination_count.unwrap_or_default().to_string(),
+        &text::grouped(overview.destination_count.unwrap_or_default().into()),
         Link::Go(Route::List(Kind::Destination)),
     );
     let rules = format!(
         "{}, {} enabled",
-        overview.rule_count.unwrap_or_default(),
-        overview.enabled_rule_count.unwrap_or_default()
+        text::grouped(overview.rule_count.unwrap_or_default().into()),
+        text::grouped(overview.enabled_rule_count.unwrap_or_default().into())
     );
     into.link("rules", &rules, Link::Go(Route::List(Kind::Rule)));
 }

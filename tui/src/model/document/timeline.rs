@@ -5,6 +5,7 @@ use bellwether_proto::v1::{ExplainEventResponse, Occurrence};
 use crate::{
     document::{Document, Span, duration, label, span},
     model::Model,
+    text,
     theme::Token,
 };
 
@@ -102,6 +103,22 @@ pub(super) fn write(
     }
     if message.len() > 1 {
         into.line(message);
+    }
+    sightings(into, model, occurrence);
+}
+
+/// How often it was seen and when last: of the others only their number is stored.
+fn sightings(into: &mut Document, model: &Model, occurrence: &Occurrence) {
+    let count = occurrence.count.unwrap_or_default();
+    if count > 1 {
+        let last = model.moment(occurrence.last_seen);
+        let words = format!("seen {} times, last {last}", text::grouped(count));
+        let why = "; the times of the others are not stored";
+        into.line(vec![
+            label(""),
+            span(Token::Text, &words),
+            span(Token::Dim, why),
+        ]);
     }
 }
 

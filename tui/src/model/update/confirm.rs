@@ -117,6 +117,7 @@ fn rules(count: usize) -> String {
     if count == 1 {
         "the 1 rule that uses it".to_owned()
     } else {
+        let count = text::grouped(i64::try_from(count).unwrap_or(i64::MAX));
         format!("the {count} rules that use it")
     }
 }

@@ -52,6 +52,7 @@ fn take_in(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
             token,
             gap,
         } => {
+            model.store.changed_ms = Some(model.now_ms);
             let joined = model.store.events.joined;
             model.touched = !(rows.is_empty() && left.is_empty() && !gap && joined);
             if generation != model.store.events.generation {

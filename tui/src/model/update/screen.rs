@@ -17,6 +17,7 @@ use crate::{
         sort::Sort,
     },
     route::Route,
+    text,
     theme::Token,
 };
 
@@ -29,9 +30,9 @@ pub(super) fn map_around(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Shows the deliveries of the next state.
 pub(super) fn next_state(model: &mut Model, effects: &mut Vec<Effect>) {
-    let (text, clock) = (&model.page.list.filter, model.clock());
-    let next = filter::delivery_tab(text, &clock).map_or(0, |tab| tab + 1);
-    let text = filter::with_delivery_tab(text, next % filter::DELIVERY_TABS.len(), &clock);
+    let (typed, clock) = (&model.page.list.filter, model.clock());
+    let next = filter::delivery_tab(typed, &clock).map_or(0, |tab| tab + 1);
+    let text = filter::with_delivery_tab(typed, next % filter::DELIVERY_TABS.len(), &clock);
     navigate::set_filter(model, text, effects);
 }
 
@@ -121,12 +122,13 @@ pub(super) fn mark_all(model: &mut Model) {
     }
     let rows = model.rows();
     let count = rows.len().min(limits::BULK_ITEMS);
+    let shown = text::grouped(i64::try_from(count).unwrap_or(i64::MAX));
     let ids = (0..count).map(|index| rows.id(index).to_owned()).collect();
     drop(rows);
     model.page.list.marks = ids;
     model.say(
         Token::Info,
-        format!("{count} marked; actions apply to all of them"),
+        format!("{shown} marked; actions apply to all of them"),
     );
 }
 

@@ -484,9 +484,15 @@ proptest! {
                 let down = LinkState::Down { failure, retry_in_ms: 200 };
                 hear(&mut model, News::Link(down));
             }
+            // Who chooses how long a silence lasts has its counts on the screen.
             let asked = matches!(
                 model.overlay,
-                Some(Overlay::Confirm(_) | Overlay::Bulk(_) | Overlay::Clash(_))
+                Some(
+                    Overlay::Confirm(_)
+                        | Overlay::Bulk(_)
+                        | Overlay::Clash(_)
+                        | Overlay::Silence(_)
+                )
             );
             let key = *press.get(&keys);
             let effects = update(&mut model, Msg::Key(key));

@@ -113,6 +113,7 @@ fn bar(
         style: fill(pen, token),
         shade: "█",
         values: &values,
+        counts: None,
     }];
     draw_columns(pen, series, most, plot);
 }

@@ -126,27 +126,29 @@ impl Wall<'_> {
         };
         let step = counted.step_minutes();
         let all = counted.events();
-        let columns: Vec<(Severity, Vec<f64>)> = all
+        let columns: Vec<Rate<'_>> = all
             .iter()
             .map(|(severity, counts)| {
                 let a_minute = numbers(counts).into_iter().map(|count| count / step);
-                (*severity, a_minute.collect())
+                (*severity, a_minute.collect(), &counts[..])
             })
             .collect();
-        let count = columns.first().map_or(0, |(_, values)| values.len());
-        let sums = (0..count).map(|at| columns.iter().map(|(_, values)| values[at]).sum::<f64>());
+        let count = columns.first().map_or(0, |(_, values, _)| values.len());
+        let sums =
+            (0..count).map(|at| columns.iter().map(|(_, values, _)| values[at]).sum::<f64>());
         let most = sums.fold(0.0, f64::max);
         let total: i64 = all.iter().map(|(_, counts)| sum(counts)).sum();
-        let title = format!(
-            "Events a minute, by severity  {} in all",
-            text::grouped(total)
-        );
+        let total = text::grouped(total);
+        let mut title = format!("Events a minute, by severity  {total} in all");
+        if text::width(&title) + 6 > usize::from(area.width) {
+            title = format!("Events a minute  {total} in all");
+        }
         let inside = pen.panel(area, &title);
         self.spans(pen, area, &title);
         if inside.height < 2 || inside.width < 20 {
             return;
         }
-        if total == 0 {
+        if most <= 0.0 {
             let words = format!("none in the last {}", counted.back.words());
             pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, &words);
             return;
@@ -174,13 +176,11 @@ impl Wall<'_> {
     }
 }
 
+/// A severity, its events a minute in each column of time, and how many they are.
+type Rate<'a> = (Severity, Vec<f64>, &'a [i32]);
+
 /// Columns of events a minute with their axis, the severities upon each other.
-fn plot_rate(
-    pen: &mut Pen<'_>,
-    inside: Rect,
-    (columns, most): (&[(Severity, Vec<f64>)], f64),
-    back: Back,
-) {
+fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate<'_>], f64), back: Back) {
     let peak = scale(most);
     let margin = u16::try_from(peak.len()).unwrap_or(0) + 1;
     let plot = Rect {
@@ -196,10 +196,13 @@ fn plot_rate(
         pen.put(inside.x, y, peak.len(), Token::Dim, &half);
     }
     // The worst stand at the bottom, where they are compared best.
-    let series = columns.iter().map(|(severity, values)| Series {
+    let series = columns.iter().map(|(severity, values, counts)| Series {
         style: fill(pen, (*severity).into()),
         shade: shade(*severity),
         values,
+        // A few of the worst are what is looked for.
+        counts: matches!(severity, Severity::Critical | Severity::Error)
+            .then(|| (pen.style((*severity).into()), *counts)),
     });
     draw_columns(pen, series.collect(), most, plot);
     let y = plot.bottom();
@@ -207,7 +210,7 @@ fn plot_rate(
     pen.put(plot.x, y, plot.width.into(), Token::Dim, &start);
     let last = columns
         .iter()
-        .filter_map(|(_, values)| values.last())
+        .filter_map(|(_, values, _)| values.last())
         .sum::<f64>();
     let now = format!("now {}", scale(last));
     let cells = u16::try_from(now.len()).unwrap_or(0);
@@ -227,11 +230,16 @@ fn shade(severity: Severity) -> &'static str {
     }
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "a few thousand")]
+fn whole(number: f64) -> i64 {
+    number.round() as i64
+}
+
 /// A number at an axis.
 fn scale(number: f64) -> String {
     match number {
         ..10.0 if number.fract() != 0.0 => format!("{number:.1}"),
-        ..10_000.0 => format!("{number:.0}"),
+        ..10_000.0 => text::grouped(whole(number)),
         ..1_000_000.0 => format!("{:.0}k", number / 1e3),
         _ => format!("{:.1}M", number / 1e6),
     }

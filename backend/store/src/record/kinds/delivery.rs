@@ -12,11 +12,32 @@ use crate::{
     seal::Sealer,
 };
 
+/// Which destination a test is of, and how it ended.
+fn tested(delivery: &Delivery) -> String {
+    let destination = match &*delivery.destination_name {
+        "" => "a draft",
+        name => name,
+    };
+    let outcome = match (delivery.state, &*delivery.last_error) {
+        (DeliveryState::Delivered, _) => "delivered",
+        (DeliveryState::Dead, "") => "not delivered",
+        (DeliveryState::Dead, error) => error,
+        _ => "begun",
+    };
+    format!("{destination}: {outcome}")
+}
+
 impl Record for Delivery {
     const KIND: Kind = Kind::Delivery;
 
     fn seen(&self) -> Option<Seen> {
-        Some(only_named(&self.id))
+        let seen = only_named(&self.id);
+        let outcome = if self.test {
+            tested(self)
+        } else {
+            String::new()
+        };
+        Some(Seen { outcome, ..seen })
     }
 
     fn key(&self) -> Vec<u8> {

@@ -1,0 +1,166 @@
+//! The connection below the calls, and when something last came over it.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
+
+use hyper_util::{client::legacy::connect::HttpConnector, rt::TokioIo};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    sync::watch::Receiver,
+    time::{self, Instant},
+};
+use tonic::codegen::{Service, http::Uri};
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+
+use super::carrier::Carrier;
+use crate::limits;
+
+/// When the service was last heard, be it one byte.
+#[derive(Clone, Debug)]
+pub(super) struct Heard(Arc<Mutex<Instant>>);
+
+impl Heard {
+    pub(super) fn now() -> Self {
+        Self(Arc::new(Mutex::new(Instant::now())))
+    }
+
+    pub(super) fn at(&self) -> Instant {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
+/// Connects, and notes what is heard.
+pub(super) struct Line {
+    http: HttpConnector,
+    heard: Heard,
+}
+
+impl Line {
+    pub(super) fn new(heard: Heard) -> Self {
+        let mut http = HttpConnector::new();
+        // The scheme and its TLS are those of the endpoint above.
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        http.set_connect_timeout(Some(limits::CONNECT));
+        // The system notices a network that is gone, without waking this process while it is there.
+        http.set_keepalive(Some(limits::PROBE));
+        http.set_keepalive_interval(Some(limits::PROBE));
+        http.set_keepalive_retries(Some(limits::PROBES));
+        Self { http, heard }
+    }
+}
+
+type Connected<E> = Pin<Box<dyn Future<Output = Result<TokioIo<Listened>, E>> + Send>>;
+
+impl Service<Uri> for Line {
+    type Response = TokioIo<Listened>;
+    type Error = <HttpConnector as Service<Uri>>::Error;
+    type Future = Connected<Self::Error>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.http.poll_ready(context)
+    }
+
+    fn call(&mut self, address: Uri) -> Self::Future {
+        let connecting = self.http.call(address);
+        let heard = self.heard.clone();
+        Box::pin(async move {
+            let stream = connecting.await?.into_inner();
+            heard.note();
+            Ok(TokioIo::new(Listened { stream, heard }))
+        })
+    }
+}
+
+/// A connection that notes when bytes come.
+#[derive(Debug)]
+pub(super) struct Listened {
+    stream: TcpStream,
+    heard: Heard,
+}
+
+impl AsyncRead for Listened {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, into);
+        if into.filled().len() > before {
+            self.heard.note();
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Listened {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+/// Whether a key was pressed a moment ago.
+pub(super) fn is_attended(attended: &mut Receiver<Instant>) -> bool {
+    attended.borrow_and_update().elapsed() < limits::ATTENDED
+}
+
+/// Waits until the service is silent for too long while keys are pressed: when nothing came for a while, it is
+/// asked whether it is there. While none are, the stream of events shows that.
+pub(super) async fn silence(carrier: Carrier, heard: Heard, mut attended: Receiver<Instant>) {
+    let mut health = HealthClient::new(carrier);
+    loop {
+        if !is_attended(&mut attended) {
+            if attended.changed().await.is_err() {
+                // The console is gone, and this with it.
+                std::future::pending::<()>().await;
+            }
+            continue;
+        }
+        let quiet = heard.at().elapsed();
+        if quiet < limits::PING {
+            time::sleep(limits::PING.saturating_sub(quiet)).await;
+            continue;
+        }
+        let asked = Instant::now();
+        // Whatever is answered, be it that there is no such method: something is there.
+        let check = health.check(HealthCheckRequest::default());
+        drop(time::timeout(limits::PING_TIMEOUT, check).await);
+        if heard.at() < asked {
+            return;
+        }
+    }
+}
