@@ -281,6 +281,10 @@ async fn each_came_in_order_by_one_delivery(arrivals: &Mutex<Arrivals>, answered
 }
 
 /// A round: a node is killed or stopped under load and comes back; what nodes answered meanwhile.
+#[expect(
+    clippy::print_stderr,
+    reason = "what rounds came to is read by who asked for them"
+)]
 async fn lose(
     worlds: &mut [World],
     (lost, is_killed): (usize, bool),

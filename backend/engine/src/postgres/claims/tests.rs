@@ -138,7 +138,9 @@ async fn a_node_rests_only_while_another_one_owns() {
     assert!(!claims.wakes(&living(&[1])));
     assert_eq!(claims.owns_with(), None);
     let mut nodes = living(&[1, 2]);
-    nodes.iter_mut().for_each(|it| it.owns = false);
+    for node in &mut nodes {
+        node.owns = false;
+    }
     assert!(claims.wakes(&nodes));
     assert_eq!(claims.owns_with(), Some([7; 16]));
     // The next time lasts longer, although this one was cut short.
