@@ -59,9 +59,9 @@ fuzz TARGET SECONDS="60":
 crash ROUNDS="100":
     BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e crash
 
-# Kill ROUNDS nodes over one PostgreSQL under load, each time the one that leads.
+# Kill ROUNDS nodes over one PostgreSQL under load, each time the one that leads; then kill and suspend each in turn.
 nodes ROUNDS="20":
-    BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e nodes::any
+    BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e -- --nocapture nodes::any nodes::owners::the_loss
 
 # Walk every journey on a store in a PostgreSQL database, or those whose name contains FILTER.
 postgres FILTER="":
