@@ -59,9 +59,9 @@ fuzz TARGET SECONDS="60":
 crash ROUNDS="100":
     BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e crash
 
-# Kill ROUNDS nodes over one PostgreSQL under load, each time the one that leads.
+# Kill ROUNDS nodes over one PostgreSQL under load, each time the one that leads; then kill and suspend each in turn.
 nodes ROUNDS="20":
-    BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e nodes::any
+    BELLWETHER_TEST_KILLS={{ROUNDS}} cargo test --package bellwether-tests --test e2e -- --nocapture nodes::any nodes::owners::the_loss
 
 # Walk every journey on a store in a PostgreSQL database, or those whose name contains FILTER.
 postgres FILTER="":
@@ -82,6 +82,10 @@ storm EVENTS="30000":
 # Edit a rule so many times while three nodes decide.
 edits EDITS="1000":
     BELLWETHER_TEST_EDITS={{EDITS}} cargo test --package bellwether-tests --test e2e nodes::edits -- --nocapture
+
+# Compare the receivers of so many generated configurations of Alertmanager with those of `amtool`.
+routes CONFIGURATIONS="100":
+    BELLWETHER_TEST_ROUTES={{CONFIGURATIONS}} cargo test --package bellwether-tests --test e2e import -- --nocapture
 
 # Kill and cut off the first of three servers that Patroni keeps, in turns; needs patroni and etcd.
 failovers ROUNDS="5":

@@ -20,6 +20,7 @@ mod journey_tests;
 pub(crate) mod ledger;
 pub(crate) mod notice;
 pub(crate) mod notices;
+pub(crate) mod ownership;
 pub(crate) mod queue;
 pub(crate) mod queues;
 pub(crate) mod rate;

@@ -7,6 +7,7 @@
 pub mod bulk;
 pub mod filter;
 pub mod json;
+pub mod matcher;
 pub mod otlp;
 pub mod reference;
 pub mod severity;

@@ -34,6 +34,7 @@ mod groups;
 mod grpc;
 mod heartbeats;
 mod idempotency;
+mod import;
 mod incident;
 mod inhibitions;
 mod intake;

@@ -1,9 +1,10 @@
-//! Several nodes over one store: any ingests, answers and is edited; one delivers, and another one
-//! does when that is gone.
+//! Several nodes over one store: any ingests, answers and is edited; each delivers to the destinations that
+//! it owns, and others do when it is gone.
 
 mod clocks;
 mod duties;
 mod edits;
+mod owners;
 mod rates;
 mod settings;
 mod stopped;

@@ -1,6 +1,6 @@
 //! What is written: sets of changes, each of which names the version it expects.
 
-use super::{fault::EngineError, index::Index, kind::Kind};
+use super::{fault::EngineError, index::Index, kind::Kind, ownership::Claim};
 
 /// Which queue a set of changes waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,9 @@ pub enum Lane {
     /// What only the process that leads does: it is refused to one that does not any more. Where no
     /// other may use the store, the same as [`Lane::Bulk`].
     Leader,
+    /// What only the owner of something does: see [`Set::claims`]. Where no other may use the store, the
+    /// same as [`Lane::Bulk`].
+    Owner,
 }
 
 /// What a change expects to find.
@@ -84,13 +87,16 @@ pub struct Set {
     /// conflicts when a change that [`Change::defines`] was committed after it; none rests on
     /// nothing.
     pub rests_on: Option<u64>,
+    /// What this process has to own when the set is applied; else it is refused. Where no other may use the
+    /// store, it does.
+    pub claims: Vec<Claim>,
 }
 
 impl From<Vec<Change>> for Set {
     fn from(changes: Vec<Change>) -> Self {
         Self {
             changes,
-            rests_on: None,
+            ..Self::default()
         }
     }
 }

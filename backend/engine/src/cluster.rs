@@ -6,7 +6,7 @@ use std::{fmt::Debug, future::pending, time::Duration};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use crate::fault::EngineError;
+use crate::{fault::EngineError, ownership::Owned};
 
 /// A process that uses a shared store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,14 +19,19 @@ pub struct NodeSeen {
     pub follows: u64,
     /// Whether it leads.
     pub leads: bool,
+    /// How many of the [`crate::ownership::SLOTS`] it owns.
+    pub slots: u32,
+    /// Whether it is the one that asks.
+    pub is_this: bool,
     /// What it reports about itself, see [`Cluster::tell`].
     pub about: String,
 }
 
-/// What of the processes that share a store only the one that leads does.
+/// What of that which a store needs one process does: for each destination its owner, else the one that
+/// leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
-    /// Delivering.
+    /// Delivering, to the destinations that the process owns.
     Delivery,
     /// Ageing, and evaluating what is held.
     Review,
@@ -66,11 +71,28 @@ pub trait Cluster: Debug + Send + Sync {
         pending::<()>().await;
     }
 
-    /// Records that this process, which leads, advances with that. A leader that does not advance with
-    /// each of [`Duty::STEADY`] for [`crate::limits::STORE_LEADER_STALL_MAX`] ceases to lead.
+    /// What of that which is divided among the processes this one owns now.
+    fn owned(&self) -> watch::Receiver<Owned> {
+        watch::Sender::new(Owned::All).subscribe()
+    }
+
+    /// Whether no other process can own now what this one owns by what it knows.
+    fn is_sure(&self) -> bool {
+        true
+    }
+
+    /// Records whether this process is to own something. One that is not any more hands over what it owns.
+    fn take_part(&self, _does: bool) {}
+
+    /// Records that nothing of a slot is under way any more, which this process is to leave, since it was
+    /// asked to with that number.
+    fn vacate(&self, _slot: u8, _number: u64) {}
+
+    /// Records that this process advances with that. One that does not advance with what it has to do of
+    /// [`Duty::STEADY`] for [`crate::limits::STORE_LEADER_STALL_MAX`] leaves it to others.
     fn advance(&self, _duty: Duty) {}
 
-    /// Leaves the lead to another process for a while, where this one leads.
+    /// Leaves the lead, and what this process owns, to others for a while.
     async fn resign(&self, _why: &str) {}
 
     /// Returns when this process may not use the store any more, as those that share it have taken it

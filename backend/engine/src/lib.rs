@@ -24,6 +24,7 @@ mod kind;
 pub mod limits;
 mod log;
 pub mod memory;
+pub mod ownership;
 pub mod postgres;
 mod read;
 pub mod redb;

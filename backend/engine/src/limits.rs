@@ -31,9 +31,11 @@ pub const STORE_CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
 pub const STORE_OPEN_TIME_MAX: Duration = Duration::from_secs(8);
 /// How long a database may not confirm what it was sent before its connection is given up.
 pub const STORE_SILENCE_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long a commit waits for a lock, and how long one that was begun may stand still: so long a
-/// process that stops amid a commit holds up others.
+/// How long a commit waits for a lock.
 pub const STORE_LOCK_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a commit that was begun may stand still: so long each of the three writers of a process that
+/// stops amid a commit holds up others.
+pub const STORE_STANDSTILL_MAX: Duration = Duration::from_secs(2);
 /// How long a read of a database may take.
 pub const STORE_READ_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a commit to a database may go unanswered before its connection is given up.
@@ -51,12 +53,16 @@ pub const STORE_LOG_TIME_MIN: Duration = Duration::from_secs(15 * 60);
 pub const STORE_NODE_RENEWED_EVERY: Duration = Duration::from_secs(1);
 /// Time without an answer from the database after which waiting calls fail and the node is not ready.
 pub const STORE_AWAY_AFTER: Duration = Duration::from_secs(5);
-/// How long after the last time it counts as dead, and another one may lead.
+/// How long after the last time it counts as dead, and others take what it owns.
 pub const STORE_NODE_TIME_MAX: Duration = Duration::from_secs(6);
-/// How long the node that leads may not advance with what a leader does before it leaves that to another.
+/// How long a node may not advance with what it owns or leads before it leaves that to others.
 pub const STORE_LEADER_STALL_MAX: Duration = Duration::from_secs(30);
-/// How often a leader without work records that it advances.
+/// How often a node without work records that it advances.
 pub const STORE_LEADER_ADVANCED_EVERY: Duration = Duration::from_secs(5);
+/// How long a node that could not work leaves that to others; the next time it is twice as long,
+pub const STORE_REST_TIME_MIN: Duration = Duration::from_secs(15);
+/// up to this. After as long without another time it begins with the first.
+pub const STORE_REST_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 /// How long after the last time it may not write any more.
 pub const STORE_NODE_FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// Connections of a node to a database that do not read for many concurrent calls: three that

@@ -8,12 +8,14 @@
 //! When the connection breaks, the writer raises the epoch of its own row: then what it left under
 //! way is in the log, or never will be (`writer`). Reads are one statement each, over a few
 //! sessions used by many calls (`readers`, `session`), and one task follows the log for all
-//! (`follower`, `known`). Each process is a node that says again and again that it lives; one of
-//! them leads, and writes for that with a separate writer (`node`).
+//! (`follower`, `known`). Each process is a node that says again and again that it lives (`node`). What is
+//! to be done once is divided among them: who owns a slot writes for it, with a separate writer, and each
+//! commit of that checks that the slot is still its own (`claims`).
 
 mod address;
 mod burst;
 mod cell;
+mod claims;
 mod clock;
 mod cluster;
 mod counters;
@@ -56,8 +58,8 @@ pub use self::{
     status::{Status, StoreStatus, status},
 };
 use self::{
-    cluster::Leader,
     log_cache::LogCache,
+    node::Lease,
     query::{Query, Way},
     readers::{Moment, Readers},
     reserve::Reserve,
@@ -89,17 +91,20 @@ pub struct PostgresEngine {
     known: Arc<LogCache>,
     admin: Queue,
     bulk: Queue,
+    /// For what this node owns and leads.
+    owner: Queue,
     readers: Arc<Readers>,
     address: Arc<Address>,
     node: Option<Arc<Node>>,
     reserve: Arc<Reserve>,
-    leader: Mutex<Option<Leader>>,
+    /// Since when it does what a leader does, while it leads.
+    leader: Mutex<Option<u64>>,
     _tasks: JoinSet<()>,
 }
 
 impl PostgresEngine {
     /// Opens a store whose tables are there, as a node of those that share it; without one it brings
-    /// no clock, and never leads.
+    /// no clock, and never leads. Nothing is divided then.
     ///
     /// # Errors
     /// [`EngineError::Unavailable`] when the database does not answer, does not take writes, or has
@@ -114,18 +119,22 @@ impl PostgresEngine {
         let id = node.as_ref().map(Node::id);
         let writer = || Writer::register(Arc::clone(&address), Arc::clone(&known), id);
         let ((admin, admin_writer), (bulk, bulk_writer)) = (writer().await?, writer().await?);
-        let (admin_stuck, bulk_stuck) = (admin_writer.stuck(), bulk_writer.stuck());
-        let mut tasks = JoinSet::new();
-        tasks.spawn(admin_writer.run());
-        tasks.spawn(bulk_writer.run());
+        let (owner, mut owner_writer) = writer().await?;
+        let stuck = [&admin_writer, &bulk_writer, &owner_writer].map(Writer::stuck);
         let node = node.map(Arc::new);
         let follower_missing = watch::Sender::new(false);
-        let reserve = Arc::new(Reserve::open(Arc::clone(&address)).await?);
+        let reserve = Arc::new(Reserve::new(Arc::clone(&address)));
+        let mut tasks = JoinSet::new();
         if let Some(node) = &node {
+            node.claims().write_with(owner_writer.id());
+            owner_writer = owner_writer.renewing(Lease::of(node));
             tasks.spawn(Arc::clone(node).keep(Arc::clone(&known)));
-            let missing = [admin_stuck, bulk_stuck, follower_missing.subscribe()];
-            let keep = Arc::clone(&reserve).keep(node.leads(), Arc::clone(&readers), missing);
-            tasks.spawn(keep);
+            let [admin, bulk, owner] = stuck;
+            let missing = [admin, bulk, owner, follower_missing.subscribe()];
+            tasks.spawn(Arc::clone(&reserve).keep(Arc::clone(&readers), missing));
+        }
+        for writer in [admin_writer, bulk_writer, owner_writer] {
+            tasks.spawn(writer.run());
         }
         let follow = follower::follow(
             Arc::clone(&address),
@@ -143,12 +152,13 @@ impl PostgresEngine {
             known,
             admin,
             bulk,
+            owner,
             readers,
             _tasks: tasks,
         })
     }
 
-    fn leader(&self) -> MutexGuard<'_, Option<Leader>> {
+    fn leader(&self) -> MutexGuard<'_, Option<u64>> {
         // It is whole between any two statements.
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -280,14 +290,17 @@ fn counted(rows: &[DatabaseRow], count: usize) -> Result<Vec<usize>, EngineError
 #[async_trait]
 impl Engine for PostgresEngine {
     async fn apply(&self, lane: Lane, set: crate::change::Set) -> Result<Applied, EngineError> {
-        let set = Set::new(set)?;
+        let mut set = Set::new(set)?;
         match lane {
             Lane::Admin => self.admin.apply(set).await,
             Lane::Bulk => self.bulk.apply(set).await,
+            Lane::Owner => self.owner.apply(set).await,
             Lane::Leader => {
-                let queue = self.leader().as_ref().map(|it| Arc::clone(&it.queue));
+                let epoch = *self.leader();
                 let deposed = || EngineError::Unavailable("another node leads".into());
-                queue.ok_or_else(deposed)?.apply(set).await
+                set.claims
+                    .push(claims::lead_claim(epoch.ok_or_else(deposed)?));
+                self.owner.apply(set).await
             }
         }
     }

@@ -8,7 +8,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use crate::{
     clock::{Clock, STEP_MIN_MS, millis},
-    delivery::{ledger::Ledger, queues::Queues},
+    delivery::{ledger::Ledger, ownership::Ownership, queues::Queues},
     domain::{BudgetWindow, Delivery, DeliveryState, Folding},
     error::Error,
     ops::commit::commit,
@@ -47,23 +47,33 @@ impl ClockWatch {
     }
 
     /// Moves what waits along with a clock that was set since the last look.
-    pub(crate) async fn look(&mut self, queues: &mut Queues, ledger: &Ledger) -> Result<(), Error> {
+    pub(crate) async fn look(
+        &mut self,
+        queues: &mut Queues,
+        ledger: &Ledger,
+        ownership: &Ownership,
+    ) -> Result<(), Error> {
         let offset_ms = self.clock.offset_ms();
         let by_ms = offset_ms - self.offset_ms.unwrap_or(offset_ms);
         if by_ms.abs() >= STEP_MIN_MS {
             tracing::warn!(by_ms, "the clock was changed; due times are adjusted");
             queues.shift(by_ms);
             if by_ms <= millis(FORWARD_MAX) {
-                self.move_along(by_ms, ledger).await?;
-                self.move_budgets(by_ms).await?;
+                self.move_along(by_ms, ledger, ownership).await?;
+                self.move_budgets(by_ms, ownership).await?;
             }
         }
         self.offset_ms = Some(offset_ms);
-        self.sequence = self.store.engine().log_head().await?;
+        self.sequence = *self.store.engine().log_signal().borrow();
         Ok(())
     }
 
-    async fn move_along(&self, by_ms: i64, ledger: &Ledger) -> Result<(), Error> {
+    async fn move_along(
+        &self,
+        by_ms: i64,
+        ledger: &Ledger,
+        ownership: &Ownership,
+    ) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         let before_ms = now_ms.saturating_sub(by_ms);
         let mut range = Range::under(&[]);
@@ -79,8 +89,9 @@ impl ClockWatch {
             let waiting = page.into_iter().filter(|(entry, _)| {
                 let is_later =
                     moment_at(entry, 16).is_some_and(|due_ms| due_ms > before_ms.min(now_ms));
+                let is_owned = id_at(entry, 0).is_some_and(|id| ownership.has(id));
                 let id = id_at(entry, 24);
-                is_later && id.is_some_and(|id| !ledger.holds(id))
+                is_later && is_owned && id.is_some_and(|id| !ledger.holds(id))
             });
             let keys: Vec<_> = waiting.map(|(_, key)| key).collect();
             if keys.is_empty() {
@@ -109,7 +120,7 @@ impl ClockWatch {
     }
 
     /// Moves the windows of budgets along.
-    async fn move_budgets(&self, by_ms: i64) -> Result<(), Error> {
+    async fn move_budgets(&self, by_ms: i64, ownership: &Ownership) -> Result<(), Error> {
         let mut pages = self.store.pages::<BudgetWindow>(Range::under(&[]));
         loop {
             let page = match pages.next().await {
@@ -121,7 +132,8 @@ impl ClockWatch {
                 }
                 Err(error) => return Err(error.into()),
             };
-            let keys: Vec<_> = page.iter().map(|it| it.value.key()).collect();
+            let owned = page.iter().filter(|it| ownership.has(it.value.destination));
+            let keys: Vec<_> = owned.map(|it| it.value.key()).collect();
             let decide = || async {
                 let mut changes = self.store.changes();
                 let found = self

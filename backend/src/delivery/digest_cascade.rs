@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     clock::Clock,
+    delivery::ownership::{Moved, Ownership},
     domain::{BudgetWindow, Delivery, DeliveryState, RecordId},
     error::Error,
     ops::commit::commit,
@@ -42,15 +43,22 @@ impl DigestCascade {
             .extend(dead.map(|it| (it, Range::under(&it.1.to_bytes()))));
     }
 
+    /// Leaves to others what they own now, and takes up what they left.
+    pub(crate) fn follow(&mut self, moved: &Moved) {
+        self.left
+            .retain(|(destination, _), _| !moved.has_lost(*destination));
+        self.is_taken_up &= !moved.is_gain();
+    }
+
     /// Whether there is nothing left to do.
     pub(crate) fn is_done(&self) -> bool {
         self.left.is_empty()
     }
 
     /// Has some deliveries follow their digest.
-    pub(crate) async fn advance(&mut self) -> Result<(), Error> {
+    pub(crate) async fn advance(&mut self, ownership: &Ownership) -> Result<(), Error> {
         if !self.is_taken_up {
-            self.take_up().await?;
+            self.take_up(ownership).await?;
             self.is_taken_up = true;
         }
         let Some(mut next) = self.left.first_entry() else {
@@ -65,14 +73,16 @@ impl DigestCascade {
     }
 
     /// Reads what an earlier life left.
-    async fn take_up(&mut self) -> Result<(), Error> {
+    async fn take_up(&mut self, ownership: &Ownership) -> Result<(), Error> {
         let store = self.store.clone();
         let mut pages = store.pages::<BudgetWindow>(Range::under(&[]));
         loop {
             match pages.next().await {
                 Ok(None) => return Ok(()),
                 Ok(Some(page)) => {
-                    let dead = page.into_iter().map(|it| it.value).flat_map(|it| {
+                    let windows = page.into_iter().map(|it| it.value);
+                    let windows = windows.filter(|it| ownership.has(it.destination));
+                    let dead = windows.flat_map(|it| {
                         let dead = it.dead.into_iter();
                         dead.map(move |digest| (it.destination, digest))
                     });

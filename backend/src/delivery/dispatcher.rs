@@ -22,7 +22,8 @@ use crate::{
         follow::{Followed, Follower},
         ledger::Ledger,
         notices::Notices,
-        queue::Lease,
+        ownership::Ownership,
+        queue::{Lease, Owner},
         queues::{Next, Queues},
         thread::thread,
     },
@@ -37,6 +38,8 @@ use crate::{
 const TRIES_MAX: usize = 16;
 /// How long to wait after the store did not answer.
 const STORE_PAUSE: Duration = Duration::from_secs(1);
+/// Pause while another process may own what this one owned.
+const UNSURE_PAUSE: Duration = Duration::from_millis(100);
 /// How long attempts under way may take to end when the service stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
 
@@ -48,6 +51,7 @@ pub struct Dispatcher {
     store: Store,
     clock: Arc<dyn Clock>,
     sender: Sender,
+    ownership: Ownership,
     clock_watch: ClockWatch,
     follower: Follower,
     queues: Queues,
@@ -62,8 +66,8 @@ pub struct Dispatcher {
     egress: Egress,
     /// What is not reached from here, for those who ask other nodes.
     unreached: watch::Sender<Vec<String>>,
-    /// Messages that ended for the fault of their destination, and are to be sent again.
-    wronged: Vec<RecordId>,
+    /// Messages that ended for the fault of their destination, and are to be sent again, by destination.
+    wronged: Vec<(RecordId, RecordId)>,
 }
 
 /// What a dispatcher is doing.
@@ -89,6 +93,8 @@ impl Dispatcher {
         config: DeliveryConfig,
         random: StdRng,
     ) -> Self {
+        let ownership = Ownership::of(&store, clock.now_ms());
+        let store = ownership.store(store);
         let (a_store, a_clock) = (|| store.clone(), || Arc::clone(&clock));
         Self {
             clock_watch: ClockWatch::new(a_store(), a_clock()),
@@ -104,6 +110,7 @@ impl Dispatcher {
             egress: Egress::default(),
             unreached: watch::Sender::default(),
             wronged: Vec::new(),
+            ownership,
             store,
             clock,
             sender,
@@ -141,6 +148,7 @@ impl Dispatcher {
     /// while. An attempt that does not end by then is found again when its lease runs out.
     pub async fn run(mut self, shutdown: CancellationToken) {
         let mut committed = self.store.engine().log_signal();
+        self.store.engine().cluster().take_part(true);
         loop {
             committed.mark_unchanged();
             let (wakes_ms, is_held_up) = match self.advance().await {
@@ -167,11 +175,13 @@ impl Dispatcher {
                 Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
                 // An engine that is closed says nothing more; the wait below paces the loop.
                 Ok(()) = committed.changed() => {}
+                () = self.ownership.changed() => {}
                 () = self.clock.wait_until(wakes_ms) => {}
                 () = self.store.until_advance() => {}
             }
             self.collect_ended();
         }
+        self.store.engine().cluster().take_part(false);
         // Nothing of it is known here any more.
         self.say_unreached(Vec::new());
         self.drain().await;
@@ -186,14 +196,53 @@ impl Dispatcher {
         });
     }
 
+    /// Applies what this process owns now. Attempts to destinations that it lost are forgotten: their ends could
+    /// not be recorded, and the new owner repeats them when their leases run out.
+    fn adopt(&mut self) {
+        let Some(moved) = self.ownership.adopt(self.clock.now_ms()) else {
+            return;
+        };
+        for id in self.queues.ids() {
+            if moved.has_lost(id) {
+                self.queues.remove(id);
+                self.notices.forget(id);
+            } else if let Some(queue) = self.queues.get_mut(id) {
+                queue.owner = self.ownership.owner(id);
+                if queue.owner == Owner::Another {
+                    for delivery in self.queues.let_go(Some(id)) {
+                        self.ledger.give_back(delivery);
+                    }
+                }
+            }
+        }
+        let ledger = &mut self.ledger;
+        let forgotten = ledger.forget(|destination| moved.has_lost(destination));
+        if forgotten > 0 {
+            tracing::warn!(
+                forgotten,
+                "other nodes took over destinations with attempts in progress; they are repeated"
+            );
+        }
+        self.tasks.retain(|_, delivery| ledger.holds(*delivery));
+        self.wronged
+            .retain(|(destination, _)| !moved.has_lost(*destination));
+        self.digest_cascade.follow(&moved);
+        self.follower.take_over(moved);
+    }
+
     /// Follows the change log, then commits ends and leases and starts what was leased.
     async fn advance(&mut self) -> Result<(), Error> {
+        self.adopt();
         let (queues, notices) = (&mut self.queues, &mut self.notices);
-        self.clock_watch.look(queues, &self.ledger).await?;
+        let ownership = &self.ownership;
+        self.clock_watch
+            .look(queues, &self.ledger, ownership)
+            .await?;
         let mut followed = Followed {
             queues,
             ledger: &mut self.ledger,
             notices,
+            ownership,
         };
         self.follower.follow(&mut followed).await?;
         self.follower.cancel_for_gone(queues, notices).await?;
@@ -203,10 +252,19 @@ impl Dispatcher {
             self.begin_next(destination);
         }
         self.digest_cascade.add(self.ledger.take_dead_digests());
-        self.digest_cascade.advance().await?;
+        self.digest_cascade.advance(&self.ownership).await?;
         self.notices.take_back();
-        self.holds.replace(self.queues.holds(self.clock.now_ms()));
+        let holds = self.queues.holds(self.clock.now_ms());
+        self.holds.replace(holds, self.ownership.adopted());
+        self.vacate();
         Ok(())
+    }
+
+    /// Reports what can be left to another process.
+    fn vacate(&self) {
+        let to_send_again = self.wronged.iter().map(|(destination, _)| *destination);
+        let under_way = self.ledger.destinations().chain(to_send_again);
+        self.ownership.vacate(&self.store, under_way);
     }
 
     /// Sends messages again that ended before it was known that their destination is at fault.
@@ -215,9 +273,9 @@ impl Dispatcher {
         // One whose end is not recorded yet waits for that.
         let (held, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut self.wronged)
             .into_iter()
-            .partition(|delivery| self.ledger.holds(*delivery));
+            .partition(|(_, delivery)| self.ledger.holds(*delivery));
         self.wronged = held;
-        for delivery in ended {
+        for (_, delivery) in ended {
             match deliveries.revive(delivery).await {
                 Ok(()) | Err(Error::NotFound(_) | Error::FailedPrecondition(_)) => {}
                 Err(error) => return Err(error),
@@ -226,8 +284,17 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Begins as many attempts to a destination as there are places for.
+    /// Whether no other process delivers to what this one owns by what it knows.
+    fn is_sure(&self) -> bool {
+        self.store.engine().cluster().is_sure()
+    }
+
+    /// Begins as many attempts to a destination as there are places for, unless another process may have begun
+    /// some by now.
     fn begin_next(&mut self, destination: RecordId) {
+        if !self.is_sure() {
+            return;
+        }
         while let Some(next) = self.queues.next(destination, self.clock.now_ms()) {
             match next {
                 Next::Begin(lease, timeout) => self.begin(lease, timeout),
@@ -275,6 +342,7 @@ impl Dispatcher {
         };
         if let Some(destination) = self.ledger.destination(delivery) {
             let wronged = self.queues.judge(destination, delivery, &mut report);
+            let wronged = wronged.into_iter().map(|it| (destination, it));
             self.wronged.extend(wronged);
         }
         let report = Arc::new(report);
@@ -301,7 +369,11 @@ impl Dispatcher {
         if !self.ledger.is_recorded() || !self.digest_cascade.is_done() {
             return now_ms;
         }
-        let wakes_ms = self.queues.wakes_ms(self.ledger.is_full(), now_ms);
+        let mut wakes_ms = self.queues.wakes_ms(self.ledger.is_full(), now_ms);
+        if !self.is_sure() {
+            // What is due is not begun now.
+            wakes_ms = wakes_ms.max(now_ms.saturating_add(millis(UNSURE_PAUSE)));
+        }
         wakes_ms.min(self.notices.next_ms())
     }
 
@@ -310,14 +382,22 @@ impl Dispatcher {
             self.ledger.give_back(delivery);
         }
         let ends = async {
-            if let Err(error) = self.record().await {
-                tracing::warn!(%error, "deliveries could not be given back");
-            }
-            while let Some(ended) = self.attempts.join_next_with_id().await {
-                self.collect(ended);
-                self.collect_ended();
-                if let Err(error) = self.record().await {
-                    tracing::warn!(%error, "the end of an attempt could not be recorded");
+            loop {
+                let recorded = self.record().await;
+                if let Err(error) = &recorded {
+                    tracing::warn!(%error, "the ends of attempts could not be recorded");
+                }
+                self.adopt();
+                self.vacate();
+                // What ended while others were recorded is recorded next.
+                if !self.attempts.is_empty() {
+                    tokio::select! {
+                        Some(ended) = self.attempts.join_next_with_id() => self.collect(ended),
+                        () = self.ownership.changed() => {}
+                    }
+                    self.collect_ended();
+                } else if recorded.is_err() || self.ledger.is_recorded() {
+                    break;
                 }
             }
         };

@@ -16,9 +16,11 @@ use crate::{
 };
 
 /// How long no receiver is reached before other nodes are asked.
-const UNREACHED_FOR: Duration = Duration::from_secs(10);
+const UNREACHED_FOR: Duration = Duration::from_secs(5);
 /// Destinations that are named.
 const NAMED_MAX: usize = 8;
+/// Destinations of other nodes that are tried.
+const ASKED_MAX: usize = 32;
 /// How often nodes look at each other.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
@@ -90,7 +92,7 @@ impl EgressWatch {
         let work = async {
             loop {
                 sleep(LOOK_EVERY).await;
-                // Without the store no node leads either.
+                // Without the store no node delivers either.
                 if let Ok(nodes) = self.store.engine().cluster().nodes().await {
                     self.look(&nodes).await;
                 }
@@ -141,17 +143,17 @@ impl EgressWatch {
     }
 }
 
-/// What the node that leads does not reach.
+/// What other nodes do not reach.
 fn asked(nodes: &[NodeSeen]) -> Vec<String> {
-    let leader = nodes.iter().find(|it| it.leads);
-    let mut asked = leader.map_or_else(Vec::new, |it| NodeReport::read(&it.about).unreached);
-    asked.truncate(NAMED_MAX);
-    asked
+    let others = nodes.iter().filter(|it| !it.is_this);
+    let unreached = others.flat_map(|it| NodeReport::read(&it.about).unreached);
+    let asked: BTreeSet<String> = unreached.collect();
+    asked.into_iter().take(ASKED_MAX).collect()
 }
 
 /// Another node that connects to a destination which is not reached from here, and that destination.
 fn better(unreached: &[String], nodes: &[NodeSeen]) -> Option<(String, String)> {
-    let others = nodes.iter().filter(|it| !it.leads);
+    let others = nodes.iter().filter(|it| !it.is_this);
     let mut found = others.filter_map(|node| {
         let reached = NodeReport::read(&node.about).reached;
         let destination = reached.into_iter().find(|it| unreached.contains(it))?;
@@ -166,12 +168,14 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn node(name: &str, leads: bool, report: &NodeReport) -> NodeSeen {
+    fn node(name: &str, is_this: bool, report: &NodeReport) -> NodeSeen {
         NodeSeen {
             name: name.into(),
             since_ms: 0,
             follows: 0,
-            leads,
+            leads: false,
+            slots: 0,
+            is_this,
             about: report.text(),
         }
     }
@@ -182,8 +186,8 @@ mod tests {
         egress.ended("a", Outcome::Unreachable, SECOND);
         egress.ended("b", Outcome::Blocked, 2 * SECOND);
         egress.ended("c", Outcome::Unreachable, 3 * SECOND);
-        assert_eq!(egress.unreached(10 * SECOND), Vec::<String>::new());
-        assert_eq!(egress.unreached(11 * SECOND), ["a", "c"]);
+        assert_eq!(egress.unreached(5 * SECOND), Vec::<String>::new());
+        assert_eq!(egress.unreached(6 * SECOND), ["a", "c"]);
         for number in 0..20 {
             egress.ended(&number.to_string(), Outcome::Unreachable, 11 * SECOND);
         }
@@ -194,11 +198,10 @@ mod tests {
     }
 
     #[test]
-    fn the_lead_is_left_only_where_another_node_reaches_what_this_one_does_not() {
+    fn what_is_owned_is_left_only_where_another_node_reaches_what_this_one_does_not() {
         let unreached = vec!["a".to_owned(), "b".to_owned()];
-        let leads = NodeReport {
+        let other = NodeReport {
             unreached: unreached.clone(),
-            reached: vec!["a".into()],
             ..NodeReport::default()
         };
         let reaching = |names: &[&str]| NodeReport {
@@ -206,13 +209,15 @@ mod tests {
             ..NodeReport::default()
         };
         let mut nodes = vec![
-            node("one", true, &leads),
+            node("one", true, &reaching(&["a"])),
             node("two", false, &reaching(&["c"])),
         ];
-        assert_eq!(asked(&nodes), unreached);
+        assert_eq!(asked(&nodes), Vec::<String>::new());
         assert_eq!(better(&unreached, &nodes), None);
         assert_eq!(better(&[], &nodes), None);
         nodes.push(node("three", false, &reaching(&["b"])));
+        nodes.push(node("four", false, &other));
+        assert_eq!(asked(&nodes), unreached);
         let found = better(&unreached, &nodes);
         assert_eq!(found, Some(("three".to_owned(), "b".to_owned())));
     }

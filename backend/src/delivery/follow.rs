@@ -1,12 +1,20 @@
 //! Keeps the queues in step with the store: a look at all that waits, then the change log.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use crate::{
     clock::{Clock, millis},
     delivery::{
-        backoff::ASKED_WAIT_MAX, ledger::Ledger, notices::Notices, queue::DestinationQueue,
-        queues::Queues, resync::Resync,
+        backoff::ASKED_WAIT_MAX,
+        ledger::Ledger,
+        notices::Notices,
+        ownership::{Moved, Ownership},
+        queue::DestinationQueue,
+        queues::Queues,
+        resync::Resync,
     },
     domain::{Delivery, Destination, Health, HealthState, RecordId},
     error::Error,
@@ -32,8 +40,10 @@ pub(crate) struct Follower {
     store: Store,
     clock: Arc<dyn Clock>,
     log: LogFollower,
-    /// Since when it delivers, where another process may have delivered until then.
-    after_another_ms: Option<i64>,
+    /// The names of all destinations, where other processes deliver too.
+    destinations: BTreeMap<RecordId, String>,
+    /// What this process owns now and has not looked at yet.
+    moved: Moved,
 }
 
 /// What follows from what others change.
@@ -41,13 +51,15 @@ pub(crate) struct Followed<'a> {
     pub(crate) queues: &'a mut Queues,
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) notices: &'a mut Notices,
+    pub(crate) ownership: &'a Ownership,
 }
 
 impl Follower {
     pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
         Self {
             log: LogFollower::new(Arc::clone(store.engine()), &FOLLOWED),
-            after_another_ms: store.engine().is_shared().then(|| clock.now_ms()),
+            moved: Moved::default(),
+            destinations: BTreeMap::new(),
             store,
             clock,
         }
@@ -65,12 +77,18 @@ impl Follower {
         }
     }
 
+    /// Has it look at what this process owns now.
+    pub(crate) fn take_over(&mut self, moved: Moved) {
+        self.moved.extend(moved);
+    }
+
     /// Learns what was committed since the last look.
     pub(crate) async fn follow(&mut self, to: &mut Followed<'_>) -> Result<(), EngineError> {
         while let Some(news) = self.log.next().await? {
             let News::Changed(commits) = news else {
-                self.resync().all(to.notices).await?;
-                self.look_at_all(to).await?;
+                let owned = to.ownership;
+                self.look_at_destinations(to, |id| owned.has(id)).await?;
+                self.moved = Moved::default();
                 self.log.done();
                 continue;
             };
@@ -89,21 +107,99 @@ impl Follower {
                     }
                 }
             }
-            self.reload(to, &destinations).await?;
-            // Where a look costs one entry a destination, no record has to be read.
-            if deliveries.len() > to.queues.len() {
-                self.look_at_all(to).await?;
+            let is_any_gone = self.reload(to, &destinations).await?;
+            // Where a look costs one entry a destination, no record has to be read. What waits for one that came
+            // and went before this look is found by nothing else.
+            let is_look_due = is_any_gone && self.store.engine().is_shared();
+            if is_look_due || deliveries.len() > to.queues.len() {
+                self.look_at_owned(to, destinations.is_empty()).await?;
             } else {
                 self.expect(to, deliveries.into_iter().collect()).await?;
             }
             self.log.done();
         }
+        if self.moved.is_gain() {
+            let moved = std::mem::take(&mut self.moved);
+            let looked = self
+                .look_at_destinations(to, |id| moved.has_gained(id))
+                .await;
+            if looked.is_err() {
+                self.moved = moved;
+            }
+            looked?;
+        }
         to.ledger.forget_through(self.log.sequence());
         Ok(())
     }
 
-    /// Walks from destination to destination that something waits for.
-    async fn look_at_all(&self, to: &mut Followed<'_>) -> Result<(), EngineError> {
+    /// Looks at the destinations of which that holds as at the start.
+    async fn look_at_destinations(
+        &mut self,
+        to: &mut Followed<'_>,
+        holds: impl Fn(RecordId) -> bool,
+    ) -> Result<(), EngineError> {
+        let is_shared = self.store.engine().is_shared();
+        let mut names = BTreeMap::new();
+        let resync = self.resync();
+        let all = resync.all(to.notices, |it| {
+            if is_shared {
+                names.insert(it.id, it.name.as_str().to_owned());
+            }
+            holds(it.id)
+        });
+        all.await?;
+        self.destinations = names;
+        self.look_at_all(to, holds).await
+    }
+
+    /// Takes note of when what is owned is due. Where others deliver too, and all destinations are known, that
+    /// is one question; it costs nothing for those of the others.
+    async fn look_at_owned(
+        &self,
+        to: &mut Followed<'_>,
+        are_known: bool,
+    ) -> Result<(), EngineError> {
+        let owned = to.ownership;
+        if !are_known || self.destinations.is_empty() {
+            return self.look_at_all(to, |id| owned.has(id)).await;
+        }
+        let known = self.destinations.keys().copied();
+        let known: BTreeSet<RecordId> = known.chain(to.queues.ids()).collect();
+        let ids = known.into_iter().filter(|id| owned.has(*id));
+        let ranges: Vec<_> = ids.map(|id| Range::under(&id.to_bytes())).collect();
+        let engine = self.store.engine();
+        let index = Index::DeliveryByDue;
+        let firsts = engine.entries_in(index, &ranges, Direction::Ascending, 1);
+        for (entry, _) in firsts.await?.into_iter().flatten() {
+            let (destination, due_ms) = read(&entry)?;
+            self.wait_for(to, destination, due_ms).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes note of what is due first to a destination.
+    async fn wait_for(
+        &self,
+        to: &mut Followed<'_>,
+        destination: RecordId,
+        due_ms: i64,
+    ) -> Result<(), EngineError> {
+        if to.queues.get(destination).is_none() {
+            match self.destinations.get(&destination) {
+                Some(name) => self.open(to, destination, name.clone()).await?,
+                None => self.open_by_deliveries(to, destination).await?,
+            }
+        }
+        to.queues.expect(destination, due_ms);
+        Ok(())
+    }
+
+    /// Walks from destination to destination that something waits for, and opens those of which that holds.
+    async fn look_at_all(
+        &self,
+        to: &mut Followed<'_>,
+        holds: impl Fn(RecordId) -> bool,
+    ) -> Result<(), EngineError> {
         let mut range = Range::under(&[]);
         loop {
             let engine = self.store.engine();
@@ -114,14 +210,10 @@ impl Follower {
             let Some((entry, _)) = first.pop() else {
                 return Ok(());
             };
-            let (Some(destination), Some(due_ms)) = (id_at(&entry, 0), moment_at(&entry, 16))
-            else {
-                return Err(EngineError::Corrupt("an entry of `DeliveryByDue`".into()));
-            };
-            if to.queues.get(destination).is_none() {
-                self.open_by_deliveries(to, destination).await?;
+            let (destination, due_ms) = read(&entry)?;
+            if holds(destination) {
+                self.wait_for(to, destination, due_ms).await?;
             }
-            to.queues.expect(destination, due_ms);
             let Some(next) = Range::under(&destination.to_bytes()).end else {
                 return Ok(());
             };
@@ -165,6 +257,9 @@ impl Follower {
             let Some(due_ms) = delivery.state.due_ms().filter(|_| !delivery.test) else {
                 continue;
             };
+            if !to.ownership.has(delivery.destination) {
+                continue;
+            }
             if to.queues.get(delivery.destination).is_none() {
                 self.open(to, delivery.destination, delivery.destination_name)
                     .await?;
@@ -200,6 +295,7 @@ impl Follower {
         let failures = health.as_ref().map_or(0, |health| health.failures);
         let mut queue = DestinationQueue::new(name, destination, failures);
         queue.unreadable = unreadable;
+        queue.owner = to.ownership.owner(id);
         queue.paused = is_paused(health.as_ref());
         if let Some(until_ms) = health.as_ref().and_then(|health| health.asked_until_ms) {
             // However the clock was set meanwhile, nothing waits longer than a receiver can ask for.
@@ -208,10 +304,10 @@ impl Follower {
         }
         let settings = queue.destination.as_ref().map(|found| found.delivery);
         let per_minute = settings.and_then(|found| found.max_per_minute);
-        if let (Some(since_ms), Some(per_minute)) = (self.after_another_ms, per_minute)
+        if let (Some(since_ms), Some(per_minute)) = (to.ownership.since_ms(id), per_minute)
             && id < RecordId::first_at((since_ms + 1).try_into().unwrap_or(0))
         {
-            // The previous leader may have used up the last minute.
+            // The previous owner may have used up the last minute.
             queue.rate.note(per_minute, since_ms);
         }
         to.queues.insert(id, queue);
@@ -229,12 +325,13 @@ impl Follower {
         Ok(destination.filter(|found| found.id == id).map(Arc::new))
     }
 
-    /// Reads destinations that were edited or deleted again.
+    /// Reads destinations that were edited or deleted again; whether one is gone.
     async fn reload(
-        &self,
+        &mut self,
         to: &mut Followed<'_>,
         keys: &HashSet<Vec<u8>>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<bool, EngineError> {
+        let mut is_any_gone = false;
         for key in keys {
             let read = self.store.get_readable(vec![key.clone()]);
             let (mut found, unreadable): (Vec<Option<Stored<Destination>>>, _) = read.await?;
@@ -243,8 +340,13 @@ impl Follower {
                 continue;
             }
             let found = found.pop().flatten().map(|found| Arc::new(found.value));
+            is_any_gone |= found.is_none();
             match &found {
+                Some(destination) if !to.ownership.has(destination.id) => {
+                    self.learn(destination);
+                }
                 Some(destination) => {
+                    self.learn(destination);
                     let known = to
                         .queues
                         .ids_where(|queue| queue.paused && queue.name.as_bytes() == key);
@@ -257,14 +359,25 @@ impl Follower {
                     }
                     self.resync().refused(destination, to.notices).await?;
                 }
-                None => self.resync().close_for_deleted(key, to.notices).await?,
+                None if to.ownership.has_name(key) => {
+                    self.resync().close_for_deleted(key, to.notices).await?;
+                }
+                None => {}
             }
             for id in to.queues.ids_where(|queue| queue.name.as_bytes() == key) {
                 let destination = found.clone().filter(|found| found.id == id);
                 self.replace(to, id, destination).await?;
             }
         }
-        Ok(())
+        Ok(is_any_gone)
+    }
+
+    /// Takes note of the name of a destination, where that is needed.
+    fn learn(&mut self, destination: &Destination) {
+        if self.store.engine().is_shared() {
+            let name = destination.name.as_str().to_owned();
+            self.destinations.insert(destination.id, name);
+        }
     }
 
     /// Continues with a destination as it is now.
@@ -329,6 +442,12 @@ impl Follower {
         }
         Ok(())
     }
+}
+
+/// The destination of an entry, and when what it leads to is due.
+fn read(entry: &[u8]) -> Result<(RecordId, i64), EngineError> {
+    let read = id_at(entry, 0).zip(moment_at(entry, 16));
+    read.ok_or_else(|| EngineError::Corrupt("an entry of `DeliveryByDue`".into()))
 }
 
 fn is_paused(health: Option<&Health>) -> bool {

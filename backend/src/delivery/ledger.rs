@@ -147,6 +147,22 @@ impl Ledger {
         self.unrecorded.len()
     }
 
+    /// The destinations of what is leased here.
+    pub(crate) fn destinations(&self) -> impl Iterator<Item = RecordId> + '_ {
+        self.unrecorded.values().map(|it| it.destination)
+    }
+
+    /// Forgets what is leased of destinations that another process delivers to now; answers how much.
+    pub(crate) fn forget(&mut self, is_lost: impl Fn(RecordId) -> bool) -> usize {
+        let before = self.unrecorded.len();
+        self.unrecorded.retain(|_, it| !is_lost(it.destination));
+        let under_way = self.unrecorded.values().filter(|it| it.end.is_none());
+        self.under_way = under_way.count();
+        self.dead_digests
+            .retain(|(destination, _)| !is_lost(*destination));
+        before - self.unrecorded.len()
+    }
+
     /// Whether there is nothing to commit separately.
     pub(crate) fn is_recorded(&self) -> bool {
         self.under_way == self.unrecorded.len()

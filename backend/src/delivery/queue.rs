@@ -24,6 +24,15 @@ use crate::{
 /// next attempts need not wait for a commit.
 const LEASES_PER_PLACE: usize = 8;
 
+/// Who is to deliver to a destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// This process.
+    This,
+    /// Another one, as soon as nothing is under way here.
+    Another,
+}
+
 /// The deliveries to one destination.
 #[derive(Debug)]
 pub(crate) struct DestinationQueue {
@@ -35,6 +44,8 @@ pub(crate) struct DestinationQueue {
     pub(crate) unreadable: bool,
     /// Whether nothing is to be sent.
     pub(crate) paused: bool,
+    /// Who is to deliver to it.
+    pub(crate) owner: Owner,
     /// No delivery that waits is due before, in milliseconds since 1970; the end of time when none
     /// waits.
     pub(crate) due_ms: i64,
@@ -86,6 +97,7 @@ impl DestinationQueue {
             destination,
             unreadable: false,
             paused: false,
+            owner: Owner::This,
             due_ms: i64::MAX,
             ahead: VecDeque::new(),
             running: 0,
@@ -118,7 +130,7 @@ impl DestinationQueue {
     /// When it may continue; none when there is nothing to do before something else happens.
     pub(crate) fn opening(&mut self, width_max: u32, now_ms: i64) -> Option<Opening> {
         let destination = self.destination.as_ref()?;
-        if self.paused || self.due_ms == i64::MAX {
+        if self.paused || self.owner == Owner::Another || self.due_ms == i64::MAX {
             return None;
         }
         let settings = destination.delivery;
@@ -188,7 +200,8 @@ impl DestinationQueue {
     pub(crate) fn is_closed(&self, now_ms: i64) -> bool {
         let (permitted, closed_until_ms) = self.breaker.allowance(self.running);
         let until_ms = closed_until_ms.max(self.asked_until_ms);
-        self.paused || self.destination.is_none() || permitted == 0 || until_ms > now_ms
+        let is_stopped = self.paused || self.owner == Owner::Another || self.destination.is_none();
+        is_stopped || permitted == 0 || until_ms > now_ms
     }
 
     /// Forgets what was held against the destination as it was.

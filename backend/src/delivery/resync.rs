@@ -16,13 +16,17 @@ pub(crate) struct Resync<'a> {
 }
 
 impl Resync<'_> {
-    /// Looks at all destinations: records that those that were edited while no one followed the
+    /// Looks at all destinations of which that holds: records that those that were edited while no one followed the
     /// change log are resumed, shows what an earlier life did not get to say, and takes back what
     /// does not hold any more.
-    pub(crate) async fn all(self, notices: &mut Notices) -> Result<(), EngineError> {
+    pub(crate) async fn all(
+        self,
+        notices: &mut Notices,
+        mut holds: impl FnMut(&Destination) -> bool,
+    ) -> Result<(), EngineError> {
         let mut pages = self.store.pages::<Destination>(Range::under(&[]));
         while let Some(page) = whole(pages.next().await)? {
-            for destination in page {
+            for destination in page.into_iter().filter(|it| holds(&it.value)) {
                 self.one(&destination.value, notices).await?;
             }
         }

@@ -347,8 +347,10 @@ impl Modules {
             self.telling.clone(),
         );
         work.add("egress watch", |stop| egress.run(stop));
+        let dispatcher = self.dispatcher(config);
+        work.add("dispatcher", |stop| dispatcher.run(stop));
         let engine = || Arc::clone(self.store.engine());
-        let (leading, of_the_leader) = (engine(), self.of_the_leader(config));
+        let (leading, of_the_leader) = (engine(), self.of_the_leader());
         work.add("leading work", |stop| lead(leading, of_the_leader, stop));
         let engine = engine();
         work.add("share of the store", |stop| async move {
@@ -360,28 +362,27 @@ impl Modules {
         work
     }
 
-    /// Makes the work that of the nodes that share a store one does, each time that it begins to lead.
-    fn of_the_leader(&self, config: &Config) -> impl Fn() -> Work + Send + Sync + 'static {
+    /// Delivers, of the nodes that share the store each to the destinations that it owns.
+    fn dispatcher(&self, config: &Config) -> Dispatcher {
+        Dispatcher::new(
+            self.store.clone(),
+            Arc::clone(&self.clock),
+            self.sender.clone(),
+            config.delivery.clone(),
+            StdRng::from_os_rng(),
+        )
+        .with_holds(self.holds.clone())
+        .with_unreached(self.unreached.clone())
+        .telling(self.dispatcher.clone())
+    }
+
+    /// Makes the work that of the nodes that share the store one does, each time that it begins to lead.
+    fn of_the_leader(&self) -> impl Fn() -> Work + Send + Sync + 'static {
         let (shared, clock) = (self.store.clone(), Arc::clone(&self.clock));
         let (deciding, intake) = (self.deciding.leading(Duty::Review), self.intake.clone());
-        let (sender, holds) = (self.sender.clone(), self.holds.clone());
-        let (delivery, status) = (config.delivery.clone(), self.dispatcher.clone());
-        let unreached = self.unreached.clone();
         move || {
             let store = || shared.leading(Duty::Sweep);
             let clock = || Arc::clone(&clock);
-            let deliveries = shared.leading(Duty::Delivery);
-            let random = StdRng::from_os_rng();
-            let dispatcher = Dispatcher::new(
-                deliveries,
-                clock(),
-                sender.clone(),
-                delivery.clone(),
-                random,
-            )
-            .with_holds(holds.clone())
-            .with_unreached(unreached.clone())
-            .telling(status.clone());
             let reviewer = Reviewer::new(deciding.clone(), intake.clone());
             // Its commits are no sign that the review advances.
             let expecting = deciding.leading(Duty::Sweep);
@@ -394,7 +395,6 @@ impl Modules {
             work.add("review", |stop| reviewer.run(stop));
             work.add("heartbeats", |stop| heartbeats.run(stop));
             work.add("on call", |stop| on_call.run(stop));
-            work.add("dispatcher", |stop| dispatcher.run(stop));
             work.add("retention", |stop| retention.run(stop));
             work.add("counters", |stop| aging.run(stop));
             work.add("receipt sweep", |stop| receipts.run(stop));

@@ -134,6 +134,9 @@ impl Exposition {
             let help = "Leader nodes (0 or 1)";
             gauge(to, "nodes_leading", help, leading);
         }
+        let help = "Slots that this node owns: it delivers to their destinations";
+        let owned = engine.cluster().owned().borrow().count();
+        gauge(to, "slots_owned", help, owned);
         let offset_ms = self.clock.now_ms().saturating_sub(SystemClock.now_ms());
         let help = "Offset of the database's clock from this machine's";
         #[expect(clippy::cast_precision_loss, reason = "no clock is off by ages")]

@@ -5,10 +5,7 @@ use std::{fmt, pin::Pin, sync::Arc};
 use tokio::{task::JoinSet, time};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    limits::DRAIN_TIME_MAX,
-    store::{Duty, Engine},
-};
+use crate::{limits::DRAIN_TIME_MAX, store::Engine};
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Start = Box<dyn FnOnce(CancellationToken) -> Task + Send + Sync>;
@@ -57,9 +54,6 @@ pub(super) async fn lead(
         .await
         .is_some()
     {
-        for duty in Duty::STEADY {
-            engine.cluster().advance(duty);
-        }
         let stopping = CancellationToken::new();
         let mut started = work().start(&stopping);
         let has_failed = tokio::select! {

@@ -10,7 +10,12 @@ mod steps;
 mod table;
 mod v1;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::sync::watch;
 
 pub(super) use self::kinds::{Proven, proven_since, with_record};
 pub use self::kinds::{by_beat, by_response, uses};
@@ -19,10 +24,13 @@ pub(crate) use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts};
 use crate::{
     audit::{self, Audited, AuditedChange, Seen},
-    domain::{Name, counter::Counted},
+    domain::{Name, RecordId, counter::Counted},
     engine::{
         Action, Applied, Change, Direction, Duty, Engine, EngineError, Entry, Expect, Found, Index,
-        Kind, Lane, Range, Row, Set, limits::STORE_LEADER_ADVANCED_EVERY, memory::MemoryEngine,
+        Kind, Lane, Range, Row, Set,
+        limits::STORE_LEADER_ADVANCED_EVERY,
+        memory::MemoryEngine,
+        ownership::{Claim, Owned, slot_of},
         staged::StagedEngine,
     },
     metrics::{CommitStep, Metrics},
@@ -61,6 +69,10 @@ pub trait Record: Clone + Send + Sync + Sized + 'static {
     /// What it refers to by name.
     fn refers(&self) -> Vec<Reference<'_>> {
         Vec::new()
+    }
+    /// The destination whose owner alone changes it, where several processes deliver.
+    fn of_destination(&self) -> Option<RecordId> {
+        None
     }
     /// What counts the record.
     fn counted(&self) -> Vec<Counted> {
@@ -124,8 +136,10 @@ pub struct Store {
     chain: Arc<Chain>,
     /// Where it keeps changes back: what they do.
     staged: Option<Arc<Mutex<Vec<AuditedChange>>>>,
-    /// What it is for, where only the process that leads does that.
-    leads: Option<Duty>,
+    /// What it is for, where not every process that shares the store does that.
+    duty: Option<Duty>,
+    /// What the process owned when it began what is changed by this, where that is work of owners.
+    owns: Option<watch::Receiver<Owned>>,
 }
 
 impl Store {
@@ -137,7 +151,8 @@ impl Store {
             metrics: Metrics::default(),
             chain: Arc::default(),
             staged: None,
-            leads: None,
+            duty: None,
+            owns: None,
         }
     }
 
@@ -312,6 +327,8 @@ impl Store {
             counts: Counts::default(),
             is_past: false,
             rests_on: None,
+            destinations: BTreeSet::new(),
+            is_owned: self.owns.is_some(),
             steps: Vec::new(),
             audited,
         }
@@ -331,21 +348,31 @@ impl Store {
     #[must_use]
     pub fn leading(&self, duty: Duty) -> Self {
         Self {
-            leads: self.engine.is_shared().then_some(duty),
+            duty: self.engine.is_shared().then_some(duty),
             ..self.clone()
         }
     }
 
-    /// Records that work which only the process that leads does advances, also without a commit.
+    /// This store for work that of the nodes that share it each does for the destinations that it owns:
+    /// what it changes of others is refused, and what it changes of those that it does not own any more.
+    #[must_use]
+    pub fn owning(&self, duty: Duty, owned: &watch::Receiver<Owned>) -> Self {
+        Self {
+            owns: Some(owned.clone()),
+            ..self.leading(duty)
+        }
+    }
+
+    /// Records that such work advances, also without a commit.
     pub fn advance(&self) {
-        if let Some(duty) = self.leads {
+        if let Some(duty) = self.duty {
             self.engine.cluster().advance(duty);
         }
     }
 
     /// Waits until such work is to record again that it advances; for ever where the store is not shared.
     pub async fn until_advance(&self) {
-        match self.leads {
+        match self.duty {
             Some(_) => tokio::time::sleep(STORE_LEADER_ADVANCED_EVERY).await,
             None => std::future::pending().await,
         }
@@ -377,7 +404,11 @@ impl Store {
     /// # Errors
     /// Those of [`Engine::apply`].
     pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
-        let lane = self.leads.map_or(lane, |_duty| Lane::Leader);
+        let lane = match (&self.owns, self.duty) {
+            (Some(_), _) => Lane::Owner,
+            (None, Some(_)) => Lane::Leader,
+            (None, None) => lane,
+        };
         let Some(audited) = changes.audited.take().filter(|it| !it.told.is_empty()) else {
             return self.apply_plain(lane, changes).await;
         };
@@ -392,6 +423,24 @@ impl Store {
         Ok(applied)
     }
 
+    /// What has to be owned for changes of these destinations.
+    fn claims(&self, destinations: &BTreeSet<RecordId>) -> Result<Vec<Claim>, EngineError> {
+        let Some(owns) = &self.owns else {
+            return Ok(Vec::new());
+        };
+        let owned = owns.borrow();
+        let slots: BTreeSet<u8> = destinations.iter().map(|it| slot(*it)).collect();
+        let claims = slots.into_iter().map(|slot| {
+            let epoch = owned.slot(slot)?.epoch;
+            Some(Claim {
+                slot: slot.into(),
+                epoch,
+            })
+        });
+        let claims: Option<Vec<_>> = claims.collect();
+        claims.ok_or_else(|| EngineError::Unavailable("another node owns a destination".into()))
+    }
+
     /// Applies changes as they are.
     async fn apply_plain(&self, lane: Lane, changes: Changes) -> Result<Applied, EngineError> {
         let mut list = changes.list;
@@ -399,12 +448,18 @@ impl Store {
         let set = Set {
             changes: list,
             rests_on: changes.rests_on,
+            claims: self.claims(&changes.destinations)?,
         };
         let applied = self.engine.apply(lane, set).await?;
         self.metrics.committed(&changes.steps);
         self.advance();
         Ok(applied)
     }
+}
+
+/// The slot of a destination.
+pub fn slot(destination: RecordId) -> u8 {
+    slot_of(&destination.to_bytes())
 }
 
 /// A store whose changes are kept back, to be applied to the one below together.
@@ -442,6 +497,9 @@ pub struct Changes {
     /// Whether what happened to the records was counted before.
     is_past: bool,
     rests_on: Option<u64>,
+    /// The destinations of what is changed, where only their owner changes that.
+    destinations: BTreeSet<RecordId>,
+    is_owned: bool,
     /// What is counted once they are on disk.
     steps: Vec<CommitStep>,
     /// What they do, where a client is restricted.
@@ -482,8 +540,15 @@ impl Changes {
         }
     }
 
+    fn own<T: Record>(&mut self, record: &T) {
+        if self.is_owned {
+            self.destinations.extend(record.of_destination());
+        }
+    }
+
     /// Stores a record that must not exist yet.
     pub fn insert<T: Record>(&mut self, new: &T) {
+        self.own(new);
         self.counts.come(&new.counted(), self.is_past);
         new.steps(None, &mut self.steps);
         self.tell(None, Some(new));
@@ -502,6 +567,7 @@ impl Changes {
 
     /// Replaces a record that must still be as it was read. The key must be the same.
     pub fn update<T: Record>(&mut self, old: &Stored<T>, new: &T) {
+        self.own(&old.value);
         let (was, is) = (old.value.counted(), new.counted());
         self.counts.become_another(&was, &is);
         new.steps(Some(&old.value), &mut self.steps);
@@ -529,6 +595,7 @@ impl Changes {
 
     /// Removes a record that must still be as it was read.
     pub fn delete<T: Record>(&mut self, old: &Stored<T>) {
+        self.own(&old.value);
         self.counts.go(&old.value.counted());
         self.tell(Some(&old.value), None);
         self.list.push(Change {
@@ -570,6 +637,7 @@ impl Changes {
     ///
     /// A record that the set changes already is not touched.
     pub fn touch<T: Record>(&mut self, old: &Stored<T>) {
+        self.own(&old.value);
         let key = old.value.key();
         let is_same = |other: &Change| other.kind == T::KIND && other.key == key;
         if self.list.iter().any(is_same) {

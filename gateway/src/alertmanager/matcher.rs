@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::{
     json::violation::quoted,
+    matcher::MatcherText,
     v1::{And, Clause, Equals, Exists, In, Matches, Not, Or, clause::Kind, equals},
 };
 use prost_types::{Value, value::Kind as ValueKind};
@@ -77,32 +78,8 @@ impl Matcher {
                 "bad matcher format: {found}; expected NAME=VALUE, NAME!=VALUE, NAME=~REGEX or NAME!~REGEX"
             )
         };
-        let trimmed = text.trim();
-        let (name, rest) = if trimmed.starts_with('"') {
-            unquoted(trimmed).ok_or_else(wrong)?
-        } else {
-            let at = trimmed.find(['=', '!']).ok_or_else(wrong)?;
-            (trimmed[..at].trim().to_owned(), &trimmed[at..])
-        };
-        let rest = rest.trim_start();
-        let (is_equal, is_regex, value) = if let Some(value) = rest.strip_prefix("=~") {
-            (true, true, value)
-        } else if let Some(value) = rest.strip_prefix("!~") {
-            (false, true, value)
-        } else if let Some(value) = rest.strip_prefix("!=") {
-            (false, false, value)
-        } else {
-            (true, false, rest.strip_prefix('=').ok_or_else(wrong)?)
-        };
-        let value = value.trim();
-        let value = match value.strip_prefix('"') {
-            None => value.to_owned(),
-            Some(_) => match unquoted(value) {
-                Some((value, "")) => value,
-                _ => return Err(wrong()),
-            },
-        };
-        Self::new(&name, &value, is_regex, is_equal).map_err(|_unfit| wrong())
+        let read = MatcherText::parse(text).ok_or_else(wrong)?;
+        Self::new(&read.name, &read.value, read.is_regex, read.is_equal).map_err(|_unfit| wrong())
     }
 
     /// Whether it is a regular expression.
@@ -300,24 +277,6 @@ pub(crate) fn anchored(pattern: &str) -> Result<Regex, String> {
         .size_limit(limits::MATCHER_REGEX_BYTES)
         .build();
     built.map_err(|_unfit| format!("{} is not a regular expression", quoted(pattern)))
-}
-
-/// A text in double quotes, and what follows it.
-fn unquoted(text: &str) -> Option<(String, &str)> {
-    let mut found = String::new();
-    let mut chars = text.strip_prefix('"')?.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '"' => return Some((found, &text[at + 2..])),
-            '\\' => match chars.next()?.1 {
-                'n' => found.push('\n'),
-                c @ ('"' | '\\') => found.push(c),
-                c => found.extend(['\\', c]),
-            },
-            c => found.push(c),
-        }
-    }
-    None
 }
 
 /// The label that carries a field; none where no label does.

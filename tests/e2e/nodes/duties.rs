@@ -1,7 +1,6 @@
-//! A node that leads and cannot work leaves the lead to another one, and a node is ready while it has what it
-//! works with.
+//! A node that cannot work leaves what it owns to others, and a node is ready while it has what it works with.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bellwether_tests::{
     engine::Variables,
@@ -11,15 +10,16 @@ use bellwether_tests::{
     world::World,
 };
 
-use super::{EVENTS, join, join_with, leader};
-use crate::{
-    journey,
-    postgres::{Database, refused, serve, settings},
-    samples,
+use super::{
+    join, join_with, leader,
+    owners::{DESTINATIONS, all_own, owned, routes, sent},
 };
+use crate::postgres::{Database, refused, serve, settings};
 
-/// Until a leader that does not advance has given up the lead.
+/// Until a node that does not advance has left what it owns.
 const LEFT_WITHIN: Duration = Duration::from_secs(60);
+/// Until a node that reaches no receiver has.
+const UNREACHED_WITHIN: Duration = Duration::from_secs(20);
 
 /// A node that connects as a role which is not the owner.
 fn clerk(database: &Database, first: &World, name: &str) -> World {
@@ -36,7 +36,7 @@ fn clerk(database: &Database, first: &World, name: &str) -> World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_does_not_advance_leaves_the_lead_to_another() {
+async fn a_node_that_does_not_advance_leaves_what_it_owns_to_another() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -49,16 +49,15 @@ async fn a_leader_that_does_not_advance_leaves_the_lead_to_another() {
     .await;
     let three = join(&database, &one, "three");
     let receiver = Receiver::start().await;
-    journey::set_up(&three.rest(), &receiver).await;
+    routes(&three.rest(), &receiver).await;
+    all_own(&[&two, &three]).await;
     // It lives, reads and renews its lease, and can record no delivery.
     database
         .server
         .execute("REVOKE UPDATE ON bellwether.delivery FROM clerk");
-    let event = samples::event("full", "a", "SEVERITY_ERROR", "disk is full");
-    let sent = three.rest().post(EVENTS, &samples::events(&[event])).await;
-    assert_eq!(sent.ok()["succeeded"], 1);
-    eventually_within(LEFT_WITHIN, "the message from another leader", async || {
-        (receiver.count() > 0).then_some(())
+    sent(&three.rest(), 0..DESTINATIONS).await;
+    eventually_within(LEFT_WITHIN, "all messages, of another node", async || {
+        (receiver.count() == DESTINATIONS).then_some(())
     })
     .await;
     assert_eq!(leader(&three).await, "three");
@@ -67,7 +66,7 @@ async fn a_leader_that_does_not_advance_leaves_the_lead_to_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_without_the_connection_to_lead_over_is_not_ready() {
+async fn a_node_without_the_connection_for_what_it_owns_is_not_ready() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -75,18 +74,20 @@ async fn a_node_without_the_connection_to_lead_over_is_not_ready() {
     let mut two = clerk(&database, &one, "two");
     let server = &database.server;
     let of_clerk = "FROM pg_stat_activity WHERE usename = 'clerk'";
-    let unused = format!("{of_clerk} AND query LIKE 'SET client_min_messages%'");
+    let owner = format!("{of_clerk} AND query LIKE 'UPDATE%node SET works%'");
     let count = |what: &str| -> usize {
         let shown = server.execute(&format!("SELECT count(*) {what}"));
         shown.trim().parse().unwrap()
     };
-    let (all, idle) = (count(of_clerk), count(&unused));
-    assert!(idle > 0, "{all} connections, all of them in use");
+    let all = eventually("the connection to be in use", async || {
+        (count(&owner) == 1).then(|| count(of_clerk))
+    })
+    .await;
     let limit = |most: usize| {
         server.execute(&format!("ALTER ROLE clerk CONNECTION LIMIT {most}"));
     };
-    limit(all - idle);
-    server.execute(&format!("SELECT pg_terminate_backend(pid) {unused}"));
+    limit(all - 1);
+    server.execute(&format!("SELECT pg_terminate_backend(pid) {owner}"));
     let rest = two.rest();
     eventually("the node not to be ready", async || {
         (rest.get("/readyz").await.status == 503).then_some(())
@@ -106,7 +107,7 @@ async fn a_node_without_the_connection_to_lead_over_is_not_ready() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_whose_network_is_broken_leaves_the_lead_to_a_node_that_reaches_the_receivers() {
+async fn a_node_whose_network_is_broken_leaves_what_it_owns_to_one_that_reaches_the_receivers() {
     let Some(database) = Database::start() else {
         return;
     };
@@ -121,15 +122,21 @@ async fn a_leader_whose_network_is_broken_leaves_the_lead_to_a_node_that_reaches
     assert_eq!(leader(&one).await, "one");
     let two = join_with(&one, &lines("two"));
     let receiver = Receiver::start().await;
-    journey::set_up(&two.rest(), &receiver).await;
-    let event = samples::event("full", "a", "SEVERITY_ERROR", "disk is full");
-    let sent = two.rest().post(EVENTS, &samples::events(&[event])).await;
-    assert_eq!(sent.ok()["succeeded"], 1);
-    eventually_within(LEFT_WITHIN, "the message from another leader", async || {
-        (receiver.count() > 0).then_some(())
+    routes(&two.rest(), &receiver).await;
+    all_own(&[&one, &two]).await;
+    let begin = Instant::now();
+    sent(&two.rest(), 0..DESTINATIONS).await;
+    eventually_within(LEFT_WITHIN, "all messages, of another node", async || {
+        (receiver.count() == DESTINATIONS).then_some(())
     })
     .await;
+    let took = begin.elapsed();
+    eprintln!("without egress: all messages after {took:?}");
+    assert!(took <= UNREACHED_WITHIN, "{took:?}");
     assert_eq!(leader(&two).await, "two");
     let log = one.service().log();
-    assert!(log.contains("`two` can connect to that of `hook`"), "{log}");
+    assert!(log.contains("`two` can connect to that of"), "{log}");
+    // While that lasts it gets nothing back.
+    tokio::time::sleep(2 * UNREACHED_WITHIN).await;
+    assert_eq!(owned(&one).await, 0);
 }

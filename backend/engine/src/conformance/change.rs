@@ -270,6 +270,7 @@ pub async fn what_rests_on_definitions_conflicts_once_they_changed(engine: &dyn 
         let set = Set {
             changes: vec![insert(Kind::Occurrence, key, b"")],
             rests_on,
+            ..Set::default()
         };
         engine.apply(Lane::Bulk, set).await
     };

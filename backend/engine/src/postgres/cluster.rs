@@ -1,28 +1,16 @@
-//! A node's part among those that share the database, and what it writes with while it leads.
+//! A node's part among those that share the database.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::{sync::watch, task::JoinSet};
+use tokio::sync::watch;
 
-use super::{
-    PostgresEngine, node,
-    writer::{Queue, Writer},
-};
+use super::{PostgresEngine, node};
 use crate::{
     cluster::{Cluster, Duty, NodeSeen},
     fault::EngineError,
+    ownership::Owned,
 };
-
-/// What a node leads with, as long as it does.
-#[derive(Debug)]
-pub(super) struct Leader {
-    writer: [u8; 16],
-    pub(super) queue: Arc<Queue>,
-    /// Whether its writer found no connection.
-    stuck: watch::Receiver<bool>,
-    _task: JoinSet<()>,
-}
 
 #[async_trait]
 impl Cluster for PostgresEngine {
@@ -30,34 +18,41 @@ impl Cluster for PostgresEngine {
         let Some(node) = &self.node else {
             return std::future::pending().await;
         };
-        let writer = node.lead().await;
-        let (address, known) = (Arc::clone(&self.address), Arc::clone(&self.known));
-        let (queue, run) = Writer::appointed(address, known, writer);
-        let run = run.leading(node.lease(), self.reserve.take().await);
-        let stuck = run.stuck();
-        let mut task = JoinSet::new();
-        task.spawn(run.run());
-        *self.leader() = Some(Leader {
-            writer,
-            queue: Arc::new(queue),
-            stuck,
-            _task: task,
-        });
+        let epoch = node.lead().await;
+        *self.leader() = Some(epoch);
     }
 
     async fn deposed(&self) {
-        let leader = self
-            .leader()
-            .as_ref()
-            .map(|it| (it.writer, it.stuck.clone()));
-        let (Some(node), Some((writer, mut stuck))) = (&self.node, leader) else {
-            return;
-        };
-        let is_stuck = async { stuck.wait_for(|it| *it).await.is_ok() };
-        tokio::select! {
-            () = node.deposed(writer) => {}
-            // Without its writer the node does not lead any more.
-            true = is_stuck => node.resign("finds no connection to write over").await,
+        let epoch = *self.leader();
+        if let (Some(node), Some(epoch)) = (&self.node, epoch) {
+            node.deposed(epoch).await;
+        }
+    }
+
+    fn owned(&self) -> watch::Receiver<Owned> {
+        match &self.node {
+            Some(node) => node.claims().owned(),
+            None => watch::Sender::new(Owned::All).subscribe(),
+        }
+    }
+
+    fn is_sure(&self) -> bool {
+        let node = self.node.as_ref();
+        node.is_none_or(|node| node.claims().is_sure())
+    }
+
+    fn take_part(&self, does: bool) {
+        if let Some(node) = &self.node {
+            node.claims().take_part(does);
+            node.hurry();
+        }
+    }
+
+    fn vacate(&self, slot: u8, number: u64) {
+        if let Some(node) = &self.node
+            && node.claims().vacate(slot, number)
+        {
+            node.hurry();
         }
     }
 
@@ -69,7 +64,7 @@ impl Cluster for PostgresEngine {
 
     async fn resign(&self, why: &str) {
         if let Some(node) = &self.node {
-            node.resign(why).await;
+            node.resign(why, false);
         }
     }
 
@@ -95,7 +90,8 @@ impl Cluster for PostgresEngine {
     }
 
     async fn nodes(&self) -> Result<Vec<NodeSeen>, EngineError> {
-        node::alive(&self.readers).await
+        let this = self.node.as_ref().map(|it| it.id());
+        node::alive(&self.readers, this).await
     }
 
     async fn followed_by_all(&self, position: u64, within: Duration) -> Result<bool, EngineError> {

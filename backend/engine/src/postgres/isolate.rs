@@ -11,6 +11,7 @@ use crate::{
     fault::{EngineError, RecordName},
     index::Index,
     kind::Kind,
+    ownership::Claim,
 };
 
 /// What is there of what sets touch.
@@ -19,6 +20,8 @@ pub(super) struct Lying {
     definitions: i64,
     /// The writer's epoch; none when its row is gone.
     pub(super) epoch: Option<i64>,
+    /// What the writer owns, where that matters.
+    claims: HashSet<Claim>,
     versions: HashMap<RecordName, i64>,
     leads: HashMap<Entry, Vec<u8>>,
 }
@@ -35,9 +38,20 @@ impl Lying {
         let mut lying = Self {
             definitions: row.try_get(0)?,
             epoch: row.try_get(1)?,
+            claims: HashSet::new(),
             versions: HashMap::new(),
             leads: HashMap::new(),
         };
+        if sets.clone().any(|set| !set.claims.is_empty()) {
+            let statement = session.statement(Query::Mine).await?;
+            for row in session.client.query(&statement, &[&writer]).await? {
+                let (slot, epoch): (i16, i64) = (row.try_get(0)?, row.try_get(1)?);
+                lying.claims.insert(Claim {
+                    slot: slot.unsigned_abs(),
+                    epoch: epoch.unsigned_abs(),
+                });
+            }
+        }
         let changes = || sets.clone().flat_map(|set| &set.changes);
         for kind in Kind::ALL {
             let keys: HashSet<&[u8]> = changes()
@@ -86,6 +100,9 @@ impl Lying {
 
     /// Why a set cannot be applied; none when nothing stands against it.
     pub(super) fn against(&self, set: &Set) -> Option<EngineError> {
+        if !set.claims.iter().all(|claim| self.claims.contains(claim)) {
+            return Some(not_owned());
+        }
         if set
             .rests_on
             .is_some_and(|position| number(position) < self.definitions)
@@ -133,6 +150,11 @@ impl Lying {
         let crowded = "a record cannot have two entries of that index in this store";
         set.is_crowded.then(|| EngineError::Corrupt(crowded.into()))
     }
+}
+
+/// The answer to a set of what another node owns now.
+pub(super) fn not_owned() -> EngineError {
+    EngineError::Unavailable("another node owns what is to be changed".into())
 }
 
 /// Whether a set cannot hold, as another one was just applied that changed the same records.

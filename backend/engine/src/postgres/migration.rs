@@ -9,10 +9,10 @@ use super::{
     requirements,
     session::{Role, Session},
 };
-use crate::{fault::EngineError, kind::Kind};
+use crate::{fault::EngineError, kind::Kind, ownership::LEAD};
 
 /// The first steps; later ones may add tables of kinds alone. What was released stays as it is.
-pub(super) const STEPS: [&str; 7] = [
+pub(super) const STEPS: [&str; 8] = [
     include_str!("layout/1.sql"),
     include_str!("layout/2.sql"),
     include_str!("layout/3.sql"),
@@ -21,9 +21,10 @@ pub(super) const STEPS: [&str; 7] = [
     include_str!("layout/5.sql"),
     include_str!("layout/6.sql"),
     include_str!("layout/7.sql"),
+    include_str!("layout/8.sql"),
 ];
 /// The newest layout of this version.
-pub(super) const NEWEST: i32 = 7;
+pub(super) const NEWEST: i32 = 8;
 /// What a table of layouts looks like before there is one.
 const LAYOUT: &str = "CREATE TABLE IF NOT EXISTS layout \
     (id int PRIMARY KEY, version int NOT NULL, oldest_reader int NOT NULL)";
@@ -167,7 +168,9 @@ pub async fn empty(address: &Address, first_position: u64) -> Result<(), EngineE
         let text = format!(
             "BEGIN; TRUNCATE {}; INSERT INTO {schema}.head (id, definitions) VALUES (1, 0); \
              INSERT INTO {schema}.log (place, at, writer, batch, version, changed) \
-             VALUES ({}, clock_timestamp(), uuid_send(gen_random_uuid()), 0, 0, ''); COMMIT",
+             VALUES ({}, clock_timestamp(), uuid_send(gen_random_uuid()), 0, 0, ''); \
+             INSERT INTO {schema}.claim (slot, writer, epoch, node) \
+             SELECT slot, '', 0, '' FROM generate_series(0, {LEAD}) AS slot; COMMIT",
             tables.join(", "),
             number(first_position)
         );

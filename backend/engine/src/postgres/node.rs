@@ -1,6 +1,5 @@
 //! A process among those that share a store: it says again and again that it lives and how far it
-//! follows the change log, and reads the database's time from the answers. One of them leads: it
-//! does what is to be done once, and the next leader removes the row that lets it write for that.
+//! follows the change log, reads the database's time from the answers, and looks at who owns what.
 
 use std::{
     sync::{Arc, PoisonError},
@@ -9,12 +8,13 @@ use std::{
 
 use tokio::{
     sync::{Mutex, Notify, watch},
-    time::{Instant, sleep, sleep_until, timeout, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use tokio_postgres::Error;
 
 use super::{
     address::Address,
+    claims::Claims,
     clock::DatabaseClock,
     fault,
     log_cache::LogCache,
@@ -34,12 +34,12 @@ use crate::{
     },
 };
 
-/// How long a node that led and could not write leaves the lead to others.
-const REST: Duration = Duration::from_secs(15);
 /// How long an answer is waited for at the least before the database counts as away.
 const LOOK_BEFORE_AWAY: Duration = Duration::from_secs(1);
 /// How often is looked whether others have followed the log.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
+/// A gap between two answers from which on the database counts as having been away: no node renewed meanwhile.
+const STEADY_GAP: Duration = Duration::from_secs(3);
 
 /// The kinds whose changes are waited for until every node knows of them.
 const AWAITED: [Kind; 2] = [Kind::Client, Kind::Settings];
@@ -51,17 +51,13 @@ pub struct Node {
     id: [u8; 16],
     clock: Arc<DatabaseClock>,
     session: Mutex<Option<Session>>,
-    /// Whether it is to lead as soon as no one does.
-    stands: watch::Sender<bool>,
-    /// The writer that it leads with, while it does.
-    leads: watch::Sender<Option<[u8; 16]>>,
+    /// What it owns.
+    claims: Claims,
     /// Whether the others have forgotten it.
     is_gone: watch::Sender<bool>,
-    /// Until when it leaves the lead to others.
-    rests_until: Mutex<Option<Instant>>,
     /// What it reports to the others about itself.
     about: watch::Sender<String>,
-    /// When it advanced last with each of [`Duty::STEADY`], while it leads.
+    /// When it advanced last with each of [`Duty::STEADY`], while it has to.
     advanced: std::sync::Mutex<[Option<Instant>; 2]>,
     /// Has it say immediately what it has to say.
     hurry: Notify,
@@ -84,10 +80,8 @@ impl Node {
             id,
             clock: Arc::new(clock),
             session: Mutex::new(Some(session)),
-            stands: watch::Sender::new(false),
-            leads: watch::Sender::new(None),
+            claims: Claims::new(id),
             is_gone: watch::Sender::new(false),
-            rests_until: Mutex::default(),
             about: watch::Sender::default(),
             advanced: std::sync::Mutex::default(),
             hurry: Notify::new(),
@@ -109,14 +103,15 @@ impl Node {
         Arc::clone(&self.clock) as _
     }
 
-    /// Renews it until it is forgotten. While the database does not answer no one else leads
-    /// either.
+    /// Renews it until it is forgotten. While the database does not answer no one takes what another one
+    /// owns.
     pub(super) async fn keep(self: Arc<Self>, known: Arc<LogCache>) {
         let mut log = known.signal();
         let mut told = known.last_changed(&AWAITED);
         let mut answered = Instant::now();
-        // Since when the database has answered without a break.
-        let mut steady = answered;
+        // Since when the database has answered without a break; none from the start on.
+        let mut steady = None::<Instant>;
+        let mut pace = STORE_NODE_RENEWED_EVERY;
         while !*self.is_gone.borrow() {
             // Who waits until a key is revoked everywhere, or a setting in force, does not wait for the next time.
             let is_news = async {
@@ -127,12 +122,16 @@ impl Node {
                 }
             };
             tokio::select! {
-                () = sleep(STORE_NODE_RENEWED_EVERY) => {}
+                () = sleep(pace) => {}
                 () = self.hurry.notified() => {}
                 () = is_news => {}
             }
             told = known.last_changed(&AWAITED);
-            let mut renewing = std::pin::pin!(self.renew(known.newest()));
+            if answered.elapsed() >= STEADY_GAP {
+                steady = Some(Instant::now());
+            }
+            let is_steady = steady.is_none_or(|since| since.elapsed() >= STORE_NODE_TIME_MAX);
+            let mut renewing = std::pin::pin!(self.renew(known.newest(), is_steady));
             // After a suspension of this process the last answer is old: ask again first.
             let late = (answered + STORE_AWAY_AFTER).max(Instant::now() + LOOK_BEFORE_AWAY);
             let renewed = match timeout_at(late, renewing.as_mut()).await {
@@ -143,15 +142,12 @@ impl Node {
                 }
             };
             match renewed {
-                Ok(()) => {
-                    if answered.elapsed() >= STORE_AWAY_AFTER {
-                        steady = Instant::now();
-                    }
+                Ok(next) => {
+                    pace = next;
                     answered = Instant::now();
                     self.address.reach.set(true);
                     if let Some(duty) = self.stalled(steady) {
-                        let why = format!("does not advance with {}", duty.word());
-                        self.resign(&why).await;
+                        self.resign(&format!("does not advance with {}", duty.word()), true);
                     }
                 }
                 Err(error) => {
@@ -165,18 +161,19 @@ impl Node {
         }
     }
 
-    async fn renew(&self, follows: u64) -> Result<(), EngineError> {
+    async fn renew(&self, follows: u64, is_steady: bool) -> Result<Duration, EngineError> {
         let mut kept = self.session.lock().await;
         if *self.is_gone.borrow() {
-            return Ok(());
+            return Ok(STORE_NODE_RENEWED_EVERY);
         }
         let session = match kept.take().filter(|it| !it.client.is_closed()) {
             Some(session) => session,
             None => Session::open(&self.address, Role::Writer).await?,
         };
-        let renewed = timeout(STORE_OPEN_TIME_MAX, self.renew_in(&session, follows)).await;
+        let renewing = self.renew_in(&session, follows, is_steady);
+        let renewed = timeout(STORE_OPEN_TIME_MAX, renewing).await;
         let late = |_late| EngineError::Unavailable("the database does not answer".into());
-        renewed
+        let pace = renewed
             .map_err(late)?
             .map_err(|error| fault::unread(&error))?;
         if self.address.requires_standby && !has_standby(&session).await? {
@@ -186,64 +183,34 @@ impl Node {
             return Err(EngineError::Unavailable(why.into()));
         }
         *kept = Some(session);
-        Ok(())
+        Ok(pace)
     }
 
-    async fn renew_in(&self, session: &Session, follows: u64) -> Result<(), Error> {
+    async fn renew_in(
+        &self,
+        session: &Session,
+        follows: u64,
+        is_steady: bool,
+    ) -> Result<Duration, Error> {
         let client = &session.client;
         let (id, follows, about) = (&self.id[..], number(follows), self.about.borrow().clone());
-        let before = SystemClock.passed();
+        let writer = self.claims.owns_with();
+        let writer = writer.as_ref().map(|it| &it[..]);
         let statement = session.statement(Query::Renew).await?;
+        let (before, begin) = (SystemClock.passed(), Instant::now());
         let Some(row) = client
-            .query_opt(&statement, &[&id, &follows, &about])
+            .query_opt(&statement, &[&id, &follows, &about, &writer])
             .await?
         else {
             tracing::error!("the other nodes have forgotten this one");
-            self.leads.send_replace(None);
+            self.claims.forget();
             self.is_gone.send_replace(true);
-            return Ok(());
+            return Ok(STORE_NODE_RENEWED_EVERY);
         };
         self.clock
             .read(before, SystemClock.passed(), row.try_get(0)?);
-        let leads = *self.leads.borrow();
-        if let Some(writer) = leads {
-            if !row.try_get::<_, bool>(1)? {
-                self.lease().end(writer);
-            }
-        } else if *self.stands.borrow()
-            && let Some(writer) = self.take(session).await?
-        {
-            tracing::info!("this node leads");
-            *self.advanced() = [None; 2];
-            self.leads.send_replace(Some(writer));
-        }
-        Ok(())
-    }
-
-    /// Begins to lead, unless another node does; the previous leader then writes nothing more for
-    /// that. Answers the writer that is there for it.
-    async fn take(&self, session: &Session) -> Result<Option<[u8; 16]>, Error> {
-        let take = session.statement(Query::Take).await?;
-        let oust = session.statement(Query::Oust).await?;
-        let appoint = session.statement(Query::Appoint).await?;
-        let (id, writer): (&[u8], [u8; 16]) = (&self.id, rand::random());
-        let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
-        let client = &session.client;
-        client.batch_execute("BEGIN").await?;
-        let taken = async {
-            let taken = client.query_opt(&take, &[&id, &seconds]).await?.is_some();
-            if taken {
-                client.execute(&oust, &[]).await?;
-                client.execute(&appoint, &[&&writer[..], &id]).await?;
-            }
-            client.batch_execute("COMMIT").await?;
-            Ok(taken.then_some(writer))
-        };
-        let taken: Result<_, Error> = taken.await;
-        if taken.is_err() {
-            drop(client.batch_execute("ROLLBACK").await);
-        }
-        taken
+        self.claims.lived(begin);
+        self.claims.look(session, is_steady).await
     }
 
     /// Records that it advances with that.
@@ -258,74 +225,61 @@ impl Node {
         self.advanced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it does not advance with although the database has answered all the time.
-    fn stalled(&self, steady: Instant) -> Option<Duty> {
-        if self.leads.borrow().is_none() {
-            return None;
+    /// What it does not advance with although the database has answered all the time. What it has to do
+    /// from now on is to advance from now on.
+    fn stalled(&self, steady: Option<Instant>) -> Option<Duty> {
+        let has_to = [self.claims.is_owner(), self.claims.is_leader()];
+        let mut advanced = self.advanced();
+        for (last, has_to) in advanced.iter_mut().zip(has_to) {
+            *last = has_to.then(|| last.unwrap_or_else(Instant::now));
         }
-        let advanced = *self.advanced();
         let stalled = |last: &Option<Instant>| {
-            last.is_some_and(|last| last.max(steady).elapsed() > STORE_LEADER_STALL_MAX)
+            last.is_some_and(|last| {
+                steady.unwrap_or(last).max(last).elapsed() > STORE_LEADER_STALL_MAX
+            })
         };
         let at = advanced.iter().position(stalled)?;
         Some(Duty::STEADY[at])
     }
 
-    /// What the writer that it leads with renews.
-    pub(super) fn lease(&self) -> Lease {
-        Lease {
-            node: self.id,
-            leads: self.leads.clone(),
-        }
+    /// What it owns.
+    pub(super) fn claims(&self) -> &Claims {
+        &self.claims
     }
 
-    /// The writer that it leads with, while it does.
-    pub(super) fn leads(&self) -> watch::Receiver<Option<[u8; 16]>> {
-        self.leads.subscribe()
-    }
-
-    /// Ceases to lead, as it cannot do what the leader does, and leaves that to others for a while.
-    pub(super) async fn resign(&self, why: &str) {
-        if self.leads.borrow().is_none() {
-            return;
-        }
-        tracing::error!("this node leads and {why}: it leaves the lead to another node");
-        *self.rests_until.lock().await = Some(Instant::now() + REST);
-        self.stands.send_replace(false);
-        self.leads.send_replace(None);
-        let kept = self.session.lock().await;
-        if let Some(session) = &*kept {
-            let released = async {
-                let statement = session.statement(Query::Release).await?;
-                session.client.execute(&statement, &[&&self.id[..]]).await
-            };
-            // Where that does not come through, the others wait until its lease has ended.
-            drop(timeout(STORE_OPEN_TIME_MAX, released).await);
-        }
-    }
-
-    /// Waits until it leads; answers the writer that is there for it.
-    pub(super) async fn lead(&self) -> [u8; 16] {
-        let rest = self.rests_until.lock().await.take();
-        if let Some(until) = rest {
-            sleep_until(until).await;
-        }
-        let mut leads = self.leads.subscribe();
-        self.stands.send_replace(true);
+    /// Has it look soon at who owns what.
+    pub(super) fn hurry(&self) {
         self.hurry.notify_one();
+    }
+
+    /// Leaves what it owns and leads to others for a while, as it cannot do that; where that is forced, also
+    /// what is under way.
+    pub(super) fn resign(&self, why: &str, is_forced: bool) {
+        if self.claims.rest(is_forced) {
+            tracing::error!("this node {why}: it leaves what it owns to other nodes");
+            *self.advanced() = [None; 2];
+        }
+        self.hurry();
+    }
+
+    /// Waits until it leads; answers since which epoch.
+    pub(super) async fn lead(&self) -> u64 {
+        let mut lead = self.claims.lead();
+        self.claims.stand();
+        self.hurry();
         loop {
-            if let Some(writer) = *leads.borrow_and_update() {
-                return writer;
+            if let Some(epoch) = *lead.borrow_and_update() {
+                return epoch;
             }
             // The sender lives as long as this call.
-            drop(leads.changed().await);
+            drop(lead.changed().await);
         }
     }
 
-    /// Returns once it does not lead any more with that writer.
-    pub(super) async fn deposed(&self, writer: [u8; 16]) {
-        let mut leads = self.leads.subscribe();
-        drop(leads.wait_for(|leads| *leads != Some(writer)).await);
+    /// Returns once it does not lead any more since that epoch.
+    pub(super) async fn deposed(&self, epoch: u64) {
+        let mut lead = self.claims.lead();
+        drop(lead.wait_for(|lead| *lead != Some(epoch)).await);
     }
 
     /// Returns once the others have forgotten it: it may not use the store any more.
@@ -337,57 +291,38 @@ impl Node {
     /// Leaves the others, so that no one has to wait.
     pub(super) async fn leave(&self) {
         let mut kept = self.session.lock().await;
-        self.leads.send_replace(None);
+        self.claims.forget();
         self.is_gone.send_replace(true);
         let Some(session) = kept.take() else {
             return;
         };
         let left = async {
-            let id = &self.id[..];
-            for query in [Query::Release, Query::Leave] {
-                let statement = session.statement(query).await?;
-                session.client.execute(&statement, &[&id]).await?;
-            }
-            Ok::<_, Error>(())
+            let statement = session.statement(Query::Leave).await?;
+            session.client.execute(&statement, &[&&self.id[..]]).await
         };
-        if !matches!(timeout(STORE_OPEN_TIME_MAX, left).await, Ok(Ok(()))) {
+        if !matches!(timeout(STORE_OPEN_TIME_MAX, left).await, Ok(Ok(_))) {
             tracing::debug!("the other nodes will detect that this node left");
         }
     }
 }
 
-/// The lead of a node. It is renewed by the writer that writes for it, over the connection that it writes
-/// over: one that cannot write loses it.
-#[derive(Debug)]
-pub(super) struct Lease {
-    node: [u8; 16],
-    leads: watch::Sender<Option<[u8; 16]>>,
-}
+/// What a node owns, as far as it lasts: it is renewed by the writer that writes it, over the connection that
+/// it writes over. One that cannot write loses it.
+#[derive(Debug, Clone)]
+pub(super) struct Lease(Arc<Node>);
 
 impl Lease {
-    /// Renews it, while the node leads with that writer.
-    pub(super) async fn renew(&self, session: &Session, writer: [u8; 16]) -> Result<(), Error> {
-        if *self.leads.borrow() != Some(writer) {
-            return Ok(());
-        }
-        let statement = session.statement(Query::Leads).await?;
-        let node = &self.node[..];
-        if session.client.execute(&statement, &[&node]).await? == 0 {
-            self.end(writer);
-        }
-        Ok(())
+    pub(super) fn of(node: &Arc<Node>) -> Self {
+        Self(Arc::clone(node))
     }
 
-    /// Records that another node leads.
-    fn end(&self, writer: [u8; 16]) {
-        self.leads.send_if_modified(|leads| {
-            let is_led = *leads == Some(writer);
-            if is_led {
-                tracing::warn!("another node leads");
-                *leads = None;
-            }
-            is_led
-        });
+    /// Renews it.
+    pub(super) async fn renew(&self, session: &Session) -> Result<(), Error> {
+        let statement = session.statement(Query::Works).await?;
+        let (node, begin) = (&self.0.id[..], Instant::now());
+        session.client.execute(&statement, &[&node]).await?;
+        self.0.claims.worked(begin);
+        Ok(())
     }
 }
 
@@ -414,15 +349,20 @@ async fn join(session: &Session, id: &[u8; 16], name: &str) -> Result<i64, Error
 }
 
 /// The nodes that live, and how far each follows the log.
-pub(super) async fn alive(readers: &Readers) -> Result<Vec<NodeSeen>, EngineError> {
+pub(super) async fn alive(
+    readers: &Readers,
+    this: Option<[u8; 16]>,
+) -> Result<Vec<NodeSeen>, EngineError> {
     let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
     let rows = readers.rows(Query::Nodes, &[&seconds]).await?;
     let unread = |error: Error| EngineError::Corrupt(error.to_string());
-    rows.iter().map(|row| seen(row).map_err(unread)).collect()
+    rows.iter()
+        .map(|row| seen(row, this).map_err(unread))
+        .collect()
 }
 
-/// A row of [`Query::Nodes`].
-pub(super) fn seen(row: &tokio_postgres::Row) -> Result<NodeSeen, Error> {
+/// A row of [`Query::Nodes`], as one node sees it.
+pub(super) fn seen(row: &tokio_postgres::Row, this: Option<[u8; 16]>) -> Result<NodeSeen, Error> {
     let follows: i64 = row.try_get(2)?;
     Ok(NodeSeen {
         name: row.try_get(0)?,
@@ -430,6 +370,8 @@ pub(super) fn seen(row: &tokio_postgres::Row) -> Result<NodeSeen, Error> {
         follows: follows.unsigned_abs(),
         leads: row.try_get(3)?,
         about: row.try_get(4)?,
+        is_this: this.is_some_and(|this| row.try_get(6).is_ok_and(|id: &[u8]| *id == this)),
+        slots: u32::try_from(row.try_get::<_, i64>(5)?).unwrap_or_default(),
     })
 }
 
@@ -441,7 +383,7 @@ pub(super) async fn followed(
 ) -> Result<bool, EngineError> {
     let begin = Instant::now();
     loop {
-        let nodes = alive(readers).await?;
+        let nodes = alive(readers, None).await?;
         if nodes.iter().all(|node| node.follows >= position) {
             return Ok(true);
         }

@@ -10,6 +10,7 @@ use crate::{
     change::{Action, Change, Entry, Expect, add_to},
     index::Index,
     kind::Kind,
+    ownership::Claim,
 };
 
 /// A statement with its parameters.
@@ -56,6 +57,7 @@ pub(super) fn plan<'a>(group: &[&'a Set], token: Token) -> Vec<Call<'a>> {
     }
     entries(&mut calls, &changes, |change| &change.add, Query::Come);
     sums(&mut calls, &changes, token);
+    owns(&mut calls, group, token);
     order(&mut calls, group, token);
     calls
 }
@@ -222,6 +224,26 @@ fn sums<'a>(calls: &mut Vec<Call<'a>>, changes: &[&'a Change], token: Token) {
         parameters.push(array!(sums.values().map(number)));
     }
     calls.push(Call::new(Query::Sum, parameters));
+}
+
+/// What checks that the slots are this writer's, and keeps them so until the commit.
+fn owns<'a>(calls: &mut Vec<Call<'a>>, group: &[&'a Set], token: Token) {
+    let claims: BTreeSet<Claim> = group
+        .iter()
+        .flat_map(|set| set.claims.iter().copied())
+        .collect();
+    if claims.is_empty() {
+        return;
+    }
+    let slot = |claim: &Claim| i16::try_from(claim.slot).unwrap_or(i16::MAX);
+    calls.push(Call::new(
+        Query::Owns,
+        vec![
+            array!(claims.iter().map(slot)),
+            array!(claims.iter().map(|claim| number(claim.epoch))),
+            Box::new(token.writer.to_vec()),
+        ],
+    ));
 }
 
 /// What takes the order of the log, and puts a step there.

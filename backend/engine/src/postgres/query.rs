@@ -4,7 +4,7 @@ use super::{
     layout::{self, IndexPlace},
     tally,
 };
-use crate::{index::Index, kind::Kind, read::Direction};
+use crate::{index::Index, kind::Kind, ownership::LEAD, read::Direction};
 
 /// A statement. Each is prepared once in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -77,7 +77,7 @@ pub(super) enum Query {
     Trim,
     /// Comes to those that share the store; the database's time.
     Join,
-    /// Renews that a node lives, and how far it follows the log; the database's time, and whether it leads.
+    /// Renews that a node lives, and how far it follows the log; the database's time.
     Renew,
     /// The nodes that live.
     Nodes,
@@ -87,16 +87,22 @@ pub(super) enum Query {
     ForgetWriters,
     /// and these nodes.
     ForgetNodes,
-    /// Makes a node lead, if no one does or who did has not renewed that for a while.
+    /// Renews that a node works with what it owns.
+    Works,
+    /// The nodes that work, whether they are to own something, and whether they renew that in time.
+    Owners,
+    /// Who owns what.
+    Claims,
+    /// What a writer owns.
+    Mine,
+    /// Slots that a writer must own, and does so until the commit.
+    Owns,
+    /// Takes slots that no working node owns.
     Take,
-    /// Renews that a node leads.
-    Leads,
-    /// Lets another node lead.
+    /// Hands slots over to other nodes.
+    HandOver,
+    /// Leaves the lead.
     Release,
-    /// Removes the leader's writer, which ends whatever it has under way.
-    Oust,
-    /// Makes the writer of the node that leads.
-    Appoint,
 }
 
 /// The way of a walk.
@@ -277,6 +283,12 @@ impl Query {
                 "SELECT place, changed, extract(epoch FROM clock_timestamp() - at)::float8, writer, batch \
                  FROM {schema}.log WHERE place >= $1 ORDER BY place LIMIT $2"
             ),
+            Self::Owns => format!(
+                "WITH met AS (SELECT 1 FROM unnest($1::smallint[], $2::bigint[]) AS x(s, e) \
+                 JOIN {schema}.claim AS c ON c.slot = x.s AND c.epoch = x.e AND c.writer = $3 \
+                 FOR SHARE OF c) \
+                 SELECT 1 / (count(*) = cardinality($1::smallint[]))::int FROM met"
+            ),
             Self::Newest => {
                 format!("SELECT version FROM {schema}.log ORDER BY place DESC LIMIT 1")
             }
@@ -297,18 +309,19 @@ impl Query {
     fn about_nodes(self, schema: &str) -> String {
         match self {
             Self::Join => format!(
-                "INSERT INTO {schema}.node (id, name, since, renewed, follows) VALUES ($1, $2, \
-                 clock_timestamp(), clock_timestamp(), (SELECT max(place) FROM {schema}.log)) \
+                "INSERT INTO {schema}.node (id, name, since, renewed, works, follows) VALUES ($1, $2, \
+                 clock_timestamp(), clock_timestamp(), clock_timestamp(), (SELECT max(place) FROM {schema}.log)) \
                  RETURNING {NOW_MS}"
             ),
             Self::Renew => format!(
                 "UPDATE {schema}.node SET renewed = clock_timestamp(), follows = $2, \
-                 about = $3 WHERE id = $1 \
-                 RETURNING {NOW_MS}, EXISTS (SELECT 1 FROM {schema}.holder WHERE node = $1)"
+                 about = $3, writer = $4 WHERE id = $1 RETURNING {NOW_MS}"
             ),
             Self::Nodes => format!(
                 "SELECT n.name, (extract(epoch FROM n.since) * 1000)::bigint, n.follows, \
-                 EXISTS (SELECT 1 FROM {schema}.holder AS h WHERE h.node = n.id), n.about \
+                 EXISTS (SELECT 1 FROM {schema}.claim AS c WHERE c.node = n.id AND c.slot = {LEAD}), \
+                 n.about, (SELECT count(*) FROM {schema}.claim AS c \
+                 WHERE c.node = n.id AND c.slot < {LEAD}), n.id \
                  FROM {schema}.node AS n \
                  WHERE n.renewed > clock_timestamp() - $1 * interval '1 second' \
                  ORDER BY n.since, n.id"
@@ -322,22 +335,43 @@ impl Query {
                 "DELETE FROM {schema}.node \
                  WHERE renewed < clock_timestamp() - $1 * interval '1 second'"
             ),
+            Self::Works => {
+                format!("UPDATE {schema}.node SET works = clock_timestamp() WHERE id = $1")
+            }
+            Self::Owners => format!(
+                "SELECT id, writer IS NOT NULL, \
+                 {WORKED} > clock_timestamp() - $1::float8 / 2 * interval '1 second' \
+                 FROM {schema}.node AS n \
+                 WHERE {WORKED} > clock_timestamp() - $1 * interval '1 second'"
+            ),
+            Self::Claims => format!("SELECT slot, epoch, node FROM {schema}.claim ORDER BY slot"),
+            Self::Mine => format!("SELECT slot, epoch FROM {schema}.claim WHERE writer = $1"),
+            // A slot that was given away between is of another epoch.
             Self::Take => format!(
-                "INSERT INTO {schema}.holder AS h (id, node, name, since, renewed) \
-                 SELECT 1, id, name, clock_timestamp(), clock_timestamp() \
-                 FROM {schema}.node WHERE id = $1 \
-                 ON CONFLICT (id) DO UPDATE SET node = excluded.node, name = excluded.name, \
-                 since = excluded.since, renewed = excluded.renewed \
-                 WHERE h.renewed < clock_timestamp() - $2 * interval '1 second' RETURNING 1"
+                "WITH free AS MATERIALIZED (SELECT c.slot \
+                 FROM unnest($1::smallint[], $2::bigint[]) AS x(s, e) \
+                 JOIN {schema}.claim AS c ON c.slot = x.s AND c.epoch = x.e \
+                 WHERE NOT EXISTS (SELECT 1 FROM {schema}.node AS n WHERE n.id = c.node AND \
+                 (NOT $6 OR {WORKED} > clock_timestamp() - $5 * interval '1 second')) \
+                 FOR UPDATE OF c SKIP LOCKED) \
+                 UPDATE {schema}.claim AS c SET node = $3, writer = $4, epoch = c.epoch + 1 \
+                 FROM free WHERE c.slot = free.slot RETURNING c.slot, c.epoch"
             ),
-            Self::Leads => format!(
-                "UPDATE {schema}.holder SET renewed = clock_timestamp() \
-                 WHERE id = 1 AND node = $1"
+            // A slot with a commit in progress is not waited for: it is handed over the next time.
+            Self::HandOver => format!(
+                "WITH free AS MATERIALIZED (SELECT c.slot, x.k \
+                 FROM unnest($1::smallint[], $2::bytea[]) AS x(s, k) \
+                 JOIN {schema}.claim AS c ON c.slot = x.s AND c.node = $3 \
+                 FOR UPDATE OF c SKIP LOCKED) \
+                 UPDATE {schema}.claim AS c SET node = n.id, writer = n.writer, epoch = c.epoch + 1 \
+                 FROM free JOIN {schema}.node AS n ON n.id = free.k AND n.writer IS NOT NULL \
+                 WHERE c.slot = free.slot RETURNING c.slot"
             ),
-            Self::Release => format!("DELETE FROM {schema}.holder WHERE id = 1 AND node = $1"),
-            Self::Oust => format!("DELETE FROM {schema}.writer WHERE leads"),
-            Self::Appoint => format!(
-                "INSERT INTO {schema}.writer (id, epoch, node, leads) VALUES ($1, 0, $2, true)"
+            Self::Release => format!(
+                "WITH free AS MATERIALIZED (SELECT slot FROM {schema}.claim \
+                 WHERE slot = {LEAD} AND node = $1 FOR UPDATE SKIP LOCKED) \
+                 UPDATE {schema}.claim AS c SET node = '', writer = '', epoch = c.epoch + 1 \
+                 FROM free WHERE c.slot = free.slot"
             ),
             _ => format!(
                 "WITH w AS (DELETE FROM {schema}.writer WHERE node = $1) \
@@ -349,6 +383,9 @@ impl Query {
 
 /// Milliseconds since 1970, by the database.
 const NOW_MS: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// Since when a node has not shown that it works: who cannot write, and who does not know what it owns.
+const WORKED: &str = "least(n.works, n.renewed)";
 
 /// The table of an index, the column of its entries, and that of the records they lead to.
 fn lies(index: Index, schema: &str) -> (String, &'static str, &'static str) {

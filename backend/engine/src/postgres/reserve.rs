@@ -1,50 +1,26 @@
-//! The connection that is kept for what this node writes with while it leads, and whether the node has all
-//! the connections that are reserved for it.
+//! Whether this node has all the connections that are reserved for it.
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{
-    sync::{Mutex, watch},
-    time::sleep,
-};
+use tokio::{sync::watch, time::sleep};
 
-use super::{
-    address::Address,
-    readers::Readers,
-    session::{Role, Session},
-};
-use crate::fault::EngineError;
+use super::{address::Address, readers::Readers};
 
 /// How often is looked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The connection of a node that may come to lead.
+/// The reserved connections of a node.
 #[derive(Debug)]
 pub(super) struct Reserve {
     address: Arc<Address>,
-    kept: Mutex<Option<Session>>,
-    /// Whether the database answers, over all the connections that are reserved.
+    /// Whether the database answers, over all of them.
     is_ready: watch::Sender<bool>,
 }
 
 impl Reserve {
-    /// Opens it.
-    ///
-    /// # Errors
-    /// [`EngineError::Unavailable`] where the database gives no further connection.
-    pub(super) async fn open(address: Arc<Address>) -> Result<Self, EngineError> {
-        let session = Session::open(&address, Role::Writer).await?;
-        Ok(Self {
-            address,
-            kept: Mutex::new(Some(session)),
-            is_ready: watch::Sender::new(true),
-        })
-    }
-
-    /// The connection, for the writer of who comes to lead; none where it broke.
-    pub(super) async fn take(&self) -> Option<Session> {
-        let taken = self.kept.lock().await.take();
-        taken.filter(|it| !it.client.is_closed())
+    pub(super) fn new(address: Arc<Address>) -> Self {
+        let is_ready = watch::Sender::new(true);
+        Self { address, is_ready }
     }
 
     /// Whether this node can work.
@@ -52,13 +28,11 @@ impl Reserve {
         self.is_ready.subscribe()
     }
 
-    /// Keeps it while the node does not lead, and reports whether all reserved connections are open: it,
-    /// that of backups, and those whose users report when they are missing.
+    /// Reports whether all are open: that of backups, and those whose users report when they are missing.
     pub(super) async fn keep(
         self: Arc<Self>,
-        leads: watch::Receiver<Option<[u8; 16]>>,
         readers: Arc<Readers>,
-        missing: [watch::Receiver<bool>; 3],
+        missing: [watch::Receiver<bool>; 4],
     ) {
         let mut reach = self.address.reach.subscribe();
         let mut is_kept = true;
@@ -81,19 +55,8 @@ impl Reserve {
             }
             // A database that does not answer is not asked for a further one.
             if *reach.borrow() {
-                // Who leads has it in use; that its writer is without one ends the lead.
-                let is_in_use = leads.borrow().is_some();
-                is_kept = readers.is_reserved().await && (is_in_use || self.is_kept().await);
+                is_kept = readers.is_reserved().await;
             }
         }
-    }
-
-    async fn is_kept(&self) -> bool {
-        let mut kept = self.kept.lock().await;
-        if kept.as_ref().is_some_and(|it| !it.client.is_closed()) {
-            return true;
-        }
-        *kept = Session::open(&self.address, Role::Writer).await.ok();
-        kept.is_some()
     }
 }

@@ -15,7 +15,7 @@ use tokio_postgres::{AsyncMessage, Client, Error, Statement};
 use super::{address::Address, counters::StoreCounters, fault, query::Query};
 use crate::{
     fault::EngineError,
-    limits::{STORE_LOCK_TIME_MAX, STORE_OPEN_TIME_MAX, STORE_READ_TIME_MAX},
+    limits::{STORE_LOCK_TIME_MAX, STORE_OPEN_TIME_MAX, STORE_READ_TIME_MAX, STORE_STANDSTILL_MAX},
 };
 
 /// What a session is for.
@@ -134,6 +134,7 @@ impl Drop for Counted {
 /// Every statement walks in the order of its array or of an index, which is the order of locks too.
 fn settings(role: Role) -> String {
     let lock_ms = STORE_LOCK_TIME_MAX.as_millis();
+    let standstill_ms = STORE_STANDSTILL_MAX.as_millis();
     let statement_ms = match role {
         Role::Writer => 0,
         Role::Reader => STORE_READ_TIME_MAX.as_millis(),
@@ -144,7 +145,7 @@ fn settings(role: Role) -> String {
          SET plan_cache_mode = force_generic_plan; SET jit = off; SET enable_hashjoin = off; \
          SET enable_mergejoin = off; SET enable_seqscan = off; SET enable_bitmapscan = off; \
          SET enable_sort = off; SET lock_timeout = {lock_ms}; \
-         SET idle_in_transaction_session_timeout = {lock_ms}; \
+         SET idle_in_transaction_session_timeout = {standstill_ms}; \
          SET statement_timeout = {statement_ms}"
     )
 }

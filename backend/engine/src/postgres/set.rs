@@ -8,6 +8,7 @@ use crate::{
     fault::EngineError,
     index::Index,
     kind::Kind,
+    ownership::Claim,
 };
 
 /// A set of changes whose values are sealed.
@@ -16,6 +17,8 @@ pub(super) struct Set {
     pub(super) changes: Vec<Change>,
     /// See [`crate::change::Set::rests_on`].
     pub(super) rests_on: Option<u64>,
+    /// See [`crate::change::Set::claims`].
+    pub(super) claims: Vec<Claim>,
     /// About how much memory it takes.
     pub(super) bytes: usize,
     /// Whether a record would have two entries in a column, which holds one.
@@ -32,6 +35,7 @@ impl Set {
         let crate::change::Set {
             mut changes,
             rests_on,
+            claims,
         } = set;
         let (mut records, mut added) = (HashSet::new(), HashSet::new());
         let mut is_crowded = false;
@@ -52,6 +56,7 @@ impl Set {
         Ok(Self {
             changes,
             rests_on,
+            claims,
             bytes,
             is_crowded,
         })

@@ -145,7 +145,8 @@ async fn in_store(session: &Session, schema: &str) -> Result<StoreStatus, Error>
     let nodes = session.statement(Query::Nodes).await?;
     let seconds = STORE_NODE_TIME_MAX.as_secs_f64();
     let nodes = session.client.query(&nodes, &[&seconds]).await?;
-    let nodes = nodes.iter().map(node::seen).collect::<Result<_, _>>()?;
+    let nodes = nodes.iter().map(|row| node::seen(row, None));
+    let nodes = nodes.collect::<Result<_, _>>()?;
     Ok(StoreStatus {
         head: head.unwrap_or_default().unsigned_abs(),
         rows: rows.unsigned_abs(),

@@ -128,8 +128,6 @@ pub(super) struct Writer {
     id: [u8; 16],
     /// The session, and the epoch in which it writes.
     session: Option<(Session, i64)>,
-    /// A session that was opened for it before it needed one.
-    reserved: Option<Session>,
     /// The number of the newest try.
     batch: i64,
     /// A position before which nothing lies that it does not know the outcome of.
@@ -138,9 +136,9 @@ pub(super) struct Writer {
     is_ousted: bool,
     /// Whether it found no connection to write over.
     is_stuck: watch::Sender<bool>,
-    /// The lead, of the writer of a leader.
+    /// What it renews, if it writes what a node owns.
     lease: Option<Lease>,
-    /// When it renewed the lead last.
+    /// When it renewed that last.
     renewed: Option<Instant>,
     /// Since when it is idle without a connection, though the database answers.
     missing: Option<Instant>,
@@ -165,17 +163,6 @@ impl Writer {
             row.try_get(0)
         };
         let epoch: i64 = registered.await.map_err(|error| fault::unread(&error))?;
-        let (queue, mut writer) = Self::appointed(address, known, id);
-        writer.session = Some((session, epoch));
-        Ok((queue, writer))
-    }
-
-    /// A writer whose row is there already.
-    pub(super) fn appointed(
-        address: Arc<Address>,
-        known: Arc<LogCache>,
-        id: [u8; 16],
-    ) -> (Queue, Self) {
         let (sender, queue) = mpsc::channel(STORE_QUEUE_SETS_MAX);
         let bytes = Arc::new(AtomicUsize::new(0));
         let settled = known.newest();
@@ -183,8 +170,7 @@ impl Writer {
             address,
             known,
             id,
-            session: None,
-            reserved: None,
+            session: Some((session, epoch)),
             batch: 0,
             settled,
             is_ousted: false,
@@ -201,13 +187,17 @@ impl Writer {
             bytes,
             reach,
         };
-        (queue, writer)
+        Ok((queue, writer))
     }
 
-    /// The same for a leader, with a session that is open already, if there is one.
-    pub(super) fn leading(mut self, lease: Lease, reserved: Option<Session>) -> Self {
+    /// Its identity.
+    pub(super) fn id(&self) -> [u8; 16] {
+        self.id
+    }
+
+    /// The same as the writer of what a node owns, which renews that.
+    pub(super) fn renewing(mut self, lease: Lease) -> Self {
         self.lease = Some(lease);
-        self.reserved = reserved;
         self
     }
 
@@ -237,7 +227,7 @@ impl Writer {
         }
     }
 
-    /// Keeps its connection, and the lead over it.
+    /// Keeps its connection, and what the node owns over it.
     async fn keep(&mut self) {
         if self.is_ousted {
             return;
@@ -260,7 +250,7 @@ impl Writer {
         self.renew().await;
     }
 
-    /// Renews the lead, if it is time.
+    /// Renews what the node owns, if it is time.
     async fn renew(&mut self) {
         let (Some((session, _)), Some(lease)) = (&self.session, &self.lease) else {
             return;
@@ -270,7 +260,7 @@ impl Writer {
             self.renewed = last;
             return;
         }
-        let renewed = timeout(STORE_OPEN_TIME_MAX, lease.renew(session, self.id)).await;
+        let renewed = timeout(STORE_OPEN_TIME_MAX, lease.renew(session)).await;
         if !matches!(renewed, Ok(Ok(()))) {
             self.session = None;
         }
@@ -382,11 +372,7 @@ impl Writer {
     /// Begins a session of a new epoch. Either what is under way holds the writer's row, then this
     /// waits for its end; or it has not come to that, then it cannot be committed any more.
     async fn raise(&mut self) -> Result<(), EngineError> {
-        let reserved = self.reserved.take().filter(|it| !it.client.is_closed());
-        let session = match reserved {
-            Some(session) => session,
-            None => Session::open(&self.address, Role::Writer).await?,
-        };
+        let session = Session::open(&self.address, Role::Writer).await?;
         let raised = async {
             let statement = session.statement(Query::Raise).await?;
             let id = &self.id[..];
@@ -540,7 +526,7 @@ fn lost() -> EngineError {
 }
 
 fn ousted() -> EngineError {
-    EngineError::Unavailable("another node leads, or the others have forgotten this one".into())
+    EngineError::Unavailable("the other nodes have forgotten this one".into())
 }
 
 /// Takes the sets that can be written together; those after some rounds one by one.

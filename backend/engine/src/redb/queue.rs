@@ -57,7 +57,7 @@ impl Queue {
         let is_over = lanes.bytes > 0 && lanes.bytes + bytes > STORE_QUEUE_BYTES_MAX;
         let lane = match set.lane {
             Lane::Admin => &mut lanes.admin,
-            Lane::Bulk | Lane::Leader => &mut lanes.bulk,
+            Lane::Bulk | Lane::Leader | Lane::Owner => &mut lanes.bulk,
         };
         if lane.len() >= STORE_QUEUE_SETS_MAX || (is_over && set.lane != Lane::Admin) {
             return Err(EngineError::Unavailable(

@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use tokio::sync::watch;
+
 use super::{Deliveries, sequencing};
 use crate::{
     clock::MINUTE_MS,
@@ -12,7 +14,11 @@ use crate::{
         Delivery, DeliveryState, Folding, Health, HealthState, RecordId, destination::PAUSED_BY,
     },
     error::Error,
-    store::{Index, engine::Range, record::bytes::Key},
+    store::{
+        Index,
+        engine::{Range, ownership::Owned},
+        record::{bytes::Key, slot},
+    },
 };
 
 /// Deliveries that are counted before one that waits; more are reported as this many.
@@ -50,15 +56,23 @@ pub enum Hold {
     },
 }
 
-/// The holds there are, as the dispatcher of this process sees them: none while another one delivers.
+/// The holds there are, as the dispatcher of this process sees them, of the destinations that it delivers to.
 /// Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Holds(Arc<RwLock<Option<HashMap<RecordId, Hold>>>>);
+pub struct Holds(Arc<RwLock<Option<KnownHolds>>>);
+
+#[derive(Debug)]
+struct KnownHolds {
+    holds: HashMap<RecordId, Hold>,
+    /// What the dispatcher delivers to.
+    owned: watch::Receiver<Owned>,
+}
 
 impl Holds {
-    /// Takes over what holds now, by destination.
-    pub fn replace(&self, holds: HashMap<RecordId, Hold>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(holds);
+    /// Takes over what holds now, by destination, of what this process owns.
+    pub fn replace(&self, holds: HashMap<RecordId, Hold>, owned: watch::Receiver<Owned>) {
+        let known = KnownHolds { holds, owned };
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(known);
     }
 
     /// Forgets what holds, as this process does not deliver any more.
@@ -66,17 +80,16 @@ impl Holds {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn are_known(&self) -> bool {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some()
+    fn are_known(&self, destination: RecordId) -> bool {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let is_owned = |it: &KnownHolds| it.owned.borrow().slot(slot(destination)).is_some();
+        known.as_ref().is_some_and(is_owned)
     }
 
     /// What holds deliveries to that destination.
     pub fn of(&self, destination: RecordId) -> Option<Hold> {
         let holds = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        holds.as_ref()?.get(&destination).copied()
+        holds.as_ref()?.holds.get(&destination).copied()
     }
 }
 
@@ -167,11 +180,10 @@ impl WaitReasons<'_> {
             return waiting(reason.into(), Some(until_ms.max(due_ms)));
         }
         match hold {
-            None if all.store.engine().is_shared() && !all.holds.are_known() => {
-                let reason = "the leader delivers and knows the reason";
+            None => {
+                let reason = self.elsewhere(delivery);
                 waiting(reason.into(), Some(due_ms.max(now_ms)))
             }
-            None => waiting(String::new(), Some(due_ms.max(now_ms))),
             Some(Hold::Paused) => waiting(self.paused(delivery).await?, None),
             Some(Hold::Breaker { probe_ms }) => {
                 let next_ms = probe_ms.max(due_ms).max(now_ms);
@@ -205,6 +217,17 @@ impl WaitReasons<'_> {
                 }
                 waiting(reason, Some(now_ms))
             }
+        }
+    }
+
+    /// Why nothing is known here of what keeps a delivery waiting; empty when nothing does.
+    fn elsewhere(&self, delivery: &Delivery) -> &'static str {
+        let all = self.deliveries;
+        let is_shared = all.store.engine().is_shared();
+        if is_shared && !all.holds.are_known(delivery.destination) {
+            "the node that delivers to this destination knows the reason"
+        } else {
+            ""
         }
     }
 

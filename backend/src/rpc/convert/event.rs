@@ -229,6 +229,7 @@ fn node(node: NodeOverview, log_head: u64) -> v1::NodeOverview {
         name: seen.name,
         start_time: Some(super::time::timestamp(seen.since_ms)),
         leads: Some(seen.leads),
+        owned_slots: Some(i32::try_from(seen.slots).unwrap_or(i32::MAX)),
         behind_count: Some(signed(behind)),
         differing_sections,
         settings_digest,

@@ -77,6 +77,19 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
+/// Flags of commands that run a service.
+const SERVING: [&str; 9] = [
+    "store",
+    "secret_key_file",
+    "grpc_listen",
+    "rest_listen",
+    "backend",
+    "tls_cert",
+    "tls_key",
+    "tls_client_ca",
+    "tls_client_crl",
+];
+
 impl Cli {
     /// Reads the command line of this process; ends it when there is nothing to do or it is wrong.
     pub(crate) fn read() -> Self {
@@ -86,31 +99,24 @@ impl Cli {
 
     /// The command line, on which commands that only talk to a service do not show how one is served.
     fn shown() -> clap::Command {
-        const SERVING: [&str; 9] = [
-            "store",
-            "secret_key_file",
-            "grpc_listen",
-            "rest_listen",
-            "backend",
-            "tls_cert",
-            "tls_key",
-            "tls_client_ca",
-            "tls_client_crl",
-        ];
         let mut command = Self::command();
         // What is global is on the commands only from then on.
         command.build();
         let clients = script::Script::augment_subcommands(clap::Command::new("scripts"));
         for client in clients.get_subcommands() {
-            command = command.mut_subcommand(client.get_name(), |client| {
-                client.mut_args(|argument| {
-                    let is_serving = SERVING.contains(&argument.get_id().as_str());
-                    let is_hidden = is_serving || argument.is_hide_set();
-                    argument.hide(is_hidden)
-                })
-            });
+            command = command.mut_subcommand(client.get_name(), Self::without_serving);
         }
         command
+    }
+
+    /// A command, and those in it, that do not show how a service is run.
+    fn without_serving(command: clap::Command) -> clap::Command {
+        let command = command.mut_args(|argument| {
+            let is_serving = SERVING.contains(&argument.get_id().as_str());
+            let is_hidden = is_serving || argument.is_hide_set();
+            argument.hide(is_hidden)
+        });
+        command.mut_subcommands(Self::without_serving)
     }
 }
 

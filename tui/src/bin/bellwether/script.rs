@@ -8,6 +8,7 @@ mod document;
 mod events;
 mod generate;
 mod health;
+mod import;
 mod resources;
 mod send;
 mod trial;
@@ -37,10 +38,21 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
         Script::Preview(arguments) => trial::preview(arguments, connect(settings).await?).await,
         Script::Status(arguments) => health::status(arguments, connect(settings).await?).await,
         Script::Health => health::health(settings).await,
+        Script::Import(arguments) => import::run(&arguments),
         Script::Doctor => doctor::run(settings).await,
         Script::Completions(arguments) => generate::completions(&arguments),
         Script::Man => generate::man(),
     }
+}
+
+/// The name of the variable that `apply` reads in the place of a secret.
+fn secret_name(path: &[&str]) -> String {
+    let letters = path.join("_");
+    let letters = letters.chars().map(|letter| match letter {
+        'a'..='z' | 'A'..='Z' | '0'..='9' => letter.to_ascii_uppercase(),
+        _ => '_',
+    });
+    format!("BELLWETHER_SECRET_{}", letters.collect::<String>())
 }
 
 /// Connects to the running service that the settings mean.

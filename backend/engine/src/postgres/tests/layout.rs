@@ -29,11 +29,16 @@ async fn a_store_of_the_first_layout_is_raised_with_what_is_in_it() {
         "BEGIN; CREATE SCHEMA {schema}; SET LOCAL search_path TO {schema}; \
          CREATE TABLE layout (id int PRIMARY KEY, version int NOT NULL, \
          oldest_reader int NOT NULL); {first} INSERT INTO layout VALUES (1, 1, 1); \
-         INSERT INTO delivery (key, version, value, by_rule) VALUES ('k', 7, 'v', 'r'); COMMIT"
+         INSERT INTO delivery (key, version, value, by_rule) VALUES ('k', 7, 'v', 'r'); \
+         INSERT INTO holder VALUES (1, 'n', 'n', clock_timestamp(), clock_timestamp()); COMMIT"
     );
     session.client.batch_execute(&script).await.unwrap();
     let found = migration::migrate(&address).await.unwrap().unwrap();
     assert_eq!(found.version, 1);
+    // Nodes of an earlier version, which may still run, do not lead any more.
+    let text = format!("SELECT node = '' AND renewed = 'infinity' FROM {schema}.holder");
+    let row = session.client.query_one(&text, &[]).await.unwrap();
+    assert!(row.get::<_, bool>(0));
     let engine = open(&address).await;
     let (whole, first) = (|| Range::under(&[]), Direction::Ascending);
     let by_rule = engine.entries(Index::DeliveryByRule, whole(), first, 1);
@@ -51,7 +56,8 @@ async fn the_tables_are_those_of_the_list() {
             .unwrap();
     let text = "SELECT table_name::text, column_name::text FROM information_schema.columns \
                 WHERE table_schema = $1 AND table_name NOT IN \
-                ('head', 'log', 'writer', 'holder', 'node', 'layout', 'counter_part')";
+                ('head', 'log', 'writer', 'holder', 'node', 'layout', 'counter_part', \
+                'claim')";
     let schema = address.schema.trim_matches('"').to_owned();
     let rows = session.client.query(text, &[&schema]).await.unwrap();
     let found: BTreeSet<(String, String)> =

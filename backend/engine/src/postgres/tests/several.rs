@@ -1,8 +1,8 @@
-//! Several nodes, of which one leads.
+//! Several nodes, of which one leads, and each owns something.
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{
     super::session::{Role, Session},
@@ -10,9 +10,11 @@ use super::{
 };
 use crate::{
     Cluster, Engine,
-    change::{Action, Change, Expect, Lane},
+    change::{Action, Applied, Change, Expect, Lane, Set},
     fault::EngineError,
     kind::Kind,
+    limits::{STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX},
+    ownership::{Claim, SLOTS},
     postgres::Address,
 };
 
@@ -64,7 +66,7 @@ async fn all_write_and_what_is_to_be_done_once_is_written_by_who_leads_alone() {
     // As if the first had stood still for long.
     let session = Session::open(&address, Role::Writer).await.unwrap();
     let text = format!(
-        "UPDATE {}.holder SET renewed = renewed - interval '1 hour', node = ''",
+        "UPDATE {}.claim SET epoch = epoch + 1, node = '', writer = ''",
         address.schema
     );
     session.client.batch_execute(&text).await.unwrap();
@@ -89,6 +91,188 @@ async fn all_write_and_what_is_to_be_done_once_is_written_by_who_leads_alone() {
         .await
         .unwrap();
     assert_eq!(said(&first).await, [("first".to_owned(), true)]);
+}
+
+fn owning(key: &[u8], claims: Vec<Claim>) -> Set {
+    Set {
+        claims,
+        ..insert(key).into()
+    }
+}
+
+fn claims(engine: &PostgresEngine) -> Vec<Claim> {
+    let owned = engine.owned().borrow().clone();
+    let all = (0..=u8::MAX).filter_map(|slot| {
+        let epoch = owned.slot(slot)?.epoch;
+        Some(Claim {
+            slot: slot.into(),
+            epoch,
+        })
+    });
+    all.collect()
+}
+
+/// Waits until a node owns so many slots, handing over whatever any of these is to leave.
+async fn until_owns(engine: &PostgresEngine, others: &[&PostgresEngine], count: Range<usize>) {
+    let owns = async {
+        while !count.contains(&claims(engine).len()) {
+            for other in others {
+                let leaving = other.owned().borrow().leaving();
+                for (slot, number) in leaving {
+                    other.vacate(slot, number);
+                }
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LONG, owns).await.expect("it owns so many");
+}
+
+/// Waits until each of some nodes owns its share and none is to leave anything, handing over what they are to
+/// leave.
+async fn until_divided(nodes: &[&PostgresEngine]) {
+    let divided = async {
+        let (mut since, mut before) = (Instant::now(), Vec::new());
+        while since.elapsed() < 2 * STORE_NODE_RENEWED_EVERY {
+            let mut leaves = false;
+            for node in nodes {
+                let leaving = node.owned().borrow().leaving();
+                leaves |= !leaving.is_empty();
+                for (slot, number) in leaving {
+                    node.vacate(slot, number);
+                }
+            }
+            let counts: Vec<_> = nodes.iter().map(|it| claims(it).len()).collect();
+            let is_all = counts.iter().sum::<usize>() == SLOTS;
+            let least = SLOTS / nodes.len() / 2;
+            if leaves || !is_all || counts.iter().any(|it| *it < least) || before != counts {
+                since = Instant::now();
+            }
+            before = counts;
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LONG, divided).await.expect("each owns its share");
+}
+
+fn is_refused(applied: &Result<Applied, EngineError>) {
+    assert!(
+        matches!(applied, Err(EngineError::Unavailable(_))),
+        "{applied:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_owned_is_written_by_its_owner_alone_and_moves_when_nothing_of_it_is_under_way() {
+    let Some(address) = fresh().await else { return };
+    let first = node(&address, "first").await;
+    assert_eq!(claims(&first), []);
+    first.take_part(true);
+    until_owns(&first, &[], 256..257).await;
+    let before = claims(&first);
+    let set = owning(b"a", before.clone());
+    first.apply(Lane::Owner, set).await.unwrap();
+    assert!(first.is_sure());
+
+    // Another one gets its share; what was planned before that is refused, of what moved.
+    let second = node(&address, "second").await;
+    second.take_part(true);
+    until_divided(&[&first, &second]).await;
+    let (kept, got) = (claims(&first), claims(&second));
+    assert_eq!(
+        kept.len() + got.len(),
+        256,
+        "{} and {}",
+        kept.len(),
+        got.len()
+    );
+    let moved: Vec<_> = before
+        .iter()
+        .filter(|it| !kept.contains(it))
+        .copied()
+        .collect();
+    assert!(moved.iter().all(|it| {
+        got.iter()
+            .any(|new| new.slot == it.slot && new.epoch > it.epoch)
+    }));
+    is_refused(&first.apply(Lane::Owner, owning(b"b", before.clone())).await);
+    is_refused(&first.apply(Lane::Owner, owning(b"b", vec![moved[0]])).await);
+    is_refused(&first.apply(Lane::Owner, owning(b"b", vec![got[0]])).await);
+    is_refused(&second.apply(Lane::Owner, owning(b"b", vec![kept[0]])).await);
+    // A refused set does not fail the others of its commit.
+    let (one, other) = tokio::join!(
+        second.apply(Lane::Owner, owning(b"b", got.clone())),
+        second.apply(Lane::Owner, owning(b"c", vec![kept[0]])),
+    );
+    one.unwrap();
+    is_refused(&other);
+    let kept_set = owning(b"d", kept.clone());
+    first.apply(Lane::Owner, kept_set).await.unwrap();
+
+    // Who is to own nothing hands everything over, and who leaves is not waited for.
+    first.take_part(false);
+    until_owns(&second, &[&first], 256..257).await;
+    is_refused(&first.apply(Lane::Owner, owning(b"e", kept)).await);
+    first.take_part(true);
+    until_divided(&[&first, &second]).await;
+    second.close().await;
+    until_owns(&first, &[], 256..257).await;
+    first
+        .apply(Lane::Owner, owning(b"e", claims(&first)))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_slot_is_not_taken_from_a_dead_node_while_a_commit_of_it_is_under_way() {
+    let Some(address) = fresh().await else { return };
+    let first = node(&address, "first").await;
+    first.take_part(true);
+    until_owns(&first, &[], 256..257).await;
+    let second = node(&address, "second").await;
+    second.take_part(true);
+    until_owns(&second, &[&first], 1..257).await;
+    let held = Session::open(&address, Role::Writer).await.unwrap();
+    let schema = &address.schema;
+    let slot = claims(&first)[0].slot;
+    // As a commit of the first one would, which dies before its end.
+    let text = format!(
+        "SET idle_in_transaction_session_timeout = 0; BEGIN; \
+         SELECT 1 FROM {schema}.claim WHERE slot = {slot} FOR SHARE"
+    );
+    held.client.batch_execute(&text).await.unwrap();
+    drop(first);
+    until_owns(&second, &[], 255..256).await;
+    assert!(claims(&second).iter().all(|it| it.slot != slot));
+    held.client.batch_execute("COMMIT").await.unwrap();
+    until_owns(&second, &[], 256..257).await;
+}
+
+#[tokio::test]
+async fn nothing_moves_because_the_database_was_away_from_all_nodes() {
+    let Some(address) = fresh().await else { return };
+    let (first, second) = (
+        node(&address, "first").await,
+        node(&address, "second").await,
+    );
+    first.take_part(true);
+    until_owns(&first, &[], 256..257).await;
+    second.take_part(true);
+    until_divided(&[&first, &second]).await;
+    let before = (claims(&first), claims(&second));
+    // No node gets an answer for longer than it takes to be taken for dead.
+    let held = Session::open(&address, Role::Writer).await.unwrap();
+    let schema = &address.schema;
+    let text = format!(
+        "SET idle_in_transaction_session_timeout = 0; BEGIN; LOCK TABLE {schema}.node IN EXCLUSIVE MODE"
+    );
+    held.client.batch_execute(&text).await.unwrap();
+    sleep(2 * STORE_NODE_TIME_MAX).await;
+    assert!(!first.is_sure() && !second.is_sure());
+    held.client.batch_execute("COMMIT").await.unwrap();
+    sleep(STORE_NODE_TIME_MAX).await;
+    assert!(first.is_sure() && second.is_sure());
+    assert_eq!((claims(&first), claims(&second)), before);
 }
 
 /// The owner of a store, the name of another role that uses it, and the address for that.
@@ -124,7 +308,7 @@ async fn cut(owner: &Session, role: &str, last: &str) {
     };
     let cut = async {
         while !ended().await {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            sleep(Duration::from_millis(20)).await;
         }
     };
     timeout(LONG, cut).await.expect("there is one");
@@ -137,7 +321,7 @@ async fn a_leader_whose_writer_has_no_connection_loses_the_lead_also_when_it_wri
     let first = node(&limited, "first").await;
     leads(&first).await;
     let second = node(&address, "second").await;
-    cut(&owner, &role, "UPDATE%holder%").await;
+    cut(&owner, &role, "UPDATE%node SET works%").await;
     // It lives, and renews that over another connection.
     let took_over = async { tokio::join!(first.deposed(), second.lead()) };
     timeout(LONG, took_over).await.expect("the other one leads");

@@ -6,7 +6,7 @@ use super::{decoded, encoded, entry, only_named};
 use crate::record::{Record, bytes::Key, steps};
 use crate::{
     audit::Seen,
-    domain::{Attempt, BudgetWindow, Delivery, DeliveryState, Health, counter::Counted},
+    domain::{Attempt, BudgetWindow, Delivery, DeliveryState, Health, RecordId, counter::Counted},
     engine::{EngineError, Entry, Index, Kind},
     metrics::CommitStep,
     seal::Sealer,
@@ -97,6 +97,10 @@ impl Record for Delivery {
         Self::counted(self)
     }
 
+    fn of_destination(&self) -> Option<RecordId> {
+        Some(self.destination)
+    }
+
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
         encoded(self)
     }
@@ -141,6 +145,10 @@ impl Record for Health {
         Vec::new()
     }
 
+    fn of_destination(&self) -> Option<RecordId> {
+        Some(self.destination)
+    }
+
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
         encoded(self)
     }
@@ -159,6 +167,10 @@ impl Record for BudgetWindow {
 
     fn entries(&self) -> Vec<Entry> {
         Vec::new()
+    }
+
+    fn of_destination(&self) -> Option<RecordId> {
+        Some(self.destination)
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {

@@ -29,6 +29,13 @@ const APPLY_EXAMPLES: &str = "A document is {kind, name, …} with the fields of
     bellwether apply -f config/ --prune --owner team-a\n  \
     bellwether diff -f config/ --save plan.json; bellwether apply --plan plan.json";
 
+const IMPORT_EXAMPLES: &str = "Standard error lists what has no counterpart, with its place in the \
+    file, and the variables to set for `apply`. Nothing is sent to a service.\n\n\
+    Examples:\n  \
+    bellwether import alertmanager alertmanager.yml > imported.yaml\n  \
+    bellwether import opsgenie OpsGenieBackups/ > imported.yaml\n  \
+    bellwether diff -f imported.yaml --impact 7d";
+
 const SEND_EXAMPLES: &str = "Name and dimensions identify the event: sending them again repeats \
     it.\n\n\
     Examples:\n  \
@@ -71,6 +78,9 @@ pub(crate) enum Script {
     /// Apply configuration documents: all of them or none.
     #[command(after_help = APPLY_EXAMPLES)]
     Apply(ApplyArguments),
+    /// Print the configuration of another product as documents for `apply`.
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportArguments),
     /// Send an event, or events from standard input. Exit code 5: one was rejected.
     #[command(after_help = SEND_EXAMPLES)]
     Send(SendArguments),
@@ -218,6 +228,53 @@ pub(crate) struct ApplyArguments {
     pub(crate) impact: ImpactArguments,
     /// Set the format: text or json.
     #[arg(long, short, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+/// What to import.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArguments {
+    #[command(subcommand)]
+    pub(crate) source: ImportSource,
+}
+
+/// The product that it comes from.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImportSource {
+    /// Convert routes, receivers, inhibitions and time intervals of Alertmanager.
+    Alertmanager {
+        /// The configuration file, such as alertmanager.yml.
+        file: PathBuf,
+        #[command(flatten)]
+        printed: ImportedArguments,
+    },
+    /// Convert users, teams, schedules and escalations of Opsgenie.
+    Opsgenie {
+        /// The folder of its configuration export, with the folders `users`, `teams`, `schedules` and
+        /// `escalations`.
+        folder: PathBuf,
+        /// Set the format: yaml or json.
+        #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
+        output: Output,
+    },
+    /// Convert users, schedules, escalation policies and services of PagerDuty.
+    Pagerduty {
+        /// The folder with answers of its REST API, such as users.json.
+        folder: PathBuf,
+        /// Set the format: yaml or json.
+        #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
+        output: Output,
+    },
+}
+
+/// How imported documents are printed.
+#[derive(Debug, Args)]
+pub(crate) struct ImportedArguments {
+    /// Print the values of secrets instead of {fromEnv: NAME}.
+    #[arg(long)]
+    pub(crate) with_secrets: bool,
+    /// Set the format: yaml or json.
+    #[arg(long, short, value_enum, default_value_t = Output::Yaml)]
     pub(crate) output: Output,
 }
 

@@ -9,7 +9,10 @@ use bellwether_backend::{
     config::{DatabaseConfig, NodeReport},
     server::{Made, init_store},
     store::{
-        engine::postgres::{Layout, Status},
+        engine::{
+            ownership::SLOTS,
+            postgres::{Layout, Status},
+        },
         open::{database_script, database_status, migrate_database},
     },
 };
@@ -154,8 +157,8 @@ fn shown(status: &Status) -> (String, bool) {
             let leads = if node.leads { ", leads" } else { "" };
             let since = jiff::Timestamp::from_millisecond(node.since_ms).unwrap_or_default();
             lines.push(format!(
-                "node: {}, since {since:.0}, {behind} places behind{leads}",
-                node.name
+                "node: {}, since {since:.0}, {behind} places behind, owns {} of {SLOTS} slots{leads}",
+                node.name, node.slots
             ));
             lines.extend(settings_of(&node.about, &leader));
         }

@@ -10,7 +10,8 @@ use std::{
 use bellwether_tui::api::ConfigKind;
 use serde_json::{Map, Value, json};
 
-use crate::failure::Failure;
+use super::answer;
+use crate::{cli::script::Output, failure::Failure, output};
 
 /// Bytes of one file.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -43,18 +44,42 @@ impl Document {
         Ok(json!({self.kind.word(): body}))
     }
 
-    /// It as it is written to a file, by its parts: first what it is, then the rest.
-    pub(super) fn written(kind: ConfigKind, mut body: Value) -> [Value; 3] {
-        let name = body.as_object_mut().and_then(|body| body.remove("name"));
-        let name = name.unwrap_or_default();
-        [json!({"kind": kind.word()}), json!({"name": name}), body]
-    }
-
     /// What is wrong with it.
     pub(super) fn wrong(&self, why: &str) -> Failure {
         let (source, kind, name) = (&self.source, self.kind.word(), &self.name);
         Failure::usage(format!("{source}: {kind} `{name}`: {why}"))
     }
+}
+
+/// Writes documents, each a kind and its body, as YAML or as one JSON list.
+///
+/// # Errors
+/// Standard output is gone.
+pub(super) fn write(documents: Vec<(&str, Value)>, how: Output) -> Result<(), Failure> {
+    let documents = documents.into_iter().map(|(kind, body)| parts(kind, body));
+    if how == Output::Json {
+        let merged = documents.map(|parts| {
+            let fields = parts.into_iter().filter_map(|part| match part {
+                Value::Object(fields) => Some(fields),
+                _ => None,
+            });
+            Value::Object(fields.flatten().collect())
+        });
+        return output::write(&answer::json(&merged.collect()));
+    }
+    let mut texts = Vec::with_capacity(documents.len());
+    for parts in documents {
+        let parts: Result<Vec<_>, _> = parts.iter().map(answer::yaml).collect();
+        texts.push(parts?.concat());
+    }
+    output::write(&texts.join("---\n"))
+}
+
+/// A document by its parts: first what it is, then the rest.
+fn parts(kind: &str, mut body: Value) -> [Value; 3] {
+    let name = body.as_object_mut().and_then(|body| body.remove("name"));
+    let name = name.unwrap_or_default();
+    [json!({"kind": kind}), json!({"name": name}), body]
 }
 
 /// Reads the documents of files and folders; `-` is standard input.

@@ -3,7 +3,7 @@
 use bellwether_tui::api::{Api, ConfigKind};
 use serde_json::{Value, json};
 
-use super::{answer, document::Document, failed};
+use super::{answer, document, failed, secret_name};
 use crate::{
     cli::script::{DeleteArguments, ExportArguments, GetArguments, Output},
     failure::Failure,
@@ -48,37 +48,17 @@ pub(super) async fn export(arguments: ExportArguments, mut api: Api) -> Result<(
             let mut body = kind.authored(stored);
             let name = body["name"].as_str().unwrap_or_default().to_owned();
             name_secrets(&mut body, &[kind.word(), &name]);
-            documents.push(Document::written(kind, body));
+            documents.push((kind.word(), body));
         }
     }
-    if arguments.output == Output::Json {
-        let merged = documents.into_iter().map(|parts| {
-            let fields = parts.into_iter().filter_map(|part| match part {
-                Value::Object(fields) => Some(fields),
-                _ => None,
-            });
-            Value::Object(fields.flatten().collect())
-        });
-        return output::write(&answer::json(&merged.collect()));
-    }
-    let mut texts = Vec::with_capacity(documents.len());
-    for parts in &documents {
-        let parts: Result<Vec<_>, _> = parts.iter().map(answer::yaml).collect();
-        texts.push(parts?.concat());
-    }
-    output::write(&texts.join("---\n"))
+    document::write(documents, arguments.output)
 }
 
 /// Puts the name of a variable in the place of every masked secret.
 fn name_secrets(value: &mut Value, path: &[&str]) {
     match value {
         Value::String(text) if text == MASK => {
-            let letters = path.join("_");
-            let letters = letters.chars().map(|letter| match letter {
-                'a'..='z' | 'A'..='Z' | '0'..='9' => letter.to_ascii_uppercase(),
-                _ => '_',
-            });
-            let name = format!("BELLWETHER_SECRET_{}", letters.collect::<String>());
+            let name = secret_name(path);
             *value = json!({"fromEnv": name});
         }
         Value::Object(fields) => {

@@ -1,0 +1,172 @@
+//! Which slots a node takes, keeps and hands over.
+
+use std::collections::HashMap;
+
+use super::*;
+
+/// How many slots each node is to own.
+fn shares(living: &[Living]) -> HashMap<NodeId, usize> {
+    let mut shares = HashMap::new();
+    for slot in 0..LEAD {
+        if let Some(owner) = owner_of(slot, living) {
+            *shares.entry(owner).or_default() += 1;
+        }
+    }
+    shares
+}
+
+fn living(ids: &[u8]) -> Vec<Living> {
+    let node = |id: &u8| Living {
+        id: [*id; 16],
+        owns: true,
+        is_prompt: true,
+    };
+    ids.iter().map(node).collect()
+}
+
+fn held_by(node: impl Fn(i16) -> u8) -> Vec<Held> {
+    let held = |slot| Held {
+        slot,
+        epoch: 3,
+        node: [node(slot); 16],
+    };
+    (0..=LEAD).map(held).collect()
+}
+
+#[test]
+fn each_node_gets_a_share_and_only_what_belongs_to_who_comes_or_goes_moves() {
+    let three = living(&[1, 2, 3]);
+    let shares = shares(&three);
+    assert_eq!(shares.len(), 3);
+    assert!(shares.values().all(|count| (55..=115).contains(count)));
+    let two = living(&[1, 3]);
+    for slot in 0..LEAD {
+        let (before, after) = (owner_of(slot, &three), owner_of(slot, &two));
+        assert!(before == after || before == Some([2; 16]));
+    }
+    assert_eq!(owner_of(7, &[]), None);
+}
+
+#[test]
+fn what_dead_nodes_own_is_taken_and_what_living_ones_own_is_awaited() {
+    let nodes = living(&[1, 2]);
+    // The dead one owned all, and led.
+    let division = Division::of([1; 16], true, &nodes, &held_by(|_| 9));
+    let share = shares(&nodes)[&[1; 16]];
+    assert_eq!(division.orphaned.len(), share + 1, "and the lead");
+    assert_eq!((division.mine.len(), division.awaited), (0, 0));
+    // The other one has them.
+    let division = Division::of([1; 16], true, &nodes, &held_by(|_| 2));
+    assert_eq!((division.orphaned.len(), division.awaited), (0, share));
+    let other = Division::of([2; 16], true, &nodes, &held_by(|_| 2));
+    assert_eq!((other.mine.len(), other.leaves.len()), (257, share));
+    assert!(other.leaves.values().all(|to| *to == [1; 16]));
+    // The lead stays where it is, and is taken only by one that stands.
+    let orphaned = Division::of([1; 16], false, &nodes, &held_by(|_| 9)).orphaned;
+    assert!(orphaned.iter().all(|(slot, _)| *slot != LEAD));
+}
+
+#[test]
+fn a_node_that_is_to_own_nothing_leaves_everything_and_alone_keeps_it() {
+    let mut nodes = living(&[1, 2]);
+    nodes[0].owns = false;
+    let division = Division::of([1; 16], false, &nodes, &held_by(|_| 1));
+    assert_eq!(division.leaves.len(), SLOTS);
+    nodes[1].owns = false;
+    let division = Division::of([1; 16], false, &nodes, &held_by(|_| 1));
+    assert_eq!(division.leaves.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_is_handed_over_when_it_is_vacant_and_a_few_are_left_at_a_time() {
+    let claims = Claims::new([2; 16]);
+    let nodes = living(&[1, 2]);
+    let division = Division::of([2; 16], true, &nodes, &held_by(|_| 2));
+    assert_eq!(claims.leave(&division), []);
+    claims.publish(&division);
+    let asked = claims.owned().borrow().leaving();
+    assert_eq!(asked.len(), LEAVING_MAX);
+    let (slot, number) = asked[0];
+    assert!(!claims.vacate(slot, number + 1_000), "it was not asked so");
+    assert!(claims.vacate(slot, number));
+    assert!(!claims.vacate(slot, number), "that is known");
+    assert_eq!(claims.leave(&division), [(slot, [1; 16])]);
+
+    // The other one is gone before that: what was reported says nothing of the next time.
+    let alone = Division::of([2; 16], true, &living(&[2]), &held_by(|_| 2));
+    assert_eq!(claims.leave(&alone), []);
+    claims.publish(&alone);
+    assert_eq!(claims.owned().borrow().leaving(), []);
+    assert_eq!(claims.leave(&division), []);
+    assert!(!claims.vacate(slot, number));
+    assert_eq!(claims.leave(&division), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_cannot_work_rests_longer_each_time_and_is_left_nothing() {
+    let claims = Claims::new([2; 16]);
+    claims.write_with([7; 16]);
+    claims.take_part(true);
+    let division = Division::of([2; 16], true, &living(&[1, 2]), &held_by(|_| 2));
+    claims.publish(&division);
+    assert!(claims.is_leader() && claims.is_owner());
+    for round in 0..3 {
+        assert_eq!(claims.owns_with(), Some([7; 16]));
+        assert!(claims.rest(true));
+        assert!(!claims.rest(true), "it does already");
+        assert!(!claims.is_leader());
+        claims.publish(&division);
+        assert!(!claims.is_leader(), "it left the lead");
+        assert_eq!(
+            claims.leave(&division).len(),
+            division.leaves.len().min(LEAVING_MAX)
+        );
+        let lasts = STORE_REST_TIME_MIN * 2_u32.pow(round);
+        tokio::time::advance(lasts.mul_f64(0.99)).await;
+        assert_eq!(claims.owns_with(), None);
+        tokio::time::advance(lasts.mul_f64(0.02)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_rests_only_while_another_one_owns() {
+    let claims = Claims::new([2; 16]);
+    claims.write_with([7; 16]);
+    claims.take_part(true);
+    assert!(!claims.wakes(&living(&[1])), "it does not rest");
+    assert!(claims.rest(true));
+    assert!(!claims.wakes(&living(&[1])));
+    assert_eq!(claims.owns_with(), None);
+    let mut nodes = living(&[1, 2]);
+    for node in &mut nodes {
+        node.owns = false;
+    }
+    assert!(claims.wakes(&nodes));
+    assert_eq!(claims.owns_with(), Some([7; 16]));
+    // The next time lasts longer, although this one was cut short.
+    assert!(claims.rest(true));
+    tokio::time::advance(STORE_REST_TIME_MIN.mul_f64(1.5)).await;
+    assert_eq!(claims.owns_with(), None);
+    // One that ends does not come back.
+    claims.take_part(false);
+    assert!(!claims.wakes(&nodes));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_is_sure_while_it_was_seen_to_live_and_to_work() {
+    let claims = Claims::new([2; 16]);
+    let half = STORE_NODE_TIME_MAX / 2;
+    claims.worked(Instant::now());
+    assert!(!claims.is_sure());
+    claims.lived(Instant::now());
+    assert!(claims.is_sure());
+    for renew in [Claims::worked, Claims::lived] {
+        tokio::time::advance(half).await;
+        renew(&claims, Instant::now());
+        tokio::time::advance(half).await;
+        assert!(!claims.is_sure());
+        claims.worked(Instant::now());
+        claims.lived(Instant::now());
+        assert!(claims.is_sure());
+    }
+}

@@ -1,0 +1,246 @@
+//! Which destinations this process delivers to. One that has the store to itself delivers to all, and none of
+//! this changes; of several each delivers to those whose slots it owns.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tokio::sync::watch;
+
+use crate::{
+    delivery::queue::Owner,
+    domain::RecordId,
+    store::{
+        Duty, Store,
+        engine::ownership::{Owned, slot_of},
+        record::slot,
+    },
+};
+
+/// What this process owns, as the dispatcher goes by it: that changes only between two of its rounds.
+#[derive(Debug)]
+pub(crate) struct Ownership {
+    published: watch::Receiver<Owned>,
+    adopted: watch::Sender<Owned>,
+    /// Since when it owns a slot that another process may have owned until then.
+    since_ms: BTreeMap<u8, i64>,
+}
+
+/// What was gained and lost since the last round.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moved {
+    gained: BTreeSet<u8>,
+    lost: BTreeSet<u8>,
+}
+
+impl Moved {
+    /// Whether a destination is among what was gained.
+    pub(crate) fn has_gained(&self, destination: RecordId) -> bool {
+        self.gained.contains(&slot(destination))
+    }
+
+    /// Whether a destination is among what was lost.
+    pub(crate) fn has_lost(&self, destination: RecordId) -> bool {
+        self.lost.contains(&slot(destination))
+    }
+
+    /// Whether anything was gained.
+    pub(crate) fn is_gain(&self) -> bool {
+        !self.gained.is_empty()
+    }
+
+    /// Adds what moved afterwards.
+    pub(crate) fn extend(&mut self, later: Self) {
+        self.gained.retain(|slot| !later.lost.contains(slot));
+        self.gained.extend(later.gained);
+        self.lost.extend(later.lost);
+    }
+}
+
+impl Ownership {
+    /// What a process owns of a store.
+    pub(crate) fn of(store: &Store, now_ms: i64) -> Self {
+        let published = store.engine().cluster().owned();
+        let is_all = *published.borrow() == Owned::All;
+        let adopted = if is_all { Owned::All } else { Owned::none() };
+        let is_after_another = is_all && store.engine().is_shared();
+        let all = (0..=u8::MAX).filter(|_| is_after_another);
+        Self {
+            published,
+            adopted: watch::Sender::new(adopted),
+            since_ms: all.map(|slot| (slot, now_ms)).collect(),
+        }
+    }
+
+    /// A store whose changes are refused where they are not of what is owned.
+    pub(crate) fn store(&self, store: Store) -> Store {
+        if *self.adopted.borrow() == Owned::All {
+            return store;
+        }
+        store.owning(Duty::Delivery, &self.adopted.subscribe())
+    }
+
+    /// What the dispatcher goes by.
+    pub(crate) fn adopted(&self) -> watch::Receiver<Owned> {
+        self.adopted.subscribe()
+    }
+
+    /// Returns once what is owned has changed; for ever where it never does.
+    pub(crate) async fn changed(&mut self) {
+        if self.published.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        // It is seen when it is adopted.
+        self.published.mark_changed();
+    }
+
+    /// Goes by what is owned now from here on; none when that is as before.
+    pub(crate) fn adopt(&mut self, now_ms: i64) -> Option<Moved> {
+        if !self.published.has_changed().unwrap_or(false) {
+            return None;
+        }
+        let owned = self.published.borrow_and_update().clone();
+        let mut moved = Moved::default();
+        for slot in 0..=u8::MAX {
+            let epoch = |owned: &Owned| owned.slot(slot).map(|it| it.epoch);
+            let (before, after) = (epoch(&self.adopted.borrow()), epoch(&owned));
+            if before == after {
+                continue;
+            }
+            if before.is_some() {
+                moved.lost.insert(slot);
+                self.since_ms.remove(&slot);
+            }
+            if after.is_some() {
+                moved.gained.insert(slot);
+                self.since_ms.insert(slot, now_ms);
+            }
+        }
+        self.adopted.send_replace(owned);
+        Some(moved)
+    }
+
+    /// Whether this process delivers to a destination.
+    pub(crate) fn has(&self, destination: RecordId) -> bool {
+        self.adopted.borrow().slot(slot(destination)).is_some()
+    }
+
+    /// Whether this process is the one that speaks of what is gone and only known by its name.
+    pub(crate) fn has_name(&self, name: &[u8]) -> bool {
+        self.adopted.borrow().slot(slot_of(name)).is_some()
+    }
+
+    /// Who is to deliver to a destination.
+    pub(crate) fn owner(&self, destination: RecordId) -> Owner {
+        let owned = self.adopted.borrow().slot(slot(destination));
+        let is_leaving = owned.is_some_and(|owned| owned.leaving.is_some());
+        if is_leaving {
+            Owner::Another
+        } else {
+            Owner::This
+        }
+    }
+
+    /// Since when this process delivers to a destination, where another one may have until then.
+    pub(crate) fn since_ms(&self, destination: RecordId) -> Option<i64> {
+        self.since_ms.get(&slot(destination)).copied()
+    }
+
+    /// Reports that nothing is under way of what is to be left, but of some destinations.
+    pub(crate) fn vacate(&self, store: &Store, under_way: impl IntoIterator<Item = RecordId>) {
+        let leaving = self.adopted.borrow().leaving();
+        if leaving.is_empty() {
+            return;
+        }
+        let busy: BTreeSet<u8> = under_way.into_iter().map(slot).collect();
+        for (slot, number) in leaving {
+            if !busy.contains(&slot) {
+                store.engine().cluster().vacate(slot, number);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        domain::Health,
+        ops::samples,
+        store::{EngineError, Lane, engine::ownership::OwnedSlot},
+    };
+
+    fn owned(slots: &[(RecordId, u64, Option<u64>)]) -> Owned {
+        let mut all = Box::new([None; 256]);
+        for (destination, epoch, leaving) in slots {
+            all[usize::from(slot(*destination))] = Some(OwnedSlot {
+                epoch: *epoch,
+                leaving: *leaving,
+            });
+        }
+        Owned::Slots(all)
+    }
+
+    fn ownership(published: watch::Receiver<Owned>) -> Ownership {
+        Ownership {
+            published,
+            adopted: watch::Sender::new(Owned::none()),
+            since_ms: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_gained_and_lost_is_told_once_and_what_comes_back_is_both() {
+        let (a, b) = (samples::id("a"), samples::id("b"));
+        assert_ne!(slot(a), slot(b));
+        let published = watch::Sender::new(Owned::none());
+        let mut ownership = ownership(published.subscribe());
+        assert_eq!(ownership.adopt(1), None);
+        published.send_replace(owned(&[(a, 1, None)]));
+        assert!(!ownership.has(a), "nothing moves amid a round");
+        let moved = ownership.adopt(2).unwrap();
+        assert!(moved.has_gained(a) && !moved.has_lost(a) && !moved.has_gained(b));
+        assert_eq!(
+            (ownership.since_ms(a), ownership.since_ms(b)),
+            (Some(2), None)
+        );
+
+        // Asked to leave it, which is no loss yet.
+        published.send_replace(owned(&[(a, 1, Some(7))]));
+        let moved = ownership.adopt(3).unwrap();
+        assert!(!moved.is_gain() && !moved.has_lost(a));
+        assert_eq!(ownership.owner(a), Owner::Another);
+        assert!(ownership.has(a));
+
+        // Lost and got back between two rounds, and another one.
+        published.send_replace(owned(&[(a, 3, None), (b, 1, None)]));
+        let mut moved = ownership.adopt(4).unwrap();
+        assert!(moved.has_lost(a) && moved.has_gained(a) && moved.has_gained(b));
+        assert_eq!(
+            (ownership.owner(a), ownership.since_ms(a)),
+            (Owner::This, Some(4))
+        );
+        published.send_replace(owned(&[(a, 3, None)]));
+        moved.extend(ownership.adopt(5).unwrap());
+        assert!(moved.has_gained(a) && !moved.has_gained(b) && moved.has_lost(b));
+    }
+
+    #[tokio::test]
+    async fn what_another_process_owns_is_not_changed() {
+        let (a, b) = (samples::id("a"), samples::id("b"));
+        let published = watch::Sender::new(owned(&[(a, 1, None)]));
+        let mut ownership = ownership(published.subscribe());
+        published.send_replace(owned(&[(a, 1, None)]));
+        ownership.adopt(1);
+        let store = ownership.store(Store::in_memory());
+        let change = async |destination| {
+            let mut changes = store.changes();
+            changes.insert(&Health::untried(destination, 1));
+            store.apply(Lane::Bulk, changes).await
+        };
+        change(a).await.unwrap();
+        let refused = change(b).await;
+        assert!(
+            matches!(refused, Err(EngineError::Unavailable(_))),
+            "{refused:?}"
+        );
+    }
+}

@@ -1,0 +1,379 @@
+//! Each node delivers to the destinations that it owns: all of them together what one would, by the same
+//! limits and in the same order, also while a destination gets another owner.
+
+use std::{
+    borrow::Borrow,
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use bellwether_tests::{
+    eventually::{eventually, eventually_within},
+    process,
+    receiver::{Received, Receiver, Reply},
+    rest::Rest,
+    world::World,
+};
+use http::Method;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::{EVENTS, join, nodes, three};
+use crate::{crash::rounds, postgres::Database, samples};
+
+/// So many that each of three nodes owns some: it is chance, and no other outcome was seen in 10^6.
+pub(super) const DESTINATIONS: usize = 24;
+const IN_FLIGHT: usize = 2;
+/// How long deliveries of a node that is gone may pause, and what a busy machine adds.
+const PAUSE_MAX: Duration = Duration::from_secs(8);
+const BUSY: Duration = Duration::from_secs(2);
+/// The longest that a destination waits whose owner stays.
+const STEADY_MAX: Duration = Duration::from_secs(4);
+/// How soon after it is stopped another node has what a node owned.
+const STOPPED_WITHIN: Duration = Duration::from_secs(20);
+
+/// Destinations with a rule each: of events whose host ends with their number.
+pub(super) async fn routes(rest: &Rest, receiver: &Receiver) {
+    for number in 0..DESTINATIONS {
+        let name = format!("d{number:02}");
+        let mut hook = samples::webhook(&name, &receiver.url(&format!("/{name}")));
+        hook["delivery"] = json!({"maxInFlight": IN_FLIGHT});
+        let clause = json!({"endsWith": {"field": "dimensions.host", "value": format!("-{name}")}});
+        let trigger = json!({"name": name, "type": {"event": {"query": {"clause": clause}}}});
+        let mut rule = samples::rule(&name, &name, &name, "{{event.summary}}");
+        rule["sendUpdates"] = json!(true);
+        for (path, body) in [
+            ("destinations", hook),
+            ("triggers", trigger),
+            ("rules", rule),
+        ] {
+            let path = format!("/v1/notification/{path}");
+            rest.post(&path, &body).await.ok();
+        }
+    }
+}
+
+/// Sends events that open, each to one of the destinations in turn.
+pub(super) async fn sent(rest: &Rest, numbers: Range<usize>) {
+    assert!(tried(rest, numbers, "STATUS_OPEN").await);
+}
+
+/// The host of an event; its destination is the number's.
+fn host(number: usize) -> String {
+    format!("h{number}-d{:02}", number % DESTINATIONS)
+}
+
+/// Whether a node answers that it has such events.
+async fn tried(rest: &Rest, numbers: Range<usize>, status: &str) -> bool {
+    let event = |number: usize| {
+        let host = host(number);
+        let mut event = samples::event("full", &host, "SEVERITY_ERROR", &host);
+        event["status"] = json!(status);
+        event
+    };
+    let events: Vec<_> = numbers.map(event).collect();
+    let body = samples::events(&events).to_string();
+    let answer = rest.try_send(Method::POST, EVENTS, &[], body).await;
+    answer.is_ok_and(|it| it.status == 200 && it.json()["succeeded"] == events.len())
+}
+
+/// The host that a message is about, and whether it reports the end.
+fn about(message: &Received) -> Told {
+    let body = message.json();
+    let host = body["event"]["dimensions"]["host"].as_str().unwrap();
+    (host.to_owned(), body["clear"] == true)
+}
+
+async fn sample(world: &World, name: &str) -> usize {
+    let page = world.rest().get("/metrics").await.text();
+    let lines = page.lines().filter(|it| it.starts_with(name));
+    let values = lines.filter_map(|it| it.rsplit(' ').next()?.parse::<usize>().ok());
+    values.sum()
+}
+
+/// How many attempts a node has made.
+pub(super) async fn attempts(world: &World) -> usize {
+    sample(world, "bellwether_attempts_total").await
+}
+
+/// How many slots a node owns.
+pub(super) async fn owned(world: &World) -> usize {
+    sample(world, "bellwether_slots_owned").await
+}
+
+/// Waits until every slot has the owner that it is to have: none moves any more.
+pub(super) async fn all_own(worlds: &[impl Borrow<World>]) {
+    let mut before = Vec::new();
+    eventually("every slot to have its owner", async || {
+        let mut counts = Vec::new();
+        for world in worlds {
+            counts.push(owned(world.borrow()).await);
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let least = 256 / worlds.len() / 2;
+        let is_all = counts.iter().sum::<usize>() == 256 && counts.iter().all(|it| *it > least);
+        let is_same = std::mem::replace(&mut before, counts.clone()) == counts;
+        (is_all && is_same).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_of_three_nodes_delivers_some_and_all_together_each_message_once() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let worlds = three(&database);
+    let receiver = Receiver::start().await;
+    routes(&worlds[0].rest(), &receiver).await;
+    all_own(&worlds).await;
+    let shown = nodes(&worlds[1]);
+    let overview = worlds[2].rest().get("/v1/overview").await.ok();
+    let mut listed = BTreeMap::new();
+    for node in overview["nodes"].as_array().unwrap() {
+        listed.insert(node["name"].as_str().unwrap(), node["ownedSlots"].as_u64());
+    }
+    let events = 10 * DESTINATIONS;
+    for (at, from) in (0..events).step_by(DESTINATIONS).enumerate() {
+        sent(&worlds[at % 3].rest(), from..from + DESTINATIONS).await;
+    }
+    receiver.until_received(events).await;
+    let mut all = 0;
+    for (world, name) in worlds.iter().zip(["one", "two", "three"]) {
+        let (slots, made) = (owned(world).await, attempts(world).await);
+        eprintln!("{name} owns {slots} slots and made {made} attempts");
+        assert!(made > 0, "{name} delivered nothing");
+        assert_eq!(listed[name], Some(slots as u64), "{overview}");
+        let says = format!("owns {slots} of 256 slots");
+        let says = |it: &String| it.starts_with(&format!("{name},")) && it.contains(&says);
+        assert!(shown.iter().any(says), "{shown:?}");
+        all += made;
+    }
+    assert_eq!((all, receiver.count()), (events, events));
+}
+
+/// A message: the host that it is about, and whether it reports the end.
+type Told = (String, bool);
+
+/// What came to each destination and when, and the most that was under way to one at a time.
+#[derive(Debug, Default)]
+struct Arrivals {
+    at: BTreeMap<String, Vec<Instant>>,
+    under_way: usize,
+    /// In their order, with the ids of their deliveries.
+    messages: Vec<(Told, String)>,
+}
+
+impl Arrivals {
+    /// The longest time without a message to each destination, in a span.
+    fn gaps(&self, from: Instant, until: Instant) -> Vec<Duration> {
+        let gaps = self.at.values().map(|arrivals| {
+            let within = arrivals.iter().copied();
+            let within = within.filter(|at| (from..until).contains(at));
+            let (mut last, mut longest) = (from, Duration::ZERO);
+            for at in within.chain([until]) {
+                longest = longest.max(at - last);
+                last = at;
+            }
+            longest
+        });
+        gaps.collect()
+    }
+}
+
+/// A receiver that notes what comes, and takes so long for each.
+async fn noting(takes: Duration) -> (Receiver, Arc<Mutex<Arrivals>>) {
+    let arrivals = Arc::new(Mutex::new(Arrivals::default()));
+    let noted = Arc::clone(&arrivals);
+    let receiver = Receiver::answering(move |request| {
+        let (now, message) = (Instant::now(), about(request));
+        let mut noted = noted.lock().unwrap();
+        let id = request.delivery_id().to_owned();
+        noted.messages.push((message, id));
+        let of_it = noted.at.entry(request.path.clone()).or_default();
+        of_it.push(now);
+        // Those that have not been answered yet.
+        let under_way = of_it.iter().filter(|at| now - **at < takes).count();
+        noted.under_way = noted.under_way.max(under_way);
+        Reply {
+            delay: takes,
+            ..Reply::status(200)
+        }
+    })
+    .await;
+    (receiver, arrivals)
+}
+
+/// Opens, and then closes, events for all destinations over each of some nodes, until it is stopped.
+struct Sending {
+    tasks: JoinSet<BTreeSet<Told>>,
+    stop: tokio::sync::watch::Sender<bool>,
+}
+
+impl Sending {
+    /// Begins with the next of the numbers; all but the node that is lost answer each time.
+    fn begin(
+        worlds: &[World],
+        lost: Option<usize>,
+        numbers: &Arc<AtomicUsize>,
+        pause: Duration,
+    ) -> Self {
+        let stop = tokio::sync::watch::Sender::new(false);
+        let mut tasks = JoinSet::new();
+        for (at, world) in worlds.iter().enumerate() {
+            let (rest, numbers) = (world.rest(), Arc::clone(numbers));
+            let stopped = stop.subscribe();
+            tasks.spawn(async move {
+                let mut answered = BTreeSet::new();
+                while !*stopped.borrow() {
+                    let first = numbers.fetch_add(DESTINATIONS, Ordering::AcqRel);
+                    let events = first..first + DESTINATIONS;
+                    for (status, is_end) in [("STATUS_OPEN", false), ("STATUS_CLOSED", true)] {
+                        let is_answered = tried(&rest, events.clone(), status).await;
+                        assert!(is_answered || lost == Some(at), "node {at} does not answer");
+                        if !is_answered {
+                            break;
+                        }
+                        answered.extend(events.clone().map(|number| (host(number), is_end)));
+                    }
+                    tokio::time::sleep(pause).await;
+                }
+                answered
+            });
+        }
+        Self { tasks, stop }
+    }
+
+    /// Ends it; answers what nodes have answered.
+    async fn end(self) -> BTreeSet<Told> {
+        self.stop.send_replace(true);
+        self.tasks.join_all().await.into_iter().flatten().collect()
+    }
+}
+
+/// What was answered was reported, each end after its beginning, each by one delivery however often that was
+/// tried.
+async fn each_came_in_order_by_one_delivery(arrivals: &Mutex<Arrivals>, answered: &BTreeSet<Told>) {
+    let late = Duration::from_secs(90);
+    let messages = eventually_within(late, "all messages", async || {
+        let messages = arrivals.lock().unwrap().messages.clone();
+        let told: BTreeSet<_> = messages.iter().map(|(told, _)| told).collect();
+        let is_all = answered.iter().all(|it| told.contains(it));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        is_all.then_some(messages)
+    })
+    .await;
+    let mut ids = BTreeMap::<Told, String>::new();
+    for (told, id) in messages {
+        let (host, is_end) = &told;
+        assert!(
+            !is_end || ids.contains_key(&(host.clone(), false)),
+            "{host}"
+        );
+        let first = ids.entry(told.clone()).or_insert_with(|| id.clone());
+        assert_eq!(*first, id, "{told:?} came under two ids");
+    }
+}
+
+/// A round: a node is killed or stopped under load and comes back; what nodes answered meanwhile.
+#[expect(
+    clippy::print_stderr,
+    reason = "what rounds came to is read by who asked for them"
+)]
+async fn lose(
+    worlds: &mut [World],
+    (lost, is_killed): (usize, bool),
+    numbers: &Arc<AtomicUsize>,
+    arrivals: &Mutex<Arrivals>,
+) -> BTreeSet<Told> {
+    all_own(worlds).await;
+    let sending = Sending::begin(worlds, Some(lost), numbers, Duration::from_millis(300));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let begin = Instant::now();
+    if is_killed {
+        worlds[lost].kill();
+    } else {
+        process::signal("-STOP", worlds[lost].service().id());
+    }
+    tokio::time::sleep(PAUSE_MAX + BUSY).await;
+    let gaps = arrivals.lock().unwrap().gaps(begin, Instant::now());
+    let steady = gaps.iter().filter(|it| **it <= STEADY_MAX);
+    let (kept, longest) = (steady.clone().count(), gaps.iter().max().unwrap());
+    eprintln!(
+        "{} {}: {} of {DESTINATIONS} destinations paused, for {longest:.1?} at the longest; \
+         the others for {:.1?}",
+        if is_killed { "killed" } else { "stopped" },
+        ["one", "two", "three"][lost],
+        DESTINATIONS - kept,
+        steady.max().unwrap_or(&Duration::ZERO),
+    );
+    assert!(*longest <= PAUSE_MAX, "{gaps:?}");
+    assert!((DESTINATIONS / 3..DESTINATIONS).contains(&kept), "{gaps:?}");
+    if is_killed {
+        worlds[lost].start_again();
+    } else {
+        process::signal("-CONT", worlds[lost].service().id());
+    }
+    all_own(worlds).await;
+    sending.end().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_loss_of_a_node_holds_up_its_destinations_for_a_moment_and_no_others() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let mut worlds = three(&database);
+    let (receiver, arrivals) = noting(Duration::ZERO).await;
+    routes(&worlds[0].rest(), &receiver).await;
+    let (numbers, mut answered) = (Arc::default(), BTreeSet::new());
+    for round in 0..rounds(3) {
+        let lost = (round % 3, round % 2 == 0);
+        answered.extend(lose(&mut worlds, lost, &numbers, &arrivals).await);
+        each_came_in_order_by_one_delivery(&arrivals, &answered).await;
+    }
+    let messages = arrivals.lock().unwrap().messages.len();
+    eprintln!(
+        "{} openings and endings answered, none lost; {messages} messages",
+        answered.len()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_and_order_hold_while_destinations_get_other_owners() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let mut worlds = vec![database.world()];
+    let (receiver, arrivals) = noting(Duration::from_millis(80)).await;
+    routes(&worlds[0].rest(), &receiver).await;
+    let sending = Sending::begin(&worlds, None, &Arc::default(), Duration::from_millis(300));
+    // Nodes come, and go again.
+    for name in ["two", "three"] {
+        worlds.push(join(&database, &worlds[0], name));
+        all_own(&worlds).await;
+    }
+    for _ in 0..2 {
+        let begin = Instant::now();
+        assert!(worlds[2].terminate().success());
+        all_own(&worlds[..2]).await;
+        let took = begin.elapsed();
+        eprintln!("stopped: others own everything after {took:?}");
+        assert!(took <= STOPPED_WITHIN, "{took:?}");
+        worlds[2].start_again();
+        all_own(&worlds).await;
+    }
+    let answered = sending.end().await;
+    each_came_in_order_by_one_delivery(&arrivals, &answered).await;
+    // None was interrupted, so none came twice.
+    assert_eq!(receiver.count(), answered.len());
+    assert!(arrivals.lock().unwrap().under_way <= IN_FLIGHT);
+    for world in &worlds {
+        assert!(attempts(world).await > 0);
+    }
+}

@@ -1,0 +1,64 @@
+//! `import`: the configuration of another product as documents for `apply`, and what has no
+//! counterpart.
+
+mod alertmanager;
+mod escalation;
+mod fields;
+mod folder;
+mod imported;
+mod opsgenie;
+mod pagerduty;
+mod people;
+mod rotation;
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use self::imported::Imported;
+use super::{document, secret_name};
+use crate::{
+    cli::script::{ImportArguments, ImportSource},
+    failure::Failure,
+};
+
+/// Bytes of one file.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Prints the documents, and on standard error what was left out.
+pub(super) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
+    match &arguments.source {
+        ImportSource::Alertmanager { file, printed } => {
+            let mut imported = Imported::new("alertmanager", printed.with_secrets);
+            alertmanager::import(read(file)?, &mut imported)?;
+            imported.write(printed.output)
+        }
+        ImportSource::Opsgenie { folder, output } => {
+            let mut imported = Imported::new("opsgenie", false);
+            opsgenie::import(folder::read(folder)?, &mut imported)?;
+            imported.write(*output)
+        }
+        ImportSource::Pagerduty { folder, output } => {
+            let mut imported = Imported::new("pagerduty", false);
+            pagerduty::import(folder::read(folder)?, &mut imported)?;
+            imported.write(*output)
+        }
+    }
+}
+
+/// The content of a file of YAML or JSON.
+fn read(file: &Path) -> Result<Value, Failure> {
+    let shown = file.display();
+    let unread = |error| Failure::usage(format!("{shown} cannot be read: {error}"));
+    let length = fs::metadata(file).map_err(unread)?.len();
+    if length > FILE_BYTES_MAX {
+        let mib = FILE_BYTES_MAX / (1024 * 1024);
+        return Err(Failure::usage(format!("{shown} has more than {mib} MiB")));
+    }
+    let text = fs::read_to_string(file).map_err(unread)?;
+    // Only what is true or false in every YAML, so that `no` stays a text; and no line of the file in a
+    // message, since it can hold a secret.
+    let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
+    serde_saphyr::from_str_with_options(&text, options)
+        .map_err(|error| Failure::usage(format!("{shown} is not YAML or JSON: {error}")))
+}

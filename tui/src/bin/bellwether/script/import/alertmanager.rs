@@ -1,0 +1,51 @@
+//! Alertmanager's configuration file: routes become triggers and rules, receivers destinations, time
+//! intervals calendars.
+
+mod condition;
+mod duration;
+mod inhibitions;
+mod intervals;
+mod matcher;
+mod receivers;
+mod routes;
+
+use serde_json::Value;
+
+use super::{
+    fields::{Fields, wrong},
+    imported::Imported,
+};
+use crate::failure::Failure;
+
+/// Reads the file, and adds its documents.
+///
+/// # Errors
+/// The file is no configuration of Alertmanager.
+pub(super) fn import(file: Value, imported: &mut Imported) -> Result<(), Failure> {
+    let mut fields = Fields::of("", file)?;
+    if !fields.has("route") {
+        return Err(wrong(
+            "route",
+            "is required; expected a configuration file of Alertmanager",
+        ));
+    }
+    let mut global = fields.object("global")?;
+    let receivers = receivers::read(&mut fields, &mut global, imported)?;
+    let mut intervals = intervals::read(&mut fields, imported)?;
+    routes::read(&mut fields, &receivers, &mut intervals, imported)?;
+    inhibitions::read(&mut fields, imported)?;
+    for name in global.names() {
+        if name.starts_with("smtp_") {
+            global.take(&name);
+            let why = "the mail server is set in section `[smtp]` of bellwether.toml";
+            imported.leave_out(&global.at(&name), why);
+        }
+    }
+    global.finish(imported);
+    if fields.take("templates").is_some() {
+        let why = "templates of Go are not converted; see the topic «templates»";
+        imported.leave_out("templates", why);
+    }
+    fields.finish(imported);
+    Ok(())
+}

@@ -1,0 +1,348 @@
+//! Routes: each that can be reached becomes a trigger, and rules for its receiver.
+//!
+//! Rules are independent of each other, so the condition of a route holds its own matchers, those of the
+//! routes around it, and not those of earlier routes that end the search.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    super::{
+        fields::{Fields, wrong},
+        imported::Imported,
+    },
+    condition::{Condition, Written, exists},
+    duration,
+    intervals::{Intervals, Times},
+    matcher::{self, ALERT, Matcher},
+    receivers::Receiver,
+};
+use crate::failure::Failure;
+
+/// Routes in routes, and all routes.
+const DEPTH_MAX: usize = 32;
+const ROUTES_MAX: usize = 5_000;
+/// Fields of a group.
+const GROUP_BY_MAX: usize = 10;
+/// Limits of times, in milliseconds: the longest wait, interval and repeat, and the shortest interval.
+const WAIT_MAX_MS: u64 = 3_600_000;
+const INTERVAL_MS: std::ops::RangeInclusive<u64> = 10_000..=86_400_000;
+const REPEAT_MAX_MS: u64 = 31_536_000_000;
+
+/// What a route passes on to those in it.
+#[derive(Debug, Clone)]
+struct Options {
+    receiver: String,
+    group_by: Given<Vec<String>>,
+    wait_ms: Given<u64>,
+    interval_ms: Given<u64>,
+    repeat_ms: Given<u64>,
+}
+
+/// A value, and where it is in the file.
+#[derive(Debug, Clone)]
+struct Given<T> {
+    path: String,
+    value: T,
+}
+
+impl<T: Clone> Given<T> {
+    /// What Alertmanager uses where nothing is given.
+    fn default(value: T) -> Self {
+        Self {
+            path: "route".to_owned(),
+            value,
+        }
+    }
+
+    /// A value of a route, or else that of the route around it.
+    fn or(path: String, value: Option<T>, around: &Self) -> Self {
+        value.map_or_else(|| around.clone(), |value| Self { path, value })
+    }
+}
+
+/// A route.
+struct Route {
+    path: String,
+    options: Options,
+    matchers: Vec<Matcher>,
+    continues: bool,
+    muted: Vec<String>,
+    active: Vec<String>,
+    routes: Vec<Self>,
+}
+
+/// Reads the routes, and adds their triggers and rules.
+///
+/// # Errors
+/// They are wrong.
+pub(super) fn read(
+    fields: &mut Fields,
+    receivers: &BTreeMap<String, Receiver>,
+    intervals: &mut Intervals,
+    imported: &mut Imported,
+) -> Result<(), Failure> {
+    let defaults = Options {
+        receiver: String::new(),
+        group_by: Given::default(Vec::new()),
+        wait_ms: Given::default(30_000),
+        interval_ms: Given::default(300_000),
+        repeat_ms: Given::default(14_400_000),
+    };
+    let root = route(fields.object("route")?, &defaults, 0, imported)?;
+    let (mut routes, mut matchers) = (0, Vec::new());
+    collect(&root, &mut routes, &mut matchers);
+    if routes > ROUTES_MAX {
+        let why = format!("expected at most {ROUTES_MAX} routes; found {routes}");
+        return Err(wrong("route", &why));
+    }
+    matcher::check_case(matchers.into_iter(), imported);
+    let mut writer = Writer {
+        receivers,
+        intervals,
+        imported,
+    };
+    writer.write(&root, &[], &[])
+}
+
+impl Route {
+    fn times(&self) -> Times<'_> {
+        Times {
+            path: &self.path,
+            active: &self.active,
+            muted: &self.muted,
+        }
+    }
+}
+
+fn route(
+    mut fields: Fields,
+    around: &Options,
+    depth: usize,
+    imported: &mut Imported,
+) -> Result<Route, Failure> {
+    if depth == DEPTH_MAX {
+        let why = format!("expected at most {DEPTH_MAX} routes in each other");
+        return Err(wrong(&fields.path, &why));
+    }
+    let matchers = matcher::read(&mut fields, ["matchers", "match", "match_re"], imported)?;
+    let groups = fields.has("group_by").then(|| fields.texts("group_by"));
+    let receiver = fields.text("receiver")?;
+    let mut length = |name: &str, around: &Given<u64>| -> Result<Given<u64>, Failure> {
+        let value = duration::field(&mut fields, name)?;
+        Ok(Given::or(fields.at(name), value, around))
+    };
+    let wait_ms = length("group_wait", &around.wait_ms)?;
+    let interval_ms = length("group_interval", &around.interval_ms)?;
+    let repeat_ms = length("repeat_interval", &around.repeat_ms)?;
+    let options = Options {
+        receiver: receiver.unwrap_or_else(|| around.receiver.clone()),
+        group_by: Given::or(fields.at("group_by"), groups.transpose()?, &around.group_by),
+        wait_ms,
+        interval_ms,
+        repeat_ms,
+    };
+    let continues = fields.flag("continue")?.unwrap_or_default();
+    let muted = fields.texts("mute_time_intervals")?;
+    let active = fields.texts("active_time_intervals")?;
+    let inner = fields.objects("routes")?.into_iter();
+    let inner = inner.map(|inner| route(inner, &options, depth + 1, imported));
+    let routes = inner.collect::<Result<_, _>>()?;
+    let path = fields.path.clone();
+    fields.finish(imported);
+    Ok(Route {
+        path,
+        options,
+        matchers,
+        continues,
+        muted,
+        active,
+        routes,
+    })
+}
+
+fn collect<'a>(route: &'a Route, routes: &mut usize, matchers: &mut Vec<&'a Matcher>) {
+    *routes += 1;
+    matchers.extend(&route.matchers);
+    for inner in &route.routes {
+        collect(inner, routes, matchers);
+    }
+}
+
+/// Writes the documents of routes.
+struct Writer<'a> {
+    receivers: &'a BTreeMap<String, Receiver>,
+    intervals: &'a mut Intervals,
+    imported: &'a mut Imported,
+}
+
+impl Writer<'_> {
+    /// Writes a route and those in it; `required` are the matchers around it, `excluded` those of earlier
+    /// routes that end the search.
+    fn write(
+        &mut self,
+        route: &Route,
+        required: &[Matcher],
+        excluded: &[Vec<Matcher>],
+    ) -> Result<(), Failure> {
+        let required = [required, &route.matchers].concat();
+        let mut earlier = excluded.to_vec();
+        for inner in &route.routes {
+            self.write(inner, &required, &earlier)?;
+            if !inner.continues {
+                earlier.push(inner.matchers.clone());
+            }
+        }
+        // It is for what no route in it matches, also none that continues.
+        let inner = route.routes.iter().map(|inner| inner.matchers.clone());
+        let excluded: Vec<_> = excluded.iter().cloned().chain(inner).collect();
+        self.write_own(route, &matcher::condition(&required, &excluded))
+    }
+
+    fn write_own(&mut self, route: &Route, condition: &Condition) -> Result<(), Failure> {
+        let name = &route.options.receiver;
+        let path = &route.path;
+        let receiver = self.receivers.get(name).ok_or_else(|| {
+            wrong(
+                &format!("{path}.receiver"),
+                "expected the name of a receiver",
+            )
+        })?;
+        if *condition == Condition::Never {
+            let why = "no alert reaches it: other routes match all of its alerts, or it has \
+                       matchers that exclude each other";
+            // The condition of a route around others often leaves nothing.
+            if route.routes.is_empty() {
+                self.imported.leave_out(path, why);
+            }
+            return Ok(());
+        }
+        if receiver.is_silent {
+            let what = "its receiver notifies no one, so there is no rule for it";
+            self.imported.note(path, what);
+            return Ok(());
+        }
+        let condition = if condition.is_open_ended() {
+            Condition::all([exists(ALERT), condition.clone()])
+        } else {
+            condition.clone()
+        };
+        let matched = match condition.written() {
+            Ok(Written::Filter(text)) => json!({"filter": text}),
+            Ok(Written::Query(query)) => json!({"query": query}),
+            Err(why) => {
+                self.imported.leave_out(path, why);
+                return Ok(());
+            }
+        };
+        let description = format!("Alertmanager: {path}");
+        let trigger = self.imported.name("trigger", name);
+        self.imported.add(
+            "trigger",
+            json!({
+                "name": trigger, "description": description,
+                "type": {"event": matched},
+            }),
+        );
+        let calendar = self.intervals.calendar(&route.times(), self.imported)?;
+        let shared = self.shared(route, &trigger, &description, calendar);
+        if receiver.destinations.is_empty() {
+            let what =
+                "its receiver has no counterpart, so its rule is disabled and has no destinations";
+            self.imported.note(path, what);
+            self.rule(name, &shared, false, &[]);
+            return Ok(());
+        }
+        for updates in [true, false] {
+            let destinations: Vec<_> = { receiver.destinations.iter() }
+                .filter(|it| it.send_resolved == updates)
+                .map(|it| &*it.name)
+                .collect();
+            if !destinations.is_empty() {
+                self.rule(name, &shared, updates, &destinations);
+            }
+        }
+        Ok(())
+    }
+
+    /// The fields that all rules of a route have.
+    fn shared(
+        &mut self,
+        route: &Route,
+        trigger: &str,
+        description: &str,
+        calendar: Option<String>,
+    ) -> Map<String, Value> {
+        let options = &route.options;
+        let repeat_ms = self.limited(&options.repeat_ms, 0..=REPEAT_MAX_MS);
+        let mut rule = Map::new();
+        rule.insert("description".into(), json!(description));
+        rule.insert("triggerNames".into(), json!([trigger]));
+        rule.insert("repeat".into(), json!(true));
+        rule.insert("repeatInterval".into(), json!(repeat_ms / 1_000));
+        if let Some(calendar) = calendar {
+            rule.insert("activeCalendarName".into(), json!(calendar));
+        }
+        if !options.group_by.value.iter().any(|label| label == "...") {
+            let wait_ms = self.limited(&options.wait_ms, 0..=WAIT_MAX_MS);
+            let interval_ms = self.limited(&options.interval_ms, INTERVAL_MS);
+            let by = self.group_by(&options.group_by);
+            let group = json!({
+                "by": by, "wait": duration::wire(wait_ms), "interval": duration::wire(interval_ms),
+            });
+            rule.insert("group".into(), group);
+        }
+        rule
+    }
+
+    fn group_by(&mut self, labels: &Given<Vec<String>>) -> Vec<String> {
+        let path = &labels.path;
+        let mut by = Vec::new();
+        for label in &labels.value {
+            match matcher::field(label) {
+                Some(field) if by.len() < GROUP_BY_MAX && !by.contains(&field) => by.push(field),
+                Some(field) if by.contains(&field) => {}
+                Some(_) => {
+                    let why = format!("`{label}`: a group has at most {GROUP_BY_MAX} fields");
+                    self.imported.leave_out(path, &why);
+                }
+                None => {
+                    let why = format!(
+                        "the label `{label}` is no part of events (`senders.replica_labels`)"
+                    );
+                    self.imported.leave_out(path, &why);
+                }
+            }
+        }
+        by
+    }
+
+    fn limited(&mut self, given: &Given<u64>, range: std::ops::RangeInclusive<u64>) -> u64 {
+        let limited = given.value.clamp(*range.start(), *range.end());
+        if limited != given.value {
+            let what = format!(
+                "{} in place of {}",
+                duration::wire(limited),
+                duration::wire(given.value)
+            );
+            self.imported.note(&given.path, &what);
+        }
+        limited
+    }
+
+    fn rule(
+        &mut self,
+        name: &str,
+        shared: &Map<String, Value>,
+        updates: bool,
+        destinations: &[&str],
+    ) {
+        let mut rule = shared.clone();
+        rule.insert("name".into(), json!(self.imported.name("rule", name)));
+        rule.insert("enabled".into(), json!(!destinations.is_empty()));
+        rule.insert("sendUpdates".into(), json!(updates));
+        rule.insert("destinationNames".into(), json!(destinations));
+        self.imported.add("rule", Value::Object(rule));
+    }
+}

@@ -1,0 +1,219 @@
+//! An object of a file, read field by field, so that what nothing reads is reported with its path.
+
+use serde_json::{Map, Value};
+
+use super::imported::Imported;
+use crate::failure::Failure;
+
+/// Why a field is left out that this product does not know.
+const UNKNOWN: &str = "has no counterpart";
+
+/// An object, less the fields that were read.
+pub(super) struct Fields {
+    /// Where it is in the file.
+    pub(super) path: String,
+    rest: Map<String, Value>,
+}
+
+impl Fields {
+    /// An object at a path; nothing is an empty one.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub(super) fn of(path: &str, value: Value) -> Result<Self, Failure> {
+        let rest = match value {
+            Value::Object(fields) => fields,
+            Value::Null => Map::new(),
+            _ => return Err(wrong(path, "expected an object")),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            rest,
+        })
+    }
+
+    /// The path of a field.
+    pub(super) fn at(&self, name: &str) -> String {
+        match self.path.as_str() {
+            "" => name.to_owned(),
+            // That of a file.
+            path if path.ends_with(':') => format!("{path} {name}"),
+            path => format!("{path}.{name}"),
+        }
+    }
+
+    /// A field as it is; none where it is absent or null.
+    pub(super) fn take(&mut self, name: &str) -> Option<Value> {
+        self.rest.remove(name).filter(|value| !value.is_null())
+    }
+
+    /// Whether there is a field of that name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.rest.get(name).is_some_and(|value| !value.is_null())
+    }
+
+    /// Whether a field is a list.
+    pub(super) fn is_list(&self, name: &str) -> bool {
+        self.rest.get(name).is_some_and(Value::is_array)
+    }
+
+    /// The names of the fields that were not read.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.rest.keys().cloned().collect()
+    }
+
+    /// A text. Numbers and truth values count as texts, as in YAML without quotes.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub(super) fn text(&mut self, name: &str) -> Result<Option<String>, Failure> {
+        let path = self.at(name);
+        self.take(name).map(|value| text(&path, value)).transpose()
+    }
+
+    /// A truth value.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>, Failure> {
+        match self.take(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(flag)),
+            Some(Value::String(word)) if ["yes", "on"].contains(&&*word) => Ok(Some(true)),
+            Some(Value::String(word)) if ["no", "off"].contains(&&*word) => Ok(Some(false)),
+            Some(_) => Err(wrong(&self.at(name), "expected true or false")),
+        }
+    }
+
+    /// The items of a list, each with its path; empty where there is none.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub(super) fn list(&mut self, name: &str) -> Result<Vec<(String, Value)>, Failure> {
+        let path = self.at(name);
+        match self.take(name) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(items)) => {
+                let items = items.into_iter().enumerate();
+                Ok(items
+                    .map(|(at, item)| (format!("{path}[{at}]"), item))
+                    .collect())
+            }
+            Some(_) => Err(wrong(&path, "expected a list")),
+        }
+    }
+
+    /// The texts of a list.
+    ///
+    /// # Errors
+    /// It, or one of its items, is something else.
+    pub(super) fn texts(&mut self, name: &str) -> Result<Vec<String>, Failure> {
+        let items = self.list(name)?.into_iter();
+        items.map(|(path, item)| text(&path, item)).collect()
+    }
+
+    /// The objects of a list.
+    ///
+    /// # Errors
+    /// It, or one of its items, is something else.
+    pub(super) fn objects(&mut self, name: &str) -> Result<Vec<Self>, Failure> {
+        let items = self.list(name)?.into_iter();
+        items.map(|(path, item)| Self::of(&path, item)).collect()
+    }
+
+    /// An object; an empty one where there is none.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub(super) fn object(&mut self, name: &str) -> Result<Self, Failure> {
+        let path = self.at(name);
+        Self::of(&path, self.take(name).unwrap_or_default())
+    }
+
+    /// The texts of an object by their names.
+    ///
+    /// # Errors
+    /// It, or one of its fields, is something else.
+    pub(super) fn pairs(&mut self, name: &str) -> Result<Vec<(String, String)>, Failure> {
+        let object = self.object(name)?;
+        let path = object.path;
+        let pairs = object.rest.into_iter();
+        pairs
+            .map(|(name, value)| {
+                let value = text(&format!("{path}.{name}"), value)?;
+                Ok((name, value))
+            })
+            .collect()
+    }
+
+    /// Reports every field that was not read.
+    pub(super) fn finish(self, imported: &mut Imported) {
+        self.finish_with(imported, UNKNOWN);
+    }
+
+    /// Reports every field that was not read, with that reason.
+    pub(super) fn finish_with(self, imported: &mut Imported, why: &str) {
+        for (name, value) in &self.rest {
+            if !value.is_null() {
+                imported.leave_out(&self.at(name), why);
+            }
+        }
+    }
+}
+
+/// A value that is wrong.
+pub(super) fn wrong(path: &str, why: &str) -> Failure {
+    Failure::usage(format!("{path}: {why}"))
+}
+
+fn text(path: &str, value: Value) -> Result<String, Failure> {
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Number(number) if number.is_f64() => Err(wrong(
+            path,
+            "expected a text; put the number in quotes, so that its digits are kept",
+        )),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(flag) => Ok(flag.to_string()),
+        Value::Null => Ok(String::new()),
+        _ => Err(wrong(path, "expected a text")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_not_read_is_reported_with_its_path() {
+        let value = json!({"name": "a", "list": [{"n": 1}], "more": {"x": 1}, "none": null});
+        let mut imported = Imported::new("test", false);
+        let mut fields = Fields::of("top", value).unwrap();
+        assert_eq!(fields.text("name").unwrap().as_deref(), Some("a"));
+        let items = fields.objects("list").unwrap();
+        assert_eq!(items[0].path, "top.list[0]");
+        let mut item = items.into_iter().next().unwrap();
+        assert_eq!(item.text("n").unwrap().as_deref(), Some("1"));
+        fields.finish(&mut imported);
+        assert_eq!(
+            imported.report(),
+            ["top.more: has no counterpart".to_owned()]
+        );
+    }
+
+    #[test]
+    fn what_is_of_another_type_is_an_error_with_its_path() {
+        let fields = || Fields::of("", json!({"a": [1], "b": 2})).unwrap();
+        let failure = fields().text("a").unwrap_err();
+        assert_eq!(failure.to_string(), "a: expected a text");
+        let failure = fields().list("b").map(|_| ()).unwrap_err();
+        assert_eq!(failure.to_string(), "b: expected a list");
+        let mut number = Fields::of("", json!({"a": 1.5})).unwrap();
+        let failure = number.text("a").unwrap_err().to_string();
+        assert!(failure.starts_with("a: expected a text; put the number in quotes"));
+        let failure = fields().flag("b").unwrap_err();
+        assert_eq!(failure.to_string(), "b: expected true or false");
+    }
+}

@@ -1,0 +1,90 @@
+//! The files of JSON in a folder.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// Bytes of one file.
+const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Files that are read.
+const FILES_MAX: usize = 20_000;
+/// Folders in folders that are read.
+const DEPTH_MAX: usize = 4;
+
+/// A file of a folder.
+pub(super) struct File {
+    /// Its path from the folder on.
+    pub(super) path: String,
+    /// The folder that it is in, or else its name without its ending.
+    pub(super) word: String,
+    /// Its content.
+    pub(super) content: Value,
+}
+
+/// Reads the files with the ending `json`, by their paths.
+///
+/// # Errors
+/// One cannot be read, or there are none.
+pub(super) fn read(folder: &Path) -> Result<Vec<File>, Failure> {
+    let mut paths = Vec::new();
+    gather(folder, 0, &mut paths)?;
+    paths.sort();
+    if paths.is_empty() {
+        let shown = folder.display();
+        return Err(Failure::usage(format!(
+            "{shown} has no files with the ending .json"
+        )));
+    }
+    paths.iter().map(|path| file(folder, path)).collect()
+}
+
+fn file(folder: &Path, path: &Path) -> Result<File, Failure> {
+    let shown = path.display();
+    let unread = |error: io::Error| Failure::usage(format!("{shown} cannot be read: {error}"));
+    if fs::metadata(path).map_err(unread)?.len() > FILE_BYTES_MAX {
+        let mib = FILE_BYTES_MAX / (1024 * 1024);
+        return Err(Failure::usage(format!("{shown} has more than {mib} MiB")));
+    }
+    let text = fs::read_to_string(path).map_err(unread)?;
+    let content = serde_json::from_str(&text)
+        .map_err(|error| Failure::usage(format!("{shown} is not JSON: {error}")))?;
+    let relative = path.strip_prefix(folder).unwrap_or(path);
+    let parent = relative.parent().and_then(Path::file_name);
+    let word = parent.or(relative.file_stem());
+    Ok(File {
+        path: relative.display().to_string(),
+        word: word.unwrap_or_default().to_string_lossy().to_lowercase(),
+        content,
+    })
+}
+
+fn gather(folder: &Path, depth: usize, into: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let shown = folder.display();
+    let unread = |error: io::Error| Failure::usage(format!("{shown} cannot be read: {error}"));
+    for entry in fs::read_dir(folder).map_err(unread)? {
+        let path = entry.map_err(unread)?.path();
+        let is_hidden = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if is_hidden {
+            continue;
+        }
+        if fs::metadata(&path).map_err(unread)?.is_dir() {
+            if depth < DEPTH_MAX {
+                gather(&path, depth + 1, into)?;
+            }
+        } else if path.extension().is_some_and(|ending| ending == "json") {
+            into.push(path);
+        }
+        if into.len() > FILES_MAX {
+            let why = format!("{shown} has more than {FILES_MAX} files");
+            return Err(Failure::usage(why));
+        }
+    }
+    Ok(())
+}

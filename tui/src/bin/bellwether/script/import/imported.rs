@@ -1,0 +1,210 @@
+//! What an import made: documents with names that the service accepts, and the report.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    io::{self, Write as _},
+};
+
+use bellwether_proto::text;
+use serde_json::{Value, json};
+
+use super::{document, secret_name};
+use crate::{cli::script::Output, failure::Failure};
+
+/// Longest name that a document gets, in characters; a number can follow.
+const NAME_CHARACTERS_MAX: usize = 90;
+/// Documents that one call of `apply` accepts.
+const DOCUMENTS_MAX: usize = 1_000;
+
+/// Documents, and what is to be reported about them.
+pub(super) struct Imported {
+    owner: &'static str,
+    with_secrets: bool,
+    documents: Vec<(&'static str, Value)>,
+    names: HashSet<(&'static str, String)>,
+    left_out: Vec<(String, String)>,
+    /// What is reported already: what routes pass on to others is reported once.
+    reported: HashSet<(String, String)>,
+    notes: Vec<(String, String)>,
+    variables: BTreeMap<String, String>,
+}
+
+impl Imported {
+    /// Nothing yet, of that product; with the values of secrets, or with the names of variables.
+    pub(super) fn new(owner: &'static str, with_secrets: bool) -> Self {
+        Self {
+            owner,
+            with_secrets,
+            documents: Vec::new(),
+            names: HashSet::new(),
+            left_out: Vec::new(),
+            reported: HashSet::new(),
+            notes: Vec::new(),
+            variables: BTreeMap::new(),
+        }
+    }
+
+    /// A name for a new document of a kind: the wanted one where it is a name, and is not taken.
+    pub(super) fn name(&mut self, kind: &'static str, wanted: &str) -> String {
+        let base = base_name(kind, wanted);
+        let mut name = base.clone();
+        for number in 2.. {
+            let [folded, skeleton] = looks(&name);
+            let is_taken = |look: &String| self.names.contains(&(kind, look.clone()));
+            if !is_taken(&folded) && !is_taken(&skeleton) {
+                self.names.extend([(kind, folded), (kind, skeleton)]);
+                break;
+            }
+            name = format!("{base}-{number}");
+        }
+        name
+    }
+
+    /// Adds a document.
+    pub(super) fn add(&mut self, kind: &'static str, mut body: Value) {
+        body["tags"] = json!([format!("owner:{}", self.owner)]);
+        self.documents.push((kind, body));
+    }
+
+    /// Reports a part of the file that no document holds.
+    pub(super) fn leave_out(&mut self, path: &str, why: &str) {
+        let line = (path.to_owned(), why.to_owned());
+        if self.reported.insert(line.clone()) {
+            self.left_out.push(line);
+        }
+    }
+
+    /// Reports what is different from before.
+    pub(super) fn note(&mut self, path: &str, what: &str) {
+        let line = (path.to_owned(), what.to_owned());
+        if self.reported.insert(line.clone()) {
+            self.notes.push(line);
+        }
+    }
+
+    /// A secret: its value, or the name of a variable that `apply` reads.
+    pub(super) fn secret(&mut self, path: &str, words: &[&str], value: String) -> Value {
+        if self.with_secrets {
+            return Value::String(value);
+        }
+        self.variable(path, words)
+    }
+
+    /// The name of a variable that `apply` reads in the place of a secret.
+    pub(super) fn variable(&mut self, path: &str, words: &[&str]) -> Value {
+        let base = secret_name(words);
+        let mut name = base.clone();
+        for number in 2.. {
+            if !self.variables.contains_key(&name) {
+                break;
+            }
+            name = format!("{base}_{number}");
+        }
+        self.variables.insert(name.clone(), path.to_owned());
+        json!({"fromEnv": name})
+    }
+
+    /// The lines of the report.
+    #[cfg(test)]
+    pub(super) fn report(&self) -> Vec<String> {
+        let parts = self.left_out.iter().chain(&self.notes);
+        parts.map(|(path, why)| format!("{path}: {why}")).collect()
+    }
+
+    /// Writes the documents to standard output, and the report to standard error.
+    pub(super) fn write(self, how: Output) -> Result<(), Failure> {
+        let count = self.documents.len();
+        let mut lines = vec![format!("documents: {count}")];
+        if count > DOCUMENTS_MAX {
+            lines.push(format!(
+                "`apply` accepts up to {DOCUMENTS_MAX} documents in one call; apply them in parts"
+            ));
+        }
+        let section = |title: &str, parts: &[(String, String)], lines: &mut Vec<String>| {
+            if !parts.is_empty() {
+                lines.push(format!("{title}:"));
+            }
+            lines.extend(parts.iter().map(|(path, why)| format!("  {path}: {why}")));
+        };
+        section("left out", &self.left_out, &mut lines);
+        section("different", &self.notes, &mut lines);
+        let variables: Vec<_> = self.variables.into_iter().collect();
+        section("variables to set for `apply`", &variables, &mut lines);
+        document::write(self.documents, how)?;
+        let report = text::visible(&(lines.join("\n") + "\n"), true);
+        // The documents are written; there is nowhere left to report when standard error is gone.
+        drop(io::stderr().write_all(report.as_bytes()));
+        Ok(())
+    }
+}
+
+/// A text as a name: what a name cannot hold becomes a dash.
+fn base_name(kind: &str, wanted: &str) -> String {
+    let allowed = |c: char| match c {
+        c if c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ') => c,
+        _ => '-',
+    };
+    let name: String = wanted
+        .trim()
+        .chars()
+        .map(allowed)
+        .take(NAME_CHARACTERS_MAX)
+        .collect();
+    let name = name.trim();
+    if name.chars().all(|c| matches!(c, '.' | ' ')) {
+        kind.to_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
+/// What a name looks like: the service refuses two that people can take for each other.
+fn looks(name: &str) -> [String; 2] {
+    let mut skeleton = String::new();
+    for c in name.chars() {
+        match c {
+            '1' | 'I' | 'l' => skeleton.push('l'),
+            '0' => skeleton.push('o'),
+            'm' => skeleton.push_str("rn"),
+            c => skeleton.push(c),
+        }
+    }
+    [name.to_lowercase(), skeleton.to_lowercase()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_accepted_by_the_service_and_none_looks_like_another() {
+        let mut imported = Imported::new("test", false);
+        let wanted = [
+            "db-1", "DB-1", "db-l", "a/b: c", " ", "...", "corn", "com", "db-1",
+        ];
+        let names = wanted.map(|wanted| imported.name("rule", wanted));
+        let expected = [
+            "db-1", "DB-1-2", "db-l-3", "a-b- c", "rule", "rule-2", "corn", "com-2", "db-1-4",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(imported.name("trigger", "db-1"), "db-1");
+        assert_eq!(imported.name("rule", &"x".repeat(300)).len(), 90);
+    }
+
+    #[test]
+    fn a_secret_is_a_variable_unless_values_are_wanted() {
+        let mut hidden = Imported::new("test", false);
+        let variable = hidden.secret("a.b", &["ops", "web-hook"], "s3cret".into());
+        assert_eq!(
+            variable,
+            json!({"fromEnv": "BELLWETHER_SECRET_OPS_WEB_HOOK"})
+        );
+        let again = hidden.secret("a.c", &["ops", "web-hook"], "other".into());
+        assert_eq!(
+            again,
+            json!({"fromEnv": "BELLWETHER_SECRET_OPS_WEB_HOOK_2"})
+        );
+        let mut shown = Imported::new("test", true);
+        assert_eq!(shown.secret("a.b", &["x"], "s3cret".into()), "s3cret");
+    }
+}

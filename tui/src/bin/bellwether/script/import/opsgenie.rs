@@ -1,0 +1,550 @@
+//! Opsgenie's configuration export: users become contacts, rotations schedules, escalations policies.
+//!
+//! A folder for each kind, with a file for each of its entities, as its backup tool writes them; or answers
+//! of its REST API.
+
+use std::collections::BTreeMap;
+
+use jiff::{
+    Timestamp,
+    civil::{Time, Weekday},
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    escalation::{self, Step},
+    fields::{Fields, wrong},
+    folder::File,
+    imported::Imported,
+    people::{People, Person},
+    rotation::{self, Restriction, Rotation},
+};
+use crate::failure::Failure;
+
+/// Names of folders, of the members that hold an entity in its file, and why the other members of that file
+/// are left out.
+const KINDS: [(&str, &str, &str); 4] = [
+    (
+        "users",
+        "user",
+        "rules of notification are methods of the contact; set `after` and `minSeverity` there",
+    ),
+    (
+        "teams",
+        "team",
+        "rules decide who is notified; create rules with `escalationPolicyName`",
+    ),
+    (
+        "schedules",
+        "schedule",
+        "overrides are set with `POST …/schedules/NAME/overrides`",
+    ),
+    ("escalations", "escalation", "has no counterpart"),
+];
+/// Fields that only Opsgenie needs.
+const IGNORED: [&str; 6] = ["id", "_parent", "links", "createdAt", "took", "requestId"];
+const WEEKDAYS: [(&str, Weekday); 7] = [
+    ("monday", Weekday::Monday),
+    ("tuesday", Weekday::Tuesday),
+    ("wednesday", Weekday::Wednesday),
+    ("thursday", Weekday::Thursday),
+    ("friday", Weekday::Friday),
+    ("saturday", Weekday::Saturday),
+    ("sunday", Weekday::Sunday),
+];
+
+/// What other entities refer to.
+#[derive(Default)]
+struct Known {
+    people: People,
+    /// Contacts of teams, by their ids and names.
+    teams: BTreeMap<String, Vec<String>>,
+    /// Schedules by their ids and names: one for each rotation, as all of them are on call.
+    schedules: BTreeMap<String, Vec<String>>,
+}
+
+/// Reads the files, and adds their documents.
+///
+/// # Errors
+/// A file is no export of Opsgenie.
+pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Failure> {
+    let mut entities: BTreeMap<&str, Vec<Fields>> = BTreeMap::new();
+    for file in files {
+        let Some(kind) = KINDS.iter().find(|(folder, ..)| *folder == file.word) else {
+            imported.leave_out(&file.path, reason(&file.word));
+            continue;
+        };
+        let into = entities.entry(kind.0).or_default();
+        gather(
+            *kind,
+            &format!("{}:", file.path),
+            file.content,
+            into,
+            imported,
+        )?;
+    }
+    let mut take = |kind: &str| entities.remove(kind).unwrap_or_default();
+    let mut known = Known::default();
+    for user in take("users") {
+        read_user(user, &mut known, imported)?;
+    }
+    for team in take("teams") {
+        read_team(team, &mut known, imported)?;
+    }
+    for schedule in take("schedules") {
+        read_schedule(schedule, &mut known, imported)?;
+    }
+    for escalation in take("escalations") {
+        read_escalation(escalation, &known, imported)?;
+    }
+    Ok(())
+}
+
+/// Why the files of a kind are left out.
+fn reason(word: &str) -> &'static str {
+    match word {
+        "integrations" => {
+            "create a key: `bellwether client create NAME --role ingest --dialect opsgenie`"
+        }
+        "heartbeats" => "create a heartbeat; see the topic «heartbeats»",
+        "maintenance" | "maintenances" => "create a silence; see the topic «silences»",
+        "policies" | "policiesv2" | "policyorders" => {
+            "rules, inhibitions and delays do what policies do; see the topic «notifications»"
+        }
+        _ => "has no counterpart",
+    }
+}
+
+/// The entities of a file: one, a list, or an answer of the REST API with either.
+fn gather(
+    kind: (&str, &str, &str),
+    path: &str,
+    content: Value,
+    into: &mut Vec<Fields>,
+    imported: &mut Imported,
+) -> Result<(), Failure> {
+    if let Value::Array(items) = content {
+        for (at, item) in items.into_iter().enumerate() {
+            gather(kind, &format!("{path}[{at}]"), item, into, imported)?;
+        }
+        return Ok(());
+    }
+    let mut fields = Fields::of(path, content)?;
+    for inner in ["data", kind.1] {
+        if fields.has(inner) {
+            let path = fields.at(inner);
+            let content = fields.take(inner).unwrap_or_default();
+            gather(kind, &path, content, into, imported)?;
+            ignore(&mut fields);
+            fields.finish_with(imported, kind.2);
+            return Ok(());
+        }
+    }
+    into.push(fields);
+    Ok(())
+}
+
+fn ignore(fields: &mut Fields) {
+    for name in IGNORED {
+        fields.take(name);
+    }
+}
+
+/// The id and the names by which others refer to it.
+fn keys(fields: &mut Fields) -> Result<Vec<String>, Failure> {
+    let mut keys = Vec::new();
+    for name in ["id", "name", "username"] {
+        keys.extend(fields.text(name)?.filter(|it| !it.is_empty()));
+    }
+    Ok(keys)
+}
+
+/// The name of an entity, and what others refer to it by.
+fn named(fields: &mut Fields, name: &str) -> Result<(Vec<String>, String), Failure> {
+    let text = fields.text(name)?.filter(|it| !it.is_empty());
+    let text = text.ok_or_else(|| wrong(&fields.at(name), "is required"))?;
+    let mut keys = keys(fields)?;
+    keys.push(text.clone());
+    Ok((keys, text))
+}
+
+fn read_user(mut user: Fields, known: &mut Known, imported: &mut Imported) -> Result<(), Failure> {
+    let path = user.path.clone();
+    let full = user.text("fullName")?;
+    let (keys, username) = named(&mut user, "username")?;
+    let mut variables = Map::new();
+    let mut mail = username.contains('@').then(|| username.clone());
+    for mut contact in user.objects("userContacts")? {
+        let method = contact.text("contactMethod")?.unwrap_or_default();
+        let to = contact.text("to")?;
+        if contact.flag("enabled")? == Some(false) {
+            imported.leave_out(&contact.path, "is disabled");
+            continue;
+        }
+        match (method.as_str(), to) {
+            ("email", to) => mail = mail.or(to),
+            ("sms" | "voice", Some(to)) => {
+                let name = if method == "sms" { "sms" } else { "phone" };
+                variables.entry(name).or_insert(json!(to));
+                let what = format!(
+                    "is the variable `{name}`; add a method with a destination that uses \
+                     `{{{{contact.{name}}}}}`"
+                );
+                imported.note(&contact.path, &what);
+            }
+            _ => imported.leave_out(&contact.path, "no such method"),
+        }
+        ignore(&mut contact);
+        contact.take("status");
+        contact.finish(imported);
+    }
+    let person = Person {
+        path: &path,
+        keys,
+        name: full
+            .as_deref()
+            .filter(|it| !it.is_empty())
+            .unwrap_or(&username),
+        time_zone: user.text("timeZone")?,
+        mail,
+        variables,
+    };
+    known.people.add(person, imported);
+    ignore(&mut user);
+    for name in ["blocked", "verified", "locale"] {
+        user.take(name);
+    }
+    if user.take("role").is_some() {
+        let why = "roles are those of API keys and of single sign-on";
+        imported.leave_out(&user.at("role"), why);
+    }
+    user.finish(imported);
+    Ok(())
+}
+
+fn read_team(mut team: Fields, known: &mut Known, imported: &mut Imported) -> Result<(), Failure> {
+    let (keys, _) = named(&mut team, "name")?;
+    let mut contacts = Vec::new();
+    for mut member in team.objects("members")? {
+        let user = member.object("user")?;
+        contacts.extend(person(user, known, imported)?);
+        member.take("role");
+        member.finish(imported);
+    }
+    for key in keys {
+        known.teams.insert(key, contacts.clone());
+    }
+    ignore(&mut team);
+    let path = team.path.clone();
+    team.take("description");
+    team.finish(imported);
+    let what = "a team is the list of its members, where schedules and escalations refer to it";
+    imported.note(&path, what);
+    Ok(())
+}
+
+/// The contact of a user that something refers to.
+fn person(
+    mut user: Fields,
+    known: &Known,
+    imported: &mut Imported,
+) -> Result<Option<String>, Failure> {
+    let keys = keys(&mut user)?;
+    let found = known.people.find(keys.iter().map(String::as_str));
+    if found.is_none() {
+        imported.leave_out(
+            &user.path,
+            "no contact: the user is not in the export, or has no mail",
+        );
+    }
+    Ok(found)
+}
+
+fn read_schedule(
+    mut schedule: Fields,
+    known: &mut Known,
+    imported: &mut Imported,
+) -> Result<(), Failure> {
+    let path = schedule.path.clone();
+    let (keys, name) = named(&mut schedule, "name")?;
+    let description = schedule.text("description")?.unwrap_or_default();
+    let zone = schedule
+        .text("timezone")?
+        .unwrap_or_else(|| "UTC".to_owned());
+    let enabled = schedule.flag("enabled")?.unwrap_or(true);
+    let rotations = schedule.objects("rotations")?;
+    ignore(&mut schedule);
+    schedule.take("ownerTeam");
+    schedule.finish(imported);
+    if !enabled {
+        imported.leave_out(&path, "is disabled");
+        return Ok(());
+    }
+    let several = rotations.len() > 1;
+    let mut made = Vec::new();
+    for rotation in rotations {
+        let rotation = read_rotation(rotation, &name, known, imported)?;
+        let layers = rotation::layers(&rotation, &zone, imported);
+        if layers.is_empty() {
+            continue;
+        }
+        let wanted = if several {
+            format!("{name} {}", rotation.name)
+        } else {
+            name.clone()
+        };
+        let schedule = imported.name("schedule", &wanted);
+        imported.add(
+            "schedule",
+            json!({
+                "name": schedule, "description": shown(&description, &rotation.path),
+                "timeZone": zone, "layers": layers,
+                "gapsAllowed": several || !rotation.restrictions.is_empty(),
+            }),
+        );
+        made.push(schedule);
+    }
+    if made.is_empty() {
+        imported.leave_out(&path, "none of its rotations could be imported");
+    } else if several {
+        imported.note(
+            &path,
+            "a schedule for each rotation, as all of them are on call",
+        );
+    }
+    for key in keys {
+        known.schedules.insert(key, made.clone());
+    }
+    Ok(())
+}
+
+/// The description, or else where it comes from.
+fn shown(description: &str, path: &str) -> String {
+    let text = if description.is_empty() {
+        path
+    } else {
+        description
+    };
+    text.chars().take(1_000).collect()
+}
+
+fn read_rotation(
+    mut fields: Fields,
+    schedule: &str,
+    known: &Known,
+    imported: &mut Imported,
+) -> Result<Rotation, Failure> {
+    let path = fields.path.clone();
+    let name = fields.text("name")?.filter(|it| !it.is_empty());
+    let start = moment(&mut fields, "startDate")?;
+    let start = start.ok_or_else(|| wrong(&fields.at("startDate"), "is required"))?;
+    let end = moment(&mut fields, "endDate")?;
+    let unit = match fields.text("type")?.as_deref() {
+        Some("hourly") => 3_600,
+        Some("daily") => 86_400,
+        _ => 604_800,
+    };
+    let length = fields.text("length")?.and_then(|it| it.parse::<i64>().ok());
+    let mut slots = Vec::new();
+    for mut participant in fields.objects("participants")? {
+        let kind = participant.text("type")?;
+        slots.push(match kind.as_deref() {
+            Some("user") => person(participant, known, imported)?.into_iter().collect(),
+            Some("team") => {
+                let keys = keys(&mut participant)?;
+                let team = keys.iter().find_map(|key| known.teams.get(key));
+                team.cloned().unwrap_or_default()
+            }
+            _ => Vec::new(),
+        });
+    }
+    let restrictions = read_restrictions(fields.object("timeRestriction")?, imported)?;
+    ignore(&mut fields);
+    fields.finish(imported);
+    Ok(Rotation {
+        path,
+        name: name.unwrap_or_else(|| schedule.to_owned()),
+        start,
+        turn_seconds: unit * length.unwrap_or(1),
+        end,
+        slots,
+        restrictions,
+    })
+}
+
+fn read_restrictions(
+    mut fields: Fields,
+    imported: &mut Imported,
+) -> Result<Vec<Restriction>, Failure> {
+    fields.take("type");
+    let mut all = fields.objects("restrictions")?;
+    if fields.has("restriction") {
+        // A list for one of each week, an object for one of each day.
+        let is_list = fields.is_list("restriction");
+        if is_list {
+            all.extend(fields.objects("restriction")?);
+        } else {
+            all.push(fields.object("restriction")?);
+        }
+    }
+    fields.finish(imported);
+    let mut restrictions = Vec::new();
+    for mut one in all {
+        let path = one.path.clone();
+        let mut time = |hour: &str, minute: &str| -> Result<Time, Failure> {
+            let number = |text: Option<String>| text.map_or(Some(0), |it| it.parse::<i8>().ok());
+            let (hours, minutes) = (number(one.text(hour)?), number(one.text(minute)?));
+            let time = hours
+                .zip(minutes)
+                .and_then(|(hours, minutes)| Time::new(hours % 24, minutes, 0, 0).ok());
+            time.ok_or_else(|| wrong(&path, "expected hours and minutes"))
+        };
+        let (start, end) = (time("startHour", "startMin")?, time("endHour", "endMin")?);
+        let day = |text: Option<String>| -> Option<Weekday> {
+            let text = text?.to_lowercase();
+            WEEKDAYS
+                .iter()
+                .find(|(name, _)| *name == text)
+                .map(|it| it.1)
+        };
+        let (first, last) = (day(one.text("startDay")?), day(one.text("endDay")?));
+        one.finish(imported);
+        let minutes = |time: Time| i64::from(time.hour()) * 60 + i64::from(time.minute());
+        let days = match (first, last) {
+            (Some(first), Some(last)) => i64::from(first.until(last)),
+            _ => 0,
+        };
+        let period = if first.is_some() { 7 * 1_440 } else { 1_440 };
+        let span = (days * 1_440 + minutes(end) - minutes(start)).rem_euclid(period);
+        if span == 0 && first.is_none() {
+            // All of the day.
+            continue;
+        }
+        restrictions.push(Restriction {
+            weekday: first,
+            start,
+            seconds: if span == 0 { period } else { span } * 60,
+        });
+    }
+    Ok(restrictions)
+}
+
+/// A time such as `2026-01-05T08:00:00Z`, `2026-01-05 08:00` in UTC, or milliseconds since 1970.
+fn moment(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, Failure> {
+    let Some(text) = fields.text(name)?.filter(|it| !it.is_empty()) else {
+        return Ok(None);
+    };
+    let short = || format!("{}:00Z", text.replace(' ', "T"));
+    let read = match text.parse().map(Timestamp::from_millisecond) {
+        Ok(read) => read.ok(),
+        Err(_no_number) => text.parse().or_else(|_long| short().parse()).ok(),
+    };
+    let why = "expected a time such as 2026-01-05T08:00:00Z";
+    read.map(Some).ok_or_else(|| wrong(&fields.at(name), why))
+}
+
+fn read_escalation(
+    mut fields: Fields,
+    known: &Known,
+    imported: &mut Imported,
+) -> Result<(), Failure> {
+    let path = fields.path.clone();
+    let (_, name) = named(&mut fields, "name")?;
+    let description = fields.text("description")?.unwrap_or_default();
+    let mut steps = Vec::new();
+    for mut rule in fields.objects("rules")? {
+        let path = rule.path.clone();
+        if rule
+            .text("condition")?
+            .is_some_and(|it| it != "if-not-acked")
+        {
+            let what = "steps are taken until someone acknowledges, not until the event is closed";
+            imported.note(&path, what);
+        }
+        if rule
+            .text("notifyType")?
+            .is_some_and(|it| it != "default" && it != "all")
+        {
+            let what = "everyone who is on call, or in the team, is notified";
+            imported.note(&path, what);
+        }
+        let mut delay = rule.object("delay")?;
+        let amount = delay
+            .text("timeAmount")?
+            .and_then(|it| it.parse::<i64>().ok());
+        let unit = match delay.text("timeUnit")?.as_deref() {
+            Some("hours") => 3_600,
+            Some("days") => 86_400,
+            Some("seconds") => 1,
+            _ => 60,
+        };
+        delay.finish(imported);
+        let targets = read_recipient(rule.object("recipient")?, known, imported)?;
+        rule.finish(imported);
+        steps.push(Step {
+            path,
+            after_seconds: amount.unwrap_or_default().saturating_mul(unit),
+            targets,
+        });
+    }
+    let mut repeat = fields.object("repeat")?;
+    let number = |text: Option<String>| text.and_then(|it| it.parse::<i64>().ok());
+    let rounds = number(repeat.text("count")?).unwrap_or_default() + 1;
+    let pause = number(repeat.text("waitInterval")?).unwrap_or_default() * 60;
+    for name in ["resetRecipientStates", "closeAlertAfterAll"] {
+        if repeat.flag(name)? == Some(true) {
+            imported.leave_out(&repeat.at(name), "has no counterpart");
+        }
+    }
+    repeat.finish(imported);
+    ignore(&mut fields);
+    fields.take("ownerTeam");
+    fields.finish(imported);
+    let policy = escalation::Policy {
+        path: &path,
+        name: &name,
+        description: shown(&description, &path),
+        steps,
+        rounds,
+        pause_seconds: (pause > 0).then_some(pause),
+        ack_timeout_seconds: None,
+    };
+    escalation::add(policy, imported);
+    Ok(())
+}
+
+/// Who a step notifies.
+fn read_recipient(
+    mut recipient: Fields,
+    known: &Known,
+    imported: &mut Imported,
+) -> Result<Vec<Value>, Failure> {
+    let path = recipient.path.clone();
+    let contacts = |names: Vec<String>| {
+        let targets = names.into_iter().map(|name| json!({"contactName": name}));
+        targets.collect::<Vec<_>>()
+    };
+    let targets = match recipient.text("type")?.as_deref() {
+        Some("user") => contacts(person(recipient, known, imported)?.into_iter().collect()),
+        Some("team") => {
+            let keys = keys(&mut recipient)?;
+            contacts(
+                keys.iter()
+                    .find_map(|key| known.teams.get(key))
+                    .cloned()
+                    .unwrap_or_default(),
+            )
+        }
+        Some("schedule") => {
+            let keys = keys(&mut recipient)?;
+            let found = keys.iter().find_map(|key| known.schedules.get(key));
+            let names = found.cloned().unwrap_or_default().into_iter();
+            names.map(|name| json!({"scheduleName": name})).collect()
+        }
+        _ => Vec::new(),
+    };
+    if targets.is_empty() {
+        imported.leave_out(&path, "the recipient could not be imported");
+    }
+    Ok(targets)
+}

@@ -1,0 +1,482 @@
+//! Answers of PagerDuty's REST API: users become contacts, schedules schedules, escalation policies
+//! policies, services rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{
+    Timestamp,
+    civil::{Time, Weekday},
+};
+use serde_json::{Map, json};
+
+use super::{
+    escalation::{self, Policy, Step},
+    fields::{Fields, wrong},
+    folder::File,
+    imported::Imported,
+    people::{People, Person},
+    rotation::{self, LAYERS_MAX, Restriction, Rotation},
+};
+use crate::failure::Failure;
+
+/// The members of answers that hold entities: several, and one.
+const KINDS: [(&str, &str); 4] = [
+    ("users", "user"),
+    ("schedules", "schedule"),
+    ("escalation_policies", "escalation_policy"),
+    ("services", "service"),
+];
+/// Members of answers that are no content.
+const PAGING: [&str; 5] = ["limit", "offset", "total", "more", "next_cursor"];
+/// Fields that only PagerDuty needs.
+const IGNORED: [&str; 16] = [
+    "id",
+    "type",
+    "summary",
+    "self",
+    "html_url",
+    "created_at",
+    "updated_at",
+    "avatar_url",
+    "color",
+    "invitation_sent",
+    "billed",
+    "job_title",
+    "teams",
+    "users",
+    "escalation_policies",
+    "services",
+];
+
+/// What other entities refer to.
+#[derive(Default)]
+struct Known {
+    people: People,
+    schedules: BTreeMap<String, String>,
+    policies: BTreeMap<String, String>,
+    /// The `acknowledgement_timeout` of services, by their policy.
+    timeouts: BTreeMap<String, BTreeSet<Option<i64>>>,
+}
+
+/// Reads the files, and adds their documents.
+///
+/// # Errors
+/// A file holds no answers of PagerDuty.
+pub(super) fn import(files: Vec<File>, imported: &mut Imported) -> Result<(), Failure> {
+    let mut entities: BTreeMap<&str, BTreeMap<String, Fields>> = BTreeMap::new();
+    for file in files {
+        let mut fields = Fields::of(&format!("{}:", file.path), file.content)?;
+        for (several, one) in KINDS {
+            let mut found = fields.objects(several)?;
+            if fields.has(one) {
+                found.push(fields.object(one)?);
+            }
+            let into = entities.entry(several).or_default();
+            for mut entity in found {
+                let id = entity.text("id")?;
+                let id = id.ok_or_else(|| wrong(&entity.at("id"), "is required"))?;
+                // A list has less of a schedule than an answer with only that schedule.
+                let is_whole = entity.has("schedule_layers");
+                if is_whole || !into.contains_key(&id) {
+                    into.insert(id, entity);
+                }
+            }
+        }
+        for name in PAGING {
+            fields.take(name);
+        }
+        fields.finish(imported);
+    }
+    let mut take = |kind: &str| entities.remove(kind).unwrap_or_default();
+    let mut known = Known::default();
+    for (id, user) in take("users") {
+        read_user(id, user, &mut known, imported)?;
+    }
+    for (id, schedule) in take("schedules") {
+        read_schedule(id, schedule, &mut known, imported)?;
+    }
+    let mut services = Vec::new();
+    for mut service in take("services").into_values() {
+        let timeout = service.text("acknowledgement_timeout")?;
+        let timeout = timeout.and_then(|it| it.parse().ok()).filter(|it| *it > 0);
+        let policy = service.object("escalation_policy")?.text("id")?;
+        if let Some(policy) = &policy {
+            let timeouts = known.timeouts.entry(policy.clone()).or_default();
+            timeouts.insert(timeout);
+        }
+        services.push((service, policy));
+    }
+    for (id, policy) in take("escalation_policies") {
+        read_policy(&id, policy, &mut known, imported)?;
+    }
+    for (service, policy) in services {
+        read_service(service, policy, &known, imported)?;
+    }
+    Ok(())
+}
+
+fn ignore(fields: &mut Fields) {
+    for name in IGNORED {
+        fields.take(name);
+    }
+}
+
+fn name(fields: &mut Fields) -> Result<String, Failure> {
+    let name = fields.text("name")?.filter(|it| !it.is_empty());
+    name.ok_or_else(|| wrong(&fields.at("name"), "is required"))
+}
+
+fn description(fields: &mut Fields) -> Result<String, Failure> {
+    let text = fields.text("description")?.filter(|it| !it.is_empty());
+    let text = text.unwrap_or_else(|| fields.path.clone());
+    Ok(text.chars().take(1_000).collect())
+}
+
+fn read_user(
+    id: String,
+    mut user: Fields,
+    known: &mut Known,
+    imported: &mut Imported,
+) -> Result<(), Failure> {
+    let path = user.path.clone();
+    let name = name(&mut user)?;
+    let mut mail = user.text("email")?;
+    let mut variables = Map::new();
+    for mut method in user.objects("contact_methods")? {
+        let kind = method.text("type")?.unwrap_or_default();
+        let code = method.text("country_code")?;
+        let address = method.text("address")?.filter(|it| !it.is_empty());
+        let variable = match kind.as_str() {
+            "sms_contact_method" => "sms",
+            "phone_contact_method" => "phone",
+            "email_contact_method" => {
+                mail = mail.or(address);
+                continue;
+            }
+            _ => {
+                imported.leave_out(&method.path, "no such method");
+                continue;
+            }
+        };
+        let Some(address) = address else {
+            imported.leave_out(
+                &method.path,
+                "has no address; save users with `include[]=contact_methods`",
+            );
+            continue;
+        };
+        let number = code.map_or_else(|| address.clone(), |code| format!("+{code}{address}"));
+        variables.entry(variable).or_insert(json!(number));
+        let what = format!(
+            "is the variable `{variable}`; add a method with a destination that uses \
+             `{{{{contact.{variable}}}}}`"
+        );
+        imported.note(&method.path, &what);
+    }
+    if user.take("notification_rules").is_some() {
+        let why =
+            "rules of notification are methods of the contact; set `after` and `minSeverity` there";
+        imported.leave_out(&user.at("notification_rules"), why);
+    }
+    if user.take("role").is_some() {
+        let why = "roles are those of API keys and of single sign-on";
+        imported.leave_out(&user.at("role"), why);
+    }
+    let person = Person {
+        path: &path,
+        keys: vec![id],
+        name: &name,
+        time_zone: user.text("time_zone")?,
+        mail,
+        variables,
+    };
+    known.people.add(person, imported);
+    ignore(&mut user);
+    user.take("description");
+    user.finish(imported);
+    Ok(())
+}
+
+fn read_schedule(
+    id: String,
+    mut schedule: Fields,
+    known: &mut Known,
+    imported: &mut Imported,
+) -> Result<(), Failure> {
+    let path = schedule.path.clone();
+    let name = name(&mut schedule)?;
+    let description = description(&mut schedule)?;
+    let zone = schedule
+        .text("time_zone")?
+        .unwrap_or_else(|| "UTC".to_owned());
+    if !schedule.has("schedule_layers") {
+        let why = "has no `schedule_layers`; save the answer of GET /schedules/ID";
+        imported.leave_out(&path, why);
+        return Ok(());
+    }
+    let mut rotations = Vec::new();
+    for layer in schedule.objects("schedule_layers")? {
+        rotations.push(read_layer(layer, known, imported)?);
+    }
+    ignore(&mut schedule);
+    // What PagerDuty computes of the layers.
+    for name in [
+        "final_schedule",
+        "overrides_subschedule",
+        "web_cal_url",
+        "http_cal_url",
+        "personal_web_cal_url",
+        "next_oncall_for_user",
+        "cal_url",
+        "personal_cal_url",
+    ] {
+        schedule.take(name);
+    }
+    schedule.finish(imported);
+    if rotations.len() > 1 {
+        lowest_first(&mut rotations);
+        let what = "its last layer is the highest one; compare who is on call with PagerDuty";
+        imported.note(&path, what);
+    }
+    let has_gaps = rotations.iter().all(|it| !it.restrictions.is_empty());
+    let mut layers = Vec::new();
+    for rotation in &rotations {
+        let made = rotation::layers(rotation, &zone, imported);
+        if layers.len() + made.len() > LAYERS_MAX {
+            imported.leave_out(&rotation.path, "a schedule has at most 10 layers");
+        } else {
+            layers.extend(made);
+        }
+    }
+    if layers.is_empty() {
+        imported.leave_out(&path, "none of its layers could be imported");
+        return Ok(());
+    }
+    let schedule = imported.name("schedule", &name);
+    imported.add(
+        "schedule",
+        json!({
+            "name": schedule, "description": description, "timeZone": zone, "layers": layers,
+            "gapsAllowed": has_gaps,
+        }),
+    );
+    known.schedules.insert(id, schedule);
+    Ok(())
+}
+
+/// Puts layers in the order in which later ones go over earlier ones: by the numbers that PagerDuty names
+/// them with, or else from the last of the answer, which begins with the highest one.
+fn lowest_first(rotations: &mut [Rotation]) {
+    let number = |rotation: &Rotation| -> Option<u32> {
+        rotation.name.strip_prefix("Layer ")?.trim().parse().ok()
+    };
+    if rotations.iter().all(|it| number(it).is_some()) {
+        rotations.sort_by_key(number);
+    } else {
+        rotations.reverse();
+    }
+}
+
+fn read_layer(
+    mut layer: Fields,
+    known: &Known,
+    imported: &mut Imported,
+) -> Result<Rotation, Failure> {
+    let path = layer.path.clone();
+    let name = layer.text("name")?.unwrap_or_else(|| "layer".to_owned());
+    let begins = moment(&mut layer, "start")?;
+    let start = moment(&mut layer, "rotation_virtual_start")?.or(begins);
+    let start = start.ok_or_else(|| wrong(&layer.at("rotation_virtual_start"), "is required"))?;
+    let end = moment(&mut layer, "end")?;
+    let turn = layer.text("rotation_turn_length_seconds")?;
+    let mut slots = Vec::new();
+    for mut entry in layer.objects("users")? {
+        let mut user = entry.object("user")?;
+        let id = user.text("id")?.unwrap_or_default();
+        let found = known.people.find([id.as_str()]);
+        if found.is_none() {
+            let why = "no contact: the user is not in the answers, or has no mail";
+            imported.leave_out(&user.path, why);
+        }
+        slots.push(found.into_iter().collect());
+        entry.finish(imported);
+    }
+    let mut restrictions = Vec::new();
+    for one in layer.objects("restrictions")? {
+        restrictions.extend(read_restriction(one, imported)?);
+    }
+    ignore(&mut layer);
+    for name in ["rendered_schedule_entries", "rendered_coverage_percentage"] {
+        layer.take(name);
+    }
+    layer.finish(imported);
+    Ok(Rotation {
+        path,
+        name,
+        start,
+        turn_seconds: turn.and_then(|it| it.parse().ok()).unwrap_or_default(),
+        end,
+        slots,
+        restrictions,
+    })
+}
+
+fn read_restriction(
+    mut one: Fields,
+    imported: &mut Imported,
+) -> Result<Option<Restriction>, Failure> {
+    let start = one.text("start_time_of_day")?;
+    let start = start.and_then(|it| it.parse::<Time>().ok());
+    let start = start.ok_or_else(|| {
+        wrong(
+            &one.at("start_time_of_day"),
+            "expected a time such as 08:00:00",
+        )
+    })?;
+    let seconds = one
+        .text("duration_seconds")?
+        .and_then(|it| it.parse::<i64>().ok());
+    let seconds = seconds.filter(|it| *it > 0);
+    let seconds = seconds.ok_or_else(|| wrong(&one.at("duration_seconds"), "is required"))?;
+    let weekday = match one.text("start_day_of_week")?.map(|it| it.parse::<i8>()) {
+        None => None,
+        Some(number) => {
+            let weekday = number
+                .ok()
+                .and_then(|it| Weekday::from_monday_one_offset(it).ok());
+            let why = "expected 1 (Monday) to 7";
+            Some(weekday.ok_or_else(|| wrong(&one.at("start_day_of_week"), why))?)
+        }
+    };
+    one.take("type");
+    one.finish(imported);
+    let is_always = weekday.is_none() && seconds >= 86_400;
+    Ok((!is_always).then_some(Restriction {
+        weekday,
+        start,
+        seconds,
+    }))
+}
+
+fn moment(fields: &mut Fields, name: &str) -> Result<Option<Timestamp>, Failure> {
+    let text = fields.text(name)?.filter(|it| !it.is_empty());
+    let read = text.map(|text| text.parse()).transpose();
+    read.map_err(|_unfit| {
+        wrong(
+            &fields.at(name),
+            "expected a time such as 2026-01-05T08:00:00Z",
+        )
+    })
+}
+
+fn read_policy(
+    id: &str,
+    mut fields: Fields,
+    known: &mut Known,
+    imported: &mut Imported,
+) -> Result<(), Failure> {
+    let path = fields.path.clone();
+    let name = name(&mut fields)?;
+    let description = description(&mut fields)?;
+    let (mut steps, mut after, mut last) = (Vec::new(), 0, None);
+    for mut rule in fields.objects("escalation_rules")? {
+        let minutes = rule.text("escalation_delay_in_minutes")?;
+        let wait = minutes.and_then(|it| it.parse::<i64>().ok()).unwrap_or(30) * 60;
+        let mut targets = Vec::new();
+        for mut target in rule.objects("targets")? {
+            let kind = target.text("type")?.unwrap_or_default();
+            let id = target.text("id")?.unwrap_or_default();
+            let found = if kind.starts_with("user") {
+                let contact = known.people.find([id.as_str()]);
+                contact.map(|name| json!({"contactName": name}))
+            } else {
+                let schedule = known.schedules.get(&id);
+                schedule.map(|name| json!({"scheduleName": name}))
+            };
+            if found.is_none() {
+                imported.leave_out(&target.path, "the target could not be imported");
+            }
+            targets.extend(found);
+            ignore(&mut target);
+            target.finish(imported);
+        }
+        let path = rule.path.clone();
+        ignore(&mut rule);
+        rule.finish(imported);
+        steps.push(Step {
+            path,
+            after_seconds: after,
+            targets,
+        });
+        after += wait;
+        last = Some(wait);
+    }
+    let loops = fields
+        .text("num_loops")?
+        .and_then(|it| it.parse::<i64>().ok());
+    ignore(&mut fields);
+    if fields.take("on_call_handoff_notifications").is_some() {
+        let what = "each hand-off is an event, which rules can announce";
+        imported.note(&fields.at("on_call_handoff_notifications"), what);
+    }
+    fields.finish(imported);
+    let timeouts = known.timeouts.get(id).cloned().unwrap_or_default();
+    let timeouts: Vec<_> = timeouts.into_iter().collect();
+    if timeouts.len() > 1 {
+        let what = "its services have different `acknowledgement_timeout`; set `ackTimeout`";
+        imported.note(&path, what);
+    }
+    let policy = Policy {
+        path: &path,
+        name: &name,
+        description,
+        steps,
+        rounds: loops.unwrap_or_default() + 1,
+        pause_seconds: last,
+        ack_timeout_seconds: match timeouts[..] {
+            [only] => only,
+            _ => None,
+        },
+    };
+    if let Some(name) = escalation::add(policy, imported) {
+        known.policies.insert(id.to_owned(), name);
+    }
+    Ok(())
+}
+
+/// A service becomes a rule without triggers: there events are assigned by integration keys.
+fn read_service(
+    mut service: Fields,
+    policy: Option<String>,
+    known: &Known,
+    imported: &mut Imported,
+) -> Result<(), Failure> {
+    let path = service.path.clone();
+    let name = name(&mut service)?;
+    let description = description(&mut service)?;
+    let policy = policy.and_then(|id| known.policies.get(&id));
+    let Some(policy) = policy else {
+        imported.leave_out(&path, "its escalation policy could not be imported");
+        return Ok(());
+    };
+    let rule = imported.name("rule", &name);
+    imported.add(
+        "rule",
+        json!({
+            "name": rule, "description": description, "enabled": false, "sendUpdates": true,
+            "escalationPolicyName": policy,
+        }),
+    );
+    let what = "is a disabled rule; add triggers for its events, then enable it";
+    imported.note(&path, what);
+    if service.take("integrations").is_some() {
+        let why = "create a key: `bellwether client create NAME --role ingest --dialect pagerduty`";
+        imported.leave_out(&service.at("integrations"), why);
+    }
+    ignore(&mut service);
+    for name in ["status", "last_incident_timestamp", "alert_creation"] {
+        service.take(name);
+    }
+    service.finish(imported);
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! People: each becomes a contact, with a destination for mail.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::imported::Imported;
+
+/// Longest value of a variable, in characters.
+const VARIABLE_CHARACTERS_MAX: usize = 500;
+
+/// A person of another product.
+pub(super) struct Person<'a> {
+    /// Where it is in the files.
+    pub(super) path: &'a str,
+    /// What other parts of the files call it: its id, and names that are unique there.
+    pub(super) keys: Vec<String>,
+    pub(super) name: &'a str,
+    pub(super) time_zone: Option<String>,
+    pub(super) mail: Option<String>,
+    /// Numbers and the like, as variables for templates.
+    pub(super) variables: Map<String, Value>,
+}
+
+/// The contacts that people became.
+#[derive(Default)]
+pub(super) struct People {
+    contacts: BTreeMap<String, String>,
+}
+
+impl People {
+    /// Adds a contact, and a destination for its mail.
+    pub(super) fn add(&mut self, person: Person<'_>, imported: &mut Imported) {
+        let Some(mail) = person.mail.filter(|mail| mail.contains('@')) else {
+            let why = "has no mail address; a contact needs a method";
+            imported.leave_out(person.path, why);
+            return;
+        };
+        let destination = imported.name("destination", &format!("mail {}", person.name));
+        imported.add(
+            "destination",
+            json!({
+                "name": destination, "description": person.path, "type": {"email": {"to": mail}},
+            }),
+        );
+        let mut variables = person.variables;
+        variables.insert("mail".to_owned(), json!(mail));
+        for value in variables.values_mut() {
+            let text = value.as_str().unwrap_or_default().chars();
+            *value = json!(text.take(VARIABLE_CHARACTERS_MAX).collect::<String>());
+        }
+        let contact = imported.name("contact", person.name);
+        let mut body = json!({
+            "name": contact, "description": person.path,
+            "methods": [{"destinationName": destination, "variables": variables}],
+        });
+        if let Some(zone) = person.time_zone.filter(|it| !it.is_empty()) {
+            body["timeZone"] = json!(zone);
+        }
+        imported.add("contact", body);
+        for key in person.keys {
+            self.contacts.insert(key, contact.clone());
+        }
+    }
+
+    /// The contact that the files call by one of these.
+    pub(super) fn find<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> Option<String> {
+        keys.into_iter()
+            .find_map(|key| self.contacts.get(key).cloned())
+    }
+}

@@ -1,0 +1,310 @@
+//! Rotations of on-call schedules as layers: turns of a fixed length, and times of day or week outside of
+//! which a layer has no one.
+
+use jiff::{
+    Timestamp, Zoned,
+    civil::{Date, DateTime, Time, Weekday},
+    tz::TimeZone,
+};
+use serde_json::{Value, json};
+
+use super::imported::Imported;
+
+const HOUR: i64 = 3_600;
+const DAY: i64 = 24 * HOUR;
+const WEEK: i64 = 7 * DAY;
+/// Slots, contacts of one, and layers of a schedule.
+const SLOTS_MAX: usize = 100;
+const CONTACTS_MAX: usize = 10;
+pub(super) const LAYERS_MAX: usize = 10;
+/// Longest interval of a recurrence.
+const INTERVAL_MAX: i64 = 1_000;
+/// A Monday, from which on restrictions recur.
+const MONDAY: Date = Date::constant(2000, 1, 3);
+const WEEKDAYS: [&str; 7] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
+
+/// Whose turn it is when.
+pub(super) struct Rotation {
+    /// Where it is in the files.
+    pub(super) path: String,
+    pub(super) name: String,
+    /// The first hand-off.
+    pub(super) start: Timestamp,
+    /// How long a turn lasts, in seconds.
+    pub(super) turn_seconds: i64,
+    /// When it ends for good.
+    pub(super) end: Option<Timestamp>,
+    /// The contacts of each turn.
+    pub(super) slots: Vec<Vec<String>>,
+    /// When it has someone; empty for always.
+    pub(super) restrictions: Vec<Restriction>,
+}
+
+/// A span of each day, or of each week.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Restriction {
+    /// The day it begins on, for one of each week.
+    pub(super) weekday: Option<Weekday>,
+    pub(super) start: Time,
+    pub(super) seconds: i64,
+}
+
+impl Restriction {
+    fn window(&self) -> Value {
+        let (day, rule) = match self.weekday {
+            None => (MONDAY, "FREQ=DAILY".to_owned()),
+            Some(weekday) => {
+                let offset = weekday.to_monday_zero_offset();
+                let day = MONDAY.saturating_add(jiff::Span::new().days(i64::from(offset)));
+                let word = usize::try_from(offset).map_or("MO", |at| WEEKDAYS[at]);
+                (day, format!("FREQ=WEEKLY;BYDAY={word}"))
+            }
+        };
+        let dtstart = day.to_datetime(self.start);
+        let mut window = json!({"dtstart": local(dtstart), "rrule": rule});
+        if self.seconds < DAY && self.seconds % 60 == 0 {
+            let end = dtstart.saturating_add(jiff::Span::new().seconds(self.seconds));
+            window["endTimeOfDay"] = json!(format!("{:02}:{:02}", end.hour(), end.minute()));
+        } else {
+            window["duration"] = json!(length(self.seconds));
+        }
+        window
+    }
+}
+
+/// The layers of a rotation, in the time zone of its schedule. None, and a report, where no layers
+/// do the same.
+pub(super) fn layers(rotation: &Rotation, zone: &str, imported: &mut Imported) -> Vec<Value> {
+    let Ok(time_zone) = TimeZone::get(zone) else {
+        imported.leave_out(&rotation.path, "its time zone is unknown");
+        return Vec::new();
+    };
+    let now = Timestamp::now();
+    if let Some(why) = unfit(rotation, now) {
+        imported.leave_out(&rotation.path, why);
+        return Vec::new();
+    }
+    if rotation.end.is_some() {
+        imported.note(&rotation.path, "its end is not kept; remove it then");
+    }
+    if rotation.start > now {
+        imported.note(
+            &rotation.path,
+            "it begins at its start; before that it has no one",
+        );
+    }
+    let start = Zoned::new(rotation.start, time_zone).datetime();
+    let turn = rotation.turn_seconds;
+    let made = if rotation.slots.len() == 1 {
+        vec![(start, String::new(), rotation.slots.clone(), Vec::new())]
+    } else if turn % WEEK == 0 && turn / WEEK <= INTERVAL_MAX {
+        let rule = rule("WEEKLY", turn / WEEK);
+        vec![(start, rule, rotation.slots.clone(), Vec::new())]
+    } else if turn % DAY == 0 && turn / DAY <= INTERVAL_MAX {
+        let rule = rule("DAILY", turn / DAY);
+        vec![(start, rule, rotation.slots.clone(), Vec::new())]
+    } else if let Some(parts) = parts_of_day(rotation, start) {
+        parts
+    } else {
+        let why = "a turn is neither whole days nor at most 10 equal parts of a day";
+        imported.leave_out(&rotation.path, why);
+        return Vec::new();
+    };
+    let several = made.len() > 1;
+    made.into_iter()
+        .enumerate()
+        .map(|(at, (start, rule, slots, times))| {
+            let slots: Vec<_> = slots
+                .into_iter()
+                .map(|names| json!({"contactNames": names}))
+                .collect();
+            let name = if several {
+                format!("{} {}", rotation.name, at + 1)
+            } else {
+                rotation.name.clone()
+            };
+            let mut layer = json!({
+                "name": name.chars().take(100).collect::<String>(),
+                "slots": slots, "dtstart": local(start),
+            });
+            if !rule.is_empty() {
+                layer["rrule"] = json!(rule);
+            }
+            let times = if times.is_empty() {
+                &rotation.restrictions
+            } else {
+                &times
+            };
+            if !times.is_empty() {
+                let calendar = calendar(&name, zone, times, &rotation.path, imported);
+                layer["calendarName"] = json!(calendar);
+            }
+            layer
+        })
+        .collect()
+}
+
+/// Why a rotation cannot be a layer.
+fn unfit(rotation: &Rotation, now: Timestamp) -> Option<&'static str> {
+    if rotation.end.is_some_and(|end| end <= now) {
+        return Some("it is over");
+    }
+    if rotation.slots.is_empty() || rotation.slots.iter().any(Vec::is_empty) {
+        return Some("a turn has no contact: no one, or someone who could not be imported");
+    }
+    if rotation.slots.len() > SLOTS_MAX {
+        return Some("it has more than 100 turns");
+    }
+    if rotation.slots.iter().any(|it| it.len() > CONTACTS_MAX) {
+        return Some("a turn has more than 10 contacts");
+    }
+    if rotation.turn_seconds <= 0 {
+        return Some("the length of a turn is not known");
+    }
+    None
+}
+
+/// Part of a layer: first start, recurrence, turns, and the times it is limited to.
+type Part = (DateTime, String, Vec<Vec<String>>, Vec<Restriction>);
+
+/// Turns of some hours as one layer for each turn of a day.
+fn parts_of_day(rotation: &Rotation, start: DateTime) -> Option<Vec<Part>> {
+    let turn = rotation.turn_seconds;
+    let parts = usize::try_from(DAY / turn).ok()?;
+    if DAY % turn != 0 || parts > LAYERS_MAX || !rotation.restrictions.is_empty() {
+        return None;
+    }
+    let count = rotation.slots.len();
+    let part = |at: usize| {
+        let seconds = turn * i64::try_from(at).unwrap_or_default();
+        let begins = start.saturating_add(jiff::Span::new().seconds(seconds));
+        let turns = (0..count).map(|day| rotation.slots[(day * parts + at) % count].clone());
+        let time = Restriction {
+            weekday: None,
+            start: begins.time(),
+            seconds: turn,
+        };
+        let turns = turns.collect();
+        (begins, "FREQ=DAILY".to_owned(), turns, vec![time])
+    };
+    Some((0..parts).map(part).collect())
+}
+
+/// Adds the calendar of some times.
+fn calendar(
+    name: &str,
+    zone: &str,
+    times: &[Restriction],
+    path: &str,
+    imported: &mut Imported,
+) -> String {
+    let windows: Vec<_> = times.iter().map(Restriction::window).collect();
+    let name = imported.name("calendar", name);
+    imported.add(
+        "calendar",
+        json!({"name": name, "description": path, "timeZone": zone, "windows": windows}),
+    );
+    name
+}
+
+fn rule(frequency: &str, interval: i64) -> String {
+    if interval == 1 {
+        format!("FREQ={frequency}")
+    } else {
+        format!("FREQ={frequency};INTERVAL={interval}")
+    }
+}
+
+fn local(at: DateTime) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%S").to_string()
+}
+
+/// Seconds as an ISO 8601 duration, of days and hours as clocks show them.
+fn length(seconds: i64) -> String {
+    let (days, rest) = (seconds / DAY, seconds % DAY);
+    let part = |value: i64, unit: &str| match value {
+        0 => String::new(),
+        value => format!("{value}{unit}"),
+    };
+    let parts = [
+        (rest / HOUR, "H"),
+        (rest % HOUR / 60, "M"),
+        (rest % 60, "S"),
+    ];
+    let time: String = parts.map(|(value, unit)| part(value, unit)).concat();
+    let joint = if time.is_empty() { "" } else { "T" };
+    format!("P{}{joint}{time}", part(days, "D"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rotation(turn_seconds: i64, people: &[&str]) -> Rotation {
+        Rotation {
+            path: "x".to_owned(),
+            name: "r".to_owned(),
+            start: "2026-01-05T08:00:00Z".parse().unwrap(),
+            turn_seconds,
+            end: None,
+            slots: people.iter().map(|name| vec![(*name).to_owned()]).collect(),
+            restrictions: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn turns_of_hours_are_a_layer_for_each_turn_of_a_day() {
+        let mut imported = Imported::new("test", false);
+        let made = layers(
+            &rotation(8 * HOUR, &["a", "b"]),
+            "Europe/Berlin",
+            &mut imported,
+        );
+        let starts: Vec<_> = made.iter().map(|it| it["dtstart"].clone()).collect();
+        let expected = [
+            "2026-01-05T09:00:00",
+            "2026-01-05T17:00:00",
+            "2026-01-06T01:00:00",
+        ];
+        assert_eq!(starts, expected);
+        // a b a, then b a b.
+        let firsts = made.iter().map(|it| &it["slots"][0]["contactNames"][0]);
+        assert_eq!(firsts.collect::<Vec<_>>(), ["a", "b", "a"]);
+        let seconds = made.iter().map(|it| &it["slots"][1]["contactNames"][0]);
+        assert_eq!(seconds.collect::<Vec<_>>(), ["b", "a", "b"]);
+        assert_eq!(made[1]["calendarName"], "r 2");
+    }
+
+    #[test]
+    fn what_no_layer_does_is_reported() {
+        for (rotation, why) in [
+            (rotation(5 * HOUR, &["a", "b"]), "neither whole days"),
+            (rotation(DAY, &[]), "no contact"),
+            (rotation(0, &["a"]), "length of a turn"),
+        ] {
+            let mut imported = Imported::new("test", false);
+            assert!(layers(&rotation, "UTC", &mut imported).is_empty());
+            assert!(imported.report()[0].contains(why), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_restriction_is_a_window_of_a_calendar() {
+        let night = Restriction {
+            weekday: None,
+            start: Time::constant(22, 0, 0, 0),
+            seconds: 8 * HOUR,
+        };
+        let expected = json!({"dtstart": "2000-01-03T22:00:00", "endTimeOfDay": "06:00",
+            "rrule": "FREQ=DAILY"});
+        assert_eq!(night.window(), expected);
+        let weekend = Restriction {
+            weekday: Some(Weekday::Friday),
+            start: Time::constant(17, 0, 0, 0),
+            seconds: 2 * DAY + 15 * HOUR,
+        };
+        let expected = json!({"dtstart": "2000-01-07T17:00:00", "duration": "P2DT15H",
+            "rrule": "FREQ=WEEKLY;BYDAY=FR"});
+        assert_eq!(weekend.window(), expected);
+    }
+}
