@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    domain::{EscalationPlan, Name, Occurrence, RecordId, Status},
+    domain::{EscalationPlan, Name, RecordId},
     limits::RESPONSE_RECEIVERS_MAX,
 };
 
@@ -132,11 +132,11 @@ impl Response {
 
     /// Whether another open member of its group is to carry it, or none is left: the one that does was closed
     /// or acknowledged, or something holds it.
-    pub fn is_to_move(&self, carrier: &Occurrence) -> bool {
+    pub fn is_to_move(&self, is_closed: bool, is_acknowledged: bool) -> bool {
         match self.state {
-            ResponseState::Active => carrier.status == Status::Closed || carrier.acknowledged,
+            ResponseState::Active => is_closed || is_acknowledged,
             ResponseState::Held => true,
-            ResponseState::Acknowledged => carrier.status == Status::Closed,
+            ResponseState::Acknowledged => is_closed,
             ResponseState::Ended => false,
         }
     }

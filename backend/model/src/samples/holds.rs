@@ -325,7 +325,7 @@ pub fn shadowed_occurrence() -> Occurrence {
     occurrence
 }
 
-/// A group whose messages are only recorded.
+/// A group with a response.
 pub fn escalated_group() -> Group {
     Group {
         id: id(85),
@@ -334,7 +334,7 @@ pub fn escalated_group() -> Group {
     }
 }
 
-/// A group of a shadow rule.
+/// A group whose messages are only recorded.
 pub fn shadow_group() -> Group {
     Group {
         id: id(84),

@@ -29,7 +29,8 @@ fn to_move(carrier: &Occurrence, now_ms: i64) -> Option<(RecordId, &Response)> {
         .iter()
         .filter_map(|it| Some((it.group?, it.response.as_deref()?)));
     let is_due = |it: &Response| it.look_ms.is_some_and(|look_ms| look_ms <= now_ms);
-    responses.find(|(_, it)| is_due(it) && it.is_to_move(carrier))
+    let is_closed = carrier.status == Status::Closed;
+    responses.find(|(_, it)| is_due(it) && it.is_to_move(is_closed, carrier.acknowledged))
 }
 
 /// Whether an occurrence carries the response of a group that another member is to carry by now.

@@ -147,9 +147,10 @@ impl Writer<'_> {
         let (Some(rule), Some(policy)) = (rule, policy) else {
             return response.end(now_ms);
         };
-        if entry.group.is_some() && response.is_to_move(self.occurrence) {
+        let acknowledged = self.occurrence.acknowledged;
+        if entry.group.is_some() && response.is_to_move(is_over, acknowledged) {
             // Whether another member carries it is decided when it is looked at.
-            if is_over || self.occurrence.acknowledged {
+            if is_over || acknowledged {
                 response.look_ms = Some(now_ms);
                 return;
             }

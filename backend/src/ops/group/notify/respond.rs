@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// What messages are made of: what they report, the group, and its rule.
+/// The content of messages, the group, and its rule.
 type About<'a> = (&'a GroupContent, &'a Group, Option<&'a Rule>);
 
 impl Making<'_> {
@@ -127,7 +127,7 @@ impl Making<'_> {
         deliveries
     }
 
-    /// What those whom the response notified hear of what changed.
+    /// The updates for the receivers of the response.
     fn news(&self, response: &Response, about: About<'_>) -> Vec<Delivery> {
         let is_news =
             |it: &(MemberChange, _)| matches!(it.0, MemberChange::Closed | MemberChange::Changed);

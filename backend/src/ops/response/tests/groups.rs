@@ -72,7 +72,7 @@ async fn steps_report_on_the_group_until_every_open_member_is_acknowledged() {
     assert_eq!(world.told().await, ["chat 3", "ana 3"]);
     let response = world.response().await;
     assert_eq!((response.round, response.step), (1, 1));
-    // Whoever carries it, the next step is taken while one member is left.
+    // The next step is taken while one member is left, though another one carries the response.
     for host in ["db-1", "db-2"] {
         world.acknowledge_host(host, true).await;
     }
