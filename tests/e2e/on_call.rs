@@ -145,8 +145,8 @@ async fn one_after_the_other_is_paged_until_one_acknowledges_by_the_link() {
     let story = explained["timeline"].as_array().unwrap().iter();
     let story: Vec<_> = story.filter_map(|it| it["text"].as_str()).collect();
     for told in [
-        "ana by push was notified of it",
-        "ben by push was notified of it",
+        "the message to ana by push arrived",
+        "the message to ben by push arrived",
     ] {
         assert!(story.contains(&told), "{story:#?}");
     }

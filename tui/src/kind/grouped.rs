@@ -3,6 +3,7 @@
 use super::{Cell, Column, Key};
 use crate::{
     data::{GroupRow, Severity},
+    text,
     theme::Token,
 };
 
@@ -47,7 +48,7 @@ pub(crate) const COLUMNS: &[Column<GroupRow>] = &[
 fn of(row: &GroupRow, severity: Severity) -> Cell {
     match row.of(severity) {
         0 => Cell::default(),
-        count => Cell::new(severity, count.to_string()),
+        count => Cell::new(severity, text::grouped(count)),
     }
 }
 

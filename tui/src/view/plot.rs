@@ -17,8 +17,8 @@ pub(super) struct Series<'a> {
     /// … else what fills its cells.
     pub(super) shade: &'static str,
     pub(super) values: &'a [f64],
-    /// What is counted where it is too little to be drawn, for a series that must not vanish beside others.
-    pub(super) counts: Option<(Style, &'a [i32])>,
+    /// What stands where it is too little to be drawn, for a series that must not vanish beside others.
+    pub(super) sign: Option<(Style, &'static str)>,
 }
 
 /// Columns of stacked numbers over the whole area.
@@ -70,10 +70,8 @@ impl Stack<'_> {
             .iter()
             .rposition(|value| *value > 0.0 && is_drawn(*value));
         let hidden = self.series.iter().zip(&values);
-        let hidden = hidden.filter(|(_, value)| **value > 0.0 && !is_drawn(**value));
-        let hidden = hidden
-            .map(|(series, _)| series)
-            .find(|it| it.counts.is_some());
+        let mut hidden = hidden.filter(|(_, value)| **value > 0.0 && !is_drawn(**value));
+        let hidden = hidden.find_map(|(series, _)| series.sign);
         // Where each series ends, in eighths of a cell from the bottom.
         let mut ends = Vec::with_capacity(self.series.len());
         let whole: f64 = values.iter().sum();
@@ -124,27 +122,11 @@ impl Stack<'_> {
                 cell.set_bg(above);
             }
         }
-        if let Some(series) = hidden {
-            self.write_count(series, x, area, buffer);
+        if let Some((style, sign)) = hidden {
+            let cell = &mut buffer[(x, area.bottom() - 1)];
+            cell.set_symbol(sign);
+            cell.set_style(Style::reset().patch(self.ground).patch(style));
         }
-    }
-
-    /// Writes how much there is of a series in place of a bar that would be less than a cell.
-    fn write_count(&self, series: &Series<'_>, x: u16, area: Rect, buffer: &mut Buffer) {
-        let Some((style, counts)) = series.counts else {
-            return;
-        };
-        let counts = Self::part(counts, x - area.x, area.width);
-        let count: i64 = counts.iter().copied().map(i64::from).sum();
-        let cell = &mut buffer[(x, area.bottom() - 1)];
-        match u32::try_from(count)
-            .ok()
-            .and_then(|it| char::from_digit(it, 10))
-        {
-            Some(digit) => cell.set_char(digit),
-            None => cell.set_char('+'),
-        };
-        cell.set_style(Style::reset().patch(self.ground).patch(style));
     }
 }
 
@@ -246,7 +228,7 @@ mod tests {
                 style: Style::new(),
                 shade: "█",
                 values,
-                counts: None,
+                sign: None,
             }],
             most,
             ground: Style::new(),
@@ -274,7 +256,7 @@ mod tests {
             style,
             shade: "█",
             values,
-            counts: None,
+            sign: None,
         };
         let stack = Stack {
             series: vec![
@@ -296,21 +278,21 @@ mod tests {
     }
 
     #[test]
-    fn a_few_of_the_worst_are_counted_where_their_bar_would_be_less_than_a_cell() {
+    fn a_few_of_the_worst_have_their_sign_where_their_bar_would_be_less_than_a_cell() {
         let red = Style::new().fg(Color::Red);
-        let stack = |worst: &'static [f64], counts: Option<&'static [i32]>, is_mono| Stack {
+        let stack = |worst: &'static [f64], sign: Option<&'static str>, is_mono| Stack {
             series: vec![
                 Series {
                     style: red,
                     shade: "█",
                     values: worst,
-                    counts: counts.map(|it| (red, it)),
+                    sign: sign.map(|it| (red, it)),
                 },
                 Series {
                     style: Style::new().fg(Color::Blue),
                     shade: "▒",
                     values: &[100.0, 100.0, 100.0],
-                    counts: None,
+                    sign: None,
                 },
             ],
             most: 200.0,
@@ -318,12 +300,12 @@ mod tests {
             is_mono,
         };
         let few = &[2.0, 12.0, 100.0][..];
-        let counts = Some(&[2, 12, 100][..]);
+        let sign = Some("▲");
         assert_eq!(drawn(stack(few, None, false), 3, 2), [" ▁█", "███"]);
-        assert_eq!(drawn(stack(few, counts, false), 3, 2), [" ▁█", "2+█"]);
-        assert_eq!(drawn(stack(few, counts, true), 3, 2), [" ▁▒", "2+█"]);
+        assert_eq!(drawn(stack(few, sign, false), 3, 2), [" ▁█", "▲▲█"]);
+        assert_eq!(drawn(stack(few, sign, true), 3, 2), [" ▁▒", "▲▲█"]);
         let mut buffer = Buffer::empty(Rect::new(0, 0, 3, 2));
-        stack(few, counts, false).render(buffer.area, &mut buffer);
+        stack(few, sign, false).render(buffer.area, &mut buffer);
         let cell = &buffer[(0, 1)];
         assert_eq!((cell.fg, cell.bg), (Color::Red, Color::Reset));
     }

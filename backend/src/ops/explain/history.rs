@@ -140,14 +140,13 @@ fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
         let sent: Vec<_> = rule.deliveries.iter().filter(is_part).collect();
         let names: Vec<_> = sent.iter().map(|it| receiver(&it.delivery)).collect();
         let receivers = match names.as_slice() {
-            [] => "they were".to_owned(),
-            [one] => format!("{one} was"),
-            several => format!("{} were", several.join(", ")),
+            [] => "them".to_owned(),
+            names => names.join(", "),
         };
-        let what = if notification.clear {
-            "notified that it changed or ended"
+        let about = if notification.clear {
+            "that it changed or ended"
         } else {
-            "notified of it"
+            "of it"
         };
         let is_shadow = sent.first().is_some_and(|it| it.is_shadow());
         let group = sent
@@ -155,23 +154,16 @@ fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
             .and_then(|it| it.delivery.content.group.as_ref());
         let with = group.map_or_else(String::new, |it| format!(", with {}", GroupId(it.id)));
         let (kind, text) = if is_shadow {
-            let receivers = names.join(", ");
-            let text = format!("{receivers} would have been {what}{with}; only recorded (dry run)");
+            let text = format!(
+                "{receivers} would have been notified {about}{with}; only recorded (dry run)"
+            );
             ("shadowed", text)
-        } else if !sent
-            .iter()
-            .all(|it| it.delivery.state == DeliveryState::Delivered)
-        {
-            // What was decided is not delivered yet, or never was.
-            let receivers = match names.as_slice() {
-                [] => "them".to_owned(),
-                names => names.join(", "),
-            };
-            let about = what.trim_start_matches("notified ");
-            let text = format!("decided to notify {receivers} {about}{with}");
-            ("notified", text)
         } else {
-            ("notified", format!("{receivers} {what}{with}"))
+            // That it was delivered has a time of its own.
+            (
+                "notified",
+                format!("decided to notify {receivers} {about}{with}"),
+            )
         };
         Moment {
             rule_name: Some(rule.rule_name.clone()),

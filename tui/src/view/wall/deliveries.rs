@@ -113,7 +113,7 @@ fn bar(
         style: fill(pen, token),
         shade: "█",
         values: &values,
-        counts: None,
+        sign: None,
     }];
     draw_columns(pen, series, most, plot);
 }

@@ -124,13 +124,13 @@ impl Wall<'_> {
                 style: fill(pen, Token::Bad),
                 shade: "▒",
                 values: &bad,
-                counts: None,
+                sign: None,
             },
             Series {
                 style: fill(pen, Token::Good),
                 shade: "█",
                 values: &good,
-                counts: None,
+                sign: None,
             },
         ];
         draw_columns(pen, series, most, place);

@@ -126,16 +126,15 @@ impl Wall<'_> {
         };
         let step = counted.step_minutes();
         let all = counted.events();
-        let columns: Vec<Rate<'_>> = all
+        let columns: Vec<Rate> = all
             .iter()
             .map(|(severity, counts)| {
                 let a_minute = numbers(counts).into_iter().map(|count| count / step);
-                (*severity, a_minute.collect(), &counts[..])
+                (*severity, a_minute.collect())
             })
             .collect();
-        let count = columns.first().map_or(0, |(_, values, _)| values.len());
-        let sums =
-            (0..count).map(|at| columns.iter().map(|(_, values, _)| values[at]).sum::<f64>());
+        let count = columns.first().map_or(0, |(_, values)| values.len());
+        let sums = (0..count).map(|at| columns.iter().map(|(_, values)| values[at]).sum::<f64>());
         let most = sums.fold(0.0, f64::max);
         let total: i64 = all.iter().map(|(_, counts)| sum(counts)).sum();
         let total = text::grouped(total);
@@ -176,11 +175,11 @@ impl Wall<'_> {
     }
 }
 
-/// A severity, its events a minute in each column of time, and how many they are.
-type Rate<'a> = (Severity, Vec<f64>, &'a [i32]);
+/// A severity, and its events a minute in each column of time.
+type Rate = (Severity, Vec<f64>);
 
 /// Columns of events a minute with their axis, the severities upon each other.
-fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate<'_>], f64), back: Back) {
+fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate], f64), back: Back) {
     let peak = scale(most);
     let margin = u16::try_from(peak.len()).unwrap_or(0) + 1;
     let plot = Rect {
@@ -196,13 +195,13 @@ fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate<'_>], f64
         pen.put(inside.x, y, peak.len(), Token::Dim, &half);
     }
     // The worst stand at the bottom, where they are compared best.
-    let series = columns.iter().map(|(severity, values, counts)| Series {
+    let series = columns.iter().map(|(severity, values)| Series {
         style: fill(pen, (*severity).into()),
         shade: shade(*severity),
         values,
         // A few of the worst are what is looked for.
-        counts: matches!(severity, Severity::Critical | Severity::Error)
-            .then(|| (pen.style((*severity).into()), *counts)),
+        sign: matches!(severity, Severity::Critical | Severity::Error)
+            .then(|| (pen.style((*severity).into()), severity.sign())),
     });
     draw_columns(pen, series.collect(), most, plot);
     let y = plot.bottom();
@@ -210,7 +209,7 @@ fn plot_rate(pen: &mut Pen<'_>, inside: Rect, (columns, most): (&[Rate<'_>], f64
     pen.put(plot.x, y, plot.width.into(), Token::Dim, &start);
     let last = columns
         .iter()
-        .filter_map(|(_, values, _)| values.last())
+        .filter_map(|(_, values)| values.last())
         .sum::<f64>();
     let now = format!("now {}", scale(last));
     let cells = u16::try_from(now.len()).unwrap_or(0);
