@@ -42,15 +42,12 @@ impl Making<'_> {
             (Some(_), None) => before,
             (Some(policy), Some(at)) => {
                 let under_way = before.filter(|(_, it)| it.state != ResponseState::Ended);
-                let mut response = match under_way {
-                    Some((_, mut response)) => {
-                        response.begin_again(policy, self.now_ms);
-                        response
-                    }
-                    None => {
-                        let id = super::new_id(self.now_ms);
-                        Box::new(Response::new(id, policy, self.now_ms))
-                    }
+                let mut response = if let Some((_, mut response)) = under_way {
+                    response.begin_again(policy, self.now_ms);
+                    response
+                } else {
+                    let id = super::new_id(self.now_ms);
+                    Box::new(Response::new(id, policy, self.now_ms))
                 };
                 group.responder = Some(self.members[at].0.key);
                 let pages = self.step(&mut response, at, (content, group, rule));
