@@ -99,6 +99,8 @@ pub(crate) const SETTLED_MS: i64 = 5_000;
 pub(crate) const COUNTED_MS: i64 = 9_000;
 /// The same while nothing happens.
 pub(crate) const COUNTED_IDLE_MS: i64 = 180_000;
+/// From when on what such a reading found has its age beside it, where something changed since.
+pub(crate) const OLD_MS: i64 = 15_000;
 /// How many times as long as such a reading took the next one waits at least.
 pub(crate) const COUNTED_PAUSE: i64 = 10;
 /// Between two spans on a wall.

@@ -466,6 +466,15 @@ impl Model {
         running || matches!(self.link, Connection::Down { .. })
     }
 
+    /// How old the counts of the overview are, where something changed since and they are not counted again at
+    /// once: with very many events that takes the service seconds.
+    pub(crate) fn counts_age_ms(&self) -> Option<i64> {
+        let store = &self.store;
+        let age_ms = self.now_ms.saturating_sub(store.wall.at_ms?);
+        let is_old = store.counted_revision != store.overview.revision && age_ms >= limits::OLD_MS;
+        is_old.then_some(age_ms)
+    }
+
     /// When the list on the screen is read again, if the service does not stream it.
     pub(crate) fn refresh_at_ms(&self) -> Option<i64> {
         let at = self.store.read_ms(&self.page.route)?;

@@ -119,3 +119,20 @@ fn what_is_chosen_from_is_not_said_to_be_empty_before_it_is_read() {
         assert!(!shown.contains("yet"), "{keys}\n{shown}");
     }
 }
+
+#[test]
+fn counts_are_shown_with_their_age_where_something_changed_since_and_they_are_old() {
+    let mut model = unanswered((120, 36));
+    let at_ms = model.now_ms;
+    model.store.wall.at_ms = Some(at_ms);
+    model.store.counted_revision = 3;
+    for (revision, later_ms, age_ms) in [
+        (3, 60_000, None),
+        (4, 14_000, None),
+        (4, 15_000, Some(15_000)),
+    ] {
+        model.store.overview.revision = revision;
+        model.now_ms = at_ms + later_ms;
+        assert_eq!(model.counts_age_ms(), age_ms);
+    }
+}

@@ -15,7 +15,9 @@ use crate::{
 impl Wall<'_> {
     /// The results of all deliveries.
     pub(super) fn deliveries(&self, pen: &mut Pen<'_>, area: Rect) {
-        let title = format!("Deliveries, {}", self.back().words());
+        let age = self.model.counts_age_ms().map(duration);
+        let age = age.map_or_else(String::new, |age| format!(" · {age} old"));
+        let title = format!("Deliveries, {}{age}", self.back().words());
         let inside = pen.panel(area, &title);
         let Some(all) = self
             .counted
