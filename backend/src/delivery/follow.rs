@@ -401,11 +401,12 @@ impl Follower {
         }
         let health = self.resync().health(id).await?.map(|stored| stored.value);
         let paused = is_paused(health.as_ref());
+        let is_resumed = health.is_some_and(|it| it.is_resumed());
         if let Some(queue) = to.queues.get_mut(id) {
             queue.destination = destination;
             queue.unreadable = false;
             // What was held against another address, or against other secrets, says nothing of these.
-            if queue.paused && !paused || before != now {
+            if queue.paused && !paused || before != now || is_resumed {
                 queue.forgive();
             }
             queue.paused = paused;

@@ -48,8 +48,7 @@ impl Destinations {
         self.get(name).await
     }
 
-    /// Has what waits for a destination sent now. One that is not paused only has what waits for a
-    /// further attempt tried immediately.
+    /// Has what waits for a destination sent now, paused or not, whatever was held against it before.
     ///
     /// # Errors
     /// [`Error::NotFound`]; those of the store.
@@ -57,7 +56,8 @@ impl Destinations {
         let decide = || async {
             let mut changes = self.store.changes();
             let (destination, health) = self.found(name).await?;
-            if let Some(old) = health.filter(|it| it.value.state == HealthState::Paused) {
+            let is_held = |it: &Health| it.state != HealthState::Healthy && !it.is_resumed();
+            if let Some(old) = health.filter(|it| is_held(&it.value)) {
                 changes.update(&old, &old.value.clone().resumed(self.clock.now_ms()));
                 changes.act_on(&destination);
             }
