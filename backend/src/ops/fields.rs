@@ -45,6 +45,8 @@ struct SeenFields {
     read: Option<(Duration, u64)>,
     /// Whether every event was read, and there is one.
     is_whole: bool,
+    /// Whether so many were read that what none of them has is worth telling.
+    is_many: bool,
 }
 
 /// A field that no event has, or none of the newest.
@@ -58,6 +60,8 @@ pub struct Unknown {
     pub nearest: Option<String>,
     /// Whether all events were looked at, and not only the newest.
     pub is_certain: bool,
+    /// Whether those were [`FIELDS_READ_MAX`].
+    pub is_of_many: bool,
 }
 
 impl Unknown {
@@ -77,9 +81,9 @@ impl Unknown {
         }
     }
 
-    /// Whether it is worth saying: what only the newest events lack may be meant.
+    /// Whether it is worth saying: what only a few new events lack may be meant.
     fn is_reported(&self) -> bool {
-        self.is_certain || self.here.is_some() || self.nearest.is_some()
+        self.is_certain || self.is_of_many || self.here.is_some() || self.nearest.is_some()
     }
 }
 
@@ -112,6 +116,7 @@ impl FieldsSeen {
                 here: filter::called_here(name),
                 nearest: nearest(name, &known.names, own),
                 is_certain: known.is_whole,
+                is_of_many: known.is_many,
             })
         });
         Ok(unknown.collect())
@@ -233,6 +238,7 @@ impl FieldsSeen {
             names,
             read,
             is_whole,
+            is_many: looked_at >= FIELDS_READ_MAX,
         };
         Ok(())
     }
