@@ -298,7 +298,7 @@ fn an_unknown_field_is_an_error_in_every_list_and_columns_filter(storm: &mut Sto
     }
     for key in ["2", "6"] {
         storm.go(key, &[]);
-        // In a storm that is said of the newest 20,000.
+        // In a storm it is about the newest 20,000 events.
         storm.filter("nosuch=1", &["has a field `nosuch`"]);
         storm.console.press("/\x15\r");
     }

@@ -45,7 +45,7 @@ struct SeenFields {
     read: Option<(Duration, u64)>,
     /// Whether every event was read, and there is one.
     is_whole: bool,
-    /// Whether so many were read that what none of them has is worth telling.
+    /// Whether [`FIELDS_READ_MAX`] events were read.
     is_many: bool,
 }
 
@@ -81,7 +81,7 @@ impl Unknown {
         }
     }
 
-    /// Whether it is worth saying: what only a few new events lack may be meant.
+    /// Whether it is worth saying: a field that only a few new events lack may be meant.
     fn is_reported(&self) -> bool {
         self.is_certain || self.is_of_many || self.here.is_some() || self.nearest.is_some()
     }
