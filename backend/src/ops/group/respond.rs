@@ -4,7 +4,9 @@
 //! is part of a commit against the one that carries it.
 
 use crate::{
-    decide::{Causes, Notices, Snapshot, Step, StepKind, Transition, as_notified, notify},
+    decide::{
+        Causes, Notices, Snapshot, Step, StepKind, Transition, Unanswered, as_notified, notify,
+    },
     domain::{
         Group, GroupContent, Notified, Occurrence, RecordId, Response, ResponseState, Status,
     },
@@ -79,40 +81,52 @@ async fn moved(
         return Ok((changes, (reports, false)));
     };
     let mut response = response.clone();
-    let Some(group) = store.get::<Group>(id.to_bytes().into()).await? else {
-        return Ok((changes, (reports, false)));
-    };
+    let was_unanswered = response.is_unanswered;
+    let group = store.get::<Group>(id.to_bytes().into()).await?;
     let mut next = carrier.value.clone();
-    let taken = candidate(
-        deciding,
-        (&snapshot, causes),
-        (&carrier.value, id),
-        &response,
-    )
-    .await?;
-    if let Some((stored, member, notices)) = taken {
+    let in_force = (&*snapshot, causes);
+    // Of a group that is forgotten no member is left.
+    let taken = match &group {
+        Some(_) => candidate(deciding, in_force, (&carrier.value, id), &response).await?,
+        None => None,
+    };
+    let mut about = carrier.value.notified.iter();
+    let about = about.find(|it| it.group == Some(id));
+    if let (Some((stored, mut member, mut notices)), Some(group)) = (taken, &group) {
+        if was_unanswered {
+            // What is said of the one before is said of this one.
+            let shown = member.clone();
+            let said = entry(&mut member, id)
+                .and_then(|it| Unanswered::of(it.response.as_deref()?, false, (it, &shown)));
+            notices.unanswered = said.into_iter().collect();
+        }
         for delivery in &notices.deliveries {
             changes.insert(delivery);
         }
         reports.note(&notices, &member, now_ms);
         changes.update(&stored, &member);
         let responder = Some(member.key);
-        changes.update(
-            &group,
-            &Group {
-                responder,
-                ..group.value.clone()
-            },
-        );
+        let moved = Group {
+            responder,
+            ..group.value.clone()
+        };
+        changes.update(group, &moved);
         set(&mut next, id, None);
+        response.is_unanswered = false;
     } else if carrier.value.status == Status::Closed {
         response.end(now_ms);
-        set(&mut next, id, Some(response));
+        set(&mut next, id, Some(response.clone()));
     } else if carrier.value.acknowledged {
         response.rest(ResponseState::Acknowledged);
         response.is_unanswered = false;
-        set(&mut next, id, Some(response));
+        set(&mut next, id, Some(response.clone()));
     }
+    let said = about.and_then(|it| Unanswered::of(&response, was_unanswered, (it, &carrier.value)));
+    let notices = Notices {
+        unanswered: said.into_iter().collect(),
+        ..Notices::default()
+    };
+    reports.note(&notices, &carrier.value, now_ms);
     let is_moved = next != carrier.value;
     if is_moved {
         changes.update(&carrier, &next);

@@ -56,7 +56,17 @@ impl Making<'_> {
             }
         };
         if let Some((at, response)) = after {
-            self.carry(at, response, was_unanswered, outcome);
+            let was_carrier = carrier.filter(|carrier| *carrier != at);
+            if let Some(before) = was_carrier.filter(|_| was_unanswered) {
+                // It is over for the one before, whatever becomes of the next.
+                self.report((before, false), &response, was_unanswered, outcome);
+            }
+            let was_unanswered = was_unanswered && was_carrier.is_none();
+            let is_unanswered = response.is_unanswered;
+            self.report((at, is_unanswered), &response, was_unanswered, outcome);
+            if let Some(entry) = self.entry(at) {
+                entry.response = Some(response);
+            }
         }
         deliveries
     }
@@ -161,22 +171,25 @@ impl Making<'_> {
         Some(delivery)
     }
 
-    /// Has a member carry the response.
-    fn carry(
+    /// Reports whether all rounds of a response that a member carries, or carried, are over by now.
+    fn report(
         &mut self,
-        at: usize,
-        response: Box<Response>,
+        (at, is_unanswered): (usize, bool),
+        response: &Response,
         was_unanswered: bool,
         outcome: &mut Outcome,
     ) {
         let (member, now_ms) = (self.members[at].0.clone(), self.now_ms);
         let Some(entry) = self.entry(at) else { return };
-        let said = Unanswered::of(&response, was_unanswered, (entry, &member));
+        let now = Response {
+            is_unanswered,
+            ..response.clone()
+        };
+        let said = Unanswered::of(&now, was_unanswered, (entry, &member));
         let notices = Notices {
             unanswered: said.into_iter().collect(),
             ..Notices::default()
         };
-        entry.response = Some(response);
         outcome.reports.note(&notices, &member, now_ms);
     }
 }

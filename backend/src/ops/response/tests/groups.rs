@@ -208,3 +208,32 @@ async fn a_contact_acknowledges_the_whole_group_by_its_link() {
     let all = samples::all::<Occurrence>(&world.store).await;
     assert!(all.iter().all(|it| it.acknowledged));
 }
+
+#[tokio::test]
+async fn that_no_one_responded_is_over_once_all_are_acknowledged_and_moves_with_the_response() {
+    let world = grouping(&[&[contact("ana")]], |_| {}).await;
+    world.event("db-1", |_| {}).await;
+    world.event("db-2", |_| {}).await;
+    world.look().await;
+    world.minutes(6).await;
+    assert!(world.response().await.unanswered);
+    // It is reported after the commit that it is about.
+    let open = async |count: usize| {
+        for _ in 0..1_000 {
+            let all = samples::all::<Occurrence>(&world.store).await;
+            let said = all.iter().filter(|it| it.name == "no one responded");
+            if said.filter(|it| it.status == Status::Open).count() == count {
+                return true;
+            }
+            tokio::task::yield_now().await;
+        }
+        false
+    };
+    assert!(open(1).await);
+    world.acknowledge_host("db-1", true).await;
+    world.acknowledge_host("db-2", false).await;
+    assert!(open(1).await && world.response().await.unanswered);
+    world.acknowledge_host("db-2", true).await;
+    assert!(open(0).await);
+    assert_eq!(world.state().await, State::Acknowledged);
+}
