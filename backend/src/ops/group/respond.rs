@@ -94,7 +94,7 @@ async fn moved(
     let about = about.find(|it| it.group == Some(id));
     if let (Some((stored, mut member, mut notices)), Some(group)) = (taken, &group) {
         if was_unanswered {
-            // What is said of the one before is said of this one.
+            // The report moves to this member.
             let shown = member.clone();
             let said = entry(&mut member, id)
                 .and_then(|it| Unanswered::of(it.response.as_deref()?, false, (it, &shown)));

@@ -58,7 +58,7 @@ impl Making<'_> {
         if let Some((at, response)) = after {
             let was_carrier = carrier.filter(|carrier| *carrier != at);
             if let Some(before) = was_carrier.filter(|_| was_unanswered) {
-                // It is over for the one before, whatever becomes of the next.
+                // The report about the member before is over.
                 self.report((before, false), &response, was_unanswered, outcome);
             }
             let was_unanswered = was_unanswered && was_carrier.is_none();
