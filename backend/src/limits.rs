@@ -152,7 +152,7 @@ pub const COUNTER_MINUTES: u32 = 25 * 60;
 pub const COUNTER_HOURS: u32 = 31 * 24;
 /// Days for which what shows noise is kept.
 pub const NOISE_DAYS: u32 = 400;
-/// How far back a noise report reaches unless it is said.
+/// How far back a noise report reaches by default.
 pub const NOISE_SPAN: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Rows of a noise report.
 pub const NOISE_ROWS_MAX: usize = 1_000;

@@ -1,4 +1,4 @@
-//! The noise report: what was sent in some days, and what came of it.
+//! The noise report: what was sent in some days, and the reactions to it.
 
 use std::{
     cmp::Reverse,
@@ -60,7 +60,7 @@ pub struct NoiseAsked {
     pub time_zone: String,
 }
 
-/// What was sent in some days, and what came of it.
+/// What was sent in some days, and the reactions to it.
 #[derive(Debug)]
 pub struct NoiseReport {
     /// The rows, most notifications first.
@@ -75,7 +75,7 @@ pub struct NoiseReport {
     pub left_out: usize,
 }
 
-/// What was sent of one subject, and what came of it.
+/// What was sent of one subject, and the reactions to it.
 #[derive(Debug, Clone)]
 pub struct NoiseLine {
     /// Its name; empty for all that is gone.
@@ -205,7 +205,7 @@ impl NoiseReports {
         Self { store, clock }
     }
 
-    /// What was sent in some days, and what came of it.
+    /// What was sent in some days, and the reactions to it.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a time or a zone that is not counted; those of the store.
@@ -236,7 +236,7 @@ impl NoiseReports {
         };
         for at_ms in [start_ms, end_ms] {
             let at = Timestamp::from_millisecond(at_ms);
-            let at = at.map_err(|_| Error::invalid("start", "is no time of this calendar"))?;
+            let at = at.map_err(|_far| Error::invalid("start", "is no time of this calendar"))?;
             if zone.to_offset(at).seconds() % 1_800 != 0 {
                 let fault = "has an offset that is not a multiple of 30 min; give a zone that has";
                 return Err(Error::invalid("timeZone", fault));

@@ -84,7 +84,7 @@ impl InsightService for InsightApi {
     ) -> Result<Response<v1::GetSuggestionsResponse>, Status> {
         let found = self.impacts.suggestions().await?;
         Ok(Response::new(v1::GetSuggestionsResponse {
-            suggestions: found.suggestions.into_iter().map(suggestion).collect(),
+            suggestions: found.found.into_iter().map(suggestion).collect(),
             start_time: Some(timestamp(found.start_ms)),
             end_time: Some(timestamp(found.end_ms)),
             stopped_early: found.stopped_early,

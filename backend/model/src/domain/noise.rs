@@ -144,14 +144,14 @@ impl Delivery {
     }
 }
 
-/// What came of the notifications about an occurrence, as far as it has.
+/// Reactions to the notifications about an occurrence, as far as it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reaction {
     /// How long after the notification it was acknowledged, in milliseconds.
     pub acknowledged_after_ms: Option<i64>,
     /// Whether its sender closed it soon.
     pub closed_soon: bool,
-    /// Whether it was closed, and nobody had acknowledged, annotated, assigned, reopened or closed it.
+    /// Whether it was closed, and no one had acknowledged, annotated, assigned, reopened or closed it.
     pub never_acted_on: bool,
 }
 
@@ -181,9 +181,9 @@ impl Notified {
 }
 
 impl Occurrence {
-    /// What came of a notification that was decided then, in milliseconds since 1970.
+    /// The reaction to a notification that was decided then, in milliseconds since 1970.
     pub fn reaction(&self, opened_ms: i64) -> Reaction {
-        // Where not all changes are known, nothing is said that a forgotten one could disprove.
+        // With a full history, older changes are missing.
         let is_known = self.history.len() < HISTORY_MAX;
         let since = self.history.iter().filter(|it| it.at_ms >= opened_ms);
         let acknowledged = |it: &&HistoryEntry| it.field == Field::Acknowledged && it.to == "true";

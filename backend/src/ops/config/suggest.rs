@@ -65,7 +65,7 @@ pub struct Suggested {
 #[derive(Debug, Default)]
 pub struct Suggestions {
     /// The changes, the greatest effect first.
-    pub suggestions: Vec<Suggested>,
+    pub found: Vec<Suggested>,
     /// What happened from then on was looked at, in milliseconds since 1970,
     pub start_ms: i64,
     /// and up to then.
@@ -93,7 +93,7 @@ impl Impacts {
         let mut candidates = history.candidates(self.inhibitions().await?.as_slice());
         candidates.extend(counted::unused_rules(stored, &history, now_ms).await?);
         candidates.sort_by_key(|it| Reverse(it.saves));
-        let mut found = Suggestions {
+        let mut all = Suggestions {
             start_ms: timeline.since_ms,
             end_ms: before.until_ms,
             stopped_early: timeline.is_cut
@@ -103,23 +103,23 @@ impl Impacts {
         };
         for candidate in candidates.into_iter().take(SUGGESTIONS_TRIED_MAX) {
             if clock.passed() >= end {
-                found.stopped_early = true;
+                all.stopped_early = true;
                 break;
             }
             let tried = self.tried(candidate, (&timeline, &before, now_ms), until());
-            found.suggestions.extend(tried.await?);
+            all.found.extend(tried.await?);
         }
         let saved = |it: &Suggested| Reverse(it.messages_before - it.messages);
-        found.suggestions.sort_by_key(saved);
+        all.found.sort_by_key(saved);
         let sent = before.messages.iter();
-        let sent = sent.filter(|it| (found.start_ms..=found.end_ms).contains(&it.at_ms));
+        let sent = sent.filter(|it| (all.start_ms..=all.end_ms).contains(&it.at_ms));
         if !timeline.is_cut {
             let snapshot = self.deciding.ruleset.refreshed().await?;
             let idle = counted::idle_silences(&snapshot, &history, now_ms, sent.count());
-            found.suggestions.extend(idle);
+            all.found.extend(idle);
         }
-        found.suggestions.truncate(SUGGESTIONS_MAX);
-        Ok(found)
+        all.found.truncate(SUGGESTIONS_MAX);
+        Ok(all)
     }
 
     /// The effect of a change; none where it is no improvement.
@@ -155,12 +155,16 @@ impl Impacts {
         }
         let span = span(impact.end_ms - impact.start_ms);
         let (messages, messages_before) = (impact.messages, impact.messages_before);
-        let mut effect =
-            format!("would have sent {messages} messages instead of {messages_before} in {span}");
-        if impact.no_longer_notified_count > 0 {
-            let count = impact.no_longer_notified_count;
-            effect += &format!("; {count} occurrences would not have notified, none critical");
-        }
+        let sent = many(messages, "message");
+        let silent = match impact.no_longer_notified_count {
+            0 => String::new(),
+            count => format!(
+                "; {} would not have notified, none critical",
+                many(count, "occurrence")
+            ),
+        };
+        let effect =
+            format!("would have sent {sent} instead of {messages_before} in {span}{silent}");
         Ok(Some(Suggested {
             kind: candidate.kind,
             name: candidate.name,
@@ -189,6 +193,14 @@ impl Impacts {
             all.extend(page.into_iter().map(|it| it.value));
         }
         Ok(all)
+    }
+}
+
+/// So many of a thing, for people.
+fn many(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
     }
 }
 

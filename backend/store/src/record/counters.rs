@@ -459,9 +459,18 @@ mod tests {
                 assert_eq!(counter(&key(written)), Some(written));
             }
         }
+        for by in NoiseBy::ALL {
+            let written = Counter {
+                subject: Subject::Noise(by, id, 13),
+                period: Period::Day(20_000),
+            };
+            assert_eq!(counter(&key(written)), Some(written));
+        }
         for wrong in [
             &b""[..],
             SINCE,
+            b"\x04\x01\0\0\0\x01id",
+            b"\x04\x09",
             b"\x01",
             b"\x01\x03id",
             b"\x02\x01abc",

@@ -1,13 +1,13 @@
 //! What the changes of deliveries and occurrences add to the counters by day that show noise.
 //!
-//! What comes of a notification later is counted on the day of that notification, so that shares of a day
+//! A later reaction to a notification is counted on the day of that notification, so that shares of a day
 //! are shares of the same notifications.
 
 use std::collections::BTreeSet;
 
 use super::{Record, counters::Counts};
 use crate::domain::{
-    Delivery, Occurrence, RecordId,
+    Delivery, Notified, Occurrence, RecordId,
     counter::{Counter, Numbers, Period, Subject},
     noise::{ACKNOWLEDGED_WITHIN, DecisionKey, NoiseBy, NoiseTally, Reaction, day, half_hour},
 };
@@ -80,7 +80,7 @@ pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut Noi
     }
 }
 
-/// Of an occurrence: who was notified of it, what came of that, and what was dropped while held.
+/// Of an occurrence: who was notified of it, the reactions, and what was dropped while held.
 pub(super) fn occurrence(
     after: &Occurrence,
     before: Option<&Occurrence>,
@@ -96,7 +96,7 @@ pub(super) fn occurrence(
         if known.is_some_and(|it| it == entry) && before.is_some_and(is_settled) {
             continue;
         }
-        let known_subjects = known.map(|it| it.noise_subjects()).unwrap_or_default();
+        let known_subjects = known.map(Notified::noise_subjects).unwrap_or_default();
         let was = before.filter(|_| known.is_some());
         let was = was.map_or_else(Reaction::default, |it| it.reaction(opened_ms));
         let is = after.reaction(opened_ms);
@@ -123,7 +123,7 @@ pub(super) fn occurrence(
     }
 }
 
-/// What came of a notification since then.
+/// The reaction to a notification since then.
 fn reacted(
     subject: (NoiseBy, RecordId),
     opened_ms: i64,

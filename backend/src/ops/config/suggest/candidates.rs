@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bellwether_proto::v1::config_document::Resource as Definition;
 
-use super::{SuggestionKind, changed};
+use super::{SuggestionKind, changed, many};
 use crate::{
     domain::{
         Clause, CloseReason, Grouping, Inhibition, Literal, Name, Notified, Occurrence, Query,
@@ -125,7 +125,7 @@ impl<'a> History<'a> {
                     && it.target.clause == of_name(effect).clause
             };
             if let Some(name) = name_of(cause, effect).filter(|_| !stored.iter().any(is_stored)) {
-                found.push(inhibition(name, (cause, effect, key), (count, all)));
+                found.push(inhibition(&name, (cause, effect, key), (count, all)));
             }
         }
         found
@@ -213,9 +213,9 @@ fn group(rule: &Rule, notified: &[(&Occurrence, i64)]) -> Option<Candidate> {
         kind: SuggestionKind::Group,
         name: rule.name.to_string(),
         evidence: format!(
-            "{all} occurrences that rule `{}` notified of came in {count} clusters of 5 min with the \
-             same `{field}`",
-            rule.name
+            "{all} occurrences that rule `{}` notified of came in {} of 5 min with the same `{field}`",
+            rule.name,
+            many(count, "cluster")
         ),
         draft: changed(rule, |it| it.group = Some(grouping)),
         saves: (all - count) * rule.destination_names.len().max(1),
@@ -264,7 +264,7 @@ fn name_of(cause: &str, effect: &str) -> Option<Name> {
 }
 
 fn inhibition(
-    name: Name,
+    name: &Name,
     (cause, effect, key): (&str, &str, &str),
     (count, all): (usize, usize),
 ) -> Candidate {

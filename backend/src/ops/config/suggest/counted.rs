@@ -1,4 +1,4 @@
-//! Which rules nobody acts on, by counters, and which silences cover nothing.
+//! Which rules no one acts on, by counters, and which silences cover nothing.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use crate::{
     store::Store,
 };
 
-/// Days in which nobody acted on a rule.
+/// Days in which no one acted on a rule.
 const UNUSED_DAYS: i64 = 30;
 /// Days in which a silence covered nothing, in milliseconds.
 const IDLE_MS: i64 = 7 * DAY_MS;
@@ -66,7 +66,7 @@ pub(super) async fn unused_rules(
             name: rule.name.to_string(),
             evidence: format!(
                 "rule `{}` sent {notifications} notifications about {all} occurrences in \
-                 {UNUSED_DAYS} days; nobody acknowledged, annotated, assigned or closed one",
+                 {UNUSED_DAYS} days; no one acknowledged, annotated, assigned or closed one",
                 rule.name
             ),
             draft: changed(rule, |it| it.shadow = true),

@@ -25,7 +25,7 @@ async fn suggested(world: &World) -> Vec<Suggested> {
     let impacts = Impacts::new(configuration(world), deciding);
     let found = impacts.suggestions().await.unwrap();
     assert!(!found.stopped_early, "{found:?}");
-    found.suggestions
+    found.found
 }
 
 /// The suggestion of a kind, whose draft is accepted and has the effect that is promised.
@@ -155,8 +155,7 @@ async fn a_group_where_events_come_together_and_none_where_they_come_alone() {
 async fn following(world: &World, seconds: u64) {
     for at in 0..12 {
         let host = format!("h{at}");
-        let both: [(&str, fn(&mut IncomingEvent)); 2] = [("switch", |_| {}), ("ping", |_| {})];
-        for (called, _) in both {
+        for called in ["switch", "ping"] {
             world.event(&host, named(called)).await;
             world.wait(seconds).await;
         }

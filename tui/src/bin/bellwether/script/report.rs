@@ -29,7 +29,7 @@ pub(super) async fn run(arguments: ReportArguments, api: Api) -> Result<(), Fail
 async fn noise(arguments: NoiseArguments, api: &mut Api) -> Result<(), Failure> {
     let now_ms = jiff::Timestamp::now().as_millisecond();
     let start = jiff::Timestamp::from_millisecond(now_ms.saturating_sub(arguments.since));
-    let start = start.map_err(|_| Failure::usage("--since reaches back too far"))?;
+    let start = start.map_err(|_far| Failure::usage("--since reaches back too far"))?;
     let asked = json!({
         "start": start.to_string(),
         "by": arguments.by.word(),
