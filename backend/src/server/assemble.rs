@@ -410,10 +410,11 @@ impl Modules {
         Configuration::new(store, clock, Arc::clone(&self.egress))
     }
 
-    fn tester(&self, config: &Config) -> Tester {
+    fn tester(&self, config: &Config) -> Arc<Tester> {
         let clock = Arc::clone(&self.clock);
         let delivery = config.delivery.clone();
-        Tester::new(self.store.clone(), clock, self.sender.clone(), delivery)
+        let sender = self.sender.clone();
+        Arc::new(Tester::new(self.store.clone(), clock, sender, delivery))
     }
 
     #[expect(clippy::too_many_lines, reason = "a row for each service")]
@@ -445,6 +446,8 @@ impl Modules {
             )
         };
         let responses = || Responses::new(self.deciding.clone(), self.intake.clone());
+        let signed = || SignedLinks::new(store(), clock(), config.link_lifetime);
+        let tester = self.tester(config);
         let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());
         let impacts = Impacts::new(self.configuration(), self.deciding.clone());
         let impacts = Arc::new(impacts);
@@ -467,17 +470,21 @@ impl Modules {
             BackupServiceServer: Backups::new(store(), streams.clone()),
             CalendarServiceServer: CalendarApi::new(Calendars::new(store(), clock())),
             CheckServiceServer: Checks::new(store(), streams.clone()),
-            ContactServiceServer: ContactApi::new(Contacts::new(store(), clock())),
+            ContactServiceServer: ContactApi::new(Contacts::new(store(), clock()), Arc::clone(&tester)),
             EscalationPolicyServiceServer: EscalationPolicyApi::new(
                 EscalationPolicies::new(store(), clock()),
                 PolicyPreview::new(EscalationPolicies::new(store(), clock()), ruleset()),
             ),
             ResponseServiceServer: ResponseApi::new(responses()),
-            ScheduleServiceServer: ScheduleApi::new(Schedules::new(store(), clock())),
+            ScheduleServiceServer: ScheduleApi::new(
+                Schedules::new(store(), clock()),
+                signed(),
+                &config.link_base,
+            ),
             TriggerServiceServer:
                 TriggerApi::new(Triggers::new(store(), clock()), opens.clone(), streams.clone()),
             DestinationServiceServer:
-                DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), self.tester(config), ruleset()),
+                DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), Arc::clone(&tester), ruleset()),
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation.clone()),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             ConfigServiceServer: ConfigApi::new(self.configuration(), Arc::clone(&impacts)),
@@ -510,10 +517,11 @@ impl Modules {
             ),
             PendingServiceServer: PendingApi::new(self.deciding.clone(), self.intake.clone()),
             LinkServiceServer: LinkApi::new(
-                SignedLinks::new(store(), clock(), config.link_lifetime),
+                signed(),
                 events(),
                 GroupApi::new(self.deciding.clone(), self.intake.clone()),
                 responses(),
+                Schedules::new(store(), clock()),
             ),
             OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),
             ViewServiceServer: ViewApi::new(SavedViews::new(store(), clock())),

@@ -53,7 +53,8 @@ impl Reply {
         Self::ok(CSV, body)
     }
 
-    fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+    /// A document of that type.
+    pub(super) fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         let (status, headers) = (StatusCode::OK, HeaderMap::new());
         Self {
             status,

@@ -14,6 +14,7 @@ mod keys;
 mod mouse;
 mod navigate;
 mod news;
+mod on_call;
 mod overlays;
 mod read;
 mod report;

@@ -3,8 +3,8 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    bulk, carry_out::carry_out, clash, confirm, copy, events, forms, navigate, report, screen,
-    silencing, views,
+    bulk, carry_out::carry_out, clash, confirm, copy, events, forms, navigate, on_call, report,
+    screen, silencing, views,
 };
 use crate::{
     model::{
@@ -126,6 +126,7 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
                 | PromptPurpose::AnnotateAll
                 | PromptPurpose::Assign
                 | PromptPurpose::Override(_)
+                | PromptPurpose::AcknowledgeFor(_)
                     if text.is_empty() => {}
                 PromptPurpose::Annotate(ids) => confirm::note(model, &ids, &text, effects),
                 PromptPurpose::AnnotateAll => {
@@ -135,8 +136,8 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
                     confirm::assign(model, String::new(), effects);
                 }
                 PromptPurpose::Assign => confirm::assign(model, text, effects),
-                PromptPurpose::Override(ref schedule) => {
-                    match confirm::overriding(model, schedule, &text) {
+                PromptPurpose::Override(_) | PromptPurpose::AcknowledgeFor(_) => {
+                    match on_call::answered(model, &prompt.then, &text) {
                         Ok(then) => carry_out(model, then, effects),
                         Err(fault) => {
                             model.say(Token::Bad, fault);
