@@ -35,7 +35,10 @@ async fn the_draft_of_a_suggestion_opens_in_the_form_and_is_saved_from_there() {
     let mut console = console(&service, 100, 30).await;
     let screen = press(&mut console, "<A-g>").await;
     assert_shows(&screen, "Group of rule: night");
-    assert_shows(&screen, "would have sent 2 messages instead of 108 in 7 days");
+    assert_shows(
+        &screen,
+        "would have sent 2 messages instead of 108 in 7 days",
+    );
     press(&mut console, "<Tab><Enter>").await;
     press(&mut console, "<C-s>").await;
     press(&mut console, "y").await;

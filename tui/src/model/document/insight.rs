@@ -52,8 +52,8 @@ pub(super) fn noise(into: &mut Document, model: &Model, found: &GetNoiseResponse
     if found.rows.is_empty() {
         return into.text(Token::Good, 0, "no notifications");
     }
-    let head = COLUMNS.iter().map(|it| format!("{it:>8}"));
-    let head = format!("{}{}", padded(by(found.by())), head.collect::<String>());
+    let head: Vec<_> = COLUMNS.iter().map(|it| format!("{it:>8}")).collect();
+    let head = format!("{}{}", padded(by(found.by())), head.concat());
     into.line(vec![span(Token::Dim, &head)]);
     for row in &found.rows {
         let name = if row.name.is_empty() {
@@ -105,7 +105,8 @@ fn numbers(row: &NoiseRow) -> String {
         count(row.night_count),
         skipped,
     ];
-    cells.iter().map(|it| format!("{it:>8}")).collect()
+    let cells: Vec<_> = cells.iter().map(|it| format!("{it:>8}")).collect();
+    cells.concat()
 }
 
 /// Where a row is shown.
