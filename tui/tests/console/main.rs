@@ -7,6 +7,7 @@ mod finding;
 mod flows;
 mod history;
 mod incident;
+mod insight;
 mod many;
 mod map;
 mod mappings;
