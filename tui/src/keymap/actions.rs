@@ -81,6 +81,8 @@ pub(crate) enum Action {
     AcknowledgeResponse,
     Escalate,
     Override,
+    ForgetExpectation,
+    RotateHeartbeat,
     AcknowledgeGroup,
     CloseGroup,
     SuppressGroup,

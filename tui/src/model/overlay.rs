@@ -196,6 +196,8 @@ pub(crate) enum PromptPurpose {
     Assign,
     /// Who is on call instead by that schedule, and until when.
     Override(String),
+    /// Which expectation of that heartbeat is forgotten.
+    Forget(String),
     /// What to look for in the document on the screen.
     Search,
     /// What an intake mapping is to be tested with: the title of the test, and the fields of its

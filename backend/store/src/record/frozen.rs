@@ -238,6 +238,10 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     differences.record("heartbeat", &samples::heartbeat("backup"), false);
     on_call(&mut differences);
     differences.record("expectation", &samples::expectation(), false);
+    let in_windows = samples::window_heartbeat("reports");
+    differences.record("heartbeat of a calendar", &in_windows, false);
+    let running = samples::running_expectation();
+    differences.record("running expectation", &running, false);
     differences.record("calendar", &samples::calendar("nights"), false);
     differences.record("audit entry", &samples::audit_entry(), false);
     differences.record("receipt", &samples::receipt(), false);

@@ -1,7 +1,8 @@
 //! What each action does.
 
 use super::{
-    bulk, confirm, copy, events, forms, grouped, navigate, report, screen, silencing, views,
+    bulk, confirm, copy, events, forms, grouped, heartbeats, navigate, report, screen, silencing,
+    views,
 };
 use crate::{
     client::StatusChange,
@@ -121,6 +122,8 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::AcknowledgeResponse => confirm::acknowledge_response(model, effects),
         Action::Escalate => confirm::escalate(model),
         Action::Override => confirm::ask_override(model),
+        Action::ForgetExpectation => heartbeats::ask_forget(model),
+        Action::RotateHeartbeat => heartbeats::rotate(model),
         Action::AcknowledgeGroup => confirm::group(model, &StatusChange::Acknowledged(true)),
         Action::CloseGroup => confirm::group(model, &StatusChange::Status(Status::Closed)),
         Action::SuppressGroup => confirm::group(model, &StatusChange::Status(Status::Suppressed)),
