@@ -157,7 +157,7 @@ async fn a_run_is_started_measured_and_ended_by_its_address() {
     let running = shown().await;
     assert!(running["runStartTime"].is_string(), "{running}");
     assert!(running["lastBeatTime"].is_null() && running["lastRun"].is_null());
-    for wrong in ["start&exit=0", "start=perhaps", "begin"] {
+    for wrong in ["start&exit=0", "start=perhaps"] {
         let answer = anyone
             .send(Method::GET, &format!("{path}?{wrong}"), "")
             .await;

@@ -41,6 +41,7 @@ mod grouping;
 mod heartbeats;
 pub mod hold;
 mod inhibitions;
+mod moment;
 mod notify;
 mod past;
 mod responders;

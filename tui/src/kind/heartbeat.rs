@@ -244,9 +244,9 @@ fn document(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
     };
     into.field("opens", Token::Text, event);
     let address = if heartbeat.flag("hasKey") {
-        "has a key; ‹rotate_heartbeat› makes another"
+        "has a key; ‹rotate_heartbeat› replaces it"
     } else {
-        "none; for cron and curl ‹rotate_heartbeat› makes one"
+        "none; ‹rotate_heartbeat› creates it, for cron and curl"
     };
     into.field("address", Token::Dim, &around.tell(address));
     expectations(into, around, heartbeat);

@@ -108,6 +108,7 @@ pub struct Expectation {
 }
 
 /// A run that was started and has not ended. Its times are those of service.
+#[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeartbeatRun {
     /// When the first start was that no end followed: a run that never ends is late from then on.

@@ -1,4 +1,4 @@
-//! Pings of an external monitor, which each say what went wrong without the address.
+//! Pings of an external monitor, and their failures, which do not contain the address.
 
 use tokio::sync::watch;
 

@@ -1,4 +1,4 @@
-//! What the stored events would have made of a heartbeat.
+//! Previews of heartbeats on stored events.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ pub struct HeartbeatPreviews {
     deciding: Deciding,
 }
 
-/// What stored events would have made of a heartbeat.
+/// The preview of a heartbeat on stored events.
 #[derive(Debug, Clone, Default)]
 pub struct Previewed {
     /// The first expectations, those that would have been late most often first.
@@ -129,7 +129,7 @@ impl HeartbeatPreviews {
         Self { all, deciding }
     }
 
-    /// What the events of the last days would have made of a draft, which needs no name.
+    /// Evaluates a draft on the events of the last days. It needs no name.
     ///
     /// # Errors
     /// [`Error::Invalid`] with everything that is wrong, and those of the store.

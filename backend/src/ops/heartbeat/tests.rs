@@ -20,7 +20,7 @@ use crate::{
 };
 use tokio_util::sync::DropGuard;
 
-/// A service whose heartbeats are looked at when a test says so.
+/// A service that looks at its heartbeats on the request of a test.
 struct World {
     deciding: Deciding,
     clock: Arc<ManualClock>,

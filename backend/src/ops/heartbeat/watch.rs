@@ -263,16 +263,15 @@ impl HeartbeatWatch {
         if heartbeat.by.is_empty() {
             self.expect(loaded, time).await?;
         }
-        let next_ms = match heartbeat.calendar {
-            Some(_) => self.look_at_window(loaded, time).await?,
-            None => {
-                let waiting = Waiting {
-                    place: by_beat(heartbeat.id, Standing::Awaited).build(),
-                    length_ms: heartbeat.silence_ms(),
-                    since: |it| Some(it.beat_service_ms),
-                };
-                self.look_at_waiting(loaded, waiting, time).await?
-            }
+        let next_ms = if heartbeat.calendar.is_some() {
+            self.look_at_window(loaded, time).await?
+        } else {
+            let waiting = Waiting {
+                place: by_beat(heartbeat.id, Standing::Awaited).build(),
+                length_ms: heartbeat.silence_ms(),
+                since: |it| Some(it.beat_service_ms),
+            };
+            self.look_at_waiting(loaded, waiting, time).await?
         };
         let run_ms = match heartbeat.max_run_ms {
             Some(run_ms) => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    decide::condition::moment,
+    decide::moment::moment,
     domain::{Expectation, Heartbeat, HeartbeatEvent, TemplateLanguage, hold::SharedValue},
     message::fault,
     template::{AnyTemplate, Budget, Escape, Template, Variables},
@@ -170,11 +170,10 @@ fn key(field: &str) -> &str {
 }
 
 fn values(values: &[SharedValue]) -> impl Iterator<Item = (&str, &str)> {
-    let given = values.iter().filter_map(|(field, value)| {
+    values.iter().filter_map(|(field, value)| {
         let value = value.as_deref().filter(|it| !it.is_empty())?;
         Some((key(field), value))
-    });
-    given
+    })
 }
 
 /// The summary without a template.

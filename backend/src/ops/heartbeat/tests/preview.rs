@@ -1,4 +1,4 @@
-//! What stored events would have made of a heartbeat.
+//! Previews of heartbeats on stored events.
 
 use super::*;
 
@@ -44,7 +44,7 @@ async fn a_preview_lists_expectations_their_longest_gaps_and_the_alarms_that_wer
     world.clock.advance(Duration::from_secs(8 * 86_400));
     let found = previews.preview(draft.clone()).await.unwrap();
     assert_eq!((found.expectation_count, found.occurrence_count), (0, 0));
-    // Nothing was stored, and without events that are beats that is said.
+    // Nothing was stored; a draft without events that are beats gets a warning.
     assert!(world.heartbeats().get("preview").await.is_err());
     let calls = v1::Heartbeat {
         filter: String::new(),

@@ -29,6 +29,7 @@ const BACK_MAX_MS: i64 = 40 * DAY_MS;
 const BATCH: usize = 200;
 
 /// What is known of the clock, to tell its steps from time that passed.
+#[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Steps {
     /// What the clock showed at the last look, in milliseconds since 1970.
