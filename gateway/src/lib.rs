@@ -12,6 +12,7 @@ mod config;
 mod dialect;
 mod docs;
 mod etag;
+mod feed;
 mod holder;
 mod intake;
 mod limits;

@@ -121,7 +121,15 @@ pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
         bdi(&name),
         bdi(&text(&found["summary"])),
     );
+    let others = match found["otherCount"].as_i64().unwrap_or_default() {
+        0 => String::new(),
+        1 => "1 more open event of its group".to_owned(),
+        count => format!("{count} more open events of its group"),
+    };
     if by.is_empty() {
+        if !others.is_empty() {
+            let _ = write!(html, "<p>With it, this acknowledges {others}.</p>");
+        }
         let _ = write!(
             html,
             "<p>No one has responded yet.</p><form method=\"post\"><button>Acknowledge as {}</button>\
@@ -129,10 +137,10 @@ pub(crate) fn acknowledgement(found: &Value, is_done: bool) -> String {
             bdi(&text(&found["contact"]))
         );
     } else {
-        let done = if is_done {
-            "Acknowledged"
-        } else {
-            "Acknowledged already"
+        let done = match (is_done, others.as_str()) {
+            (true, "") => "Acknowledged".to_owned(),
+            (true, others) => format!("Acknowledged with {others}"),
+            (false, _) => "Acknowledged already".to_owned(),
         };
         let _ = write!(
             html,

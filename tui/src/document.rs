@@ -43,6 +43,8 @@ pub(crate) enum Link {
     Heading(Route, String),
     /// To a screen, and there an action.
     Act(Route, Action),
+    /// A shift: from when until when, in milliseconds since 1970. It leads to the question who takes it over.
+    Shift(i64, i64),
     /// To the question whether a resource is to be as it was.
     Restore(Box<Object>),
 }

@@ -14,7 +14,7 @@ mod inhibition;
 mod mapping;
 mod pending;
 mod policy;
-mod response;
+pub(crate) mod response;
 mod rule;
 mod schedule;
 mod shared;

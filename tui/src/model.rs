@@ -14,6 +14,7 @@ pub(crate) mod list;
 pub(crate) mod map;
 pub(crate) mod matching;
 pub(crate) mod message;
+pub(crate) mod on_call;
 pub(crate) mod overlay;
 pub(crate) mod page;
 pub(crate) mod recall;
@@ -463,7 +464,7 @@ impl Model {
             Content::Report(report) => report.found.waiting.is_some(),
             _ => false,
         };
-        running || matches!(self.link, Connection::Down { .. })
+        running || self.has_countdown() || matches!(self.link, Connection::Down { .. })
     }
 
     /// How old the counts of the overview are, where something changed since and they are not counted again at

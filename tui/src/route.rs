@@ -6,6 +6,8 @@ use crate::{data::Kind, keymap::ActionPlace};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     Overview,
+    /// Who is on call, and what waits for an answer.
+    OnCall,
     Events,
     /// How many events a filter leaves, by what a field holds.
     EventGroups {
@@ -31,10 +33,21 @@ pub(crate) enum Route {
 }
 
 impl Route {
+    /// The screens about people on call, with their titles as tabs, in order.
+    pub(crate) const ON_CALL: [(&'static str, Self); 6] = [
+        ("Now", Self::OnCall),
+        ("Schedules", Self::List(Kind::Schedule)),
+        ("Responses", Self::List(Kind::Response)),
+        ("Policies", Self::List(Kind::Policy)),
+        ("Contacts", Self::List(Kind::Contact)),
+        ("Heartbeats", Self::List(Kind::Heartbeat)),
+    ];
+
     /// The screen this belongs to, by its title.
     pub(crate) fn screen(&self) -> &'static str {
         match self {
             Self::Overview => "Overview",
+            Self::OnCall => "On call",
             Self::Events | Self::EventGroups { .. } | Self::Event(_) => "Events",
             Self::List(kind) | Self::Object(kind, _) => kind.title(),
             Self::Deliveries | Self::Delivery(_) => "Deliveries",
@@ -88,6 +101,7 @@ impl Route {
     pub(crate) fn places(&self) -> [ActionPlace; 3] {
         let own = match self {
             Self::Overview => ActionPlace::Overview,
+            Self::OnCall => ActionPlace::OnCall,
             Self::Events => ActionPlace::Events,
             Self::EventGroups { .. } => ActionPlace::EventGroups,
             Self::Event(_) => ActionPlace::Event,

@@ -8,7 +8,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::{
     clock::Clock,
     config::Config,
-    domain::Name,
+    domain::{Name, Schedule},
     error::Error,
     message::{Links, SignLinks},
     store::Store,
@@ -18,6 +18,8 @@ use crate::{
 const PURPOSE: &str = "link";
 /// What the proof of a link is for by which a contact acknowledges.
 const ACKNOWLEDGE: &str = "acknowledge";
+/// What the proof of a feed's address is for.
+const FEED: &str = "feed";
 /// How far the clock may have been set back since a link was made.
 const STEP_MS: i64 = 60_000;
 
@@ -93,6 +95,42 @@ impl SignedLinks {
             "the link was not created by this service: authenticate with a key".into(),
         ))
     }
+}
+
+impl SignedLinks {
+    /// The path of a schedule's feed, with what proves that it may be read.
+    pub fn feed(&self, schedule: &Schedule) -> String {
+        let sign = URL_SAFE_NO_PAD.encode(
+            self.store
+                .prove(FEED, &feed_parts(schedule, &schedule.id.to_bytes())),
+        );
+        let name = utf8_percent_encode(schedule.name.as_str(), NON_ALPHANUMERIC);
+        format!("/schedules/{name}.ics?sign={sign}")
+    }
+
+    /// Refuses an address of a feed that was not made here, or for another schedule.
+    ///
+    /// # Errors
+    /// [`Error::Unauthenticated`] with a sentence for who followed it.
+    pub fn check_feed(&self, schedule: Option<&Schedule>, sign: &str) -> Result<(), Error> {
+        let proof = URL_SAFE_NO_PAD.decode(sign).unwrap_or_default();
+        let is_proven = |it: &Schedule| {
+            self.store
+                .is_proven(FEED, &feed_parts(it, &it.id.to_bytes()), &proof)
+        };
+        // Whether a schedule exists is not told to those without a proof.
+        if schedule.is_some_and(is_proven) {
+            return Ok(());
+        }
+        Err(Error::Unauthenticated(
+            "the address is of no schedule that exists: ask for it again".into(),
+        ))
+    }
+}
+
+/// One of the same name that is created later has another id.
+fn feed_parts<'a>(schedule: &'a Schedule, id: &'a [u8; 16]) -> [&'a [u8]; 2] {
+    [schedule.name.as_str().as_bytes(), id]
 }
 
 impl SignLinks for SignedLinks {

@@ -253,7 +253,8 @@ impl Responses {
         Ok((changes, (found, reports)))
     }
 
-    /// Acknowledges an occurrence as a contact; without `confirm`, only reads it.
+    /// Acknowledges an occurrence as a contact, with the others of its group; without `confirm`, only reads it.
+    /// Answers with it, and how many others of its group no one acknowledged before.
     ///
     /// # Errors
     /// [`Error::NotFound`], and [`Error::FailedPrecondition`] when that response has ended.
@@ -261,7 +262,7 @@ impl Responses {
         &self,
         (id, response, contact): (&str, &str, &str),
         confirm: bool,
-    ) -> Result<Occurrence, Error> {
+    ) -> Result<(Occurrence, usize), Error> {
         let missing = || Error::NotFound(format!("there is no occurrence `{id}`"));
         let target = OccurrenceId::parse(id).ok_or_else(missing)?;
         let contact = Name::parse(contact).map_err(|fault| Error::invalid("contact", fault))?;
@@ -285,18 +286,25 @@ impl Responses {
             let why = "the response has ended: the event is closed, or no longer escalated";
             return Err(Error::FailedPrecondition(why.into()));
         }
+        let group = known.and_then(|(notified, _)| notified.group);
         if !confirm || before.acknowledged {
-            return Ok(before);
+            let open = match group {
+                Some(group) => group::respond::unacknowledged(&self.deciding.store, group).await?,
+                None => Vec::new(),
+            };
+            let own = before.key.to_bytes();
+            let others = open.iter().filter(|it| it.as_slice() != own).count();
+            return Ok((before, others));
         }
         let change = StateChange {
             acknowledged: Some(true),
             ..StateChange::default()
         };
         let mut items = vec![StatusItem { target, change }];
-        let group = known.and_then(|(notified, _)| notified.group);
         if let Some(group) = group {
             items.extend(self.others(group, &before, &items[0].change).await?);
         }
+        let others = items.len() - 1;
         for (at, items) in items.chunks(ITEMS_PER_REQUEST_MAX).enumerate() {
             let mut done = set_status((&self.deciding, &self.intake), items, &contact).await?;
             // Another member may be gone or closed by now.
@@ -304,7 +312,7 @@ impl Responses {
                 done.swap_remove(0)?;
             }
         }
-        read(target).await
+        Ok((read(target).await?, others))
     }
 
     /// The same change of the other members of a group that no one acknowledged.

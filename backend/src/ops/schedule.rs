@@ -29,6 +29,10 @@ use crate::{
     store::{Changes, Kind, Store},
 };
 
+/// How far a feed reaches into the past and ahead, in milliseconds.
+const FEED_BACK_MS: i64 = 30 * 86_400_000;
+/// See [`FEED_BACK_MS`].
+const FEED_AHEAD_MS: i64 = 90 * 86_400_000;
 /// How far ahead shifts are answered where no end is asked for.
 const AHEAD_MS: i64 = 30 * 24 * 3_600_000;
 
@@ -387,6 +391,19 @@ impl Schedules {
         let loaded = loaded(&self.store, schedule.clone()).await?;
         let loaded = loaded.ok_or_else(|| missing_zone(&schedule.time_zone))?;
         Ok((schedule, loaded.shifts(start_ms, end_ms, SHIFTS_MAX)))
+    }
+
+    /// The shifts that a feed has: of the last 30 days and the next 90.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn feed(&self, name: &str) -> Result<(Schedule, Shifts), Error> {
+        let now_ms = self.clock.now_ms();
+        let range = (
+            now_ms.saturating_sub(FEED_BACK_MS),
+            now_ms.saturating_add(FEED_AHEAD_MS),
+        );
+        self.shifts(name, (Some(range.0), Some(range.1))).await
     }
 
     /// The next 30 days of a draft; nothing is stored, and the draft needs no name.

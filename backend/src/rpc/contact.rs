@@ -1,21 +1,61 @@
 //! `ContactService`.
 
-use bellwether_proto::v1::{self, contact_service_server::ContactService};
-use tonic::async_trait;
+use std::sync::Arc;
 
-use super::serve::serve;
-use crate::ops::contact::Contacts;
+use bellwether_proto::v1::{self, contact_service_server::ContactService};
+use futures_util::future::join_all;
+use tonic::{Request, Response, Status, async_trait};
+
+use super::{convert::delivery::tested, serve::serve};
+use crate::{
+    domain::{ContactMethod, Name, PagedContact, RecordId, TemplateLanguage},
+    ops::{
+        contact::Contacts,
+        destination::{About, Test, TestTarget, Tester},
+    },
+};
 
 /// Serves contacts.
 #[derive(Debug)]
 pub struct ContactApi {
     contacts: Contacts,
+    tester: Arc<Tester>,
 }
 
 impl ContactApi {
-    /// Serves these contacts.
-    pub fn new(contacts: Contacts) -> Self {
-        Self { contacts }
+    /// Serves these contacts, and tests their methods.
+    pub fn new(contacts: Contacts, tester: Arc<Tester>) -> Self {
+        Self { contacts, tester }
+    }
+
+    /// Sends a test message by a method. That it could not be sent is a result too: the other methods have
+    /// theirs.
+    async fn test(&self, contact: &Name, method: ContactMethod) -> v1::TestedMethod {
+        let now_ms = self.tester.now_ms();
+        let test = Test {
+            target: TestTarget::Stored(method.destination.to_string()),
+            message: String::new(),
+            message_language: TemplateLanguage::default(),
+            about: About::Sample,
+            contact: Some(PagedContact {
+                name: contact.clone(),
+                variables: method.variables,
+                // There is none: the link of a test leads to a page that says so.
+                response: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
+            }),
+        };
+        let result = match self.tester.test(test).await {
+            Ok((delivery, attempt, times)) => tested(&delivery, attempt, times),
+            Err(error) => v1::TestDestinationResponse {
+                outcome: v1::Outcome::Unreachable.into(),
+                explanation: Status::from(error).message().to_owned(),
+                ..v1::TestDestinationResponse::default()
+            },
+        };
+        v1::TestedMethod {
+            destination_name: method.destination.to_string(),
+            result: Some(result),
+        }
     }
 }
 
@@ -28,5 +68,17 @@ impl ContactService for ContactApi {
         get_contact(GetContactRequest) -> GetContactResponse;
         update_contact(UpdateContactRequest) -> UpdateContactResponse;
         delete_contact(DeleteContactRequest) -> DeleteContactResponse, |_| false;
+    }
+
+    async fn test_contact(
+        &self,
+        request: Request<v1::TestContactRequest>,
+    ) -> Result<Response<v1::TestContactResponse>, Status> {
+        let contact = self.contacts.find(&request.into_inner().name).await?;
+        let name = contact.name;
+        let methods = contact.methods.into_iter();
+        let tests = methods.map(|method| self.test(&name, method));
+        let methods = join_all(tests).await;
+        Ok(Response::new(v1::TestContactResponse { methods }))
     }
 }

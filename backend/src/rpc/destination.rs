@@ -80,8 +80,7 @@ pub struct DestinationApi {
 
 impl DestinationApi {
     /// Serves these destinations, and tests them; what they create is routed by these rules.
-    pub fn new(destinations: Destinations, tester: Tester, ruleset: Arc<Ruleset>) -> Self {
-        let tester = Arc::new(tester);
+    pub fn new(destinations: Destinations, tester: Arc<Tester>, ruleset: Arc<Ruleset>) -> Self {
         let destinations = TestedDestinations {
             all: destinations,
             tester: Arc::clone(&tester),
@@ -112,6 +111,7 @@ impl DestinationApi {
             message,
             message_language: language,
             about,
+            contact: None,
         })
     }
 

@@ -2,18 +2,20 @@
 
 use bellwether_proto::v1::{
     AcknowledgeRequest, AcknowledgeResponse, ExplainEventRequest, GetEventRequest, GetGroupRequest,
-    OpenLinkRequest, OpenLinkResponse, event_query_service_server::EventQueryService as _,
-    group_service_server::GroupService as _, link_service_server::LinkService,
+    OpenFeedRequest, OpenFeedResponse, OpenLinkRequest, OpenLinkResponse,
+    event_query_service_server::EventQueryService as _, group_service_server::GroupService as _,
+    link_service_server::LinkService,
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{convert::time::timestamp, event_query::EventQueries, group::GroupApi};
+use super::{convert::time::timestamp, event_query::EventQueries, group::GroupApi, schedule::all};
 use crate::{
     domain::{GroupId, OccurrenceId},
     error::Error,
     ops::{
         link::SignedLinks,
         response::{Responses, acknowledged_by},
+        schedule::Schedules,
     },
 };
 
@@ -27,6 +29,7 @@ pub struct LinkApi {
     events: EventQueries,
     groups: GroupApi,
     responses: Responses,
+    schedules: Schedules,
 }
 
 impl LinkApi {
@@ -36,12 +39,14 @@ impl LinkApi {
         events: EventQueries,
         groups: GroupApi,
         responses: Responses,
+        schedules: Schedules,
     ) -> Self {
         Self {
             links,
             events,
             groups,
             responses,
+            schedules,
         }
     }
 
@@ -99,6 +104,24 @@ impl LinkService for LinkApi {
         Ok(Response::new(found))
     }
 
+    async fn open_feed(
+        &self,
+        request: Request<OpenFeedRequest>,
+    ) -> Result<Response<OpenFeedResponse>, Status> {
+        let OpenFeedRequest { name, sign } = request.into_inner();
+        let found = self.schedules.find(&name).await;
+        let found = match found {
+            Err(Error::NotFound(_) | Error::Invalid(_)) => None,
+            found => Some(found?),
+        };
+        self.links.check_feed(found.as_ref(), &sign)?;
+        let (schedule, shifts) = self.schedules.feed(&name).await?;
+        Ok(Response::new(OpenFeedResponse {
+            shifts: all(&shifts, &schedule),
+            gaps_allowed: schedule.gaps_allowed,
+        }))
+    }
+
     async fn acknowledge(
         &self,
         request: Request<AcknowledgeRequest>,
@@ -106,7 +129,7 @@ impl LinkService for LinkApi {
         let request = request.into_inner();
         let link = (&*request.id, &*request.response, &*request.contact);
         self.links.check_acknowledge(link, &request.sign)?;
-        let found = self.responses.acknowledge(link, request.confirm).await?;
+        let (found, others) = self.responses.acknowledge(link, request.confirm).await?;
         let by = acknowledged_by(&found).map(ToString::to_string);
         let is_acknowledged = found.acknowledged;
         Ok(Response::new(AcknowledgeResponse {
@@ -118,6 +141,7 @@ impl LinkService for LinkApi {
             severity: found.severity as i32,
             start_time: Some(timestamp(found.start_ms)),
             contact: request.contact,
+            other_count: i32::try_from(others).unwrap_or(i32::MAX),
         }))
     }
 }

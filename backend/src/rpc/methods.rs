@@ -275,6 +275,7 @@ mod tests {
             "/bellwether.v1.ClientService/GetCaller",
             "/bellwether.v1.HeartbeatService/BeatByKey",
             "/bellwether.v1.LinkService/Acknowledge",
+            "/bellwether.v1.LinkService/OpenFeed",
             "/bellwether.v1.LinkService/OpenLink",
             "/bellwether.v1.SignInService/FinishSignIn",
             "/bellwether.v1.SignInService/GetSignIn",

@@ -11,23 +11,33 @@ use super::{
 use crate::{
     decide::{Shift, Shifts},
     domain::Schedule,
-    ops::schedule::{Schedules, shown},
+    ops::{
+        link::SignedLinks,
+        schedule::{Schedules, shown},
+    },
 };
 
 /// Serves schedules.
 #[derive(Debug)]
 pub struct ScheduleApi {
     schedules: Schedules,
+    links: SignedLinks,
+    base: String,
 }
 
 impl ScheduleApi {
-    /// Serves these schedules.
-    pub fn new(schedules: Schedules) -> Self {
-        Self { schedules }
+    /// Serves these schedules, and signs the addresses of their feeds below that base.
+    pub fn new(schedules: Schedules, links: SignedLinks, base: &str) -> Self {
+        let base = base.trim_end_matches('/').to_owned();
+        Self {
+            schedules,
+            links,
+            base,
+        }
     }
 }
 
-fn all(shifts: &Shifts, schedule: &Schedule) -> Vec<v1::Shift> {
+pub(super) fn all(shifts: &Shifts, schedule: &Schedule) -> Vec<v1::Shift> {
     shifts.shifts.iter().map(|it| shown(it, schedule)).collect()
 }
 
@@ -71,6 +81,15 @@ impl ScheduleService for ScheduleApi {
             shifts: all(&shifts, &schedule),
             stopped_early: shifts.stopped_early,
         }))
+    }
+
+    async fn get_schedule_feed(
+        &self,
+        request: Request<v1::GetScheduleFeedRequest>,
+    ) -> Result<Response<v1::GetScheduleFeedResponse>, Status> {
+        let schedule = self.schedules.find(&request.into_inner().name).await?;
+        let url = format!("{}{}", self.base, self.links.feed(&schedule));
+        Ok(Response::new(v1::GetScheduleFeedResponse { url }))
     }
 
     async fn preview_schedule(

@@ -290,6 +290,7 @@ fn destination_api(store: Store, clock: Arc<dyn Clock>, ruleset: Arc<Ruleset>) -
         None,
     );
     let tester = Tester::new(store.clone(), Arc::clone(&clock), sender, config.delivery);
+    let tester = Arc::new(tester);
     let destinations = Destinations::new(store, clock).behind(egress);
     DestinationApi::new(destinations, tester, ruleset)
 }

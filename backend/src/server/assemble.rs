@@ -416,10 +416,11 @@ impl Modules {
         ConfigApi::new(configuration, impacts)
     }
 
-    fn tester(&self, config: &Config) -> Tester {
+    fn tester(&self, config: &Config) -> Arc<Tester> {
         let clock = Arc::clone(&self.clock);
         let delivery = config.delivery.clone();
-        Tester::new(self.store.clone(), clock, self.sender.clone(), delivery)
+        let sender = self.sender.clone();
+        Arc::new(Tester::new(self.store.clone(), clock, sender, delivery))
     }
 
     #[expect(clippy::too_many_lines, reason = "a row for each service")]
@@ -451,6 +452,8 @@ impl Modules {
             )
         };
         let responses = || Responses::new(self.deciding.clone(), self.intake.clone());
+        let signed = || SignedLinks::new(store(), clock(), config.link_lifetime);
+        let tester = self.tester(config);
         let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
@@ -471,17 +474,21 @@ impl Modules {
             BackupServiceServer: Backups::new(store(), streams.clone()),
             CalendarServiceServer: CalendarApi::new(Calendars::new(store(), clock())),
             CheckServiceServer: Checks::new(store(), streams.clone()),
-            ContactServiceServer: ContactApi::new(Contacts::new(store(), clock())),
+            ContactServiceServer: ContactApi::new(Contacts::new(store(), clock()), Arc::clone(&tester)),
             EscalationPolicyServiceServer: EscalationPolicyApi::new(
                 EscalationPolicies::new(store(), clock()),
                 PolicyPreview::new(EscalationPolicies::new(store(), clock()), ruleset()),
             ),
             ResponseServiceServer: ResponseApi::new(responses()),
-            ScheduleServiceServer: ScheduleApi::new(Schedules::new(store(), clock())),
+            ScheduleServiceServer: ScheduleApi::new(
+                Schedules::new(store(), clock()),
+                signed(),
+                &config.link_base,
+            ),
             TriggerServiceServer:
                 TriggerApi::new(Triggers::new(store(), clock()), opens.clone(), streams.clone()),
             DestinationServiceServer:
-                DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), self.tester(config), ruleset()),
+                DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), Arc::clone(&tester), ruleset()),
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation.clone()),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
             ConfigServiceServer: self.config_api(),
@@ -514,10 +521,11 @@ impl Modules {
             ),
             PendingServiceServer: PendingApi::new(self.deciding.clone(), self.intake.clone()),
             LinkServiceServer: LinkApi::new(
-                SignedLinks::new(store(), clock(), config.link_lifetime),
+                signed(),
                 events(),
                 GroupApi::new(self.deciding.clone(), self.intake.clone()),
                 responses(),
+                Schedules::new(store(), clock()),
             ),
             OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),
             ViewServiceServer: ViewApi::new(SavedViews::new(store(), clock())),

@@ -9,9 +9,9 @@ use bellwether_proto::{
     json::write,
     v1::{
         AcknowledgeRequest, EventQuery, ExplainEventRequest, GetEventRequest, GetGroupRequest,
-        GetOverviewRequest, OpenLinkRequest, PageInput, SearchEventsRequest, SetGroupStatusRequest,
-        SetStatusRequest, SetStatusResponse, SortBy, SortByField, SortOrder, StatusItem,
-        sort_by::Sort,
+        GetOverviewRequest, OpenFeedRequest, OpenLinkRequest, PageInput, SearchEventsRequest,
+        SetGroupStatusRequest, SetStatusRequest, SetStatusResponse, SortBy, SortByField, SortOrder,
+        StatusItem, sort_by::Sort,
     },
 };
 use bytes::Bytes;
@@ -25,7 +25,7 @@ use tonic::{Code, Status, metadata::MetadataMap};
 
 use super::{Exchange, Handler, Holder, Reply, body, headers, session};
 use crate::{
-    limits,
+    feed, limits,
     linked::{self, Entry, Notice},
     problem::Problem,
 };
@@ -41,6 +41,8 @@ pub(super) enum Linked {
     Group,
     /// The acknowledgement of an occurrence by a contact, by id.
     Acknowledgement,
+    /// The feed of a schedule, by name.
+    Feed,
 }
 
 /// What a form asks for.
@@ -65,7 +67,12 @@ impl Linked {
             let id = path.strip_prefix("/acknowledge/")?;
             Some((Self::Acknowledgement, id))
         };
+        let feed = || {
+            let name = path.strip_prefix("/schedules/")?.strip_suffix(".ics")?;
+            Some((Self::Feed, name))
+        };
         let found = events.or_else(groups).or_else(acknowledgement);
+        let found = found.or_else(feed);
         found.filter(|(_, id)| !id.is_empty() && !id.contains('/'))
     }
 
@@ -76,6 +83,7 @@ impl Linked {
             Self::Event => "/events/{id}",
             Self::Group => "/groups/{id}",
             Self::Acknowledgement => "/acknowledge/{id}",
+            Self::Feed => "/schedules/{name}.ics",
         }
     }
 }
@@ -95,6 +103,9 @@ impl Handler {
         };
         if what == Linked::Acknowledgement {
             return self.acknowledging(&id, request, exchange, permit).await;
+        }
+        if what == Linked::Feed {
+            return self.feed(&id, &request, exchange, permit).await;
         }
         let path = request.uri().path().to_owned();
         let sign_in_page = self.sign_in_page(exchange).await;
@@ -178,6 +189,39 @@ impl Handler {
                 reply.code = problem.code;
                 reply
             }
+        }
+    }
+
+    /// The shifts of a schedule as an iCalendar file.
+    async fn feed(
+        &self,
+        name: &str,
+        request: &Request<Incoming>,
+        exchange: Exchange<'_>,
+        permit: &mut Option<Permit<Holder>>,
+    ) -> Reply {
+        let mut query = pairs(request.uri().query().unwrap_or_default().as_bytes());
+        let sign = query.find(|(name, _)| name == "sign");
+        let asked = OpenFeedRequest {
+            name: name.to_owned(),
+            sign: sign.map(|(_, sign)| sign).unwrap_or_default(),
+        };
+        let asking = async {
+            *permit = Some(self.admit(Holder::at(exchange.peer))?);
+            let metadata = headers::metadata(&HeaderMap::new(), &exchange);
+            self.ask_json("LinkService/OpenFeed", &asked, metadata, exchange)
+                .await
+        };
+        let found = tokio::time::timeout_at(exchange.deadline, asking).await;
+        match found.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
+            Ok(found) => {
+                let calendar = feed::write(name, &found);
+                let mut reply = Reply::ok("text/calendar; charset=utf-8", calendar);
+                let fixed = HeaderValue::from_static("no-store");
+                reply.headers.insert(header::CACHE_CONTROL, fixed);
+                reply
+            }
+            Err(problem) => self.problem(&problem),
         }
     }
 
@@ -266,7 +310,9 @@ impl Handler {
         };
         let found = match what {
             Linked::Service => self.service(metadata, exchange).await?,
-            Linked::Event | Linked::Acknowledgement => self.event(id, metadata, exchange).await?,
+            Linked::Event | Linked::Acknowledgement | Linked::Feed => {
+                self.event(id, metadata, exchange).await?
+            }
             Linked::Group => {
                 let asked = GetGroupRequest {
                     id: id.to_owned(),

@@ -47,7 +47,8 @@ impl Reply {
         Self::ok(HTML, body)
     }
 
-    fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+    /// A document of that type.
+    pub(super) fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         let (status, headers) = (StatusCode::OK, HeaderMap::new());
         Self {
             status,

@@ -162,6 +162,38 @@ pub(crate) fn set_status(ids: &[String], change: &StatusChange) -> Call {
     set(ids, change, false)
 }
 
+/// Acknowledges an occurrence, or all that is open of a group, for so many seconds.
+pub(crate) fn acknowledge_for(id: &str, group: &str, seconds: i64) -> Call {
+    let acknowledge_for = Some(prost_types::Duration { seconds, nanos: 0 });
+    if !group.is_empty() {
+        let request = v1::SetGroupStatusRequest {
+            id: group.to_owned(),
+            acknowledged: Some(true),
+            acknowledge_for,
+            ..v1::SetGroupStatusRequest::default()
+        };
+        return Call::of("GroupService", &request).writes(whole);
+    }
+    let item = v1::StatusItem {
+        event_id: event_id(id).to_owned(),
+        occurrence_id: own_id(id).to_owned(),
+        acknowledged: Some(true),
+        acknowledge_for,
+        ..v1::StatusItem::default()
+    };
+    let request = v1::SetStatusRequest {
+        statuses: vec![item],
+        without_updates: false,
+    };
+    Call::of(CHANGES, &request).writes(statuses_taken)
+}
+
+fn statuses_taken(answer: Answer) -> Result<Taken, Failure> {
+    let done: v1::SetStatusResponse = message(answer)?;
+    let items = done.status_responses.into_iter();
+    Ok(taken(items.map(|item| (item.success, item.error))))
+}
+
 /// Changes these occurrences without updates about the acknowledgement.
 pub(crate) fn set_status_quietly(ids: &[String], change: &StatusChange) -> Call {
     set(ids, change, true)
@@ -178,11 +210,7 @@ fn set(ids: &[String], change: &StatusChange, without_updates: bool) -> Call {
         statuses: statuses.collect(),
         without_updates,
     };
-    Call::of(CHANGES, &request).writes(|answer| {
-        let done: v1::SetStatusResponse = message(answer)?;
-        let items = done.status_responses.into_iter();
-        Ok(taken(items.map(|item| (item.success, item.error))))
-    })
+    Call::of(CHANGES, &request).writes(statuses_taken)
 }
 
 /// Changes all that is open of a group.
@@ -193,6 +221,7 @@ pub(crate) fn set_group_status(id: &str, change: &StatusChange) -> Call {
         status: item.status,
         acknowledged: item.acknowledged,
         assignee: item.assignee,
+        acknowledge_for: None,
     };
     Call::of("GroupService", &request).writes(whole)
 }

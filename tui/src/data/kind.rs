@@ -62,7 +62,7 @@ kinds! {
     Contact "contact" "contacts" "Contacts" Operators;
     Schedule "schedule" "schedules" "Schedules" Operators;
     Policy "policy" "policies" "Escalation policies" Operators;
-    Response "response" "responses" "On call" Service;
+    Response "response" "responses" "Responses" Service;
 }
 
 impl Kind {

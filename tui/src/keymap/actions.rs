@@ -35,6 +35,7 @@ pub(crate) enum Action {
     ToggleAges,
     ToggleSplit,
     GoOverview,
+    GoOnCall,
     GoEvents,
     GoDeliveries,
     GoMap,
@@ -58,6 +59,7 @@ pub(crate) enum Action {
     PauseDestination,
     DeadLetters,
     TestTrigger,
+    TestContact,
     TestMapping,
     LongerTry,
     PreviewRule,
@@ -79,6 +81,7 @@ pub(crate) enum Action {
     Undo,
     Release,
     AcknowledgeResponse,
+    AcknowledgeFor,
     Escalate,
     Override,
     ForgetExpectation,
@@ -98,6 +101,7 @@ pub(crate) enum Action {
     NextView,
     SaveView,
     NextState,
+    NextOnCall,
     SendAgain,
     CancelDelivery,
     SendAllAgain,
@@ -131,6 +135,7 @@ pub(crate) enum ActionPlace {
     List,
     Document,
     Overview,
+    OnCall,
     Events,
     EventGroups,
     Event,
@@ -150,7 +155,13 @@ impl ActionPlace {
     /// All of them.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let shapes = [Self::Anywhere, Self::List, Self::Document];
-        let events = [Self::Overview, Self::Events, Self::EventGroups, Self::Event];
+        let events = [
+            Self::Overview,
+            Self::OnCall,
+            Self::Events,
+            Self::EventGroups,
+            Self::Event,
+        ];
         let others = [
             Self::Deliveries,
             Self::Delivery,

@@ -46,7 +46,17 @@ const PENDING: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Pending),
     ActionPlace::One(Kind::Pending),
 ];
+/// The screens about people on call, which are tabs of each other.
+const ON_CALL: &[ActionPlace] = &[
+    ActionPlace::OnCall,
+    ActionPlace::Many(Kind::Schedule),
+    ActionPlace::Many(Kind::Response),
+    ActionPlace::Many(Kind::Policy),
+    ActionPlace::Many(Kind::Contact),
+    ActionPlace::Many(Kind::Heartbeat),
+];
 const SCHEDULES: &[ActionPlace] = &[
+    ActionPlace::OnCall,
     ActionPlace::Many(Kind::Schedule),
     ActionPlace::One(Kind::Schedule),
 ];
@@ -55,6 +65,7 @@ const HEARTBEATS: &[ActionPlace] = &[
     ActionPlace::One(Kind::Heartbeat),
 ];
 const RESPONSES: &[ActionPlace] = &[
+    ActionPlace::OnCall,
     ActionPlace::Many(Kind::Response),
     ActionPlace::One(Kind::Response),
 ];
@@ -119,6 +130,8 @@ actions! {
         "undo": "Undo the last acknowledge, assign, suppress, silence, note or enable";
     AcknowledgeResponse ["a"] in RESPONSES, OPERATE, 12
         "ack": "Acknowledge the event";
+    AcknowledgeFor ["A"] in RESPONSES, OPERATE, 13
+        "ack for": "Acknowledge for a while";
     Escalate [">"] in RESPONSES, OPERATE, 14
         "escalate": "Take the next step now";
     Override ["o"] in SCHEDULES, OPERATE, 12
@@ -189,6 +202,8 @@ actions! {
         "test": "Test on a pasted document, without creating events";
     TestWithDocument ["w"] in &[ActionPlace::Report], OPERATE, 12 [LINES.text()]
         "with document": "Test another document";
+    TestContact ["t"] in &[ActionPlace::Many(Kind::Contact), ActionPlace::One(Kind::Contact)], OPERATE, 11
+        "test": "Send a test message by every method of the contact";
     LongerTry ["+"] in &[ActionPlace::Report], OPERATE, 0
         "longer": "Try on 7 days, 30 days, everything stored, or 24 h";
     PreviewRule ["p"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], VIEW, 16
@@ -197,6 +212,8 @@ actions! {
         "on/off": "Enable or disable the rule";
     NextState ["<Tab>"] in &[ActionPlace::Deliveries], Need::None, 11 [LINES.all()]
         "tab": "Next tab: all, waiting, dead, delivered, shadowed";
+    NextOnCall ["<Tab>"] in ON_CALL, Need::None, 11 [LINES.screen()]
+        "tab": "Next tab: now, schedules, responses, policies, contacts, heartbeats";
     SendAgain ["r"] in DELIVERIES, OPERATE, 12 [LINES.several()]
         "send again": "Resend, or attempt now";
     CancelDelivery ["c"] in DELIVERIES, OPERATE, 14 [LINES.several()]
@@ -287,8 +304,10 @@ actions! {
         "views": "Go to Views: stored lists of events";
     Go(Heartbeat) ["<A-h>"] in ANYWHERE, Need::None, 0
         "heartbeats": "Go to Heartbeats: signals that are expected to repeat";
-    Go(Response) ["<A-w>"] in ANYWHERE, Need::None, 0
-        "on call": "Go to On call: who is paged, and the next step";
+    GoOnCall ["<A-w>"] in ANYWHERE, Need::None, 0
+        "on call": "Go to On call: who is on call, and what waits for an answer";
+    Go(Response) ["<A-1>"] in ANYWHERE, Need::None, 0
+        "responses": "Go to Responses: who is paged, and the next step";
     Go(Schedule) ["<A-4>"] in ANYWHERE, Need::None, 0
         "schedules": "Go to Schedules: who is on call when";
     Go(Policy) ["<A-3>"] in ANYWHERE, Need::None, 0

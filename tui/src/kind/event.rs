@@ -61,6 +61,10 @@ pub(crate) const COLUMNS: &[Column<EventRow>] = &[
         quiet(it, Cell::new(Token::Info, &*it.assignee))
     })
     .rare(),
+    Column::new("On call", 14, 1, 7, |around, it: &EventRow| {
+        around.responder(&it.id).unwrap_or_default()
+    })
+    .rare(),
     Column::new("What", 18, 3, 1, |_, it: &EventRow| {
         Cell::new(Token::Dim, &*it.entity)
     })

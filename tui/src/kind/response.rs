@@ -1,5 +1,7 @@
 //! Responses: how far the escalation of events has come.
 
+use std::cmp::Reverse;
+
 use serde_json::Value;
 
 use super::{Around, Cell, Column, Key, KindSpec, shared};
@@ -71,11 +73,13 @@ pub(super) const SPEC: KindSpec = KindSpec {
     beside: &[],
 };
 
-fn severity(response: &Object) -> Severity {
+/// The severity of its event, or the worst of its group.
+pub(crate) fn severity(response: &Object) -> Severity {
     Severity::from_str_name(response.text("severity")).unwrap_or_default()
 }
 
-fn what(response: &Object) -> &str {
+/// What its event is, for people.
+pub(crate) fn what(response: &Object) -> &str {
     match response.text("summary") {
         "" => response.text("eventName"),
         summary => summary,
@@ -83,7 +87,7 @@ fn what(response: &Object) -> &str {
 }
 
 /// How it stands, in a word: what no one responds to is bad.
-fn state(response: &Object) -> (Token, &'static str) {
+pub(crate) fn state(response: &Object) -> (Token, &'static str) {
     match response.text("state") {
         "ACTIVE" if response.flag("unanswered") => (Token::Bad, "unanswered"),
         "ACTIVE" => (Token::Warning, "paging"),
@@ -92,6 +96,12 @@ fn state(response: &Object) -> (Token, &'static str) {
         "ENDED" => (Token::Dim, "ended"),
         _ => (Token::Dim, "unknown"),
     }
+}
+
+/// What is looked at first: what needs someone, then the worst, then whose next step comes first.
+pub(crate) fn urgency(response: &Object) -> (i64, Reverse<i64>, i64) {
+    let next = response.moment("nextStepTime").unwrap_or(i64::MAX);
+    (rank(response), Reverse(severity(response) as i64), next)
 }
 
 /// What needs someone first comes first.
@@ -116,7 +126,7 @@ fn step(response: &Object) -> String {
 }
 
 /// Who has it: who responded, else who was notified last.
-fn who(response: &Object) -> String {
+pub(crate) fn who(response: &Object) -> String {
     let by = response.text("acknowledgedBy");
     if !by.is_empty() {
         return by.to_owned();
@@ -125,7 +135,8 @@ fn who(response: &Object) -> String {
     last.map(receiver).unwrap_or_default()
 }
 
-fn notified(response: &Object) -> impl DoubleEndedIterator<Item = &Value> {
+/// Who was notified, in order.
+pub(crate) fn notified(response: &Object) -> impl DoubleEndedIterator<Item = &Value> {
     let all = response.at("notified").and_then(Value::as_array);
     all.into_iter().flatten()
 }
@@ -172,7 +183,7 @@ fn document(into: &mut Document, around: &dyn Around, response: &Object) {
     if !by.is_empty() {
         into.field("responded", Token::Good, by);
     }
-    let words = "‹acknowledge_response› acknowledges the event, ‹escalate› takes the next step now";
+    let words = "‹acknowledge_response› acknowledges the event, ‹acknowledge_for› for a while, ‹escalate› takes the next step now";
     into.text(Token::Dim, 0, &around.tell(words));
     into.heading("Notified");
     for one in notified(response) {

@@ -67,6 +67,8 @@ pub(crate) trait Around {
     fn is_past(&self, ms: i64) -> bool;
     /// A sentence with the keys in force instead of `‹action_name›`.
     fn tell(&self, sentence: &str) -> String;
+    /// Who has an occurrence that people are paged for; none where no one is.
+    fn responder(&self, occurrence: &str) -> Option<Cell>;
     /// A stored resource.
     fn object(&self, kind: Kind, name: &str) -> Option<&Object>;
 }
@@ -189,7 +191,7 @@ impl<R> Column<R> {
 }
 
 impl Cell {
-    pub(super) fn new(token: impl Into<Token>, text: impl Into<String>) -> Self {
+    pub(crate) fn new(token: impl Into<Token>, text: impl Into<String>) -> Self {
         Self {
             token: token.into(),
             sign: "",

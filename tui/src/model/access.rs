@@ -1,6 +1,6 @@
 //! What is allowed now, and the reason when it is not.
 
-use super::{Connection, Model, inquiry::Inquiry, sort};
+use super::{Connection, Model, form::Form, inquiry::Inquiry, sort};
 use crate::{
     data::{Kind, Word, covers},
     keymap::{Action, ActionPlace, Entry, Need},
@@ -82,6 +82,10 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
                 matches!(model.page.inquiry(), Some(Inquiry::Mapping { .. }))
             }
             Action::LongerTry => matches!(model.page.inquiry(), Some(Inquiry::Trigger { .. })),
+            Action::AcknowledgeResponse | Action::AcknowledgeFor | Action::Escalate => {
+                model.chosen(Kind::Response).is_some()
+            }
+            Action::Override => model.chosen(Kind::Schedule).is_some(),
             Action::SendWaiting => model.tested_backlog().is_some(),
             Action::Open if matches!(model.page.route, Route::List(kind) if !kind.has_page()) => {
                 false
@@ -91,20 +95,28 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::Copy if model.page.route == Route::Events && model.page.list.count == 0 => {
                 model.sending.is_some() && model.first_steps().is_some()
             }
-            Action::New | Action::Filter | Action::OpenOnly | Action::Pause | Action::NextState => {
-                true
-            }
+            Action::New
+            | Action::Filter
+            | Action::OpenOnly
+            | Action::Pause
+            | Action::NextState
+            | Action::NextOnCall => true,
             _ => {
                 let everywhere = entry.places.contains(&ActionPlace::Anywhere);
                 everywhere || !model.page.route.is_list() || model.page.list.count > 0
             }
         };
     };
+    form_applies(model, form, entry.action)
+}
+
+/// Whether an action of forms has anything to act on in this one.
+fn form_applies(model: &Model, form: &Form, action: Action) -> bool {
     let has = |wanted: fn(&FieldKind) -> bool| {
         let shown = (0..form.specs.len()).filter(|index| form.is_shown(*index));
         shown.map(|index| &form.specs[index].kind).any(wanted)
     };
-    match entry.action {
+    match action {
         Action::FormAddClause
         | Action::FormRemoveClause
         | Action::FormNegateClause

@@ -6,16 +6,19 @@ mod event;
 mod explain;
 mod incident;
 mod obligation;
+mod on_call;
 mod overview;
 mod reference;
 mod rendered;
 mod report;
+mod shifts;
 mod timeline;
 mod transcript;
 
+pub(crate) use overview::UNANSWERED;
 pub(crate) use reference::topic_of;
 
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 
 use super::{
     Model,
@@ -26,7 +29,7 @@ use super::{
 use crate::{
     data::{Kind, Object},
     document::Document,
-    kind::{self, Around},
+    kind::{self, Around, Cell, response},
     route::Route,
     text,
     theme::Token,
@@ -91,7 +94,13 @@ fn of(model: &Model, page: &Page) -> Document {
     let into = &mut document;
     match (&page.route, &page.content) {
         (Route::Overview, _) => overview::write(into, model),
-        (Route::Object(kind, name), _) => object(into, model, *kind, name),
+        (Route::OnCall, _) => on_call::write(into, model),
+        (Route::Object(kind, name), content) => {
+            object(into, model, *kind, name);
+            if let Content::Shifts(found) = content {
+                shifts::write(into, model, found);
+            }
+        }
         (
             Route::Event(_),
             Content::Event {
@@ -193,6 +202,17 @@ impl Around for Model {
         Self::tell(self, sentence)
     }
 
+    fn responder(&self, occurrence: &str) -> Option<Cell> {
+        let response = self.response_to(occurrence)?;
+        let (token, word) = response::state(response);
+        let who = response::who(response);
+        let words = match word {
+            "paging" | "responded" if !who.is_empty() => who,
+            word => word.to_owned(),
+        };
+        Some(Cell::new(token, words))
+    }
+
     fn object(&self, kind: Kind, name: &str) -> Option<&Object> {
         self.store.object(kind, name)
     }
@@ -215,34 +235,39 @@ fn age(ms: i64) -> String {
 }
 
 impl Model {
+    /// A moment in the operator's time zone; none far out of any calendar.
+    fn zoned(&self, ms: i64) -> Option<Zoned> {
+        let at = Timestamp::from_millisecond(ms).ok()?;
+        Some(at.to_zoned(self.zone.clone()))
+    }
+
+    /// A moment as it can be typed, to the minute.
+    pub(crate) fn typed_moment(&self, ms: i64) -> String {
+        let at = self.zoned(ms);
+        at.map_or_else(String::new, |at| at.strftime("%Y-%m-%d %H:%M").to_string())
+    }
+
     /// A moment in the operator's time zone: the time today, the date with it on other days.
     pub(crate) fn moment(&self, ms: i64) -> String {
-        let zoned = |ms| {
-            Timestamp::from_millisecond(ms)
-                .ok()
-                .map(|at| at.to_zoned(self.zone.clone()))
-        };
-        let Some(at) = zoned(ms) else {
+        let Some(at) = self.zoned(ms) else {
             return "?".to_owned();
         };
-        let today = zoned(self.now_ms).is_some_and(|now| now.date() == at.date());
+        let today = self
+            .zoned(self.now_ms)
+            .is_some_and(|now| now.date() == at.date());
         at.strftime(if today { "%H:%M:%S" } else { "%Y-%m-%d %H:%M" })
             .to_string()
     }
 
     /// The operator's time zone, as it is written behind a time.
     pub(crate) fn zone_word(&self) -> String {
-        let at = Timestamp::from_millisecond(self.now_ms).ok();
-        let at = at.map(|at| at.to_zoned(self.zone.clone()));
+        let at = self.zoned(self.now_ms);
         at.map_or_else(String::new, |at| at.strftime("%Z").to_string())
     }
 
     /// A moment in full.
     pub(crate) fn moment_in_full(&self, ms: i64) -> String {
-        let at = Timestamp::from_millisecond(ms)
-            .ok()
-            .map(|at| at.to_zoned(self.zone.clone()));
-        at.map_or_else(
+        self.zoned(ms).map_or_else(
             || "?".to_owned(),
             |at| at.strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),
         )

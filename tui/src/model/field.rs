@@ -29,6 +29,14 @@ impl TextField {
         }
     }
 
+    /// A field with the cursor before its text.
+    pub(crate) fn before(text: impl Into<String>) -> Self {
+        Self {
+            cursor: 0,
+            ..Self::new(text)
+        }
+    }
+
     /// A field whose text is selected.
     pub(crate) fn selected(text: impl Into<String>) -> Self {
         let field = Self::new(text);

@@ -16,6 +16,8 @@ use crate::{
 pub(crate) enum Inquiry {
     /// A test of a destination.
     Destination { fields: Value, event_id: String },
+    /// A test of every method of a contact.
+    Contact(String),
     /// A preview of a rule.
     Rule { fields: Value, event_id: String },
     /// A try of a trigger.
@@ -32,6 +34,7 @@ pub(crate) enum Inquiry {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
     Test(Box<v1::TestDestinationResponse>),
+    Methods(v1::TestContactResponse),
     Previews(v1::PreviewRuleResponse),
     Matches(v1::TestTriggerResponse),
     Mapped(v1::TestIntakeMappingResponse),
@@ -46,6 +49,10 @@ impl Inquiry {
             (Self::Destination { fields, event_id }, _) => {
                 let body = with(fields, "eventId", event_id.as_str());
                 Call::new("DestinationService", "TestDestination", body).long()
+            }
+            (Self::Contact(name), _) => {
+                let request = v1::TestContactRequest { name: name.clone() };
+                Call::of("ContactService", &request).long()
             }
             (Self::Rule { fields, event_id }, _) => preview(fields, event_id),
             (Self::Trigger { fields, span }, _) => {
@@ -94,6 +101,7 @@ impl Inquiry {
     pub(crate) fn read(&self, before: Option<Outcome>, answer: Answer) -> Result<Outcome, Failure> {
         Ok(match self {
             Self::Destination { .. } => Outcome::Test(Box::new(message(answer)?)),
+            Self::Contact(_) => Outcome::Methods(message(answer)?),
             Self::Rule { .. } => Outcome::Previews(message(answer)?),
             Self::Trigger { .. } => Outcome::Matches(message(answer)?),
             Self::Mapping { .. } => Outcome::Mapped(message(answer)?),

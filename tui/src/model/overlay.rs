@@ -198,6 +198,8 @@ pub(crate) enum PromptPurpose {
     Override(String),
     /// Which expectation of that heartbeat is forgotten.
     Forget(String),
+    /// How long the acknowledgement of that response's event counts.
+    AcknowledgeFor(String),
     /// What to look for in the document on the screen.
     Search,
     /// What an intake mapping is to be tested with: the title of the test, and the fields of its

@@ -59,10 +59,6 @@ impl Tab {
 
 /// What a page alone holds.
 #[derive(Debug, Default)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "pages are few, and the event is the commonest of them"
-)]
 pub(crate) enum Content {
     #[default]
     None,
@@ -72,6 +68,8 @@ pub(crate) enum Content {
         tab: Tab,
     },
     Delivery(Box<Loaded<v1::Delivery>>),
+    /// The next shifts of a schedule.
+    Shifts(Loaded<v1::ListShiftsResponse>),
     Form(Box<Form>),
     Report(Box<Report>),
 }
@@ -124,6 +122,7 @@ impl Page {
                 tab: Tab::Details,
             },
             Route::Delivery(_) => Content::Delivery(Box::default()),
+            Route::Object(Kind::Schedule, _) => Content::Shifts(Loaded::default()),
             _ => Content::None,
         };
         let mut list = List::default();

@@ -118,6 +118,10 @@ impl Around for Nothing {
         sentence.to_owned()
     }
 
+    fn responder(&self, _: &str) -> Option<Cell> {
+        None
+    }
+
     fn object(&self, _: Kind, _: &str) -> Option<&Object> {
         None
     }

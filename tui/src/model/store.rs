@@ -1,11 +1,14 @@
 //! The last reported value, kept until the next one.
 
+use std::collections::HashMap;
+
 use bellwether_proto::v1;
 
 use super::events::EventWindow;
 use crate::{
     client::Ticket,
     data::{Counted, Failure, Grouped, Kind, Object},
+    kind::response,
     limits,
     route::Route,
 };
@@ -138,6 +141,8 @@ pub(crate) struct Store {
     pub(crate) event_groups_of: Option<Route>,
     /// In the order of [`Kind::ALL`].
     resources: [Loaded<Vec<Object>>; Kind::ALL.len()],
+    /// The most urgent response that is under way of each occurrence, by its place among the responses.
+    pub(crate) responses: HashMap<String, usize>,
     pub(crate) deliveries: Loaded<Vec<v1::Delivery>>,
     /// The filter the deliveries were read with, and where the next page starts.
     pub(crate) deliveries_filter: String,
@@ -177,6 +182,8 @@ impl Store {
         let counted_ms = match route {
             Route::Overview => self.counted_from_ms,
             Route::Deliveries => self.delivery_counts_from_ms,
+            // Who is on call changes by time alone.
+            Route::OnCall => return false,
             _ => i64::MAX,
         };
         let counted_ms = counted_ms.min(self.all_deliveries_from_ms);
@@ -190,6 +197,24 @@ impl Store {
 
     pub(crate) fn of_mut(&mut self, kind: Kind) -> &mut Loaded<Vec<Object>> {
         &mut self.resources[kind as usize]
+    }
+
+    /// Notes which occurrences the responses are about.
+    pub(crate) fn index_responses(&mut self) {
+        let mut found: HashMap<String, usize> = HashMap::new();
+        let rows = self.of(Kind::Response).rows();
+        for (at, one) in rows.iter().enumerate() {
+            if one.text("state") == "ENDED" {
+                continue;
+            }
+            let place = found
+                .entry(one.text("occurrenceId").to_owned())
+                .or_insert(at);
+            if response::urgency(one) < response::urgency(&rows[*place]) {
+                *place = at;
+            }
+        }
+        self.responses = found;
     }
 
     /// A resource by its name.
@@ -231,6 +256,10 @@ impl Store {
     pub(crate) fn slots(&self, route: &Route) -> Vec<&dyn Slot> {
         match route {
             Route::Overview => vec![&self.overview],
+            Route::OnCall => {
+                let kinds = [Kind::Response, Kind::Schedule];
+                kinds.map(|kind| self.of(kind) as &dyn Slot).to_vec()
+            }
             Route::List(kind) | Route::Object(kind, _) => vec![self.of(*kind)],
             Route::Map => {
                 let kinds = [Kind::Rule, Kind::Trigger, Kind::Destination];

@@ -48,6 +48,8 @@ pub(crate) enum Then {
     /// What went to destinations in the last hour.
     LastHour,
     Delivery,
+    /// The next shifts of a schedule.
+    Shifts,
     Report(Box<Inquired>),
     /// The test of a form.
     FormTest,

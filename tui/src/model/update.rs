@@ -15,6 +15,7 @@ mod keys;
 mod mouse;
 mod navigate;
 mod news;
+mod on_call;
 mod overlays;
 mod read;
 mod report;

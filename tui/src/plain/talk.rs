@@ -404,7 +404,7 @@ fn page_key(model: &Model) -> String {
         Content::Event { tab, .. } => format!("{tab:?}"),
         Content::Report(report) => format!("{}{}", report.title, report.started_ms),
         Content::Form(form) => form.title(),
-        Content::None | Content::Delivery(_) => String::new(),
+        Content::None | Content::Delivery(_) | Content::Shifts(_) => String::new(),
     };
     let route = &model.page.route;
     format!(

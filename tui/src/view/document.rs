@@ -2,12 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use super::pen::Pen;
+use super::{list, pen::Pen};
 use crate::{
     model::{
         Model, document,
         page::{Content, Tab},
     },
+    route::Route,
     theme::Token,
 };
 
@@ -15,6 +16,11 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let mut area = area;
     if let Content::Event { tab, .. } = &model.page.content {
         tabs(*tab, pen, area);
+        area.y += 1;
+        area.height = area.height.saturating_sub(1);
+    }
+    if model.page.route == Route::OnCall {
+        list::tabs::on_call(&model.page.route, pen, (area.x + 1, area.y));
         area.y += 1;
         area.height = area.height.saturating_sub(1);
     }

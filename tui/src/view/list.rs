@@ -1,6 +1,6 @@
 //! Draws a list: its heading, the visible rows alone, and what to do when there are none.
 
-mod tabs;
+pub(super) mod tabs;
 
 use ratatui::layout::Rect;
 

@@ -11,9 +11,10 @@ use super::{
     plot::{FIGURE_ROWS, Series, Stack},
 };
 use crate::{
-    data::{Back, Counted, Kind},
+    data::{Back, Counted, Kind, Sign},
     document::Link,
-    model::{Model, wall},
+    kind::response,
+    model::{Model, document::UNANSWERED, wall},
     route::Route,
     text,
     theme::Token,
@@ -39,7 +40,13 @@ pub(super) fn draw(model: &Model, overview: &Overview, pen: &mut Pen<'_>, area: 
         counted: model.store.wall.value.as_ref(),
         cursor: model.linked().filter(|_| model.cycle.is_none()),
     };
-    let [area, foot] = Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(area);
+    let rows = [
+        Constraint::Length(wall.unanswered_rows()),
+        Constraint::Min(0),
+        Constraint::Length(1),
+    ];
+    let [top, area, foot] = Layout::vertical(rows).areas(area);
+    wall.unanswered(pen, top);
     if area.width >= THREE {
         wall.in_three(pen, area);
     } else if area.width >= TWO {
@@ -144,6 +151,44 @@ impl Wall<'_> {
             None => "reading…".to_owned(),
         };
         pen.put(inside.x, inside.y, inside.width.into(), Token::Dim, &words);
+    }
+
+    fn unanswered_rows(&self) -> u16 {
+        let count = self.model.unanswered().len();
+        let rows = count.min(UNANSWERED) + usize::from(count > UNANSWERED);
+        u16::try_from(rows).unwrap_or(0)
+    }
+
+    /// The responses that no one answered, above everything else.
+    fn unanswered(&self, pen: &mut Pen<'_>, area: Rect) {
+        let waiting = self.model.unanswered();
+        for (one, y) in waiting.iter().zip(area.top()..area.bottom()) {
+            let line = Rect {
+                y,
+                height: 1,
+                ..area
+            };
+            let link = if usize::from(y - area.y) < UNANSWERED {
+                let severity = response::severity(one);
+                let (token, words) = self.model.stands(one);
+                let spans = vec![
+                    pen.span(severity.into(), &format!(" {} ", severity.sign())),
+                    pen.span(Token::Text, response::what(one)),
+                    pen.span(token, &format!("  {words}")),
+                ];
+                pen.widget(Line::from(spans), line);
+                Link::Go(Route::Object(Kind::Response, one.name().to_owned()))
+            } else {
+                let more = waiting.len() - UNANSWERED;
+                let count = text::grouped(i64::try_from(more).unwrap_or(i64::MAX));
+                let words = format!("   and {count} more wait for an answer");
+                pen.put(area.x, y, area.width.into(), Token::Warning, &words);
+                Link::Go(Route::OnCall)
+            };
+            if self.is_marked(&link) {
+                pen.row(line, y, Token::Selected);
+            }
+        }
     }
 
     fn is_marked(&self, link: &Link) -> bool {

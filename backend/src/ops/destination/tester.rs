@@ -13,8 +13,8 @@ use crate::{
     destination::{ExchangeTimes, Rendered, SendRequest, Sender},
     domain::{
         Attempt, Delivery, DeliverySettings, DeliveryState, Destination, DestinationKind, EventId,
-        Health, HealthState, IncomingEvent, Occurrence, Outcome, RecordId, SharedSettings,
-        TemplateLanguage, delivery::Request,
+        Health, HealthState, IncomingEvent, Occurrence, Outcome, PagedContact, RecordId,
+        SharedSettings, TemplateLanguage, delivery::Request,
     },
     error::Error,
     lifecycle::{Arrival, Received, receive},
@@ -57,6 +57,8 @@ pub struct Test {
     pub message_language: TemplateLanguage,
     /// What to tell about.
     pub about: About,
+    /// The contact whose variables templates get, if it is sent to one.
+    pub contact: Option<PagedContact>,
 }
 
 /// Which destination to test.
@@ -264,6 +266,7 @@ impl Works {
         let mut content = sample::content(occurrence, destination.kind.clone(), test.message);
         content.template_language = destination.language;
         content.rule.template_language = test.message_language;
+        content.contact = test.contact;
         let planned = Delivery {
             event,
             test: true,

@@ -579,9 +579,10 @@ async fn a_contact_acknowledges_as_itself_while_the_response_lasts() {
     world.event("db-1", |_| {}).await;
     let response = world.response().await;
     let link = (&*response.occurrence_id, &*response.id, "ana");
-    let seen = world.responses().acknowledge(link, false).await.unwrap();
+    let (seen, others) = world.responses().acknowledge(link, false).await.unwrap();
     assert!(!seen.acknowledged);
-    let done = world.responses().acknowledge(link, true).await.unwrap();
+    assert_eq!(others, 0);
+    let (done, _) = world.responses().acknowledge(link, true).await.unwrap();
     assert_eq!(acknowledged_by(&done), Some(&name("ana")));
     assert_eq!(world.response().await.acknowledged_by, "ana");
     // An acknowledgement by the client of a contact is that contact's.

@@ -2,7 +2,11 @@
 
 use bellwether_proto::v1;
 
-use super::{list::count, operator::assignment, time::timestamp};
+use super::{
+    list::count,
+    operator::{acknowledge_for, assignment},
+    time::timestamp,
+};
 use crate::{
     domain::{GroupId, Name, Occurrence, RecordId, Status},
     error::{Error, Violation},
@@ -83,9 +87,11 @@ pub fn change(request: &v1::SetGroupStatusRequest) -> Result<(RecordId, StateCha
         let fault = "is required, or `acknowledged`, or `assignee`";
         return Err(Error::invalid("status", fault));
     }
+    let for_ms = acknowledge_for(request.acknowledge_for.as_ref(), request.acknowledged)?;
     let change = StateChange {
         status,
         acknowledged: request.acknowledged,
+        acknowledge_for_ms: for_ms,
         assignment,
         ..StateChange::default()
     };

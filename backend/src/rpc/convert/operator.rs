@@ -1,6 +1,7 @@
 //! What operators do with events, on its way in.
 
 use bellwether_proto::v1;
+use prost_types::Duration;
 
 use super::time::length_ms;
 use crate::{
@@ -24,6 +25,25 @@ pub fn annotation(item: v1::AnnotationItem) -> Result<AnnotationItem, Error> {
     })
 }
 
+/// How long an acknowledgement counts, in milliseconds.
+pub(super) fn acknowledge_for(
+    length: Option<&Duration>,
+    acknowledged: Option<bool>,
+) -> Result<Option<i64>, Error> {
+    let for_ms = length.map(length_ms);
+    if for_ms.is_some() && acknowledged != Some(true) {
+        let fault = "is only for `acknowledged` true";
+        return Err(Error::invalid("acknowledgeFor", fault));
+    }
+    let bounds = millis(ACKNOWLEDGEMENT_MIN)..=millis(ACKNOWLEDGEMENT_MAX);
+    if let Some(for_ms) = for_ms.filter(|it| !bounds.contains(it)) {
+        let (least, most) = (bounds.start() / 1_000, bounds.end() / 1_000);
+        let fault = format!("is {} s; give {least} to {most} s", for_ms / 1_000);
+        return Err(Error::invalid("acknowledgeFor", fault));
+    }
+    Ok(for_ms)
+}
+
 /// Takes a status to set from the wire.
 ///
 /// # Errors
@@ -35,17 +55,7 @@ pub fn status(item: &v1::StatusItem, without_updates: bool) -> Result<StatusItem
             Error::invalid("status", format!("{number} is not known; known are 0 to 3"))
         })?),
     };
-    let for_ms = item.acknowledge_for.as_ref().map(length_ms);
-    if for_ms.is_some() && item.acknowledged != Some(true) {
-        let fault = "is only for `acknowledged` true";
-        return Err(Error::invalid("acknowledgeFor", fault));
-    }
-    let bounds = millis(ACKNOWLEDGEMENT_MIN)..=millis(ACKNOWLEDGEMENT_MAX);
-    if let Some(for_ms) = for_ms.filter(|it| !bounds.contains(it)) {
-        let (least, most) = (bounds.start() / 1_000, bounds.end() / 1_000);
-        let fault = format!("is {} s; give {least} to {most} s", for_ms / 1_000);
-        return Err(Error::invalid("acknowledgeFor", fault));
-    }
+    let for_ms = acknowledge_for(item.acknowledge_for.as_ref(), item.acknowledged)?;
     Ok(StatusItem {
         target: target(&item.event_id, &item.occurrence_id)?,
         change: StateChange {

@@ -42,6 +42,7 @@ pub(super) fn write(
         standing(model, occurrence),
         holder(occurrence),
     ];
+    parts.extend(model.response_to(&occurrence.id).map(|it| model.stands(it)));
     parts.extend(notified(model, explanation));
     lines(into, parts);
 }

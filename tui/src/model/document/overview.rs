@@ -3,14 +3,18 @@
 use bellwether_proto::v1::{DestinationOverview, GetOverviewResponse as Overview};
 
 use crate::{
-    data::{Kind, WORST_FIRST, Word, millis, urgency},
+    data::{Kind, Sign, WORST_FIRST, Word, millis, urgency},
     document::{self, Document, Link, Span, duration, label, span},
     keymap::Action,
+    kind::response,
     model::{Model, steps::Step, wall},
     route::Route,
     text,
     theme::Token,
 };
+
+/// Responses without an answer that are shown.
+pub(crate) const UNANSWERED: usize = 3;
 
 pub(super) fn write(into: &mut Document, model: &Model) {
     let Some(overview) = &model.store.overview.value else {
@@ -19,6 +23,7 @@ pub(super) fn write(into: &mut Document, model: &Model) {
         return;
     };
     first_steps(into, model);
+    unanswered(into, model);
     open(into, overview);
     rate(into, overview);
     deliveries(into, model, overview);
@@ -96,6 +101,30 @@ fn open(into: &mut Document, overview: &Overview) {
         let count = text::grouped(count.into());
         let link = Link::List(Route::Events, "acknowledged=true".to_owned());
         into.link("acknowledged", &count, link);
+    }
+}
+
+/// The responses that no one answered: they are what someone has to do first.
+fn unanswered(into: &mut Document, model: &Model) {
+    let waiting = model.unanswered();
+    if waiting.is_empty() {
+        return;
+    }
+    into.heading("Waiting for an answer");
+    let more = waiting.len().saturating_sub(UNANSWERED);
+    for one in waiting.into_iter().take(UNANSWERED) {
+        let (severity, (token, words)) = (response::severity(one), model.stands(one));
+        let line = vec![
+            span(severity.into(), &format!("{} ", severity.sign())),
+            span(Token::Link, response::what(one)),
+            span(token, &format!("  {words}")),
+        ];
+        let name = one.name().to_owned();
+        into.linked(line, Link::Go(Route::Object(Kind::Response, name)));
+    }
+    if more > 0 {
+        let count = text::grouped(i64::try_from(more).unwrap_or(i64::MAX));
+        into.link("", &format!("and {count} more"), Link::Go(Route::OnCall));
     }
 }
 

@@ -3,15 +3,16 @@
 use bellwether_proto::{
     cloud::Event,
     v1::{
-        Attempt, PreviewRuleResponse, RulePreview, TestIntakeMappingResponse, TestTriggerResponse,
+        self as v1, Attempt, PreviewRuleResponse, RulePreview, TestContactResponse,
+        TestIntakeMappingResponse, TestTriggerResponse,
     },
 };
 use serde_json::Value;
 
 use super::{audit, obligation, rendered, transcript};
 use crate::{
-    data::{EventRow, Severity, Status, Word, structure},
-    document::{Document, Link, span},
+    data::{EventRow, Severity, Status, Word, span_ms, structure},
+    document::{Document, Link, duration, span},
     model::{
         Model,
         inquiry::{Inquiry, Outcome},
@@ -62,12 +63,34 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
                 into.link("delivery", &test.delivery_id, link);
             }
         }
+        Some(Outcome::Methods(found)) => methods(into, found),
         Some(Outcome::Matches(test)) => matches(into, model, test, &report.inquiry),
         Some(Outcome::Mapped(found)) => mapped(into, found),
         Some(Outcome::Obligations(read)) => obligation::write(into, model, read),
         Some(Outcome::Audit(read)) => audit::write(into, model, read),
         Some(Outcome::Previews(found)) => previews(into, found),
         None => into.missing(false, None),
+    }
+}
+
+/// What came of the test messages of a contact, one for each method.
+fn methods(into: &mut Document, found: &TestContactResponse) {
+    for method in &found.methods {
+        let result = method.result.clone().unwrap_or_default();
+        let (token, sign) = match result.outcome() {
+            v1::Outcome::Delivered => (Token::Good, "✓ delivered"),
+            v1::Outcome::Unknown => (Token::Warning, "? not known"),
+            _ => (Token::Bad, "✗ not delivered"),
+        };
+        into.heading(&method.destination_name);
+        into.field(sign, token, &result.explanation);
+        if let Some(length) = &result.duration {
+            into.field("took", Token::Text, &duration(span_ms(length)));
+        }
+        if !result.delivery_id.is_empty() {
+            let link = Link::Go(Route::Delivery(result.delivery_id.clone()));
+            into.link("delivery", &result.delivery_id, link);
+        }
     }
 }
 
@@ -105,7 +128,7 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
             audit::about(into, asked);
             None
         }
-        Inquiry::Trigger { .. } => None,
+        Inquiry::Trigger { .. } | Inquiry::Contact(_) => None,
     };
     match event {
         Some("") => {

@@ -2,19 +2,17 @@
 //! be taken back and tells no one that it is over.
 
 use bellwether_proto::v1;
-use serde_json::json;
 
 use super::carry_out::{carry_out, take_back};
 use crate::{
     client::{Call, StatusChange, deliveries, events, resources, whole},
-    data::{Kind, Object, Status, Transition, Word, when},
+    data::{Kind, Object, Status, Transition, Word},
     document::difference,
     kind,
     model::{
         Model,
-        field::TextField,
         message::Effect,
-        overlay::{Confirm, Consequence, Overlay, Prompt, PromptPurpose},
+        overlay::{Confirm, Consequence, Overlay},
         page::Content,
         silencing::SilenceScope,
         undo::{Back, pause_call},
@@ -25,12 +23,12 @@ use crate::{
     theme::Token,
 };
 
-fn ask(model: &mut Model, confirm: Confirm) {
+pub(super) fn ask(model: &mut Model, confirm: Confirm) {
     model.overlay = Some(Overlay::Confirm(confirm));
 }
 
 /// What makes a call that changes something; what was done is reported in these words.
-fn writing(call: Call, done: impl Into<String>) -> Consequence {
+pub(super) fn writing(call: Call, done: impl Into<String>) -> Consequence {
     Consequence::Write(Box::new(call), Box::new(Write::new(done)))
 }
 
@@ -227,79 +225,6 @@ pub(super) fn release(model: &mut Model) {
     let title = format!("Send what waits of rule {rule}?");
     let confirm = Confirm::new(title, "Send", then).line(Token::Text, words);
     ask(model, confirm.line(Token::Dim, "Its holds end."));
-}
-
-/// Acknowledging the event of a response.
-pub(super) fn acknowledge_response(model: &mut Model, effects: &mut Vec<Effect>) {
-    let name = model.resource_name();
-    let Some(found) = name.and_then(|name| model.store.object(Kind::Response, &name)) else {
-        return;
-    };
-    let ids = [found.text("occurrenceId").to_owned()];
-    let done = format!("acknowledged {}", found.text("eventName"));
-    let call = events::set_status(&ids, &StatusChange::Acknowledged(true));
-    carry_out(model, writing(call, done), effects);
-}
-
-/// Taking the next step of a response now, which notifies people.
-pub(super) fn escalate(model: &mut Model) {
-    let name = model.resource_name();
-    let Some(found) = name.and_then(|name| model.store.object(Kind::Response, &name)) else {
-        return;
-    };
-    let event = found.text("eventName");
-    let request = v1::EscalateResponseRequest {
-        id: found.name().to_owned(),
-    };
-    let call = Call::of("ResponseService", &request).writes(whole);
-    let then = writing(call, format!("{event} was escalated"));
-    let title = format!("Take the next step for {event}?");
-    let words = "The receivers of the next step are notified now.";
-    let confirm = Confirm::new(title, "Escalate", then);
-    ask(model, confirm.line(Token::Text, words));
-}
-
-/// Asks who is on call instead by a schedule, and until when.
-pub(super) fn ask_override(model: &mut Model) {
-    let Some(name) = model.resource_name() else {
-        return;
-    };
-    model.overlay = Some(Overlay::Prompt(Prompt {
-        title: format!("Who is on call instead by {name}"),
-        help: "contacts and the end, such as ana, ben until 18:00; - for no one; Enter sets it",
-        field: TextField::default(),
-        offers: Vec::new(),
-        then: PromptPurpose::Override(name),
-    }));
-}
-
-/// What puts others on call, as it was typed.
-///
-/// # Errors
-/// What is wrong, and what would be right.
-pub(super) fn overriding(
-    model: &Model,
-    schedule: &str,
-    typed: &str,
-) -> Result<Consequence, String> {
-    let (names, end) = typed
-        .rsplit_once(" until ")
-        .ok_or_else(|| format!("`{typed}`: write `ana until 18:00`, or `ana, ben until +2h`"))?;
-    let end = when::moment(end, model.now_ms, &model.zone)?;
-    let names = names.split(',').map(str::trim);
-    let names: Vec<_> = names.filter(|it| !it.is_empty() && *it != "-").collect();
-    let who = match names.as_slice() {
-        [] => "no one".to_owned(),
-        names => names.join(", "),
-    };
-    let request = json!({
-        "name": schedule,
-        "override": {"contactNames": names, "endTime": end.to_string()},
-    });
-    let call = Call::new("ScheduleService", "CreateOverride", request).writes(whole);
-    let until = typed.rsplit_once(" until ").map_or("", |it| it.1);
-    let done = format!("{who} on call by {schedule} until {until}");
-    Ok(writing(call, done))
 }
 
 /// Changing all that is open of a group.

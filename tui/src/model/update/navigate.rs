@@ -50,6 +50,12 @@ pub(super) fn go_screen(model: &mut Model, route: Route, effects: &mut Vec<Effec
     read::refresh(model, effects);
 }
 
+/// Goes to a screen in place of the one on the screen, which it is a tab of.
+pub(super) fn go_beside(model: &mut Model, route: Route, effects: &mut Vec<Effect>) {
+    model.page = Page::new(route);
+    read::refresh(model, effects);
+}
+
 /// Goes to a list with this filter.
 pub(super) fn go_filtered(
     model: &mut Model,
@@ -164,8 +170,8 @@ pub(super) fn follow_link(model: &mut Model, effects: &mut Vec<Effect>) {
             go(model, route, effects);
             model.follow.push_back(action);
         }
-        // That is a question, which is asked where the link is opened.
-        Link::Restore(_) => {}
+        // Those are questions, which are asked where the link is opened.
+        Link::Restore(_) | Link::Shift(..) => {}
     }
 }
 
@@ -392,9 +398,9 @@ impl Model {
         self.page.list.selected_in(&*self.rows())
     }
 
-    /// Rows above a document: the tabs of an event.
+    /// Rows above a document: the tabs of an event, and of who is on call.
     pub(crate) fn head_rows(&self) -> usize {
-        usize::from(matches!(self.page.route, Route::Event(_)))
+        usize::from(matches!(self.page.route, Route::Event(_) | Route::OnCall))
     }
 }
 

@@ -213,6 +213,10 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
                 _ => None,
             })
         }
+        Then::Shifts => fill(model, ticket, message(answer), |content| match content {
+            Content::Shifts(shifts) => Some(shifts),
+            _ => None,
+        }),
         Then::Report(inquired) => reported(model, ticket, *inquired, answer, effects),
         Then::FormTest => form_tested(model, ticket, message(answer), effects),
         Then::TestQuestion(asked) => {

@@ -3,8 +3,8 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    bulk, carry_out::carry_out, clash, confirm, copy, events, forms, heartbeats, navigate, report,
-    screen, silencing, views,
+    bulk, carry_out::carry_out, clash, confirm, copy, events, forms, heartbeats, navigate, on_call,
+    report, screen, silencing, views,
 };
 use crate::{
     model::{
@@ -127,6 +127,7 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
                 | PromptPurpose::Assign
                 | PromptPurpose::Override(_)
                 | PromptPurpose::Forget(_)
+                | PromptPurpose::AcknowledgeFor(_)
                     if text.is_empty() => {}
                 PromptPurpose::Annotate(ids) => confirm::note(model, &ids, &text, effects),
                 PromptPurpose::AnnotateAll => {
@@ -136,8 +137,8 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
                     confirm::assign(model, String::new(), effects);
                 }
                 PromptPurpose::Assign => confirm::assign(model, text, effects),
-                PromptPurpose::Override(ref schedule) => {
-                    let then = confirm::overriding(model, schedule, &text);
+                PromptPurpose::Override(_) | PromptPurpose::AcknowledgeFor(_) => {
+                    let then = on_call::answered(model, &prompt.then, &text);
                     typed(model, prompt, then, effects);
                 }
                 PromptPurpose::Forget(ref heartbeat) => {

@@ -18,10 +18,14 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
         Route::Overview => overview(model, effects),
         Route::Events => {
             events(model, false, effects);
-            resources(model, &[Kind::View], effects);
+            resources(model, &[Kind::View, Kind::Response], effects);
         }
         Route::EventGroups { .. } => grouped::read(model, effects),
-        Route::Event(id) => event(model, &id, effects),
+        Route::OnCall => resources(model, &ON_CALL, effects),
+        Route::Event(id) => {
+            event(model, &id, effects);
+            resources(model, &ON_CALL, effects);
+        }
         Route::List(kind) => {
             resources(model, &[kind], effects);
             if kind == Kind::Destination {
@@ -37,6 +41,7 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
                 resources(model, &[kind], effects);
             }
             resources(model, kind::spec(kind).beside, effects);
+            shifts(model, name, effects);
         }
         Route::Map | Route::Form => resources(model, &JOINED, effects),
         Route::Deliveries => {
@@ -50,6 +55,9 @@ pub(super) fn refresh(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// What links, forms and the map refer to.
 pub(super) const JOINED: [Kind; 3] = [Kind::Rule, Kind::Trigger, Kind::Destination];
+
+/// Who is on call, and who was paged.
+const ON_CALL: [Kind; 2] = [Kind::Response, Kind::Schedule];
 
 /// Reads all resources of these kinds, unless that is under way.
 pub(super) fn resources(model: &mut Model, kinds: &[Kind], effects: &mut Vec<Effect>) {
@@ -92,7 +100,11 @@ pub(super) fn listed(
         }
         Err(failure) => Err(failure),
     };
-    Some(model.store.of_mut(kind).set(found, model.now_ms))
+    let changed = model.store.of_mut(kind).set(found, model.now_ms);
+    if kind == Kind::Response {
+        model.store.index_responses();
+    }
+    Some(changed)
 }
 
 /// What a write may have changed is read again.
@@ -101,6 +113,7 @@ pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
     match model.page.route {
         Route::Events if model.store.events.stream_failure.is_none() => {}
         Route::Overview
+        | Route::OnCall
         | Route::Events
         | Route::Event(_)
         | Route::List(_)
@@ -122,7 +135,7 @@ pub(super) fn soon(model: &mut Model) {
 /// Reads the counts beside the tabs, which is also how the overview is kept up to date.
 pub(super) fn tabs(model: &mut Model, effects: &mut Vec<Effect>) {
     ask_overview(model, effects);
-    resources(model, &[Kind::Silence], effects);
+    resources(model, &[Kind::Silence, Kind::Response], effects);
     if model.page.route == Route::Overview {
         counted_if_due(model, effects);
     }
@@ -161,7 +174,11 @@ fn overview(model: &mut Model, effects: &mut Vec<Effect>) {
         ask_overview(model, effects);
     }
     if counted_if_due(model, effects) {
-        resources(model, &[Kind::Silence], effects);
+        resources(
+            model,
+            &[Kind::Silence, Kind::Response, Kind::Schedule],
+            effects,
+        );
     }
 }
 
@@ -200,6 +217,22 @@ fn event(model: &mut Model, id: &str, effects: &mut Vec<Effect>) {
     {
         detail.waiting = Some(asked);
         explanation.waiting = Some(explained);
+    }
+}
+
+/// Reads the next 30 days of the schedule on the page.
+fn shifts(model: &mut Model, name: String, effects: &mut Vec<Effect>) {
+    if !matches!(model.page.content, Content::Shifts(_)) {
+        return;
+    }
+    let request = v1::ListShiftsRequest {
+        name,
+        ..v1::ListShiftsRequest::default()
+    };
+    let asked = Call::of("ScheduleService", &request);
+    let ticket = call(model, asked, Then::Shifts, effects);
+    if let Content::Shifts(shifts) = &mut model.page.content {
+        shifts.waiting = Some(ticket);
     }
 }
 

@@ -37,6 +37,15 @@ pub(super) fn test_destination(model: &mut Model, effects: &mut Vec<Effect>) {
     report(model, title, inquiry, effects);
 }
 
+/// Tests every method of the contact that is selected or shown.
+pub(super) fn test_contact(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(name) = model.resource_name() else {
+        return;
+    };
+    let title = format!("Test of the methods of {name}");
+    report(model, title, Inquiry::Contact(name), effects);
+}
+
 /// Makes the report's test, try or preview again; one that is under way ends.
 pub(super) fn again(model: &mut Model, effects: &mut Vec<Effect>) {
     let Content::Report(report) = &model.page.content else {

@@ -1,8 +1,8 @@
 //! What each action does.
 
 use super::{
-    bulk, confirm, copy, events, forms, grouped, heartbeats, navigate, report, screen, silencing,
-    views,
+    bulk, confirm, copy, events, forms, grouped, heartbeats, navigate, on_call, report, screen,
+    silencing, views,
 };
 use crate::{
     client::StatusChange,
@@ -61,6 +61,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::ToggleAges => model.shows_ages = !model.shows_ages,
         Action::ToggleSplit => screen::toggle_split(model),
         Action::GoOverview => navigate::go_screen(model, Route::Overview, effects),
+        Action::GoOnCall => navigate::go_screen(model, Route::OnCall, effects),
         Action::GoEvents => navigate::go_screen(model, Route::Events, effects),
         Action::GoDeliveries => navigate::go_screen(model, Route::Deliveries, effects),
         Action::GoMap => navigate::go_screen(model, Route::Map, effects),
@@ -119,14 +120,16 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::Assign => events::assign(model),
         Action::Undo => confirm::undo(model, effects),
         Action::Release => confirm::release(model),
-        Action::AcknowledgeResponse => confirm::acknowledge_response(model, effects),
-        Action::Escalate => confirm::escalate(model),
-        Action::Override => confirm::ask_override(model),
+        Action::AcknowledgeResponse => on_call::acknowledge(model, effects),
+        Action::AcknowledgeFor => on_call::ask_acknowledge_for(model),
+        Action::Escalate => on_call::escalate(model),
+        Action::Override => on_call::ask_override(model),
         Action::ForgetExpectation => heartbeats::ask_forget(model),
         Action::RotateHeartbeat => heartbeats::rotate(model),
         Action::AcknowledgeGroup => confirm::group(model, &StatusChange::Acknowledged(true)),
         Action::CloseGroup => confirm::group(model, &StatusChange::Status(Status::Closed)),
         Action::SuppressGroup => confirm::group(model, &StatusChange::Status(Status::Suppressed)),
+        Action::NextOnCall => on_call::next_tab(model, effects),
         Action::NextState => screen::next_state(model, effects),
         Action::SendAgain => bulk::deliveries(model, Transition::SendAgain, effects),
         Action::CancelDelivery => bulk::deliveries(model, Transition::Cancel, effects),
@@ -147,6 +150,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::TestDestination => report::test_destination(model, effects),
         Action::PauseDestination => confirm::pause(model),
         Action::DeadLetters => navigate::dead_letters(model, effects),
+        Action::TestContact => report::test_contact(model, effects),
         Action::TestTrigger | Action::PreviewRule | Action::TestMapping => {
             report::stored(model, effects);
         }

@@ -4,6 +4,7 @@ use super::{charts, confirm, grouped, navigate, read};
 use crate::{
     client::Command,
     document::Link,
+    keymap::Action,
     kind::{Head, Presence},
     limits,
     model::{
@@ -278,9 +279,11 @@ pub(super) fn open_only(model: &mut Model, effects: &mut Vec<Effect>) {
 pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.page.route.is_list() {
         navigate::open_row(model, effects);
-    } else if let Some(Link::Restore(version)) = model.linked() {
-        confirm::restore(model, *version);
     } else {
-        navigate::follow_link(model, effects);
+        match model.linked() {
+            Some(Link::Restore(version)) => confirm::restore(model, *version),
+            Some(Link::Shift(..)) => model.follow.push_back(Action::Override),
+            _ => navigate::follow_link(model, effects),
+        }
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) -> u16 {
         Route::Deliveries => states(model, pen, (x, y)),
         // Half of the line is for what else is reported of the list.
         Route::Events => views(model, pen, (x, y), x.saturating_add(area.width / 2)),
-        _ => x,
+        _ => on_call(&model.page.route, pen, (x, y)),
     }
 }
 
@@ -33,6 +33,18 @@ fn tab(name: &str, is_own: bool, pen: &mut Pen<'_>, (x, y): (u16, u16)) -> u16 {
     };
     let token = if is_own { Token::Title } else { Token::Dim };
     pen.put(x, y, text::width(&words), token, &words)
+}
+
+/// The screens about people on call, if this is one of them.
+pub(in crate::view) fn on_call(own: &Route, pen: &mut Pen<'_>, (mut x, y): (u16, u16)) -> u16 {
+    let tabs = Route::ON_CALL;
+    if !tabs.iter().any(|(_, route)| route == own) {
+        return x;
+    }
+    for (name, route) in &tabs {
+        x = tab(name, route == own, pen, (x, y));
+    }
+    x + 1
 }
 
 /// The views of events as tabs, up to a column; nothing where there are none.

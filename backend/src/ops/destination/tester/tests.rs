@@ -64,6 +64,7 @@ impl World {
             message_language: TemplateLanguage::Mustache,
             message: "about {{event.summary}}".into(),
             about,
+            contact: None,
         };
         let (delivery, attempt, _) = self.tester().test(test).await?;
         let deliveries = Deliveries::new(self.store.clone(), Arc::clone(&self.clock));
@@ -278,6 +279,7 @@ fn sample_test(kind: DestinationKind) -> Test {
         message: String::new(),
         message_language: TemplateLanguage::Mustache,
         about: About::Sample,
+        contact: None,
     }
 }
 

@@ -201,7 +201,10 @@ async fn a_contact_acknowledges_the_whole_group_by_its_link() {
     let carrier = event.iter().find(|it| of(it)).unwrap();
     world.acknowledge_host(carrier, true).await;
     let link = (&*first.occurrence_id, &*first.id, "ana");
-    let shown = world.responses().acknowledge(link, true).await.unwrap();
+    let (_, others) = world.responses().acknowledge(link, false).await.unwrap();
+    assert_eq!(others, 1);
+    let (shown, others) = world.responses().acknowledge(link, true).await.unwrap();
+    assert_eq!(others, 1);
     assert!(shown.acknowledged);
     world.look().await;
     assert_eq!(world.state().await, State::Acknowledged);

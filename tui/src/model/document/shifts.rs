@@ -1,0 +1,185 @@
+//! The next 30 days of a schedule: drawn, a row for each contact, and shift by shift.
+
+use bellwether_proto::v1::{ListShiftsResponse, Shift};
+use jiff::{Timestamp, ToSpan as _, Unit, Zoned, ZonedRound};
+
+use crate::{
+    data::millis,
+    document::{Document, Link, Span, duration, span},
+    model::{Model, store::Loaded},
+    text,
+    theme::Token,
+};
+
+/// Days that are drawn.
+const DAYS: usize = 30;
+/// Cells of the names.
+const NAME: usize = 14;
+/// Contacts that have a row.
+const ROWS: usize = 12;
+
+/// Who is on call in one stretch.
+struct Stretch<'a> {
+    start_ms: i64,
+    end_ms: i64,
+    names: &'a [String],
+    source: &'a str,
+}
+
+pub(super) fn write(into: &mut Document, model: &Model, shifts: &Loaded<ListShiftsResponse>) {
+    into.heading("Next 30 days");
+    let Some(found) = &shifts.value else {
+        return into.missing(shifts.waiting.is_some(), shifts.failure.as_ref());
+    };
+    let stretches: Vec<Stretch<'_>> = found.shifts.iter().filter_map(stretch).collect();
+    draw(into, model, &stretches);
+    into.blank();
+    let words = "‹override› on a shift puts others on call for it";
+    into.text(Token::Dim, 0, &model.tell(words));
+    for one in &stretches {
+        shift(into, model, one);
+    }
+    if found.stopped_early {
+        let count = text::grouped(i64::try_from(stretches.len()).unwrap_or(i64::MAX));
+        let words = format!("only the first {count} shifts are shown");
+        into.text(Token::Warning, 0, &words);
+    }
+}
+
+fn stretch(shift: &Shift) -> Option<Stretch<'_>> {
+    Some(Stretch {
+        start_ms: millis(shift.start_time.as_ref())?,
+        end_ms: millis(shift.end_time.as_ref())?,
+        names: &shift.contact_names,
+        source: &shift.source,
+    })
+}
+
+/// What names it and what it means: of a gap, of an override, of a layer.
+fn look(one: &Stretch<'_>) -> (Token, String) {
+    match (one.names, one.source) {
+        ([], _) => (Token::Bad, "no one".to_owned()),
+        (names, "override") => (Token::Warning, names.join(", ")),
+        (names, _) => (Token::Text, names.join(", ")),
+    }
+}
+
+fn shift(into: &mut Document, model: &Model, one: &Stretch<'_>) {
+    let (token, names) = look(one);
+    let length = duration(one.end_ms - one.start_ms);
+    let at = model.zoned(one.start_ms);
+    let at = at.map_or_else(String::new, |at| {
+        at.strftime("%a %Y-%m-%d %H:%M").to_string()
+    });
+    into.linked(
+        vec![
+            span(Token::Text, &format!("{at:<22}{length:>8}  ")),
+            span(token, &names),
+            span(Token::Dim, &format!("  {}", one.source)),
+        ],
+        Link::Shift(one.start_ms, one.end_ms),
+    );
+}
+
+/// A row for each contact, by the local days of the operator: `█` on call, `▒` for part of the cell.
+fn draw(into: &mut Document, model: &Model, stretches: &[Stretch<'_>]) {
+    let space = into.columns.saturating_sub(NAME + 2);
+    let per_day = (space / DAYS).clamp(1, 3);
+    let Some(cells) = cells(model, per_day) else {
+        return;
+    };
+    head(into, &cells, per_day);
+    let mut names: Vec<&str> = Vec::new();
+    for name in stretches.iter().flat_map(|it| it.names) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    for name in names.iter().take(ROWS) {
+        let has = |one: &Stretch<'_>| one.names.iter().any(|it| it == name);
+        row(into, name, Token::Text, &cells, stretches, &has);
+    }
+    if names.len() > ROWS {
+        let words = format!("and {} more", names.len() - ROWS);
+        into.text(Token::Dim, 0, &words);
+    }
+    if stretches.iter().any(|it| it.names.is_empty()) {
+        row(into, "no one", Token::Bad, &cells, stretches, &|it| {
+            it.names.is_empty()
+        });
+    }
+}
+
+/// The boundaries of the cells, in local time.
+fn cells(model: &Model, per_day: usize) -> Option<Vec<Zoned>> {
+    let now = model.zoned(model.now_ms)?;
+    let day = ZonedRound::new().smallest(Unit::Day);
+    let start = now.round(day.mode(jiff::RoundMode::Floor)).ok()?;
+    let hours = 24 / i64::try_from(per_day).ok()?;
+    (0..=DAYS * per_day)
+        .map(|at| {
+            let at = i64::try_from(at).ok()?;
+            let per_day = i64::try_from(per_day).ok()?;
+            let day = start.checked_add((at / per_day).days()).ok()?;
+            // A day with a change of the clocks has 23 or 25 hours: its last cell is as much shorter or longer.
+            day.checked_add((at % per_day * hours).hours()).ok()
+        })
+        .collect()
+}
+
+/// The days: each where there is room, else the Mondays.
+fn head(into: &mut Document, cells: &[Zoned], per_day: usize) {
+    let mut line = " ".repeat(NAME + 1);
+    for (at, day) in cells.iter().step_by(per_day).take(DAYS).enumerate() {
+        let is_monday = day.weekday() == jiff::civil::Weekday::Monday;
+        let wanted = NAME + 1 + at * per_day;
+        // Two digits need two cells, and a gap between them.
+        let fits = per_day > 2 || is_monday || at == 0;
+        if fits && text::width(&line) <= wanted {
+            line.push_str(&" ".repeat(wanted - text::width(&line)));
+            line.push_str(&day.strftime("%d").to_string());
+        }
+    }
+    into.line(vec![span(Token::Dim, &line)]);
+}
+
+fn row(
+    into: &mut Document,
+    name: &str,
+    token: Token,
+    cells: &[Zoned],
+    stretches: &[Stretch<'_>],
+    has: &dyn Fn(&Stretch<'_>) -> bool,
+) {
+    let shown = text::clean(name);
+    let shown = text::fit(&shown, NAME);
+    let pad = " ".repeat(NAME - text::width(&shown) + 1);
+    let mut spans: Vec<Span> = vec![span(token, &shown), span(Token::Text, &pad)];
+    for cell in cells.windows(2) {
+        let [start, end] = [0, 1].map(|at| ms(&cell[at]));
+        let own = stretches.iter().filter(|it| has(it));
+        let covered: i64 = own
+            .clone()
+            .map(|it| (it.end_ms.min(end) - it.start_ms.max(start)).max(0))
+            .sum();
+        let is_override = own
+            .filter(|it| it.start_ms < end && start < it.end_ms)
+            .any(|it| it.source == "override");
+        let token = if is_override { Token::Warning } else { token };
+        let sign = match covered {
+            0 => "·",
+            covered if covered >= end - start => "█",
+            _ => "▒",
+        };
+        let token = if covered == 0 { Token::Dim } else { token };
+        match spans.last_mut() {
+            Some(last) if last.token == token => last.text.push_str(sign),
+            _ => spans.push(span(token, sign)),
+        }
+    }
+    into.line(spans);
+}
+
+fn ms(at: &Zoned) -> i64 {
+    Timestamp::as_millisecond(at.timestamp())
+}

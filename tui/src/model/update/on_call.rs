@@ -1,0 +1,179 @@
+//! What operators do about people on call: acknowledge, escalate, put others on call.
+
+use bellwether_proto::v1;
+use serde_json::json;
+
+use super::{
+    carry_out::carry_out,
+    confirm::{ask, writing},
+    navigate,
+};
+use crate::{
+    client::{Call, StatusChange, events, whole},
+    data::{Kind, Object, when},
+    document::Link,
+    model::{
+        Model,
+        field::TextField,
+        message::Effect,
+        overlay::{Confirm, Consequence, Overlay, Prompt, PromptPurpose},
+    },
+    route::Route,
+    theme::Token,
+};
+
+/// Shows the next of the screens about people on call.
+pub(super) fn next_tab(model: &mut Model, effects: &mut Vec<Effect>) {
+    let tabs = Route::ON_CALL;
+    let own = tabs.iter().position(|(_, it)| *it == model.page.route);
+    let next = own.map_or(0, |at| (at + 1) % tabs.len());
+    if let Some((_, route)) = tabs.into_iter().nth(next) {
+        navigate::go_beside(model, route, effects);
+    }
+}
+
+/// The response that is meant.
+fn response(model: &Model) -> Option<&Object> {
+    let name = model.chosen(Kind::Response)?;
+    model.store.object(Kind::Response, &name)
+}
+
+/// Acknowledges the event of a response: of a group all that is open.
+pub(super) fn acknowledge(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Some(found) = response(model) else { return };
+    let done = format!("acknowledged {}", found.text("eventName"));
+    let change = StatusChange::Acknowledged(true);
+    let call = match found.text("groupId") {
+        "" => events::set_status(&[found.text("occurrenceId").to_owned()], &change),
+        group => events::set_group_status(group, &change),
+    };
+    carry_out(model, writing(call, done), effects);
+}
+
+/// Asks how long the acknowledgement of a response's event counts.
+pub(super) fn ask_acknowledge_for(model: &mut Model) {
+    let Some(found) = response(model) else { return };
+    let (title, name) = (found.text("eventName"), found.name().to_owned());
+    model.overlay = Some(Overlay::Prompt(Prompt {
+        title: format!("Acknowledge {title} for how long"),
+        help: "such as 30m, 2h or 1d; then it is open again, and who is on call is paged",
+        field: TextField::default(),
+        offers: ["30m", "1h", "2h", "4h", "1d"].map(str::to_owned).to_vec(),
+        then: PromptPurpose::AcknowledgeFor(name),
+    }));
+}
+
+/// Takes the next step of a response now, which notifies people.
+pub(super) fn escalate(model: &mut Model) {
+    let Some(found) = response(model) else { return };
+    let event = found.text("eventName");
+    let request = v1::EscalateResponseRequest {
+        id: found.name().to_owned(),
+    };
+    let call = Call::of("ResponseService", &request).writes(whole);
+    let then = writing(call, format!("{event} was escalated"));
+    let title = format!("Take the next step for {event}?");
+    let words = "The receivers of the next step are notified now.";
+    let confirm = Confirm::new(title, "Escalate", then);
+    ask(model, confirm.line(Token::Text, words));
+}
+
+/// Asks who is on call instead by a schedule, and when: from now on, or for the shift under the cursor.
+pub(super) fn ask_override(model: &mut Model) {
+    let Some(name) = model.chosen(Kind::Schedule) else {
+        return;
+    };
+    let stretch = match model.linked() {
+        Some(Link::Shift(start_ms, end_ms)) => stretch(model, start_ms, end_ms),
+        _ => String::new(),
+    };
+    model.overlay = Some(Overlay::Prompt(Prompt {
+        title: format!("Who is on call instead by {name}"),
+        help: "`ana until 18:00`, `ana, ben for 2h` or `cleo from 18:00 for 8h`; - is no one",
+        field: TextField::before(stretch),
+        offers: model.store.names(Kind::Contact),
+        then: PromptPurpose::Override(name),
+    }));
+}
+
+/// ` from … until …` in the operator's time zone; a shift under way is changed from now on.
+fn stretch(model: &Model, start_ms: i64, end_ms: i64) -> String {
+    let typed = |ms| model.typed_moment(ms);
+    if start_ms <= model.now_ms {
+        return format!(" until {}", typed(end_ms));
+    }
+    format!(" from {} until {}", typed(start_ms), typed(end_ms))
+}
+
+/// What the answer to a question makes.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub(super) fn answered(
+    model: &Model,
+    asked: &PromptPurpose,
+    typed: &str,
+) -> Result<Consequence, String> {
+    match asked {
+        PromptPurpose::AcknowledgeFor(name) => acknowledging_for(model, name, typed),
+        PromptPurpose::Override(schedule) => overriding(model, schedule, typed),
+        _ => Err("nothing was asked".to_owned()),
+    }
+}
+
+fn acknowledging_for(model: &Model, name: &str, typed: &str) -> Result<Consequence, String> {
+    let found = model.store.object(Kind::Response, name);
+    let found = found.ok_or("the response is over")?;
+    let length = when::length_ms(typed);
+    let length =
+        length.ok_or_else(|| format!("`{typed}` is no length; expected {}", when::LENGTHS))?;
+    let (occurrence, group) = (found.text("occurrenceId"), found.text("groupId"));
+    let call = events::acknowledge_for(occurrence, group, length / 1_000);
+    let done = format!("acknowledged {} for {typed}", found.text("eventName"));
+    Ok(writing(call, done))
+}
+
+/// What puts others on call: names, then optionally `from` a moment, then `until` a moment or `for` a length.
+fn overriding(model: &Model, schedule: &str, typed: &str) -> Result<Consequence, String> {
+    let wrong = || {
+        format!("`{typed}`: write `ana until 18:00`, `ana, ben for 2h` or `ana from 18:00 for 8h`")
+    };
+    let moment = |text: &str| when::moment(text, model.now_ms, &model.zone);
+    let (head, end, is_length) = match (typed.rsplit_once(" until "), typed.rsplit_once(" for ")) {
+        (Some((head, end)), None) => (head, end, false),
+        (None, Some((head, end))) => (head, end, true),
+        _ => return Err(wrong()),
+    };
+    let (names, start) = match head.rsplit_once(" from ") {
+        Some((names, start)) => (names, Some(moment(start)?)),
+        None => (head, None),
+    };
+    let end = if is_length {
+        let length = when::length_ms(end.trim());
+        let length =
+            length.ok_or_else(|| format!("`{end}` is no length; expected {}", when::LENGTHS))?;
+        let from_ms = start.map_or(model.now_ms, jiff::Timestamp::as_millisecond);
+        jiff::Timestamp::from_millisecond(from_ms.saturating_add(length))
+            .map_err(|_range| wrong())?
+    } else {
+        moment(end)?
+    };
+    let names = names.split(',').map(str::trim);
+    let names: Vec<_> = names.filter(|it| !it.is_empty() && *it != "-").collect();
+    let who = match names.as_slice() {
+        [] => "no one".to_owned(),
+        names => names.join(", "),
+    };
+    let mut over = json!({"contactNames": names, "endTime": end.to_string()});
+    if let Some(start) = start {
+        over["startTime"] = start.to_string().into();
+    }
+    let request = json!({"name": schedule, "override": over});
+    let call = Call::new("ScheduleService", "CreateOverride", request).writes(whole);
+    let start = start.map_or_else(String::new, |it| {
+        format!(" from {}", model.moment(it.as_millisecond()))
+    });
+    let until = model.moment(end.as_millisecond());
+    let done = format!("{who} on call by {schedule}{start} until {until}");
+    Ok(writing(call, done))
+}
