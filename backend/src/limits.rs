@@ -166,6 +166,18 @@ pub const BEHIND_FROM: Duration = Duration::from_secs(300);
 pub const COUNTER_MINUTES: u32 = 25 * 60;
 /// Hours for which what happened in each is kept: 30 days, and what a column of them begins with.
 pub const COUNTER_HOURS: u32 = 31 * 24;
+/// Days for which what shows noise is kept.
+pub const NOISE_DAYS: u32 = 400;
+/// How far back a noise report reaches by default.
+pub const NOISE_SPAN: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Rows of a noise report.
+pub const NOISE_ROWS_MAX: usize = 1_000;
+/// Counters that a noise report reads.
+pub const NOISE_COUNTERS_MAX: usize = 2_000_000;
+/// Stored deliveries, and occurrences, that a noise report reads, the newest first.
+pub const NOISE_RECORDS_MAX: usize = 50_000;
+/// Events that each row of it names.
+pub const NOISE_EVENTS_MAX: usize = 5;
 /// How far back statistics reach.
 pub const STATISTICS_SPAN_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 /// Columns of statistics.
@@ -382,6 +394,15 @@ pub const REPLAY_TIME_MAX: Duration = Duration::from_secs(10);
 pub const REPLAY_WARM_UP: Duration = Duration::from_secs(24 * 3_600);
 /// Occurrences that an impact shows of those that would notify no one any more.
 pub const IMPACT_SHOWN_MAX: usize = 20;
+
+/// Suggestions that are answered.
+pub const SUGGESTIONS_MAX: usize = 20;
+/// Changes of which the effect is computed for them.
+pub const SUGGESTIONS_TRIED_MAX: usize = 12;
+/// How long that takes at most.
+pub const SUGGESTIONS_TIME_MAX: Duration = Duration::from_secs(20);
+/// Messages that a suggested change saves at least.
+pub const SUGGESTION_SAVES_MIN: usize = 10;
 
 /// Threads for searches, previews, explanations and exports, at most; half the processors otherwise.
 pub const SCAN_THREADS_MAX: usize = 4;

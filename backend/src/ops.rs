@@ -29,6 +29,7 @@ pub mod intake;
 pub mod intake_mapping;
 pub mod link;
 pub mod loop_guard;
+pub mod noise;
 pub mod notify_open;
 pub mod oncall_watch;
 pub mod overview;

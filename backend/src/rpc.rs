@@ -20,6 +20,7 @@ pub mod event_query;
 pub mod group;
 pub mod heartbeat;
 pub mod inhibition;
+pub mod insight;
 pub mod intake_mapping;
 pub mod link;
 pub mod logs;

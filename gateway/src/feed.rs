@@ -11,6 +11,7 @@ pub(crate) fn write(schedule: &str, found: &Value) -> String {
     let mut calendar = Calendar::new();
     calendar
         .name(&format!("On call: {schedule}"))
+        .append_property(("PRODID", "-//Bellwether//On call//EN"))
         .append_property(("REFRESH-INTERVAL;VALUE=DURATION", REFRESH))
         .append_property(("X-PUBLISHED-TTL", REFRESH));
     let gaps_allowed = found["gapsAllowed"] == true;
@@ -37,14 +38,15 @@ fn event(schedule: &str, shift: &Value, names: &[&str]) -> Event {
     } else {
         names.join(", ")
     };
+    let description = match shift["source"].as_str().unwrap_or_default() {
+        "" => schedule.to_owned(),
+        source => format!("{schedule}, {source}"),
+    };
     let mut event = Event::new();
     event
         .uid(&format!("{start}-{schedule}@bellwether"))
         .summary(&format!("On call: {who}"))
-        .description(&format!(
-            "{schedule}, {}",
-            shift["source"].as_str().unwrap_or_default()
-        ))
+        .description(&description)
         .add_property("DTSTAMP", &start)
         .add_property("DTSTART", &start)
         .add_property("DTEND", &end);

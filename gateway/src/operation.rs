@@ -27,6 +27,8 @@ pub(crate) struct Operation {
     pub(crate) doc: Box<str>,
     /// The lowest role that may call it, as `role` of `options.proto` states it.
     pub(crate) role: Box<str>,
+    /// The list of the answer that is also given as CSV; empty for none.
+    pub(crate) csv: Box<str>,
     /// `/package.Service/Method`.
     pub(crate) grpc_path: http::uri::PathAndQuery,
     /// The HTTP method.
@@ -184,6 +186,12 @@ impl Operation {
                 .options
                 .as_ref()
                 .map_or("any", |options| &*options.role)
+                .into(),
+            csv: method
+                .options
+                .as_ref()
+                .and_then(|options| options.call.as_ref())
+                .map_or("", |call| &*call.csv)
                 .into(),
             grpc_path: format!("/{}/{}", service.name, method.name)
                 .parse()

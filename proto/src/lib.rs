@@ -5,6 +5,7 @@
 //! conditions and the text in which people write them.
 
 pub mod bulk;
+pub mod csv;
 pub mod filter;
 pub mod json;
 pub mod matcher;

@@ -37,6 +37,7 @@ mod idempotency;
 mod import;
 mod incident;
 mod inhibitions;
+mod insight;
 mod intake;
 mod journey;
 mod keyboard;

@@ -209,3 +209,122 @@ async fn what_is_in_use_is_not_deleted_and_a_draft_is_played_through() {
         refused.text()
     );
 }
+
+#[tokio::test]
+async fn every_method_of_a_contact_is_tested_with_its_variables() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    let create = async |path: &str, body: &Value| {
+        rest.post(&format!("{NOTIFICATION}/{path}"), body)
+            .await
+            .ok()
+    };
+    create("destinations", &push(&receiver.url("/"))).await;
+    let gone = json!({"name": "gone", "type": {"webhook": {"url": "http://127.0.0.1:9/"}}});
+    create("destinations", &gone).await;
+    let mut ana = contact("ana");
+    let late =
+        json!({"destinationName": "gone", "after": "300s", "minSeverity": "SEVERITY_CRITICAL"});
+    ana["methods"].as_array_mut().unwrap().push(late);
+    create("contacts", &ana).await;
+    let found = create("contacts/ana:test", &json!({})).await;
+    let methods: Vec<_> = found["methods"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+            (text(&it["destinationName"]), text(&it["result"]["outcome"]))
+        })
+        .collect();
+    let expected = [
+        ("push", "OUTCOME_DELIVERED"),
+        ("gone", "OUTCOME_UNREACHABLE"),
+    ];
+    let expected = expected.map(|(name, outcome)| (name.to_owned(), outcome.to_owned()));
+    assert_eq!(methods, expected);
+    assert_eq!(to(&receiver), ["ana +ana"]);
+    let missing = rest
+        .post(&format!("{NOTIFICATION}/contacts/zoe:test"), &json!({}))
+        .await;
+    assert_eq!(missing.status, 404);
+}
+
+#[tokio::test]
+async fn a_schedule_is_a_feed_for_who_has_its_address_until_it_is_deleted() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    prepare(&rest, &receiver.url("/")).await;
+    let asked = format!("{NOTIFICATION}/schedules/database:feed");
+    let url = rest.get(&asked).await.ok()["url"].clone();
+    let url = url.as_str().unwrap();
+    assert!(url.starts_with("/schedules/database.ics?sign="), "{url}");
+    let stranger = rest.with_key(None);
+    let found = stranger.get(url).await;
+    assert_eq!(found.status, 200);
+    let text = found.text();
+    for line in ["BEGIN:VCALENDAR", "SUMMARY:On call: ana", "END:VCALENDAR"] {
+        assert!(text.lines().any(|it| it == line), "{line} in {text}");
+    }
+    let sign = url.split_once('=').unwrap().1;
+    let shorter = &sign[..sign.len() - 1];
+    for wrong in [
+        "/schedules/database.ics".to_owned(),
+        format!("/schedules/database.ics?sign={shorter}"),
+        format!("/schedules/other.ics?sign={sign}"),
+    ] {
+        assert_eq!(stranger.get(&wrong).await.status, 401, "{wrong}");
+    }
+    // Another schedule of the same name has another address.
+    for path in [
+        "rules/page",
+        "escalation-policies/database",
+        "schedules/database",
+    ] {
+        rest.delete(&format!("{NOTIFICATION}/{path}")).await.ok();
+    }
+    assert_eq!(stranger.get(url).await.status, 401);
+    let again = json!({
+        "name": "database",
+        "timeZone": "UTC",
+        "layers": [{"slots": [{"contactNames": ["ben"]}], "dtstart": "2026-01-05T09:00:00"}],
+    });
+    let path = format!("{NOTIFICATION}/schedules");
+    rest.post(&path, &again).await.ok();
+    assert_eq!(stranger.get(url).await.status, 401);
+}
+
+#[tokio::test]
+async fn the_page_says_that_a_link_acknowledges_a_group() {
+    let receiver = Receiver::start().await;
+    let world = World::with_settings("link_base = \"https://events.example\"\n");
+    let rest = world.rest();
+    prepare(&rest, &receiver.url("/")).await;
+    let path = format!("{NOTIFICATION}/rules/page");
+    let mut rule = rest.get(&path).await.ok()["rule"].clone();
+    rule["group"] = json!({"by": ["name"], "wait": "1s", "interval": "30s"});
+    rest.put(&path, &rule).await.ok();
+    let hosts = ["db-1", "db-2", "db-3"];
+    let events = hosts.map(|host| samples::event("disk", host, "SEVERITY_ERROR", "full"));
+    let body = samples::events(&events);
+    rest.post("/v1/data-receiver/events", &body).await.ok();
+    receiver.until_received(1).await;
+    let message = receiver.received()[0].json();
+    let link = message["ack"].as_str().unwrap();
+    let path = format!(
+        "/acknowledge/{}",
+        link.split_once("/acknowledge/").unwrap().1
+    );
+    let page = rest.get(&path).await.text();
+    assert!(
+        page.contains("this acknowledges 2 more open events of its group"),
+        "{page}"
+    );
+    let page = rest.post(&path, &json!({})).await.text();
+    assert!(
+        page.contains("Acknowledged with 2 more open events"),
+        "{page}"
+    );
+}

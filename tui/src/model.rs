@@ -293,11 +293,16 @@ impl Model {
     pub(crate) fn linked(&self) -> Option<Link> {
         let lines = document::current(self).lines;
         let mut rest = lines.into_iter().skip(self.page.reading.cursor);
-        if self.shows_wall() {
+        if self.is_on_links() {
             // There the cursor is on what can be opened.
             return rest.find_map(|line| line.link);
         }
         rest.next()?.link
+    }
+
+    /// Whether the cursor is only ever on what can be opened.
+    pub(crate) fn is_on_links(&self) -> bool {
+        self.page.route == Route::OnCall || self.shows_wall()
     }
 
     /// Whether the overview is drawn as a wall: there is room, and something to show.

@@ -18,6 +18,7 @@ pub mod hold;
 pub mod inhibition;
 pub mod intake_mapping;
 pub mod name;
+pub mod noise;
 pub mod occurrence;
 pub mod query;
 pub mod receipt;

@@ -2,6 +2,7 @@
 
 mod check;
 mod impact;
+mod suggest;
 
 use std::{collections::HashSet, fmt, sync::Arc};
 
@@ -24,6 +25,7 @@ use crate::{
 
 pub use check::OWNER_CHARACTERS_MAX;
 pub use impact::{Counted, Impact, Impacts};
+pub use suggest::{Suggested, SuggestionKind, Suggestions};
 
 /// The start of the tag that says whose a resource is.
 const OWNER: &str = "owner:";

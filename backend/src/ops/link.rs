@@ -118,7 +118,7 @@ impl SignedLinks {
             self.store
                 .is_proven(FEED, &feed_parts(it, &it.id.to_bytes()), &proof)
         };
-        // Whether a schedule exists is not told to those without a proof.
+        // The same error for a schedule that does not exist: only who has the address may know.
         if schedule.is_some_and(is_proven) {
             return Ok(());
         }

@@ -398,7 +398,9 @@ impl Schedules {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn feed(&self, name: &str) -> Result<(Schedule, Shifts), Error> {
+        // From the start of a day: a shift that is cut there is the same in each answer of that day.
         let now_ms = self.clock.now_ms();
+        let now_ms = now_ms - now_ms.rem_euclid(86_400_000);
         let range = (
             now_ms.saturating_sub(FEED_BACK_MS),
             now_ms.saturating_add(FEED_AHEAD_MS),

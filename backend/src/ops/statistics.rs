@@ -77,7 +77,7 @@ impl Columns {
                     let minute = match found.counter.period {
                         Period::Hour(hour) => hour.saturating_mul(HOUR_MINUTES),
                         Period::Minute(minute) => minute,
-                        Period::Now => continue,
+                        Period::Day(_) | Period::Now => continue,
                     };
                     if let Some(at) = self.at(minute) {
                         columns[at].add_all(&found.numbers);

@@ -1,5 +1,7 @@
 //! `ConfigService`.
 
+use std::sync::Arc;
+
 use bellwether_proto::v1::{
     self, ConfigAction, config_document::Resource, config_service_server::ConfigService,
 };
@@ -19,12 +21,12 @@ use crate::{
 #[derive(Debug)]
 pub struct ConfigApi {
     configuration: Configuration,
-    impacts: Impacts,
+    impacts: Arc<Impacts>,
 }
 
 impl ConfigApi {
     /// Serves that configuration.
-    pub fn new(configuration: Configuration, impacts: Impacts) -> Self {
+    pub fn new(configuration: Configuration, impacts: Arc<Impacts>) -> Self {
         Self {
             configuration,
             impacts,

@@ -40,7 +40,7 @@ impl ContactApi {
             contact: Some(PagedContact {
                 name: contact.clone(),
                 variables: method.variables,
-                // There is none: the link of a test leads to a page that says so.
+                // There is no response: the link of a test leads to an error page.
                 response: RecordId::from_parts(now_ms.unsigned_abs(), rand::random()),
             }),
         };

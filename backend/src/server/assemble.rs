@@ -17,6 +17,7 @@ use bellwether_proto::{
         event_query_service_server::EventQueryServiceServer,
         group_service_server::GroupServiceServer, heartbeat_service_server::HeartbeatServiceServer,
         inhibition_service_server::InhibitionServiceServer,
+        insight_service_server::InsightServiceServer,
         intake_mapping_service_server::IntakeMappingServiceServer,
         link_service_server::LinkServiceServer, overview_service_server::OverviewServiceServer,
         pending_service_server::PendingServiceServer,
@@ -76,6 +77,7 @@ use crate::{
         intake::{Intake, IntakeWorkers},
         intake_mapping::{Evaluator, Mappings},
         link::{SignedLinks, links},
+        noise::NoiseReports,
         notify_open::NotifyOpen,
         oncall_watch::OnCallWatch,
         receipt::ReceiptSweep,
@@ -110,6 +112,7 @@ use crate::{
         group::GroupApi,
         heartbeat::HeartbeatApi,
         inhibition::InhibitionApi,
+        insight::InsightApi,
         intake_mapping::IntakeMappingApi,
         link::LinkApi,
         logs::LogsServer,
@@ -409,11 +412,9 @@ impl Modules {
         }
     }
 
-    fn config_api(&self) -> ConfigApi {
+    fn configuration(&self) -> Configuration {
         let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
-        let configuration = Configuration::new(store, clock, Arc::clone(&self.egress));
-        let impacts = Impacts::new(configuration.clone(), self.deciding.clone());
-        ConfigApi::new(configuration, impacts)
+        Configuration::new(store, clock, Arc::clone(&self.egress))
     }
 
     fn tester(&self, config: &Config) -> Arc<Tester> {
@@ -455,6 +456,8 @@ impl Modules {
         let signed = || SignedLinks::new(store(), clock(), config.link_lifetime);
         let tester = self.tester(config);
         let opens = NotifyOpen::new(self.deciding.clone(), self.intake.clone());
+        let impacts = Impacts::new(self.configuration(), self.deciding.clone());
+        let impacts = Arc::new(impacts);
         let mut services = RoutesBuilder::default();
         macro_rules! serve {
             ($($server:ident: $service:expr,)*) => {
@@ -491,7 +494,8 @@ impl Modules {
                 DestinationApi::new(Destinations::new(store(), clock()).behind(Arc::clone(&self.egress)), Arc::clone(&tester), ruleset()),
             RuleServiceServer: RuleApi::new(Rules::new(store(), clock()), opens, installation.clone()),
             ClientServiceServer: ClientApi::new(self.clients.clone(), Arc::clone(&self.keys)),
-            ConfigServiceServer: self.config_api(),
+            ConfigServiceServer: ConfigApi::new(self.configuration(), Arc::clone(&impacts)),
+            InsightServiceServer: InsightApi::new(NoiseReports::new(store(), clock()), impacts),
             DeliveryServiceServer: DeliveryCalls::new(deliveries.clone(), installation),
             EventQueryServiceServer: events(),
             EventManagementServiceServer: EventManagement::new(self.deciding.clone(), self.intake.clone()),

@@ -6,6 +6,7 @@ pub mod counters;
 #[cfg(test)]
 mod frozen;
 mod kinds;
+pub mod noise;
 mod steps;
 mod table;
 mod v1;
@@ -21,10 +22,14 @@ pub(super) use self::kinds::{Proven, proven_since, with_record};
 pub use self::kinds::{RUNNING, by_beat, by_response, by_start, uses};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::v1::audit::chained;
-use self::{chain::Chain, counters::Counts};
+use self::{chain::Chain, counters::Counts, noise::NoiseCounts};
 use crate::{
     audit::{self, Audited, AuditedChange, Seen},
-    domain::{Name, RecordId, counter::Counted},
+    domain::{
+        Name, RecordId,
+        counter::{Counted, Counter},
+        noise::DecisionKey,
+    },
     engine::{
         Action, Applied, Change, Direction, Duty, Engine, EngineError, Entry, Expect, Found, Index,
         Kind, Lane, Range, Row, Set,
@@ -92,6 +97,8 @@ pub trait Record: Clone + Send + Sync + Sized + 'static {
     fn decode(bytes: &[u8], sealer: &Sealer) -> Result<Self, EngineError>;
     /// Adds what is counted when it is stored where that was; nothing for most kinds.
     fn steps(&self, _before: Option<&Self>, _to: &mut Vec<CommitStep>) {}
+    /// Adds what shows how much of what it notified was noise; nothing for most kinds.
+    fn noise(&self, _before: Option<&Self>, _to: &mut NoiseCounts<'_>) {}
 }
 
 /// What a record refers to by name, and what must be there.
@@ -330,6 +337,7 @@ impl Store {
             destinations: BTreeSet::new(),
             is_owned: self.owns.is_some(),
             steps: Vec::new(),
+            decided: BTreeSet::new(),
             audited,
         }
     }
@@ -502,6 +510,8 @@ pub struct Changes {
     is_owned: bool,
     /// What is counted once they are on disk.
     steps: Vec<CommitStep>,
+    /// The notifications that are counted, and for what.
+    decided: BTreeSet<(DecisionKey, Counter)>,
     /// What they do, where a client is restricted.
     audited: Option<Audited>,
 }
@@ -546,11 +556,20 @@ impl Changes {
         }
     }
 
+    /// Counts what shows how much was noise.
+    fn note<T: Record>(&mut self, before: Option<&T>, after: &T) {
+        if !self.is_past {
+            let (counts, decided) = (&mut self.counts, &mut self.decided);
+            after.noise(before, &mut NoiseCounts { counts, decided });
+        }
+    }
+
     /// Stores a record that must not exist yet.
     pub fn insert<T: Record>(&mut self, new: &T) {
         self.own(new);
         self.counts.come(&new.counted(), self.is_past);
         new.steps(None, &mut self.steps);
+        self.note(None, new);
         self.tell(None, Some(new));
         self.list.push(Change {
             kind: T::KIND,
@@ -571,6 +590,7 @@ impl Changes {
         let (was, is) = (old.value.counted(), new.counted());
         self.counts.become_another(&was, &is);
         new.steps(Some(&old.value), &mut self.steps);
+        self.note(Some(&old.value), new);
         self.tell(Some(&old.value), Some(new));
         let (mut remove, mut add) = (old.value.entries(), new.entries());
         remove.retain(|entry| match add.iter().position(|other| other == entry) {

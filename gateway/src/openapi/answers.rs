@@ -143,12 +143,16 @@ pub(super) fn of(plan: &Plan, operation: &Operation) -> Value {
         });
         answers.insert("304".to_owned(), unchanged);
     }
+    let mut content = json!({"application/json": {"schema": schema::reference(&output.name)}});
+    if !operation.csv.is_empty() {
+        content["text/csv"] = json!({"schema": {"type": "string"}});
+    }
     answers.insert(
         "200".to_owned(),
         json!({
             "description": &*output.doc,
             "headers": headers,
-            "content": {"application/json": {"schema": schema::reference(&output.name)}},
+            "content": content,
         }),
     );
     for failure in FAILURES.iter().filter(|failure| failure.is_of(operation)) {

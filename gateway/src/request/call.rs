@@ -1,9 +1,9 @@
 //! Calls the backend for one request.
 
 use bellwether_process::listen::{Full, Permit};
-use bellwether_proto::json::write;
+use bellwether_proto::{csv, json::write};
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{HeaderMap, Method, Request, StatusCode, header};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 use tonic::{Code, Status};
@@ -167,11 +167,24 @@ impl Handler {
         match write::write(&self.plan, operation.output, answer, &mut json) {
             Ok(()) if operation.method == Method::GET => {
                 let stored = conditional::stored(&self.plan, operation.output, answer);
-                conditional::tagged(Reply::json(json), asked, stored)
+                let table = wants_csv(asked).then(|| self.table(operation, &json));
+                let reply = table
+                    .flatten()
+                    .map_or_else(|| Reply::json(json), Reply::csv);
+                conditional::tagged(reply, asked, stored)
             }
             Ok(()) => Reply::json(json),
             Err(error) => self.unwritable(operation, &error),
         }
+    }
+
+    /// The list of an answer as CSV; none where it has none that is given so.
+    fn table(&self, operation: &Operation, json: &[u8]) -> Option<String> {
+        if operation.csv.is_empty() {
+            return None;
+        }
+        let answer = serde_json::from_slice(json).ok()?;
+        csv::table(&self.plan, operation.output, &operation.csv, &answer)
     }
 
     fn unwritable(&self, operation: &Operation, error: &dyn std::error::Error) -> Reply {
@@ -191,4 +204,15 @@ impl Handler {
         headers::pass_back(status.metadata(), &mut reply.headers);
         reply
     }
+}
+
+/// Whether a request asks for CSV before JSON.
+fn wants_csv(asked: &HeaderMap) -> bool {
+    let accepted = asked.get_all(header::ACCEPT).iter();
+    let mut accepted = accepted
+        .filter_map(|list| list.to_str().ok())
+        .flat_map(|list| list.split(','))
+        .map(|one| one.split(';').next().unwrap_or_default().trim());
+    let first = accepted.find(|it| ["text/csv", "application/json"].contains(it));
+    first == Some("text/csv")
 }

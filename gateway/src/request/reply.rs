@@ -9,6 +9,7 @@ use super::{Handler, Page};
 use crate::{dialect::Answer, docs, problem::Problem};
 
 const TEXT: &str = "text/plain; charset=utf-8";
+const CSV: &str = "text/csv; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 
@@ -45,6 +46,11 @@ impl Reply {
     /// A page.
     pub(super) fn html(body: impl Into<Bytes>) -> Self {
         Self::ok(HTML, body)
+    }
+
+    /// A table.
+    pub(super) fn csv(body: impl Into<Bytes>) -> Self {
+        Self::ok(CSV, body)
     }
 
     /// A document of that type.

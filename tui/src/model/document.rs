@@ -207,7 +207,10 @@ impl Around for Model {
         let (token, word) = response::state(response);
         let who = response::who(response);
         let words = match word {
-            "paging" | "responded" if !who.is_empty() => who,
+            // Without the schedule: a column has little room.
+            "paging" | "responded" if !who.is_empty() => {
+                who.split(" (").next().unwrap_or_default().to_owned()
+            }
             word => word.to_owned(),
         };
         Some(Cell::new(token, words))

@@ -89,9 +89,15 @@ pub(crate) fn settle(model: &mut Model) {
     } else if matches!(model.page.content, Content::Form(_)) {
         // The view scrolls a form by what it measures.
     } else {
-        let count = document::current(model).lines.len();
+        let lines = document::current(model).lines;
         let height = height.saturating_sub(model.head_rows());
-        model.page.reading.settle(count, height);
+        let reading = &mut model.page.reading;
+        if model.page.route == Route::OnCall {
+            let mut rest = lines.iter().enumerate().skip(reading.cursor);
+            let linked = rest.find(|(_, line)| line.link.is_some());
+            reading.cursor = linked.map_or(reading.cursor, |(at, _)| at);
+        }
+        reading.settle(lines.len(), height);
     }
 }
 

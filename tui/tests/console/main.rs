@@ -12,6 +12,7 @@ mod map;
 mod mappings;
 mod monkey;
 mod mouse;
+mod on_call;
 mod outbox;
 mod proxy;
 mod reference;

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-/// The first shelf holds so many; each further one twice as many as the one before.
+/// The first shelf holds so many; each further one twice the number.
 const FIRST_SHELF: u32 = 64;
 /// Enough for as many buffers as there are numbers.
 const SHELVES: usize = 27;

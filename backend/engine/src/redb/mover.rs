@@ -1,5 +1,5 @@
 //! The one thread that writes the tree: it moves what memory holds into it, opens it again after an
-//! error, and makes one run of many meanwhile.
+//! error, and merges runs meanwhile.
 
 use std::sync::Arc;
 

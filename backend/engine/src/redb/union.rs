@@ -29,7 +29,7 @@ pub(super) struct Union {
 }
 
 impl Union {
-    /// Begins with the oldest of a level that has as many as make one; none when no level has.
+    /// Begins with the oldest of a level that is full; none when no level is.
     pub(super) fn begin(tree: &Tree, fan: usize, id: u64) -> Option<Self> {
         let runs = tree.run_list();
         let highest = runs.iter().map(|run| run.level).max()?;

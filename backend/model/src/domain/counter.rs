@@ -1,6 +1,9 @@
 //! What the service counts: of what, when, and how much.
 
-use crate::domain::{Delivery, DeliveryState, RecordId, Severity};
+use crate::domain::{
+    Delivery, DeliveryState, RecordId, Severity,
+    noise::{NoiseBy, NoiseTally},
+};
 
 /// One minute in milliseconds.
 pub const MINUTE_MS: i64 = 60_000;
@@ -18,6 +21,8 @@ pub enum Subject {
     Destination(RecordId),
     /// Those of a rule.
     Rule(RecordId),
+    /// Of that which shows what was noise, so many numbers from a part on, counted by day.
+    Noise(NoiseBy, RecordId, u8),
 }
 
 /// What time the numbers are of.
@@ -29,6 +34,8 @@ pub enum Period {
     Minute(u32),
     /// What happened in an hour, counted from 1970.
     Hour(u32),
+    /// What happened in a day, counted from 1970, in UTC.
+    Day(u32),
 }
 
 impl Period {
@@ -89,6 +96,12 @@ impl Slot for Tally {
     }
 }
 
+impl Slot for usize {
+    fn slot(self) -> usize {
+        self
+    }
+}
+
 impl Slot for Severity {
     fn slot(self) -> usize {
         self as usize
@@ -117,6 +130,15 @@ impl Numbers {
     /// Whether there is nothing to count.
     pub fn is_zero(&self) -> bool {
         self.0 == [0; SLOTS]
+    }
+}
+
+impl NoiseTally {
+    /// The part of a subject's numbers that has it, and where in that.
+    pub fn slot(self) -> (u8, usize) {
+        let place = usize::from(self.place());
+        let part = u8::try_from(place / SLOTS).unwrap_or(u8::MAX);
+        (part, place % SLOTS)
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{Configuration, Document, check};
 use crate::{
@@ -27,8 +27,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Reports what documents would change of who is notified, one at a time.
 #[derive(Debug)]
 pub struct Impacts {
-    configuration: Configuration,
-    deciding: Deciding,
+    pub(super) configuration: Configuration,
+    pub(super) deciding: Deciding,
     turn: Semaphore,
 }
 
@@ -97,11 +97,7 @@ impl Impacts {
         }
         check::documents(documents, prune_owner)?;
         let days = if days == 0 { REPLAY_DAYS } else { days };
-        let busy = |_busy| Error::Exhausted {
-            message: "another impact is being computed".into(),
-            retry_after: Some(RETRY_AFTER),
-        };
-        let _turn = self.turn.try_acquire().map_err(busy)?;
+        let _turn = self.turn()?;
         let stored = &self.configuration.store;
         let (staged, _) = self.configuration.staged(documents, prune_owner).await?;
         let drafted = staged.store();
@@ -114,12 +110,20 @@ impl Impacts {
         let before = replay((stored, &self.deciding), &timeline, now_ms, end()).await?;
         let until_ms = before.until_ms;
         let after = replay((drafted, &self.deciding), &timeline, until_ms, end()).await?;
-        Ok(compared(timeline, &before, &after, now_ms))
+        Ok(compared(&timeline, &before, &after, now_ms))
+    }
+
+    /// Takes the turn of the one that is computed at a time.
+    pub(super) fn turn(&self) -> Result<SemaphorePermit<'_>, Error> {
+        self.turn.try_acquire().map_err(|_busy| Error::Exhausted {
+            message: "another impact is being computed".into(),
+            retry_after: Some(RETRY_AFTER),
+        })
     }
 }
 
 /// The shortest time after which a rule repeats what it notified of; none when none does.
-async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
+pub(super) async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
     let mut shortest: Option<Duration> = None;
     let mut pages = store.pages::<Rule>(Range::under(&[]));
     while let Some(page) = pages.next().await? {
@@ -131,7 +135,12 @@ async fn repeat(store: &Store) -> Result<Option<Duration>, Error> {
 }
 
 /// The difference between two replays of a timeline, as far as both came.
-fn compared(timeline: Timeline, before: &Replayed, after: &Replayed, now_ms: i64) -> Impact {
+pub(super) fn compared(
+    timeline: &Timeline,
+    before: &Replayed,
+    after: &Replayed,
+    now_ms: i64,
+) -> Impact {
     let (start_ms, end_ms) = (timeline.since_ms, before.until_ms.min(after.until_ms));
     let is_notified = |at_ms: i64| (start_ms..=end_ms).contains(&at_ms);
     let of = |all: &'_ Replayed| {
@@ -144,10 +153,9 @@ fn compared(timeline: Timeline, before: &Replayed, after: &Replayed, now_ms: i64
         stopped_early: timeline.is_cut || end_ms < now_ms,
         ..Impact::default()
     };
-    let mut occurrences = timeline.occurrences;
-    occurrences
-        .retain(|_, it| it.order_ms().max(it.close.map_or(i64::MAX, |it| it.at_ms)) >= start_ms);
-    impact.occurrence_count = occurrences.len();
+    let is_meant =
+        |it: &&Occurrence| it.order_ms().max(it.close.map_or(i64::MAX, |it| it.at_ms)) >= start_ms;
+    impact.occurrence_count = timeline.occurrences.values().filter(is_meant).count();
     let mut told: HashMap<Opening, (bool, bool)> = HashMap::new();
     for opening in of(before) {
         told.entry(opening).or_default().0 = true;
@@ -156,11 +164,12 @@ fn compared(timeline: Timeline, before: &Replayed, after: &Replayed, now_ms: i64
         told.entry(opening).or_default().1 = true;
     }
     for (opening, told) in told {
-        let Some(occurrence) = occurrences.remove(&opening) else {
+        let occurrence = timeline.occurrences.get(&opening).filter(is_meant);
+        let Some(occurrence) = occurrence else {
             continue;
         };
         match told {
-            (true, false) => impact.no_longer_notified.push(occurrence),
+            (true, false) => impact.no_longer_notified.push(occurrence.clone()),
             (false, true) => impact.newly_notified_count += 1,
             _ => {}
         }

@@ -1,5 +1,5 @@
-//! Minutes that are a day old become part of their hour, and hours that are a month old are
-//! forgotten.
+//! Minutes that are a day old become part of their hour; hours that are a month old are forgotten,
+//! and days after 400.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,9 +7,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::{Clock, millis},
-    domain::counter::{HOUR_MINUTES, Period, minute},
+    domain::{
+        counter::{HOUR_MINUTES, Period, minute},
+        noise::{NoiseBy, day},
+    },
     error::Error,
-    limits::{COUNTER_HOURS, COUNTER_MINUTES},
+    limits::{COUNTER_HOURS, COUNTER_MINUTES, NOISE_DAYS},
     store::{EngineError, Lane, Store, record::counters::StoredCounter},
 };
 
@@ -60,9 +63,16 @@ impl CounterAging {
                 let is_old = |counter: &StoredCounter| match counter.counter.period {
                     Period::Minute(minute) => minute < oldest_minute,
                     Period::Hour(hour) => hour < oldest_hour,
-                    Period::Now => false,
+                    Period::Day(_) | Period::Now => false,
                 };
                 self.put_away(page.into_iter().filter(is_old)).await?;
+            }
+        }
+        let oldest_day = day(self.clock.now_ms()).saturating_sub(NOISE_DAYS);
+        for by in NoiseBy::ALL {
+            let mut pages = self.store.noise(by, 0, oldest_day);
+            while let Some(page) = pages.next().await? {
+                self.put_away(page.into_iter()).await?;
             }
         }
         Ok(())
@@ -73,7 +83,7 @@ impl CounterAging {
         for counter in old {
             match counter.counter.period {
                 Period::Minute(minute) => changes.fold(&counter, minute / HOUR_MINUTES),
-                Period::Hour(_) | Period::Now => changes.forget(&counter),
+                Period::Hour(_) | Period::Day(_) | Period::Now => changes.forget(&counter),
             }
         }
         if changes.is_empty() {

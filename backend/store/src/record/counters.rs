@@ -15,18 +15,23 @@ use crate::{
     domain::{
         Delivery, RecordId,
         counter::{Counted, Counter, Numbers, Period, SLOTS, Slot, Subject},
+        noise::{NoiseBy, day},
     },
     engine::{Action, Change, Direction, EngineError, Expect, Index, Kind, Lane, Range, numbers},
 };
 
 /// Since when is counted: the key of that record, before all counters.
 const SINCE: &[u8] = &[0];
+/// What the keys of those by day begin with.
+const DAYS: u8 = 4;
+/// One day in milliseconds.
+const DAY_MS: i64 = 24 * 3_600_000;
 /// Records read at a time.
 const PAGE: usize = 1_000;
 
 /// What is added to counters with a set of changes.
 #[derive(Debug, Default)]
-pub(super) struct Counts(BTreeMap<Counter, Numbers>);
+pub struct Counts(BTreeMap<Counter, Numbers>);
 
 impl Counts {
     pub(crate) fn add(&mut self, counter: Counter, slot: impl Slot, number: i64) {
@@ -71,6 +76,10 @@ impl Counts {
         self.0.is_empty()
     }
 
+    pub(crate) fn into_iter(self) -> impl Iterator<Item = (Counter, Numbers)> {
+        self.0.into_iter()
+    }
+
     /// The changes of the counters.
     pub(crate) fn changes(self) -> impl Iterator<Item = Change> {
         let counted = self.0.into_iter().filter(|(_, numbers)| !numbers.is_zero());
@@ -95,6 +104,7 @@ fn prefix(subject: Option<Subject>, period: Period) -> Key {
         Period::Now => 1,
         Period::Minute(_) => 2,
         Period::Hour(_) => 3,
+        Period::Day(_) => DAYS,
     };
     let key = Key::new().byte(period);
     match subject {
@@ -103,14 +113,23 @@ fn prefix(subject: Option<Subject>, period: Period) -> Key {
         Some(Subject::Deliveries) => key.byte(2),
         Some(Subject::Destination(id)) => key.byte(3).id(id),
         Some(Subject::Rule(id)) => key.byte(4).id(id),
+        Some(Subject::Noise(by, id, part)) => key.byte(by as u8).id(id).byte(part),
     }
 }
 
+/// What is counted by day lies together by day, as reports read it.
+fn days(by: NoiseBy, day: u32) -> Key {
+    Key::new().byte(DAYS).byte(by as u8).number(day)
+}
+
 fn key(counter: Counter) -> Vec<u8> {
+    if let (Period::Day(day), Subject::Noise(by, id, part)) = (counter.period, counter.subject) {
+        return days(by, day).id(id).byte(part).build();
+    }
     let key = prefix(Some(counter.subject), counter.period);
     match counter.period {
         Period::Now => key,
-        Period::Minute(number) | Period::Hour(number) => key.number(number),
+        Period::Minute(number) | Period::Hour(number) | Period::Day(number) => key.number(number),
     }
     .build()
 }
@@ -119,6 +138,9 @@ fn key(counter: Counter) -> Vec<u8> {
 fn counter(key: &[u8]) -> Option<Counter> {
     let (period, rest) = key.split_first()?;
     let (subject, rest) = rest.split_first()?;
+    if *period == DAYS {
+        return of_day(*subject, rest);
+    }
     let id = || -> Option<(RecordId, &[u8])> { Some((id_at(rest, 0)?, rest.get(16..)?)) };
     let (subject, time) = match subject {
         1 => (Subject::Events, rest),
@@ -135,6 +157,17 @@ fn counter(key: &[u8]) -> Option<Counter> {
         _ => return None,
     };
     Some(Counter { subject, period })
+}
+
+fn of_day(by: u8, rest: &[u8]) -> Option<Counter> {
+    let by = NoiseBy::ALL.into_iter().find(|it| *it as u8 == by)?;
+    let (day, rest) = rest.split_first_chunk()?;
+    let (id, part) = (id_at(rest, 0)?, rest.get(16..)?);
+    let [part] = part else { return None };
+    Some(Counter {
+        subject: Subject::Noise(by, id, *part),
+        period: Period::Day(u32::from_be_bytes(*day)),
+    })
 }
 
 /// Whether a record of a counter is kept separately, and does not follow from other records.
@@ -218,6 +251,18 @@ impl Store {
         }
     }
 
+    /// Walks what is counted by day, from a day up to another one without it.
+    pub fn noise(&self, by: NoiseBy, from: u32, until: u32) -> CounterPages<'_> {
+        let range = Range {
+            start: days(by, from).build(),
+            end: Some(days(by, until).build()),
+        };
+        CounterPages {
+            store: self,
+            range: Some(range),
+        }
+    }
+
     /// What there is now of each subject, in their order.
     ///
     /// # Errors
@@ -245,11 +290,25 @@ impl Store {
     /// # Errors
     /// Those of the engine.
     pub async fn counted_since_ms(&self) -> Result<Option<i64>, EngineError> {
+        Ok(self.since().await?.1.first().copied())
+    }
+
+    /// Since when what shows noise is counted, in milliseconds since 1970; none as for
+    /// [`Store::counted_since_ms`].
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn noise_since_ms(&self) -> Result<Option<i64>, EngineError> {
+        Ok(self.since().await?.1.get(1).copied())
+    }
+
+    /// The record that says since when is counted: what a change of it expects, and its numbers.
+    async fn since(&self) -> Result<(Expect, Vec<i64>), EngineError> {
         let rows = self.engine().get(Kind::Counter, &[SINCE.into()]).await?;
-        let Some(row) = rows.into_iter().next().flatten() else {
-            return Ok(None);
-        };
-        Ok(numbers(&row.value)?.first().copied())
+        let row = rows.into_iter().next().flatten();
+        row.map_or(Ok((Expect::Absent, Vec::new())), |row| {
+            Ok((Expect::Version(row.version), numbers(&row.value)?))
+        })
     }
 
     /// Begins to count from what there is, unless that was done before. No one else may change the
@@ -258,9 +317,14 @@ impl Store {
     /// # Errors
     /// Those of the engine.
     pub async fn begin_counting(&self, now_ms: i64) -> Result<(), EngineError> {
-        if self.counted_since_ms().await?.is_some() {
-            return Ok(());
+        // Of that day, what was notified before is not counted.
+        let next_day_ms = i64::from(day(now_ms) + 1) * DAY_MS;
+        match self.since().await? {
+            (_, since) if since.is_empty() => {}
+            (_, since) if since.len() > 1 => return Ok(()),
+            (expect, _) => return self.count_since(expect, vec![0, next_day_ms], []).await,
         }
+        let mut is_new = true;
         let mut counts = Counts::default();
         let mut range = Range::under(&[]);
         loop {
@@ -271,6 +335,7 @@ impl Store {
                 break;
             };
             range.go_on_after(last);
+            is_new = false;
             let keys = page.into_iter().map(|(_, key)| key).collect();
             let (found, _) = self.get_readable::<Delivery>(keys).await?;
             for delivery in found.into_iter().flatten() {
@@ -284,8 +349,21 @@ impl Store {
                 counts.take(&one);
             }
         }
-        let since = change(SINCE, Expect::Absent, Action::Add(vec![now_ms.max(1)]));
-        let changes: Vec<_> = counts.changes().chain([since]).collect();
+        let noise_ms = if is_new { now_ms } else { next_day_ms };
+        let since = vec![now_ms.max(1), noise_ms.max(1)];
+        self.count_since(Expect::Absent, since, counts.changes())
+            .await
+    }
+
+    /// Says since when is counted, and changes counters with that.
+    async fn count_since(
+        &self,
+        expect: Expect,
+        since: Vec<i64>,
+        counts: impl IntoIterator<Item = Change>,
+    ) -> Result<(), EngineError> {
+        let since = change(SINCE, expect, Action::Add(since));
+        let changes: Vec<_> = counts.into_iter().chain([since]).collect();
         match self.engine().apply(Lane::Admin, changes.into()).await {
             // Another node that shares the store was faster.
             Err(EngineError::Conflict(_)) => Ok(()),
@@ -381,9 +459,18 @@ mod tests {
                 assert_eq!(counter(&key(written)), Some(written));
             }
         }
+        for by in NoiseBy::ALL {
+            let written = Counter {
+                subject: Subject::Noise(by, id, 13),
+                period: Period::Day(20_000),
+            };
+            assert_eq!(counter(&key(written)), Some(written));
+        }
         for wrong in [
             &b""[..],
             SINCE,
+            b"\x04\x01\0\0\0\x01id",
+            b"\x04\x09",
             b"\x01",
             b"\x01\x03id",
             b"\x02\x01abc",

@@ -9,6 +9,7 @@ mod events;
 mod generate;
 mod health;
 mod import;
+mod report;
 mod resources;
 mod send;
 mod trial;
@@ -36,6 +37,7 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
         Script::Test(arguments) => trial::test(arguments, connect(settings).await?).await,
         Script::Try(arguments) => trial::try_trigger(arguments, connect(settings).await?).await,
         Script::Preview(arguments) => trial::preview(arguments, connect(settings).await?).await,
+        Script::Report(arguments) => report::run(arguments, connect(settings).await?).await,
         Script::Status(arguments) => health::status(arguments, connect(settings).await?).await,
         Script::Health => health::health(settings).await,
         Script::Import(arguments) => import::run(&arguments),

@@ -73,7 +73,7 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
     }
 }
 
-/// What came of the test messages of a contact, one for each method.
+/// The results of the test messages of a contact, one for each method.
 fn methods(into: &mut Document, found: &TestContactResponse) {
     for method in &found.methods {
         let result = method.result.clone().unwrap_or_default();

@@ -180,7 +180,7 @@ pub(super) fn next_link(model: &mut Model) {
     let lines = document::current(model).lines;
     let linked = |index: &usize| lines.get(*index).is_some_and(|line| line.link.is_some());
     let mut cursor = model.page.reading.cursor;
-    if model.shows_wall() {
+    if model.is_on_links() {
         // There the cursor is on what can be opened.
         cursor = (cursor..lines.len()).find(linked).unwrap_or(cursor);
     }
@@ -296,8 +296,8 @@ pub(super) fn to_end(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Moves the cursor of the list or the document.
 pub(super) fn move_by(model: &mut Model, by: isize, effects: &mut Vec<Effect>) {
-    if model.shows_wall() {
-        return next_of_wall(model, by);
+    if model.is_on_links() {
+        return next_of_links(model, by);
     }
     let height = model.body_rows();
     if model.page.route.is_list() {
@@ -358,8 +358,8 @@ pub(super) fn check_on(model: &Model, route: &Route, text: &str) -> Result<(), S
     .map_err(|fault| fault.to_string())
 }
 
-/// Moves the cursor of the wall to the next thing that can be opened.
-fn next_of_wall(model: &mut Model, by: isize) {
+/// Moves the cursor to the next thing that can be opened.
+fn next_of_links(model: &mut Model, by: isize) {
     let lines = document::current(model).lines.into_iter().enumerate();
     let linked: Vec<usize> = lines
         .filter_map(|(at, line)| line.link.map(|_| at))

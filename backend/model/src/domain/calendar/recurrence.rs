@@ -16,7 +16,7 @@ pub struct Recurrence {
     pub frequency: Frequency,
     /// Every how many periods.
     pub interval: u16,
-    /// How many starts there are; none for as many as fall before `until`.
+    /// How many starts there are; none for all that fall before `until`.
     pub count: Option<u16>,
     /// The last start; none for no last.
     pub until: Option<Until>,

@@ -3,7 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::{decoded, encoded, entry, only_named};
-use crate::record::{Record, bytes::Key, steps};
+use crate::record::{
+    Record,
+    bytes::Key,
+    noise::{self, NoiseCounts},
+    steps,
+};
 use crate::{
     audit::Seen,
     domain::{Attempt, BudgetWindow, Delivery, DeliveryState, Health, RecordId, counter::Counted},
@@ -111,6 +116,10 @@ impl Record for Delivery {
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
         steps::delivery(self, before, to);
+    }
+
+    fn noise(&self, before: Option<&Self>, to: &mut NoiseCounts<'_>) {
+        noise::delivery(self, before, to);
     }
 }
 

@@ -3,7 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::{DUE_NEVER_MS, decoded, encoded, entry, only_named};
-use crate::record::{Record, bytes::Key, steps};
+use crate::record::{
+    Record,
+    bytes::Key,
+    noise::{self, NoiseCounts},
+    steps,
+};
 use crate::{
     audit::Seen,
     domain::{CauseMark, Group, HeldBy, HoldKind, Occurrence, RecordId, ResponseState, Status},
@@ -163,6 +168,10 @@ impl Record for Occurrence {
 
     fn steps(&self, before: Option<&Self>, to: &mut Vec<CommitStep>) {
         steps::occurrence(self, before, to);
+    }
+
+    fn noise(&self, before: Option<&Self>, to: &mut NoiseCounts<'_>) {
+        noise::occurrence(self, before, to);
     }
 }
 

@@ -56,6 +56,11 @@ const TRY_EXAMPLES: &str = "Examples:\n  \
     bellwether try disk-full --since 7d\n  \
     bellwether try --file new-trigger.yaml";
 
+const REPORT_EXAMPLES: &str = "Examples:\n  \
+    bellwether report noise --by event-name --since 30d --time-zone Europe/Berlin\n  \
+    bellwether report noise --by rule --since 90d --csv > noise.csv\n  \
+    bellwether report suggestions --drafts | bellwether diff -f -";
+
 const COMPLETIONS_EXAMPLES: &str = "Examples:\n  \
     bellwether completions bash > /etc/bash_completion.d/bellwether\n  \
     bellwether completions zsh > \"${fpath[1]}/_bellwether\"\n  \
@@ -99,6 +104,9 @@ pub(crate) enum Script {
     Try(TryArguments),
     /// Show what a stored rule would send to each of its destinations.
     Preview(PreviewArguments),
+    /// Report how much of what was sent was noise, and suggest changes.
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArguments),
     /// Show the status of the service. Exit code 1: a destination fails or there are dead letters.
     Status(StatusArguments),
     /// Probe the service, without a key. Exit code 3: it does not serve.
@@ -382,6 +390,87 @@ pub(crate) struct PreviewArguments {
     pub(crate) event: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+}
+
+/// What to report.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArguments {
+    #[command(subcommand)]
+    pub(crate) report: ReportOf,
+}
+
+/// The reports.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReportOf {
+    /// Count notifications, and how many were acknowledged, closed soon or never acted on.
+    Noise(NoiseArguments),
+    /// Suggest changes that would have sent less, with their effect on the last 7 days.
+    Suggestions(SuggestionsArguments),
+}
+
+/// How a report is written.
+#[derive(Debug, Args)]
+pub(crate) struct TableArguments {
+    /// Print CSV.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) csv: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// What the noise report counts.
+#[derive(Debug, Args)]
+pub(crate) struct NoiseArguments {
+    /// Set what the rows are about.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) by: ByChoice,
+    /// Set how far back, up to 399d: a number and m, h or d.
+    #[arg(long, default_value = "7d", value_parser = span)]
+    pub(crate) since: i64,
+    /// Set the time zone of the night, 22:00 to 07:00 [default: UTC].
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) time_zone: Option<String>,
+    #[command(flatten)]
+    pub(crate) table: TableArguments,
+}
+
+/// What the rows of the noise report are about.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum ByChoice {
+    /// Rules.
+    #[default]
+    Rule,
+    /// Triggers.
+    Trigger,
+    /// Destinations.
+    Destination,
+    /// Names of events.
+    EventName,
+    /// Contacts.
+    Contact,
+}
+
+impl ByChoice {
+    /// Its word on the wire.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Rule => "RULE",
+            Self::Trigger => "TRIGGER",
+            Self::Destination => "DESTINATION",
+            Self::EventName => "EVENT_NAME",
+            Self::Contact => "CONTACT",
+        }
+    }
+}
+
+/// Which suggestions to print, and how.
+#[derive(Debug, Args)]
+pub(crate) struct SuggestionsArguments {
+    /// Print the changed resources as documents for `diff` and `apply`.
+    #[arg(long, conflicts_with_all = ["csv", "output"])]
+    pub(crate) drafts: bool,
+    #[command(flatten)]
+    pub(crate) table: TableArguments,
 }
 
 /// How to say it.

@@ -1,0 +1,505 @@
+//! The noise report: what was sent in some days, and the reactions to it.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use jiff::{Timestamp, tz::TimeZone};
+
+use crate::{
+    calendar,
+    clock::{Clock, DAY_MS, millis},
+    domain::{
+        Contact, Delivery, Destination, HoldKind, Name, Occurrence, RecordId, Rule, Status,
+        Trigger,
+        counter::{Counter, Numbers, Period, SLOTS, Subject},
+        noise::{
+            ACKNOWLEDGED_WITHIN, HALF_HOUR_MS, HALF_HOURS, NOISE_NUMBERS, NoiseBy, NoiseTally,
+            contact_id, day,
+        },
+    },
+    error::Error,
+    limits::{
+        NOISE_COUNTERS_MAX, NOISE_DAYS, NOISE_EVENTS_MAX, NOISE_RECORDS_MAX, NOISE_ROWS_MAX,
+        NOISE_SPAN,
+    },
+    ops::{
+        search::{Filter, NEWEST_FIRST, Walk},
+        settings,
+    },
+    scan,
+    store::{Direction, Record, Store, engine::Range, record::noise::NoiseScan},
+};
+
+/// Records read at a time.
+const BATCH: usize = 500;
+/// The local hours at which night ends and begins.
+const NIGHT_HOURS: (i8, i8) = (7, 22);
+
+/// What the rows are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoiseRows {
+    /// What counters are kept of.
+    Counted(NoiseBy),
+    /// Names of events.
+    EventName,
+}
+
+/// What is asked.
+#[derive(Debug)]
+pub struct NoiseAsked {
+    /// From then on, in milliseconds since 1970.
+    pub start_ms: Option<i64>,
+    /// Up to then, in milliseconds since 1970.
+    pub end_ms: Option<i64>,
+    /// What the rows are about.
+    pub rows: NoiseRows,
+    /// The time zone of the night, by its IANA name; empty for UTC.
+    pub time_zone: String,
+}
+
+/// What was sent in some days, and the reactions to it.
+#[derive(Debug)]
+pub struct NoiseReport {
+    /// The rows, most notifications first.
+    pub rows: Vec<NoiseLine>,
+    /// The first of these days, in milliseconds since 1970,
+    pub start_ms: i64,
+    /// and the end of the last.
+    pub end_ms: i64,
+    /// From when on the events of rows are known, in milliseconds since 1970.
+    pub events_start_ms: i64,
+    /// Rows that are left out.
+    pub left_out: usize,
+}
+
+/// What was sent of one subject, and the reactions to it.
+#[derive(Debug, Clone)]
+pub struct NoiseLine {
+    /// Its name; empty for all that is gone.
+    pub name: String,
+    /// What was counted.
+    pub numbers: NoiseNumbers,
+    /// Notifications at night.
+    pub night: i64,
+    /// The names of events, and how often each notified, the most frequent first.
+    pub events: Vec<(String, i64)>,
+}
+
+/// What was counted of one subject.
+#[derive(Debug, Clone)]
+pub struct NoiseNumbers([i64; NOISE_NUMBERS]);
+
+impl Default for NoiseNumbers {
+    fn default() -> Self {
+        Self([0; NOISE_NUMBERS])
+    }
+}
+
+impl NoiseNumbers {
+    /// One of the numbers.
+    pub fn of(&self, tally: NoiseTally) -> i64 {
+        self.0[usize::from(tally.place())]
+    }
+
+    pub(super) fn add(&mut self, part: u8, numbers: &Numbers) {
+        let first = usize::from(part) * SLOTS;
+        for (to, number) in self.0.iter_mut().skip(first).zip(numbers.0) {
+            *to = to.saturating_add(number);
+        }
+    }
+
+    /// What was skipped, by what held it.
+    pub fn skipped(&self) -> impl Iterator<Item = (HoldKind, i64)> {
+        let all = HoldKind::ALL.into_iter();
+        let all = all.map(|kind| (kind, self.of(NoiseTally::Skipped(kind))));
+        all.filter(|(_, count)| *count > 0)
+    }
+
+    /// Within which time, in seconds, half of what was acknowledged was; none where nothing was.
+    pub fn median_acknowledge_seconds(&self) -> Option<i64> {
+        let within = |at: usize| {
+            let at = u8::try_from(at).unwrap_or_default();
+            self.of(NoiseTally::AcknowledgedWithin(at))
+        };
+        let all: i64 = (0..ACKNOWLEDGED_WITHIN.len()).map(within).sum();
+        let mut sum = 0;
+        let bounds = ACKNOWLEDGED_WITHIN.iter().enumerate();
+        let mut reached = bounds.filter(|(at, _)| {
+            sum += within(*at);
+            sum > 0 && sum * 2 >= all
+        });
+        reached.next().map(|(_, bound)| *bound)
+    }
+}
+
+/// What is summed up of one subject.
+#[derive(Default)]
+struct Sum {
+    numbers: NoiseNumbers,
+    night: i64,
+}
+
+impl Sum {
+    fn add(&mut self, part: u8, numbers: &Numbers, day: u32, zone: &TimeZone) {
+        self.numbers.add(part, numbers);
+        for half_hour in 0..HALF_HOURS {
+            let (of, slot) = NoiseTally::HalfHour(half_hour).slot();
+            if of == part && numbers.of(slot) != 0 {
+                let at_ms = i64::from(day) * DAY_MS + i64::from(half_hour) * HALF_HOUR_MS;
+                if is_night(at_ms, zone) {
+                    self.night += numbers.of(slot);
+                }
+            }
+        }
+    }
+}
+
+fn is_night(at_ms: i64, zone: &TimeZone) -> bool {
+    let Ok(at) = Timestamp::from_millisecond(at_ms) else {
+        return false;
+    };
+    let hour = zone.to_datetime(at).hour();
+    hour < NIGHT_HOURS.0 || hour >= NIGHT_HOURS.1
+}
+
+/// Reports on what a store has.
+#[derive(Debug, Clone)]
+pub struct NoiseReports {
+    store: Store,
+    clock: Arc<dyn Clock>,
+}
+
+/// Whole days, counted from 1970, in UTC.
+#[derive(Debug, Clone, Copy)]
+struct Days {
+    start: u32,
+    end: u32,
+}
+
+impl Days {
+    fn start_ms(self) -> i64 {
+        i64::from(self.start) * DAY_MS
+    }
+
+    fn end_ms(self) -> i64 {
+        i64::from(self.end) * DAY_MS
+    }
+
+    /// The same without what is before a moment of which something may be missing.
+    fn from(self, known_ms: i64) -> Self {
+        let first = u32::try_from(known_ms.max(0).div_euclid(DAY_MS)).unwrap_or(u32::MAX);
+        let start = self.start.max(first).min(self.end);
+        Self { start, ..self }
+    }
+}
+
+type Names = BTreeMap<RecordId, String>;
+type Events = HashMap<RecordId, BTreeMap<String, i64>>;
+
+impl NoiseReports {
+    /// Reports on what that store has.
+    pub fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock }
+    }
+
+    /// What was sent in some days, and the reactions to it.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a time or a zone that is not counted; those of the store.
+    pub async fn report(&self, asked: &NoiseAsked) -> Result<NoiseReport, Error> {
+        let (days, zone) = self.checked(asked)?;
+        let since_ms = self.store.noise_since_ms().await?;
+        let days = days.from(since_ms.unwrap_or_else(|| self.clock.now_ms()));
+        match asked.rows {
+            NoiseRows::Counted(by) => self.counted(by, days, &zone).await,
+            NoiseRows::EventName => self.by_event(days, &zone).await,
+        }
+    }
+
+    fn checked(&self, asked: &NoiseAsked) -> Result<(Days, TimeZone), Error> {
+        let end_ms = asked.end_ms.unwrap_or_else(|| self.clock.now_ms());
+        let start_ms = asked.start_ms.unwrap_or(end_ms - millis(NOISE_SPAN));
+        if end_ms <= start_ms {
+            return Err(Error::invalid("end", "is not after `start`"));
+        }
+        if end_ms.saturating_sub(start_ms) > i64::from(NOISE_DAYS) * DAY_MS {
+            let fault = format!("is more than {NOISE_DAYS} d after `start`");
+            return Err(Error::invalid("end", fault));
+        }
+        let zone = match &*asked.time_zone {
+            "" => TimeZone::UTC,
+            name => calendar::zone(name)
+                .map_err(|missing| Error::invalid("timeZone", missing.to_string()))?,
+        };
+        for at_ms in [start_ms, end_ms] {
+            let at = Timestamp::from_millisecond(at_ms);
+            let at = at.map_err(|_far| Error::invalid("start", "is no time of this calendar"))?;
+            if zone.to_offset(at).seconds() % 1_800 != 0 {
+                let fault = "has an offset that is not a multiple of 30 min; give a zone that has";
+                return Err(Error::invalid("timeZone", fault));
+            }
+        }
+        let days = Days {
+            start: day(start_ms),
+            end: day(end_ms - 1).saturating_add(1),
+        };
+        Ok((days, zone))
+    }
+
+    async fn counted(
+        &self,
+        by: NoiseBy,
+        days: Days,
+        zone: &TimeZone,
+    ) -> Result<NoiseReport, Error> {
+        let names = self.names(by).await?;
+        let mut sums: BTreeMap<Option<RecordId>, Sum> = BTreeMap::new();
+        let mut pages = self.store.noise(by, days.start, days.end);
+        let mut read = 0;
+        while let Some(page) = pages.next().await? {
+            read += page.len();
+            if read > NOISE_COUNTERS_MAX {
+                let fault = "there is too much of that time to sum up; give a later start";
+                return Err(Error::invalid("start", fault));
+            }
+            for one in page {
+                if let Some((id, part, day)) = place(&one.counter) {
+                    let sum = sums.entry(Some(id).filter(|it| names.contains_key(it)));
+                    sum.or_default().add(part, &one.numbers, day, zone);
+                }
+            }
+            scan::turn().await;
+        }
+        let (mut events, events_start_ms) = self.events(by, days).await?;
+        let lines = sums.into_iter().map(|(id, sum)| {
+            let name = id.and_then(|id| names.get(&id)).cloned();
+            let events = id.and_then(|id| events.remove(&id)).unwrap_or_default();
+            NoiseLine {
+                name: name.unwrap_or_default(),
+                numbers: sum.numbers,
+                night: sum.night,
+                events: most_frequent(events),
+            }
+        });
+        Ok(report(lines.collect(), days, events_start_ms))
+    }
+
+    /// The names of what is counted by that, by the identity it is counted under.
+    async fn names(&self, by: NoiseBy) -> Result<Names, Error> {
+        let store = &self.store;
+        let of = |id: RecordId, name: &Name| (id, name.to_string());
+        match by {
+            NoiseBy::Rule => names(store, |it: &Rule| of(it.id, &it.name)).await,
+            NoiseBy::Trigger => names(store, |it: &Trigger| of(it.id, &it.name)).await,
+            NoiseBy::Destination => names(store, |it: &Destination| of(it.id, &it.name)).await,
+            NoiseBy::Contact => {
+                names(store, |it: &Contact| of(contact_id(&it.name), &it.name)).await
+            }
+        }
+    }
+
+    /// How often events of each name notified, by what is counted, and since when that is known, in
+    /// milliseconds since 1970.
+    async fn events(&self, by: NoiseBy, days: Days) -> Result<(Events, i64), Error> {
+        let mut events = Events::new();
+        let mut decided = BTreeSet::new();
+        let start_ms = self.deliveries(days, |delivery| {
+            let Some(decision) = delivery.decision().filter(|_| !delivery.is_dry_run()) else {
+                return;
+            };
+            for (_, id) in delivery.noise_subjects().filter(|it| it.0 == by) {
+                if decided.insert((decision, id)) {
+                    let name = delivery.content.occurrence.name.clone();
+                    *events.entry(id).or_default().entry(name).or_default() += 1;
+                }
+            }
+        });
+        let start_ms = start_ms.await?;
+        Ok((events, start_ms))
+    }
+
+    /// Reads the stored deliveries of some days, the newest first; answers from when on they are all
+    /// there, in milliseconds since 1970.
+    async fn deliveries(&self, days: Days, mut read: impl FnMut(&Delivery)) -> Result<i64, Error> {
+        let kept = settings::in_force(&self.store).await?.delivery_retention;
+        let kept_ms = self.clock.now_ms().saturating_sub(millis(kept));
+        let start_ms = if kept.is_zero() {
+            days.start_ms()
+        } else {
+            days.start_ms().max(kept_ms.min(days.end_ms()))
+        };
+        let key = |at_ms: i64| {
+            let at_ms = u64::try_from(at_ms).unwrap_or_default();
+            RecordId::first_at(at_ms).to_bytes().to_vec()
+        };
+        let mut range = Range {
+            start: key(start_ms),
+            end: Some(key(days.end_ms())),
+        };
+        let mut left = NOISE_RECORDS_MAX;
+        loop {
+            let page =
+                self.store
+                    .page::<Delivery>(range.clone(), Direction::Descending, BATCH.min(left));
+            let page = page.await?;
+            let Some(last) = page.last() else {
+                return Ok(start_ms);
+            };
+            left -= page.len();
+            range.end = Some(last.value.key());
+            let last_ms = last.value.create_ms;
+            for delivery in &page {
+                read(&delivery.value);
+                scan::turn().await;
+            }
+            if left == 0 {
+                // Of that moment there may be more.
+                return Ok(last_ms + 1);
+            }
+        }
+    }
+
+    /// By the names of events, from what is stored.
+    async fn by_event(&self, days: Days, zone: &TimeZone) -> Result<NoiseReport, Error> {
+        let mut sums: BTreeMap<String, BTreeMap<u32, Sum>> = BTreeMap::new();
+        let mut scan = NoiseScan::default();
+        let mut add = |name: &str, scan: &mut NoiseScan| {
+            for (counter, numbers) in scan.take() {
+                // Each notification is of one rule.
+                if let Subject::Noise(NoiseBy::Rule, _, part) = counter.subject
+                    && let Period::Day(day) = counter.period
+                {
+                    let of_name = sums.entry(name.to_owned()).or_default();
+                    let sum = of_name.entry(day).or_default();
+                    sum.add(part, &numbers, day, zone);
+                }
+            }
+        };
+        let known_ms = self.deliveries(days, |delivery| {
+            scan.add(delivery);
+            add(&delivery.content.occurrence.name, &mut scan);
+        });
+        let known_ms = known_ms.await?;
+        let known_ms = known_ms.max(
+            self.occurrences(days, |occurrence| {
+                scan.add(occurrence);
+                add(&occurrence.name, &mut scan);
+            })
+            .await?,
+        );
+        // Of its day a part may be missing.
+        let whole = days.from(known_ms.saturating_add(DAY_MS - 1));
+        let lines = sums.into_iter().filter_map(|(name, by_day)| {
+            let mut numbers = NoiseNumbers::default();
+            let mut night = 0;
+            for sum in by_day.range(whole.start..whole.end).map(|it| it.1) {
+                for (to, number) in numbers.0.iter_mut().zip(sum.numbers.0) {
+                    *to += number;
+                }
+                night += sum.night;
+            }
+            let is_there = numbers.0.iter().any(|it| *it != 0);
+            is_there.then(|| NoiseLine {
+                events: Vec::new(),
+                name,
+                numbers,
+                night,
+            })
+        });
+        Ok(report(lines.collect(), whole, whole.start_ms()))
+    }
+
+    /// Reads the stored occurrences that may have notified in some days; answers from when on they are
+    /// all there, in milliseconds since 1970.
+    async fn occurrences(
+        &self,
+        days: Days,
+        mut read: impl FnMut(&Occurrence),
+    ) -> Result<i64, Error> {
+        let kept = settings::in_force(&self.store).await?.event_retention;
+        let mut start_ms = days.start_ms();
+        if !kept.is_zero() {
+            start_ms = start_ms.max(self.clock.now_ms().saturating_sub(millis(kept)));
+        }
+        for statuses in [vec![Status::Open, Status::Suppressed], vec![Status::Closed]] {
+            let is_closed = statuses.contains(&Status::Closed);
+            let filter = Filter {
+                statuses,
+                ..Filter::default()
+            };
+            let mut walk = Walk::new(&self.store, &filter, NEWEST_FIRST, None);
+            let mut left = NOISE_RECORDS_MAX;
+            loop {
+                let batch = walk.next(BATCH).await?;
+                let Some((_, last)) = batch.last() else { break };
+                left = left.saturating_sub(batch.len());
+                let last_ms = last.value.last_seen_ms;
+                for (_, found) in &batch {
+                    read(&found.value);
+                    scan::turn().await;
+                }
+                if left == 0 {
+                    // One may have notified after it was seen, and one that is open long after.
+                    start_ms = if is_closed {
+                        start_ms.max(last_ms.saturating_add(DAY_MS))
+                    } else {
+                        days.end_ms()
+                    };
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+        Ok(start_ms)
+    }
+}
+
+async fn names<T: Record>(
+    store: &Store,
+    of: impl Fn(&T) -> (RecordId, String),
+) -> Result<Names, Error> {
+    let mut names = Names::new();
+    let mut pages = store.pages::<T>(Range::under(&[]));
+    while let Some(page) = pages.next().await? {
+        names.extend(page.iter().map(|it| of(&it.value)));
+    }
+    Ok(names)
+}
+
+/// Whose numbers a counter has, which part of them, and of which day.
+fn place(counter: &Counter) -> Option<(RecordId, u8, u32)> {
+    match (counter.subject, counter.period) {
+        (Subject::Noise(_, id, part), Period::Day(day)) => Some((id, part, day)),
+        _ => None,
+    }
+}
+
+fn most_frequent(events: BTreeMap<String, i64>) -> Vec<(String, i64)> {
+    let mut events: Vec<_> = events.into_iter().collect();
+    events.sort_by_key(|(_, count)| Reverse(*count));
+    events.truncate(NOISE_EVENTS_MAX);
+    events
+}
+
+fn report(mut rows: Vec<NoiseLine>, days: Days, events_start_ms: i64) -> NoiseReport {
+    rows.sort_by(|a, b| {
+        let count = |it: &NoiseLine| it.numbers.of(NoiseTally::Notification);
+        let order = count(b).cmp(&count(a));
+        order.then_with(|| a.name.cmp(&b.name))
+    });
+    let left_out = rows.len().saturating_sub(NOISE_ROWS_MAX);
+    rows.truncate(NOISE_ROWS_MAX);
+    NoiseReport {
+        rows,
+        start_ms: days.start_ms(),
+        end_ms: days.end_ms(),
+        events_start_ms,
+        left_out,
+    }
+}
+
+#[cfg(test)]
+mod tests;

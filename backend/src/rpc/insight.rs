@@ -1,0 +1,153 @@
+//! `InsightService`: how much was noise, and what would make it less.
+
+use std::sync::Arc;
+
+use bellwether_proto::v1::{self, insight_service_server::InsightService};
+use tonic::{Request, Response, Status, async_trait};
+
+use super::convert::{
+    list::{count, number},
+    time::{length, millis, timestamp},
+};
+use crate::{
+    domain::{
+        HoldKind,
+        noise::{NoiseBy, NoiseTally},
+    },
+    error::Error,
+    ops::{
+        config::{Impacts, Suggested, SuggestionKind},
+        noise::{NoiseAsked, NoiseLine, NoiseReports, NoiseRows},
+    },
+};
+
+/// Serves reports and suggestions.
+#[derive(Debug)]
+pub struct InsightApi {
+    reports: NoiseReports,
+    impacts: Arc<Impacts>,
+}
+
+impl InsightApi {
+    /// Serves these.
+    pub fn new(reports: NoiseReports, impacts: Arc<Impacts>) -> Self {
+        Self { reports, impacts }
+    }
+}
+
+#[async_trait]
+impl InsightService for InsightApi {
+    async fn get_noise(
+        &self,
+        request: Request<v1::GetNoiseRequest>,
+    ) -> Result<Response<v1::GetNoiseResponse>, Status> {
+        let request = request.into_inner();
+        let by = v1::NoiseBy::try_from(request.by);
+        let (rows, by) = match by {
+            Ok(v1::NoiseBy::Unspecified | v1::NoiseBy::Rule) => {
+                (NoiseRows::Counted(NoiseBy::Rule), v1::NoiseBy::Rule)
+            }
+            Ok(by @ v1::NoiseBy::Trigger) => (NoiseRows::Counted(NoiseBy::Trigger), by),
+            Ok(by @ v1::NoiseBy::Destination) => (NoiseRows::Counted(NoiseBy::Destination), by),
+            Ok(by @ v1::NoiseBy::Contact) => (NoiseRows::Counted(NoiseBy::Contact), by),
+            Ok(by @ v1::NoiseBy::EventName) => (NoiseRows::EventName, by),
+            Err(_unknown) => {
+                let fault = format!(
+                    "is {}; give RULE, TRIGGER, DESTINATION, EVENT_NAME or CONTACT",
+                    request.by
+                );
+                return Err(Error::invalid("by", fault).into());
+            }
+        };
+        let asked = NoiseAsked {
+            start_ms: request.start.as_ref().map(millis),
+            end_ms: request.end.as_ref().map(millis),
+            rows,
+            time_zone: request.time_zone,
+        };
+        let report = self.reports.report(&asked).await?;
+        let has_holds = matches!(by, v1::NoiseBy::Rule | v1::NoiseBy::EventName);
+        let rows = report.rows.into_iter();
+        Ok(Response::new(v1::GetNoiseResponse {
+            rows: rows.map(|it| row(it, has_holds)).collect(),
+            by: by.into(),
+            start_time: Some(timestamp(report.start_ms)),
+            end_time: Some(timestamp(report.end_ms)),
+            events_start_time: Some(timestamp(report.events_start_ms)),
+            left_out_count: Some(count(report.left_out)),
+        }))
+    }
+
+    async fn get_suggestions(
+        &self,
+        _request: Request<v1::GetSuggestionsRequest>,
+    ) -> Result<Response<v1::GetSuggestionsResponse>, Status> {
+        let found = self.impacts.suggestions().await?;
+        Ok(Response::new(v1::GetSuggestionsResponse {
+            suggestions: found.found.into_iter().map(suggestion).collect(),
+            start_time: Some(timestamp(found.start_ms)),
+            end_time: Some(timestamp(found.end_ms)),
+            stopped_early: found.stopped_early,
+        }))
+    }
+}
+
+fn row(line: NoiseLine, has_holds: bool) -> v1::NoiseRow {
+    let numbers = &line.numbers;
+    let of = |tally| Some(number(numbers.of(tally)));
+    let occurrences = numbers.of(NoiseTally::Occurrence);
+    let acknowledged = numbers.of(NoiseTally::Acknowledged).min(occurrences);
+    let skipped: Vec<(HoldKind, i64)> = numbers.skipped().collect();
+    let all_skipped = skipped.iter().map(|(_, count)| count).sum();
+    let share = |part: i64| f64::from(number(part)) / f64::from(number(occurrences));
+    let median = numbers.median_acknowledge_seconds();
+    let skipped = skipped.into_iter();
+    v1::NoiseRow {
+        name: line.name,
+        notification_count: of(NoiseTally::Notification),
+        delivery_count: of(NoiseTally::Delivery),
+        digested_count: of(NoiseTally::Digested),
+        dry_run_count: of(NoiseTally::DryRun),
+        skipped_count: has_holds.then(|| number(all_skipped)),
+        skipped_by_hold: skipped
+            .map(|(kind, count)| (kind.word().to_owned(), number(count)))
+            .collect(),
+        occurrence_count: of(NoiseTally::Occurrence),
+        acknowledged_count: Some(number(acknowledged)),
+        acknowledged_share: (occurrences > 0).then(|| share(acknowledged)),
+        median_acknowledge_time: median.map(|seconds| length(seconds.saturating_mul(1_000))),
+        closed_soon_count: of(NoiseTally::ClosedSoon),
+        never_acted_on_count: of(NoiseTally::NeverActedOn),
+        night_count: Some(number(line.night)),
+        events: line
+            .events
+            .into_iter()
+            .map(|(name, count)| v1::NoiseEvent {
+                name,
+                notification_count: Some(number(count)),
+            })
+            .collect(),
+    }
+}
+
+fn suggestion(found: Suggested) -> v1::Suggestion {
+    let kind = match found.kind {
+        SuggestionKind::Delay => v1::SuggestionKind::Delay,
+        SuggestionKind::Group => v1::SuggestionKind::Group,
+        SuggestionKind::Inhibition => v1::SuggestionKind::Inhibition,
+        SuggestionKind::UnusedRule => v1::SuggestionKind::UnusedRule,
+        SuggestionKind::IdleSilence => v1::SuggestionKind::IdleSilence,
+    };
+    v1::Suggestion {
+        kind: kind.into(),
+        name: found.name,
+        evidence: found.evidence,
+        effect: found.effect,
+        message_count: Some(count(found.messages)),
+        message_count_before: Some(count(found.messages_before)),
+        draft: found.draft.map(|resource| v1::ConfigDocument {
+            resource: Some(resource),
+            must_be_new: found.kind == SuggestionKind::Inhibition,
+        }),
+    }
+}

@@ -1,0 +1,147 @@
+//! What the changes of deliveries and occurrences add to the counters by day that show noise.
+//!
+//! A later reaction to a notification is counted on the day of that notification, so that shares of a day
+//! are shares of the same notifications.
+
+use std::collections::BTreeSet;
+
+use super::{Record, counters::Counts};
+use crate::domain::{
+    Delivery, Notified, Occurrence, RecordId,
+    counter::{Counter, Numbers, Period, Subject},
+    noise::{ACKNOWLEDGED_WITHIN, DecisionKey, NoiseBy, NoiseTally, Reaction, day, half_hour},
+};
+
+/// Where changes are counted.
+#[derive(Debug)]
+pub struct NoiseCounts<'a> {
+    pub(super) counts: &'a mut Counts,
+    /// The notifications that are counted, and for what.
+    pub(super) decided: &'a mut BTreeSet<(DecisionKey, Counter)>,
+}
+
+impl NoiseCounts<'_> {
+    fn add(&mut self, (by, id): (NoiseBy, RecordId), at_ms: i64, tally: NoiseTally) {
+        let (part, slot) = tally.slot();
+        let counter = counter((by, id), at_ms, part);
+        self.counts.add(counter, slot, 1);
+    }
+}
+
+fn counter((by, id): (NoiseBy, RecordId), at_ms: i64, part: u8) -> Counter {
+    Counter {
+        subject: Subject::Noise(by, id, part),
+        period: Period::Day(day(at_ms)),
+    }
+}
+
+/// Counts stored records as their changes were counted.
+#[derive(Debug, Default)]
+pub struct NoiseScan {
+    counts: Counts,
+    decided: BTreeSet<(DecisionKey, Counter)>,
+}
+
+impl NoiseScan {
+    /// Adds a record.
+    pub fn add<T: Record>(&mut self, record: &T) {
+        let (counts, decided) = (&mut self.counts, &mut self.decided);
+        record.noise(None, &mut NoiseCounts { counts, decided });
+    }
+
+    /// What was counted since the last time.
+    pub fn take(&mut self) -> impl Iterator<Item = (Counter, Numbers)> {
+        std::mem::take(&mut self.counts).into_iter()
+    }
+}
+
+/// Of a delivery: that it was decided, and that a digest includes it.
+pub(super) fn delivery(after: &Delivery, before: Option<&Delivery>, to: &mut NoiseCounts<'_>) {
+    let Some(decision) = after.decision() else {
+        return;
+    };
+    let at_ms = after.create_ms;
+    let is_new = before.is_none();
+    let was_digested = before.is_some_and(|it| it.folding.digest().is_some());
+    let is_digested = !was_digested && after.folding.digest().is_some();
+    for subject in after.noise_subjects() {
+        if is_digested {
+            to.add(subject, at_ms, NoiseTally::Digested);
+        }
+        if is_new && after.is_dry_run() {
+            to.add(subject, at_ms, NoiseTally::DryRun);
+        } else if is_new {
+            to.add(subject, at_ms, NoiseTally::Delivery);
+            if to.decided.insert((decision, counter(subject, at_ms, 0))) {
+                to.add(subject, at_ms, NoiseTally::Notification);
+                to.add(subject, at_ms, NoiseTally::HalfHour(half_hour(at_ms)));
+            }
+        }
+    }
+}
+
+/// Of an occurrence: who was notified of it, the reactions, and what was dropped while held.
+pub(super) fn occurrence(
+    after: &Occurrence,
+    before: Option<&Occurrence>,
+    to: &mut NoiseCounts<'_>,
+) {
+    for entry in &after.notified {
+        let Some(opened_ms) = entry.opened_ms() else {
+            continue;
+        };
+        let mut known = before.iter().flat_map(|it| &it.notified);
+        let known = known.find(|it| it.rule == entry.rule && it.opened_ms() == Some(opened_ms));
+        let is_settled = |it: &Occurrence| it.close == after.close && it.history == after.history;
+        if known.is_some_and(|it| it == entry) && before.is_some_and(is_settled) {
+            continue;
+        }
+        let known_subjects = known.map(Notified::noise_subjects).unwrap_or_default();
+        let was = before.filter(|_| known.is_some());
+        let was = was.map_or_else(Reaction::default, |it| it.reaction(opened_ms));
+        let is = after.reaction(opened_ms);
+        for subject in entry.noise_subjects() {
+            let was = if known_subjects.contains(&subject) {
+                was
+            } else {
+                to.add(subject, opened_ms, NoiseTally::Occurrence);
+                Reaction::default()
+            };
+            reacted(subject, opened_ms, (was, is), to);
+        }
+    }
+    let known = before.map_or(&[][..], |it| &it.hold_changes);
+    // What is new stands at the end.
+    let new = after.hold_changes.iter().rev();
+    for change in new.take_while(|it| !known.contains(it)) {
+        let first = change.held_by.first();
+        let skipped = first.filter(|_| change.what.skipped_reason().is_some());
+        if let Some(hold) = skipped {
+            let tally = NoiseTally::Skipped(hold.kind);
+            to.add((NoiseBy::Rule, change.rule), change.at_ms, tally);
+        }
+    }
+}
+
+/// The reaction to a notification since then.
+fn reacted(
+    subject: (NoiseBy, RecordId),
+    opened_ms: i64,
+    (was, is): (Reaction, Reaction),
+    to: &mut NoiseCounts<'_>,
+) {
+    if let (None, Some(after_ms)) = (was.acknowledged_after_ms, is.acknowledged_after_ms) {
+        to.add(subject, opened_ms, NoiseTally::Acknowledged);
+        let fits = |bound: &i64| after_ms <= bound.saturating_mul(1_000);
+        let at = ACKNOWLEDGED_WITHIN.iter().position(fits);
+        let at = at.unwrap_or(ACKNOWLEDGED_WITHIN.len() - 1);
+        let within = NoiseTally::AcknowledgedWithin(u8::try_from(at).unwrap_or_default());
+        to.add(subject, opened_ms, within);
+    }
+    if is.closed_soon && !was.closed_soon {
+        to.add(subject, opened_ms, NoiseTally::ClosedSoon);
+    }
+    if is.never_acted_on && !was.never_acted_on {
+        to.add(subject, opened_ms, NoiseTally::NeverActedOn);
+    }
+}

@@ -1,0 +1,128 @@
+//! Who is on call, on one screen with tabs: acknowledge for a while, put others on call for a shift, test a
+//! contact; and the overview, the events and the page of one say who has it.
+
+#[cfg(feature = "embedded")]
+mod against_the_service {
+    use serde_json::{Value, json};
+
+    use super::super::{flows::assert_shows, *};
+    use crate::backend::Real;
+
+    async fn create(real: &Real, kind: &str, word: &str, body: &Value) {
+        let (service, method) = (format!("{kind}Service"), format!("Create{kind}"));
+        real.call(&service, &method, &json!({word: body})).await;
+    }
+
+    /// A service that pages ana, who is on call until a day of the year 2027, for an open event.
+    async fn paging() -> Real {
+        let real = Real::start().await;
+        let chat = json!({"name": "push", "type": {"webhook": {"url": "https://push.invalid/"}}});
+        create(&real, "Destination", "destination", &chat).await;
+        for name in ["ana", "ben"] {
+            let contact = json!({"name": name, "methods": [{"destinationName": "push"}]});
+            create(&real, "Contact", "contact", &contact).await;
+        }
+        let layer = json!({
+            "slots": [{"contactNames": ["ana"]}, {"contactNames": ["ben"]}],
+            "dtstart": "2026-01-05T08:00:00",
+            "rrule": "FREQ=YEARLY",
+        });
+        let schedule = json!({"name": "nights", "timeZone": "UTC", "layers": [layer]});
+        create(&real, "Schedule", "schedule", &schedule).await;
+        let policy = json!({
+            "name": "db",
+            "steps": [
+                {"targets": [{"scheduleName": "nights"}], "wait": "7200s"},
+                {"targets": [{"contactName": "ben"}]},
+            ],
+        });
+        create(&real, "EscalationPolicy", "policy", &policy).await;
+        let trigger = json!({"name": "disks", "type": {"event": {"filter": "name=disk"}}});
+        create(&real, "Trigger", "trigger", &trigger).await;
+        let rule = json!({
+            "name": "page",
+            "enabled": true,
+            "triggerNames": ["disks"],
+            "escalationPolicyName": "db",
+        });
+        create(&real, "Rule", "rule", &rule).await;
+        real.send(Severity::Critical, std::iter::once("db-1".to_owned()))
+            .await;
+        real
+    }
+
+    async fn responses(real: &Real) -> Value {
+        let asked = json!({"states": ["ACTIVE", "ACKNOWLEDGED"]});
+        let found = real.call("ResponseService", "ListResponses", &asked).await;
+        found["responses"][0].clone()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_waits_for_an_answer_is_told_everywhere_and_acknowledged_for_a_while() {
+        let real = paging().await;
+        let mut console = real.console().await;
+        press(&mut console, "1").await;
+        until(&mut console, "ana (nights)").await;
+        press(&mut console, "2").await;
+        until(&mut console, "On call").await;
+        press(&mut console, "<Enter>").await;
+        until(&mut console, "· step 2 in").await;
+        press(&mut console, "<A-w>").await;
+        until(&mut console, "On call now").await;
+        let screen = console.screen();
+        for part in [
+            "[Now]",
+            "nights",
+            "paging",
+            "until 2027-01-05 08:00",
+            "step 2 in",
+        ] {
+            assert_shows(&screen, part);
+        }
+        // The cursor is on the schedule; below it is the response.
+        let screen = press(&mut console, "j").await;
+        assert_shows(&screen, "A ack for");
+        press(&mut console, "A").await;
+        let screen = press(&mut console, "soon<Enter>").await;
+        assert_shows(&screen, "`soon` is no length");
+        press(&mut console, "<C-u>2h<Enter>").await;
+        until(&mut console, "responds until").await;
+        let found = responses(&real).await;
+        assert_eq!(found["state"], "ACKNOWLEDGED");
+        assert!(found["acknowledgedUntilTime"].is_string(), "{found}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_shift_is_taken_over_and_drawn() {
+        let real = paging().await;
+        let mut console = real.console().await;
+        press(&mut console, "<A-w><Tab>").await;
+        until(&mut console, "[Schedules]").await;
+        press(&mut console, "<Enter>").await;
+        until(&mut console, "Next 30 days").await;
+        until(&mut console, "layer 1").await;
+        assert_shows(&console.screen(), "█");
+        press(&mut console, "Go").await;
+        until(&mut console, "Who is on call instead by nights").await;
+        press(&mut console, "ben for 3h").await;
+        // What was offered for the whole shift is behind the cursor.
+        press(&mut console, "<C-k><Enter>").await;
+        until(&mut console, "override").await;
+        let asked = json!({"name": "nights"});
+        let found = real.call("ScheduleService", "GetSchedule", &asked).await;
+        let over = &found["schedule"]["overrides"][0];
+        assert_eq!(over["contactNames"], json!(["ben"]));
+        assert_eq!(found["schedule"]["onCallNames"], json!(["ben"]));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn every_method_of_a_contact_is_tested() {
+        let real = paging().await;
+        let mut console = real.console().await;
+        press(&mut console, "<A-2>").await;
+        until(&mut console, "[Contacts]").await;
+        press(&mut console, "t").await;
+        until(&mut console, "Test of the methods of ana").await;
+        until(&mut console, "not delivered").await;
+    }
+}
