@@ -202,7 +202,10 @@ async fn a_preview_answers_what_stored_events_would_have_made() {
 #[tokio::test]
 async fn an_external_monitor_is_pinged_while_the_service_works_and_its_address_is_nowhere() {
     let monitor = Receiver::start().await;
-    let settings = format!("[heartbeat]\nurl = \"{}\"\n", monitor.url("/ping/canary"));
+    let settings = format!(
+        "log_filter = \"trace\"\n[heartbeat]\nurl = \"{}\"\n",
+        monitor.url("/ping/canary")
+    );
     let world = World::with_settings(&settings);
     eventually("a ping", async || (monitor.count() > 0).then_some(())).await;
     let received = monitor.received();
