@@ -584,3 +584,48 @@ fn a_link_leads_where_the_setting_says_with_its_values_escaped() {
         "https://ops.example.com/a%2Fb%3Fc%26d?host=db-1.example.com"
     );
 }
+
+/// Signs without a key, for tests of where links stand.
+#[derive(Debug)]
+struct Unsigned;
+
+impl crate::message::SignLinks for Unsigned {
+    fn query(&self, _: &str, _: i64) -> String {
+        String::new()
+    }
+
+    fn acknowledge(&self, _: &str, response: &str, contact: &Name) -> String {
+        format!("response={response}&contact={contact}")
+    }
+}
+
+#[test]
+fn a_contact_acknowledges_by_a_button_as_long_as_there_is_something_to_acknowledge() {
+    let links = Links {
+        base: "https://bw.example.com".into(),
+        acknowledging: Some(std::sync::Arc::new(Unsigned)),
+        ..Links::default()
+    };
+    let around = Context {
+        links: &links,
+        ..context()
+    };
+    for kind in [slack(), teams(), email("", "")] {
+        let mut content = content(kind, "");
+        let shown = |content: &Content| format!("{:?}", render(content, &around));
+        assert!(
+            !shown(&content).contains("/acknowledge/"),
+            "not to a contact"
+        );
+        content.contact = Some(crate::domain::PagedContact {
+            name: name("ana"),
+            variables: std::collections::BTreeMap::new(),
+            response: RecordId::from_parts(1, 1),
+        });
+        let offered = shown(&content);
+        assert!(offered.contains("/acknowledge/"), "{offered}");
+        assert!(offered.contains("contact=ana"), "{offered}");
+        content.clear = true;
+        assert!(!shown(&content).contains("/acknowledge/"), "it is over");
+    }
+}

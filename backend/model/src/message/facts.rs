@@ -185,6 +185,14 @@ impl<'a> Facts<'a> {
         group.map_or(self.occurrence().acknowledged, |it| it.acknowledged)
     }
 
+    /// Where the contact that it is sent to acknowledges, while there is something to acknowledge.
+    pub fn acknowledge_link(&self) -> Option<String> {
+        let contact = self.content.contact.as_ref()?;
+        let is_done = self.content.clear || self.is_acknowledged();
+        let link = self.context.links.acknowledge(self.content, contact);
+        Some(link).filter(|it| !is_done && !it.is_empty())
+    }
+
     /// What receivers see as one matter: the occurrence, the group, or the digest.
     pub fn thread_id(&self) -> String {
         match (&self.content.digest, &self.content.group) {

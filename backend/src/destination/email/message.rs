@@ -149,6 +149,7 @@ fn overview(facts: &Facts<'_>) -> Vec<(String, String)> {
         ),
         ("Event", occurrence.id().to_string()),
         ("Link", facts.link.clone()),
+        ("Acknowledge", facts.acknowledge_link().unwrap_or_default()),
     ];
     let pairs = pairs.into_iter().filter(|(_, value)| !value.is_empty());
     pairs

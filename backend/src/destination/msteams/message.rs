@@ -75,9 +75,17 @@ fn card(facts: &Facts<'_>, text: &str, with_facts: bool) -> Value {
         "msteams": {"width": "Full"},
         "body": blocks,
     });
-    if !facts.link.is_empty() {
-        let open = json!({"type": "Action.OpenUrl", "title": "Open the event", "url": facts.link});
-        content["actions"] = json!([open]);
+    let open =
+        |title: &str, url: String| json!({"type": "Action.OpenUrl", "title": title, "url": url});
+    let acknowledge = facts.acknowledge_link();
+    let link = Some(facts.link.clone()).filter(|it| !it.is_empty());
+    let actions = [
+        acknowledge.map(|url| open("Acknowledge", url)),
+        link.map(|url| open("Open the event", url)),
+    ];
+    let actions: Vec<_> = actions.into_iter().flatten().collect();
+    if !actions.is_empty() {
+        content["actions"] = actions.into();
     }
     json!({
         "type": "message",

@@ -55,6 +55,11 @@ pub(super) fn body(facts: &mut Facts<'_>, slack: &Slack) -> Value {
         let text = json!({"type": "mrkdwn", "text": link});
         blocks.push(json!({"type": "context", "elements": [text]}));
     }
+    if let Some(url) = facts.acknowledge_link() {
+        let label = json!({"type": "plain_text", "text": "Acknowledge"});
+        let button = json!({"type": "button", "text": label, "url": url, "style": "primary"});
+        blocks.push(json!({"type": "actions", "elements": [button]}));
+    }
     let mut text = with_change(escaped(&facts.headline), facts);
     if let Some(members) = facts.members() {
         for line in members {
