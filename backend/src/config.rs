@@ -67,10 +67,21 @@ pub struct Config {
     pub smtp: Option<SmtpConfig>,
     /// Where the providers are, so that a test can replace them.
     pub providers: ProviderConfig,
+    /// The external monitor that this node pings while it is healthy; none unless configured.
+    pub ping: Option<PingConfig>,
     /// Where people sign in; with none, only keys are accepted.
     pub oidc: Option<OidcConfig>,
     /// Which log records of OpenTelemetry are accepted, and what they are about.
     pub logs: LogSettings,
+}
+
+/// An external monitor that is pinged.
+#[derive(Debug, Clone)]
+pub struct PingConfig {
+    /// Its address, which may hold a secret.
+    pub url: Secret,
+    /// The time between two pings.
+    pub every: Duration,
 }
 
 /// Commits that a database has lost, as after a failover to a standby that was behind.
@@ -138,6 +149,7 @@ impl Config {
             egress: EgressConfig::default(),
             smtp: None,
             providers: ProviderConfig::default(),
+            ping: None,
             oidc: None,
             logs: LogSettings::default(),
         }

@@ -2,6 +2,7 @@
 
 pub mod dispatcher;
 pub mod egress;
+pub mod ping;
 pub mod recovery;
 pub mod retention;
 mod thread;
@@ -29,4 +30,5 @@ pub(crate) mod resync;
 
 pub use dispatcher::{Dispatcher, DispatcherStatus};
 pub use egress::EgressWatch;
+pub use ping::Pings;
 pub use retention::Retention;

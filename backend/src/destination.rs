@@ -16,6 +16,7 @@ mod msteams;
 mod oauth;
 mod outlets;
 mod pagerduty;
+mod ping;
 #[cfg(test)]
 pub(crate) mod receiver;
 mod renderers;
@@ -50,6 +51,7 @@ use check::Checks;
 use outlets::Outlets;
 
 pub use egress::Guard;
+pub use ping::PingFailure;
 pub use renderers::Renderers;
 pub use sender::{SendRequest, Sender};
 pub use sink::EventSink;

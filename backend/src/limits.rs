@@ -96,6 +96,22 @@ pub const HEARTBEAT_GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 pub const HEARTBEAT_FORGET_DEFAULT: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// See [`HEARTBEAT_FORGET_DEFAULT`].
 pub const HEARTBEAT_FORGET_MAX: Duration = Duration::from_secs(3_660 * 24 * 3_600);
+/// The shortest and the longest time that a run may take.
+pub const HEARTBEAT_RUN_MIN: Duration = Duration::from_secs(1);
+/// See [`HEARTBEAT_RUN_MIN`].
+pub const HEARTBEAT_RUN_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// A step of the clock that makes the windows of heartbeats wider for a time.
+pub const CLOCK_STEP_MIN: Duration = Duration::from_secs(2);
+/// By how much, at most.
+pub const CLOCK_SLACK_MAX: Duration = Duration::from_secs(48 * 3_600);
+/// How long after the step.
+pub const CLOCK_SLACK_TIME: Duration = Duration::from_secs(24 * 3_600);
+/// How long a ping of an external monitor may take.
+pub const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// The shortest and the longest time between two pings.
+pub const PING_EVERY_MIN: Duration = Duration::from_secs(10);
+/// See [`PING_EVERY_MIN`].
+pub const PING_EVERY_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Sets of values that one heartbeat expects.
 pub const EXPECTATIONS_MAX: usize = 10_000;
 /// Sets of values that all heartbeats expect: the end of a backup holds all of them in memory.

@@ -1,7 +1,7 @@
 //! Reads query parameters into fields of the request.
 
 use bellwether_proto::json::{
-    plan::{Cardinality, Plan},
+    plan::{Cardinality, Kind, Plan},
     read,
     violation::{Violations, nearest, quoted},
 };
@@ -53,6 +53,9 @@ pub(crate) fn read(
             continue;
         }
         seen |= 1 << index;
+        // As `?start` of scripts: a flag that is named is set.
+        let is_flag = field.kind == Kind::Bool && !pair.contains('=');
+        let value = if is_flag { "true".into() } else { value };
         if let Err(description) = read::read_text_field(plan, field, &value, &mut out) {
             violations.add_at(&*field.json_name, description);
         }

@@ -1,6 +1,6 @@
 //! Heartbeats over REST: beats by events, calls and addresses, and what a missing one opens.
 
-use bellwether_tests::{eventually::eventually, rest::Rest, world::World};
+use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -128,4 +128,96 @@ async fn an_address_needs_its_key_alone_and_no_other_key_opens_it() {
         .await
         .ok();
     assert_eq!(anyone.send(Method::GET, path, "").await.status, 401);
+}
+
+#[tokio::test]
+async fn a_run_is_started_measured_and_ended_by_its_address() {
+    let world = World::start();
+    let rest = world.rest();
+    let draft = json!({"name": "cron", "enabled": true, "every": "3600s", "maxRun": "600s"});
+    rest.post(HEARTBEATS, &draft).await.ok();
+    let made = rest
+        .post(&format!("{HEARTBEATS}/cron:rotateKey"), &json!({}))
+        .await
+        .ok();
+    let path = made["path"].as_str().unwrap();
+    let anyone = rest.with_key(None);
+    let shown = async || {
+        let shown = rest.get(&format!("{HEARTBEATS}/cron")).await.ok();
+        shown["heartbeat"]["expectations"][0].clone()
+    };
+    for (method, query) in [
+        (Method::HEAD, "start"),
+        (Method::GET, "start"),
+        (Method::POST, "start=true"),
+    ] {
+        let answer = anyone.send(method, &format!("{path}?{query}"), "").await;
+        assert_eq!(answer.status, 200, "{query}");
+    }
+    let running = shown().await;
+    assert!(running["runStartTime"].is_string(), "{running}");
+    assert!(running["lastBeatTime"].is_null() && running["lastRun"].is_null());
+    for wrong in ["start&exit=0", "start=perhaps"] {
+        let answer = anyone
+            .send(Method::GET, &format!("{path}?{wrong}"), "")
+            .await;
+        assert_eq!(answer.status, 400, "{wrong}");
+    }
+    let answer = anyone
+        .send(Method::GET, &format!("{path}?exit=2"), "")
+        .await;
+    assert_eq!(answer.status, 200);
+    let ended = shown().await;
+    assert_eq!(ended["state"], "FAILED");
+    assert!(
+        ended["lastRun"].is_string() && ended["runStartTime"].is_null(),
+        "{ended}"
+    );
+}
+
+#[tokio::test]
+async fn a_preview_answers_what_stored_events_would_have_made() {
+    let world = World::start();
+    let rest = world.rest();
+    for host in ["db-1", "db-2"] {
+        let done = samples::event("backup-done", host, "SEVERITY_INFO", "done");
+        let body = samples::events(&[done]);
+        rest.post("/v1/data-receiver/events", &body).await.ok();
+    }
+    let mut draft = backup();
+    draft["name"] = json!("");
+    let preview = format!("{HEARTBEATS}:preview");
+    let found = rest.post(&preview, &draft).await.ok();
+    assert_eq!(found["expectationCount"], 2);
+    assert_eq!(found["alarmCount"], 0);
+    let hosts = found["expectations"].as_array().unwrap().iter();
+    let hosts: Vec<_> = hosts.map(|it| it["values"]["host"].clone()).collect();
+    assert_eq!(hosts, ["db-1", "db-2"]);
+    let stored = rest.get(HEARTBEATS).await.ok();
+    assert_eq!(stored["totalSize"], 0);
+    draft["every"] = json!("1s");
+    assert_eq!(rest.post(&preview, &draft).await.status, 400);
+}
+
+#[tokio::test]
+async fn an_external_monitor_is_pinged_while_the_service_works_and_its_address_is_nowhere() {
+    let monitor = Receiver::start().await;
+    let settings = format!(
+        "log_filter = \"trace\"\n[heartbeat]\nurl = \"{}\"\n",
+        monitor.url("/ping/canary")
+    );
+    let world = World::with_settings(&settings);
+    eventually("a ping", async || (monitor.count() > 0).then_some(())).await;
+    let received = monitor.received();
+    assert_eq!(
+        (&*received[0].method, &*received[0].path),
+        ("GET", "/ping/canary")
+    );
+    eventually("it is counted", async || {
+        let metrics = world.rest().with_key(None).get("/metrics").await.text();
+        let counted = "bellwether_pings_total{outcome=\"accepted\"} 1";
+        metrics.contains(counted).then_some(())
+    })
+    .await;
+    assert!(!world.service().log().contains("canary"));
 }

@@ -190,7 +190,9 @@ async fn every_family_is_told_of_and_fed_and_promtool_finds_no_fault() {
         return;
     }
     let receiver = Receiver::start().await;
-    let world = World::start();
+    let monitor = Receiver::start().await;
+    let settings = format!("[heartbeat]\nurl = \"{}\"\n", monitor.url("/"));
+    let world = World::with_settings(&settings);
     let rest = world.rest();
     tell_of_disks(&rest, &receiver.url("/hook")).await;
     let nameless = json!({"summary": "has no name"});

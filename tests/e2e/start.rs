@@ -70,7 +70,7 @@ async fn every_command_of_the_first_five_minutes_works_and_each_alert_arrives() 
     // what two rules notify of, of which one pages who is on call.
     let messages = eventually("the messages", async || {
         let received = receiver.received();
-        (received.len() >= 8).then_some(received)
+        (received.len() >= 9).then_some(received)
     })
     .await;
     let texts: Vec<_> = messages
@@ -80,6 +80,11 @@ async fn every_command_of_the_first_five_minutes_works_and_each_alert_arrives() 
     let count = |text: &str| texts.iter().filter(|it| it.contains(text)).count();
     assert_eq!(count("error: the backup of db-1 failed"), 2, "{texts:?}");
     assert_eq!(count("error: /var is 98 % full"), 1, "{texts:?}");
+    assert_eq!(
+        count("error: nightly-backup reported a failure"),
+        1,
+        "{texts:?}"
+    );
     let messages = messages.iter().map(Received::text);
     let behind = messages.filter(|it| it.contains("db-1 is 40 min behind"));
     assert_eq!(behind.count(), 2);

@@ -30,6 +30,7 @@ pub(crate) use self::{
     event::COLUMNS as EVENTS,
     field::{FieldKind, FieldSpec},
     grouped::COLUMNS as GROUPS,
+    heartbeat::expectation_words,
     pending::{held, held_by},
     spec::{Around, Cell, Column, HOST, Head, Key, KindSpec, Presence},
 };

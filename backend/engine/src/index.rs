@@ -67,7 +67,8 @@ pub enum Index {
     /// Id of the digest that includes it, delivery.
     DeliveryByDigest = 29,
     /// Heartbeat id, how it stands (1 byte), last beat in ms of service (8 bytes), digest of its values.
-    /// Leads to the expectation.
+    /// Leads to the expectation. Of what runs a second entry: the id of which all bits are set, heartbeat
+    /// id, start in ms of service (8 bytes), digest of its values.
     ExpectationByBeat = 30,
     /// Policy name, 0, name of the rule that refers to it.
     RuleByPolicy = 31,
@@ -79,6 +80,8 @@ pub enum Index {
     PolicyByUse = 34,
     /// State of a response (1 byte), its id. Leads to the occurrence.
     OccurrenceByResponse = 35,
+    /// Calendar name, 0, name of the heartbeat that refers to it.
+    HeartbeatByCalendar = 36,
 }
 
 /// How an occurrence stands to a silence, or to a cause: the first byte of an [`Index::OccurrenceBySilence`].
@@ -111,7 +114,7 @@ pub enum Membership {
 
 impl Index {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::OccurrenceByEvent,
         Self::OccurrenceByState,
         Self::OccurrenceByStart,
@@ -147,6 +150,7 @@ impl Index {
         Self::ScheduleByUse,
         Self::PolicyByUse,
         Self::OccurrenceByResponse,
+        Self::HeartbeatByCalendar,
     ];
 }
 
@@ -188,6 +192,7 @@ impl Index {
             Self::ContactByUse => Kind::Contact,
             Self::ScheduleByUse => Kind::Schedule,
             Self::PolicyByUse => Kind::Policy,
+            Self::HeartbeatByCalendar => Kind::Heartbeat,
         }
     }
 
@@ -229,6 +234,7 @@ impl Index {
             | Self::ScheduleByUse
             | Self::PolicyByUse
             | Self::OccurrenceByResponse
+            | Self::HeartbeatByCalendar
             | Self::RevisionByEnd => false,
         }
     }

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::{
-    Engine,
+    Engine, FreeSpace,
     change::{Action, Applied, Change, Entry, Expect, Lane, Set, sum},
     fault::EngineError,
     index::Index,
@@ -30,6 +30,7 @@ pub struct MemoryEngine {
     tables: Mutex<Tables>,
     head: watch::Sender<u64>,
     is_shared: bool,
+    space: Mutex<Option<FreeSpace>>,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +51,7 @@ impl Default for MemoryEngine {
             tables: Mutex::default(),
             head: watch::Sender::new(0),
             is_shared: false,
+            space: Mutex::default(),
         }
     }
 }
@@ -67,6 +69,12 @@ impl MemoryEngine {
             is_shared: true,
             ..Self::default()
         }
+    }
+
+    /// Reports that much space on the disk that it does not have.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn set_free_space(&self, space: Option<FreeSpace>) {
+        *self.space.lock().unwrap_or_else(PoisonError::into_inner) = space;
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -185,6 +193,10 @@ impl Tables {
 
 #[async_trait]
 impl Engine for MemoryEngine {
+    fn free_space(&self) -> Option<FreeSpace> {
+        *self.space.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn apply(&self, _lane: Lane, set: Set) -> Result<Applied, EngineError> {
         let mut tables = self.tables();
         tables.check(&set)?;

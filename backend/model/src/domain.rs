@@ -13,7 +13,7 @@ pub mod escalation;
 pub mod event;
 pub mod flapping;
 pub mod group;
-mod heartbeat;
+pub mod heartbeat;
 pub mod hold;
 pub mod inhibition;
 pub mod intake_mapping;

@@ -25,6 +25,7 @@ use crate::domain::{
         Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams, OnClear,
         PagerDuty, ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
     },
+    heartbeat::{ExpectedWindow, HeartbeatRun},
     schedule::{Layer, Override, Slot},
 };
 
@@ -554,6 +555,8 @@ pub fn heartbeat(called: &str) -> Heartbeat {
         }),
         by: vec!["host".into(), "dimensions.job".into()],
         every_ms: 86_400_000,
+        calendar: None,
+        max_run_ms: None,
         grace_ms: 600_000,
         forget_ms: 864_000_000,
         event: HeartbeatEvent {
@@ -587,6 +590,43 @@ pub fn expectation() -> Expectation {
             is_failure: true,
             is_reported: true,
         }),
+        run: None,
+        run_ms: None,
+        gaps_ms: Vec::new(),
+        window: None,
+    }
+}
+
+/// A heartbeat with a beat in each window of a calendar, whose runs are measured.
+pub fn window_heartbeat(called: &str) -> Heartbeat {
+    Heartbeat {
+        every_ms: 0,
+        calendar: Some(name("office hours")),
+        max_run_ms: Some(3_600_000),
+        ..heartbeat(called)
+    }
+}
+
+/// What that heartbeat expects, while it runs.
+pub fn running_expectation() -> Expectation {
+    Expectation {
+        has_failed: false,
+        open: None,
+        run: Some(HeartbeatRun {
+            since_service_ms: 6_000,
+            start_service_ms: 7_000,
+            start_ms: AT_MS + 2_000,
+        }),
+        run_ms: Some(1_500),
+        gaps_ms: vec![1_000, 2_000],
+        window: Some(ExpectedWindow {
+            start_ms: AT_MS,
+            length_ms: 3_600_000,
+            service_ms: 4_000,
+            slack_ms: 5_000,
+            is_over: true,
+        }),
+        ..expectation()
     }
 }
 

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
+use http::{HeaderMap, Method};
 use tokio::{sync::watch, time::Instant};
 use url::Url;
 
@@ -16,11 +18,12 @@ use super::{
     Report, Verdict, aside,
     dial::{Dialer, SystemResolver},
     egress::Guard,
-    http::{HttpClient, route::Route},
+    http::{HttpClient, HttpRequest, SendFailure, route::Route},
     made,
     mail_server::MailServer,
     of_type,
     outlets::Outlets,
+    ping::PingFailure,
     shown,
     times::ExchangeTimes,
     tls,
@@ -162,6 +165,28 @@ impl Sender {
         match (url.scheme(), url.host_str(), url.port()) {
             ("smtp", Some(host), Some(port)) => outlets.dialer.connect(host, port).await.is_ok(),
             _ => outlets.http.connects(&url).await,
+        }
+    }
+
+    /// Requests an address of an external monitor; any success is one.
+    ///
+    /// # Errors
+    /// What went wrong, without the address.
+    pub(crate) async fn ping(&self, url: &str, timeout: Duration) -> Result<(), PingFailure> {
+        let request = HttpRequest {
+            method: Method::GET,
+            url: url.to_owned(),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            compress: false,
+            identity: None,
+        };
+        match self.0.http.send(request, timeout).await {
+            Ok(answer) if answer.status.is_success() => Ok(()),
+            Ok(answer) => Err(PingFailure::Status(answer.status.as_u16())),
+            Err(SendFailure::Blocked(_)) => Err(PingFailure::Blocked),
+            Err(SendFailure::NoAnswer(_) | SendFailure::NotSent(_)) => Err(PingFailure::NoResponse),
+            Err(_) => Err(PingFailure::Unreachable),
         }
     }
 

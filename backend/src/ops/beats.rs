@@ -12,7 +12,11 @@ use crate::{
     domain::{Expectation, Heartbeat, Occurrence, RecordId, hold::SharedValue},
     error::Error,
     limits::{ALL_EXPECTATIONS_MAX, BEATS_APART, EXPECTATIONS_MAX, SERVICE_TIME_INTERVAL},
-    store::{Changes, EngineError, Index, Store, Stored, engine::Range, record::bytes::Key},
+    store::{
+        Changes, EngineError, Index, Store, Stored,
+        engine::Range,
+        record::{RUNNING, bytes::Key},
+    },
 };
 
 /// Sets of values whose beats are remembered, before those are forgotten that can be read again.
@@ -199,10 +203,17 @@ impl Beats {
     }
 
     async fn has_room(&self, store: &Store, heartbeat: RecordId) -> Result<bool, EngineError> {
-        let own = Key::new().id(heartbeat).build();
-        let own = self.count(store, heartbeat, &own, EXPECTATIONS_MAX).await?;
+        let own = Range::under(&Key::new().id(heartbeat).build());
+        let own = self.count(store, heartbeat, own, EXPECTATIONS_MAX).await?;
+        // Neither what belongs to the service nor the second entries of what runs.
+        let all = Range {
+            start: Range::under(&Key::new().id(SERVICE).build())
+                .end
+                .unwrap_or_default(),
+            end: Some(Key::new().id(RUNNING).build()),
+        };
         let all = self
-            .count(store, SERVICE, &[], ALL_EXPECTATIONS_MAX)
+            .count(store, SERVICE, all, ALL_EXPECTATIONS_MAX)
             .await?;
         Ok(own < EXPECTATIONS_MAX && all < ALL_EXPECTATIONS_MAX)
     }
@@ -211,13 +222,13 @@ impl Beats {
         &self,
         store: &Store,
         heartbeat: RecordId,
-        prefix: &[u8],
+        range: Range,
         most: usize,
     ) -> Result<usize, EngineError> {
         if let Some(count) = self.known().counts.get(&heartbeat) {
             return Ok(*count);
         }
-        let (engine, range) = (store.engine(), Range::under(prefix));
+        let engine = store.engine();
         let count = engine.count(Index::ExpectationByBeat, range, most).await?;
         self.known().counts.insert(heartbeat, count);
         Ok(count)
@@ -463,5 +474,9 @@ pub(crate) fn awaited(
         beat_service_ms: service_ms,
         has_failed: false,
         open: None,
+        run: None,
+        run_ms: None,
+        gaps_ms: Vec::new(),
+        window: None,
     }
 }

@@ -1,24 +1,23 @@
 //! Heartbeats: stored, edited and deleted; what they expect is listed and forgotten.
 
 mod alarm;
+mod draft;
+mod due;
 mod flush;
+mod preview;
 mod watch;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use bellwether_proto::{cloud, filter, v1};
+use bellwether_proto::{filter, v1};
 
 use crate::{
-    clock::{Clock, millis},
-    decide::LoadedHeartbeat,
-    domain::{Expectation, Heartbeat, HeartbeatEvent, RecordId, Severity, Standing},
+    clock::Clock,
+    decide::{LoadedHeartbeat, alarm_faults},
+    domain::{Calendar, Expectation, Heartbeat, RecordId, Standing},
     error::Error,
-    limits::{
-        EXPECTATIONS_MAX, HEARTBEAT_DIMENSIONS_MAX, HEARTBEAT_EVERY_MAX, HEARTBEAT_EVERY_MIN,
-        HEARTBEAT_FIELDS_MAX, HEARTBEAT_FORGET_DEFAULT, HEARTBEAT_FORGET_MAX, HEARTBEAT_GRACE_MAX,
-        HEARTBEAT_GRACE_MIN, HEARTBEATS_MAX,
-    },
+    limits::{EXPECTATIONS_MAX, HEARTBEAT_FIELDS_MAX, HEARTBEATS_MAX},
     matching::{self, field::Field},
     ops::{
         beats::awaited,
@@ -28,7 +27,7 @@ use crate::{
         intake::Intake,
         page::{PageRequest, Scope},
         resource::{Drafted, Origin, Resources, find, resource},
-        validate::{Faults, within},
+        validate::Faults,
         wire::{
             Shows, query,
             time::{self, timestamp},
@@ -42,6 +41,7 @@ use crate::{
 };
 
 pub use flush::BeatFlush;
+pub use preview::{HeartbeatPreviews, Previewed};
 pub use watch::HeartbeatWatch;
 
 /// Manages heartbeats.
@@ -49,9 +49,6 @@ pub type Heartbeats = Resources<Heartbeat>;
 
 /// What keys of addresses are made for.
 const KEY_PURPOSE: &str = "heartbeat address";
-/// Characters of the name and of the summary of an event.
-const EVENT_NAME_CHARACTERS_MAX: usize = 100;
-const SUMMARY_CHARACTERS_MAX: usize = 250;
 /// The dimension that names the heartbeat.
 const NAMED: &str = "heartbeat";
 
@@ -75,9 +72,17 @@ impl Drafted for Heartbeat {
         if let Some(Err(violations)) = condition.as_ref().map(matching::compile) {
             faults.add_under("query", violations);
         }
-        check_fields(&draft.by, &mut faults);
-        let times = Times::checked(draft, &mut faults);
-        let event = event(draft.event.clone().unwrap_or_default(), &mut faults);
+        draft::check_fields(&draft.by, &mut faults);
+        let calendar = all
+            .referred_if_any::<Calendar>("calendarName", &draft.calendar_name, &mut faults)
+            .await?;
+        let times = draft::Times::checked(draft, &mut faults);
+        let event = draft::event(draft.event.clone().unwrap_or_default(), &mut faults);
+        faults.extend_new(alarm_faults(&draft.by, &event));
+        let mut changes = all.store.changes();
+        if let Some(calendar) = &calendar {
+            changes.touch(calendar);
+        }
         all.check_room(stored, HEARTBEATS_MAX).await?;
         let heartbeat = name.map(|name| Self {
             id: origin.id,
@@ -88,6 +93,8 @@ impl Drafted for Heartbeat {
             query: condition,
             by: draft.by.clone(),
             every_ms: times.every,
+            calendar: calendar.map(|it| it.value.name),
+            max_run_ms: times.max_run,
             grace_ms: times.grace,
             forget_ms: times.forget,
             event,
@@ -96,7 +103,7 @@ impl Drafted for Heartbeat {
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
         });
-        Ok((faults.or(heartbeat)?, all.store.changes()))
+        Ok((faults.or(heartbeat)?, changes))
     }
 
     async fn view(all: &Heartbeats, heartbeat: Self) -> Result<(v1::Heartbeat, usize), Error> {
@@ -144,7 +151,15 @@ impl Shows<Heartbeat> for v1::Heartbeat {
                 .map(|query| filter::print(&query.clause))
                 .unwrap_or_default(),
             by: heartbeat.by,
-            every: Some(time::length(heartbeat.every_ms)),
+            every: heartbeat
+                .calendar
+                .is_none()
+                .then(|| time::length(heartbeat.every_ms)),
+            calendar_name: heartbeat
+                .calendar
+                .map(|it| it.to_string())
+                .unwrap_or_default(),
+            max_run: heartbeat.max_run_ms.map(time::length),
             grace: Some(time::length(heartbeat.grace_ms)),
             forget_after: Some(time::length(heartbeat.forget_ms)),
             event: Some(v1::HeartbeatEvent {
@@ -156,6 +171,7 @@ impl Shows<Heartbeat> for v1::Heartbeat {
             expected_count: None,
             late_count: None,
             last_beat_time: None,
+            expectations: Vec::new(),
             has_key: Some(heartbeat.key_number > 0),
             create_time: Some(timestamp(heartbeat.create_ms)),
             update_time: Some(timestamp(heartbeat.update_ms)),
@@ -164,111 +180,40 @@ impl Shows<Heartbeat> for v1::Heartbeat {
     }
 }
 
-fn check_fields(by: &[String], faults: &mut Faults) {
-    if by.len() > HEARTBEAT_FIELDS_MAX {
-        let count = by.len();
-        let fault = format!("has {count} fields; at most {HEARTBEAT_FIELDS_MAX} are taken");
-        return faults.add("by", fault);
-    }
-    for (at, name) in by.iter().enumerate() {
-        if let Err(fault) = Field::parse_shared(name) {
-            faults.add(format!("by[{at}]"), fault);
-        } else if by[..at].contains(name) {
-            faults.add(format!("by[{at}]"), "is there already");
-        }
-    }
+/// What is called in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// A run began, which is no beat.
+    Start,
+    /// A beat.
+    Beat,
+    /// A beat of a run that failed.
+    Failure,
 }
 
-/// The times of a heartbeat, in milliseconds.
-struct Times {
-    every: i64,
-    grace: i64,
-    forget: i64,
-}
+impl Signal {
+    /// What a call means.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a start with an exit code.
+    pub fn of(start: bool, exit: Option<i32>) -> Result<Self, Error> {
+        match (start, exit) {
+            (true, Some(_)) => Err(Error::invalid(
+                "start",
+                "is not allowed together with `exit`: a run that starts has no exit code yet",
+            )),
+            (true, None) => Ok(Self::Start),
+            (false, None | Some(0)) => Ok(Self::Beat),
+            (false, Some(_)) => Ok(Self::Failure),
+        }
+    }
 
-impl Times {
-    fn checked(draft: &v1::Heartbeat, faults: &mut Faults) -> Self {
-        let every_ms = draft.every.as_ref().map(time::length_ms);
-        if every_ms.is_none() {
-            faults.add("every", "is required, such as `300s`");
+    fn received(self, before: &Expectation, now_ms: i64, service_ms: i64) -> Expectation {
+        match self {
+            Self::Start => before.started(now_ms, service_ms),
+            Self::Beat => before.beaten(now_ms, service_ms, false),
+            Self::Failure => before.beaten(now_ms, service_ms, true),
         }
-        let every = (HEARTBEAT_EVERY_MIN, HEARTBEAT_EVERY_MAX);
-        let every_ms = within(
-            "every",
-            every_ms.unwrap_or_else(|| millis(every.0)),
-            every,
-            faults,
-        );
-        let tenth = Duration::from_millis(every_ms.unsigned_abs() / 10);
-        let grace_ms = within(
-            "grace",
-            draft.grace.as_ref().map_or_else(
-                || millis(tenth.clamp(HEARTBEAT_GRACE_MIN, HEARTBEAT_GRACE_MAX)),
-                time::length_ms,
-            ),
-            (Duration::ZERO, HEARTBEAT_GRACE_MAX),
-            faults,
-        );
-        let twice = Duration::from_millis(every_ms.unsigned_abs() * 2);
-        let least = twice.min(HEARTBEAT_FORGET_DEFAULT);
-        let forget_ms = within(
-            "forgetAfter",
-            draft.forget_after.as_ref().map_or_else(
-                || millis(HEARTBEAT_FORGET_DEFAULT.max(twice)),
-                time::length_ms,
-            ),
-            (least, HEARTBEAT_FORGET_MAX),
-            faults,
-        );
-        Self {
-            every: every_ms,
-            grace: grace_ms,
-            forget: forget_ms,
-        }
-    }
-}
-
-fn event(wire: v1::HeartbeatEvent, faults: &mut Faults) -> HeartbeatEvent {
-    for (field, text, most) in [
-        ("event.name", &wire.name, EVENT_NAME_CHARACTERS_MAX),
-        ("event.summary", &wire.summary, SUMMARY_CHARACTERS_MAX),
-    ] {
-        let count = text.chars().count();
-        if count > most {
-            faults.add(
-                field,
-                format!("has {count} characters; at most {most} are taken"),
-            );
-        } else if let Some(control) = text.chars().find(|it| it.is_control()) {
-            let fault = format!("holds the control character {control:?}; take it out");
-            faults.add(field, fault);
-        }
-    }
-    if wire.dimensions.len() > HEARTBEAT_DIMENSIONS_MAX {
-        let count = wire.dimensions.len();
-        let fault = format!("has {count} entries; at most {HEARTBEAT_DIMENSIONS_MAX} are taken");
-        faults.add("event.dimensions", fault);
-    }
-    for (key, value) in &wire.dimensions {
-        if ["source", NAMED].contains(&key.as_str()) {
-            faults.add("event.dimensions", format!("`{key}` is set by the service"));
-        } else if Field::parse(&format!("dimensions.{key}")).is_err() {
-            faults.add("event.dimensions", format!("`{key}` cannot be a key"));
-        } else if value.is_empty() || value.chars().count() > SUMMARY_CHARACTERS_MAX {
-            let fault =
-                format!("`{key}` holds nothing, or more than {SUMMARY_CHARACTERS_MAX} characters");
-            faults.add("event.dimensions", fault);
-        }
-    }
-    let severity = Severity::from_number(wire.severity);
-    if severity.is_none() && wire.severity != cloud::Severity::Default as i32 {
-        faults.add("event.severity", "is no severity");
-    }
-    HeartbeatEvent {
-        name: wire.name,
-        severity: severity.unwrap_or(Severity::Error),
-        summary: wire.summary,
-        dimensions: wire.dimensions,
     }
 }
 
@@ -285,7 +230,7 @@ impl Expectations {
         Self { deciding, intake }
     }
 
-    /// Records a beat of a heartbeat; it is on disk then.
+    /// Records a beat of a heartbeat, or the start of a run; it is on disk then.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::FailedPrecondition`] for a heartbeat that is not enabled,
@@ -295,7 +240,7 @@ impl Expectations {
         &self,
         name: &str,
         values: &BTreeMap<String, String>,
-        has_failed: bool,
+        signal: Signal,
     ) -> Result<(), Error> {
         let Deciding { store, ruleset, .. } = &self.deciding;
         if values.len() > HEARTBEAT_FIELDS_MAX {
@@ -318,14 +263,14 @@ impl Expectations {
             values.get(name).or(of_dimension).cloned()
         };
         let values = loaded.values(named);
-        self.store(loaded, values, has_failed).await
+        self.store(loaded, values, signal).await
     }
 
     async fn store(
         &self,
         loaded: &Arc<LoadedHeartbeat>,
         values: Vec<(String, Option<String>)>,
-        has_failed: bool,
+        signal: Signal,
     ) -> Result<(), Error> {
         let Deciding {
             store,
@@ -340,13 +285,13 @@ impl Expectations {
             let (now_ms, service_ms) = (clock.now_ms(), beats.service_ms(clock.as_ref()));
             let found = store.get::<Expectation>(Key::new().id(heartbeat).id(key).build());
             if let Some(found) = found.await? {
-                let next = found.value.beaten(now_ms, service_ms, has_failed);
+                let next = signal.received(&found.value, now_ms, service_ms);
                 changes.update(&found, &next);
                 return Ok((changes, None));
             }
             beats.check_room(store, &loaded.heartbeat).await?;
             let new = awaited(heartbeat, key, values.clone(), service_ms);
-            changes.insert(&new.beaten(now_ms, service_ms, has_failed));
+            changes.insert(&signal.received(&new, now_ms, service_ms));
             Ok((changes, Some(heartbeat)))
         };
         let (added, _) = commit(store, Lane::Bulk, decide).await?;
@@ -383,16 +328,25 @@ impl Expectations {
         };
         let beats = &self.deciding.beats;
         beats.follow(store, self.deciding.clock.as_ref()).await?;
-        let (now_ms, service_ms) = (
-            self.deciding.clock.now_ms(),
-            beats.service_ms(self.deciding.clock.as_ref()),
-        );
+        let due = due::Due::of(&self.deciding, heartbeat).await?;
         let show = |it: Expectation| {
-            let left_ms = it.beat_service_ms + heartbeat.silence_ms() - service_ms;
-            shown(it, now_ms.saturating_add(left_ms))
+            let due_ms = due.of_expectation(&it);
+            shown(it, due_ms)
         };
         let shown = found.into_iter().map(|(_, stored)| show(stored.value));
         Ok((shown.collect(), token))
+    }
+
+    /// A heartbeat with the first of what it expects.
+    ///
+    /// # Errors
+    /// As [`Expectations::list`].
+    pub async fn detailed(&self, view: v1::Heartbeat) -> Result<v1::Heartbeat, Error> {
+        let (expectations, _) = self.list(&view.name, &PageRequest::default()).await?;
+        Ok(v1::Heartbeat {
+            expectations,
+            ..view
+        })
     }
 
     /// Expects no more beats of these values, and closes the event about them.
@@ -421,7 +375,7 @@ impl Expectations {
     }
 }
 
-fn shown(it: Expectation, due_ms: i64) -> v1::Expectation {
+fn shown(it: Expectation, due_ms: Option<i64>) -> v1::Expectation {
     use v1::expectation::State;
     let state = match it.standing() {
         _ if it.has_failed => State::Failed,
@@ -436,8 +390,11 @@ fn shown(it: Expectation, due_ms: i64) -> v1::Expectation {
             .collect(),
         state: state.into(),
         last_beat_time: it.last_ms.map(timestamp),
-        due_time: (state == State::Beating).then(|| timestamp(due_ms)),
+        due_time: due_ms.filter(|_| state == State::Beating).map(timestamp),
         event_id: it.open.map(|it| it.event.to_string()).unwrap_or_default(),
+        last_run: it.run_ms.map(time::length),
+        run_start_time: it.run.map(|it| timestamp(it.start_ms)),
+        gaps: it.gaps_ms.into_iter().map(time::length).collect(),
     }
 }
 

@@ -244,7 +244,8 @@ impl Loaded {
     fn put_heartbeats(&mut self, found: Vec<(Name, Option<Heartbeat>)>) {
         for (name, found) in found {
             let enabled = found.filter(|it| it.enabled);
-            match enabled.and_then(LoadedHeartbeat::new) {
+            let loaded = enabled.and_then(|it| LoadedHeartbeat::new(it, &self.asked));
+            match loaded {
                 Some(loaded) => drop(self.heartbeats.insert(name, Arc::new(loaded))),
                 None => drop(self.heartbeats.remove(&name)),
             }
@@ -273,6 +274,12 @@ impl Loaded {
             if loaded.silence.calendar.is_some() {
                 *loaded = Arc::new(LoadedSilence::clone(loaded).on(&self.asked));
             }
+        }
+        let heartbeats = self.heartbeats.values().map(|it| &it.heartbeat);
+        let of_calendars = heartbeats.filter(|it| it.calendar.is_some()).cloned();
+        let of_calendars: Vec<_> = of_calendars.map(|it| (it.name.clone(), Some(it))).collect();
+        if !of_calendars.is_empty() {
+            self.put_heartbeats(of_calendars);
         }
     }
 

@@ -90,6 +90,7 @@ impl Users {
                 (Index::RuleByCalendar, "rule"),
                 (Index::SilenceByCalendar, "silence"),
                 (Index::CalendarByException, "calendar"),
+                (Index::HeartbeatByCalendar, "heartbeat"),
                 (Index::ContactByUse, "contact"),
                 (Index::ScheduleByUse, "schedule"),
             ],

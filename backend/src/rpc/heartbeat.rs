@@ -6,8 +6,9 @@ use tonic::{Request, Response, Status, async_trait};
 
 use super::{audit, serve::serve};
 use crate::ops::{
-    heartbeat::{Expectations, HeartbeatKeys, Heartbeats},
+    heartbeat::{Expectations, HeartbeatKeys, HeartbeatPreviews, Heartbeats, Previewed, Signal},
     page::PageRequest,
+    wire::time::{length, timestamp},
 };
 
 /// Serves heartbeats, and accepts beats.
@@ -16,15 +17,22 @@ pub struct HeartbeatApi {
     heartbeats: Heartbeats,
     expectations: Expectations,
     keys: HeartbeatKeys,
+    previews: HeartbeatPreviews,
 }
 
 impl HeartbeatApi {
     /// Serves these heartbeats.
-    pub fn new(heartbeats: Heartbeats, expectations: Expectations, keys: HeartbeatKeys) -> Self {
+    pub fn new(
+        heartbeats: Heartbeats,
+        expectations: Expectations,
+        keys: HeartbeatKeys,
+        previews: HeartbeatPreviews,
+    ) -> Self {
         Self {
             heartbeats,
             expectations,
             keys,
+            previews,
         }
     }
 }
@@ -35,7 +43,7 @@ impl HeartbeatService for HeartbeatApi {
         heartbeats of heartbeat;
         create_heartbeat(CreateHeartbeatRequest) -> CreateHeartbeatResponse;
         list_heartbeats(ListHeartbeatsRequest) -> ListHeartbeatsResponse { heartbeats };
-        get_heartbeat(GetHeartbeatRequest) -> GetHeartbeatResponse;
+        get_heartbeat(GetHeartbeatRequest) -> GetHeartbeatResponse, detailed by expectations;
         update_heartbeat(UpdateHeartbeatRequest) -> UpdateHeartbeatResponse;
         delete_heartbeat(DeleteHeartbeatRequest) -> DeleteHeartbeatResponse, |_| false;
         stored |_api, _request, stored| { warnings: stored.warnings.clone() }
@@ -68,6 +76,15 @@ impl HeartbeatService for HeartbeatApi {
         Ok(audit::of(request.name, v1::ForgetExpectationResponse {}))
     }
 
+    async fn preview_heartbeat(
+        &self,
+        request: Request<v1::PreviewHeartbeatRequest>,
+    ) -> Result<Response<v1::PreviewHeartbeatResponse>, Status> {
+        let draft = request.into_inner().heartbeat.unwrap_or_default();
+        let previewed = self.previews.preview(draft).await?;
+        Ok(Response::new(shown(previewed)))
+    }
+
     async fn rotate_heartbeat_key(
         &self,
         request: Request<v1::RotateHeartbeatKeyRequest>,
@@ -85,9 +102,9 @@ impl HeartbeatService for HeartbeatApi {
         request: Request<v1::BeatRequest>,
     ) -> Result<Response<v1::BeatResponse>, Status> {
         let request = request.into_inner();
-        let has_failed = request.exit.unwrap_or_default() != 0;
+        let signal = Signal::of(request.start, request.exit)?;
         self.expectations
-            .beat(&request.name, &request.dimensions, has_failed)
+            .beat(&request.name, &request.dimensions, signal)
             .await?;
         Ok(Response::new(v1::BeatResponse {}))
     }
@@ -98,11 +115,35 @@ impl HeartbeatService for HeartbeatApi {
     ) -> Result<Response<v1::BeatByKeyResponse>, Status> {
         let request = request.into_inner();
         self.keys.check(&request.name, &request.key).await?;
-        let has_failed = request.exit.unwrap_or_default() != 0;
+        let signal = Signal::of(request.start, request.exit)?;
         let none = std::collections::BTreeMap::new();
-        self.expectations
-            .beat(&request.name, &none, has_failed)
-            .await?;
+        self.expectations.beat(&request.name, &none, signal).await?;
         Ok(Response::new(v1::BeatByKeyResponse {}))
+    }
+}
+
+fn shown(previewed: Previewed) -> v1::PreviewHeartbeatResponse {
+    let count = |many: usize| Some(i32::try_from(many).unwrap_or(i32::MAX));
+    let expectations = previewed.expectations.into_iter();
+    let expectations = expectations.map(|it| {
+        let values = it.values.into_iter();
+        v1::PreviewedExpectation {
+            values: values
+                .filter_map(|(name, value)| Some((name, value?)))
+                .collect(),
+            beat_count: Some(i64::try_from(it.beat_count).unwrap_or(i64::MAX)),
+            longest_gap: Some(length(it.longest_ms)),
+            last_beat_time: it.last_ms.map(timestamp),
+            alarm_count: count(it.alarm_count),
+        }
+    });
+    v1::PreviewHeartbeatResponse {
+        expectations: expectations.collect(),
+        expectation_count: count(previewed.expectation_count),
+        alarm_count: count(previewed.alarm_count),
+        occurrence_count: count(previewed.occurrence_count),
+        start_time: Some(timestamp(previewed.start_ms)),
+        stopped_early: previewed.stopped_early,
+        warnings: previewed.warnings,
     }
 }

@@ -15,7 +15,7 @@ macro_rules! serve {
         $all:ident of $one:ident;
         $create:ident($Create:ident) -> $Created:ident;
         $list:ident($List:ident) -> $Listed:ident { $many:ident };
-        $get:ident($Get:ident) -> $Got:ident;
+        $get:ident($Get:ident) -> $Got:ident $(, detailed by $detail:ident)?;
         $update:ident($Update:ident) -> $Updated:ident;
         $delete:ident($Delete:ident) -> $Deleted:ident, $forced:expr;
         $(stored |$api:ident, $request:ident, $stored:ident| $more:tt)?
@@ -39,8 +39,9 @@ macro_rules! serve {
         } }
 
         serve! { @method $get(self, request: $Get) -> $Got {
-            let $one = Some(self.$all.get(&request.name).await?);
-            Ok(tonic::Response::new(v1::$Got { $one }))
+            let found = self.$all.get(&request.name).await?;
+            $(let found = self.$detail.detailed(found).await?;)?
+            Ok(tonic::Response::new(v1::$Got { $one: Some(found) }))
         } }
 
         serve! { @method $update(self, request: $Update) -> $Updated {

@@ -52,7 +52,7 @@ use super::{
 use crate::{
     clock::Clock,
     config::{Config, Telling},
-    delivery::{Dispatcher, DispatcherStatus, EgressWatch, Retention, recovery},
+    delivery::{Dispatcher, DispatcherStatus, EgressWatch, Pings, Retention, recovery},
     destination::{Guard as EgressGuard, Sender},
     error::Error,
     limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, REQUEST_BYTES_MAX},
@@ -70,7 +70,9 @@ use crate::{
         disk_space::DiskSpaceWatch,
         escalation_policy::{EscalationPolicies, PolicyPreview},
         fields::FieldsSeen,
-        heartbeat::{BeatFlush, Expectations, HeartbeatKeys, HeartbeatWatch, Heartbeats},
+        heartbeat::{
+            BeatFlush, Expectations, HeartbeatKeys, HeartbeatPreviews, HeartbeatWatch, Heartbeats,
+        },
         inhibition::{Inhibitions, Previews},
         intake::{Intake, IntakeWorkers},
         intake_mapping::{Evaluator, Mappings},
@@ -350,6 +352,11 @@ impl Modules {
             self.telling.clone(),
         );
         work.add("egress watch", |stop| egress.run(stop));
+        if let Some(ping) = config.ping.clone() {
+            let (store, clock) = (self.store.clone(), Arc::clone(&self.clock));
+            let pings = Pings::new(store, clock, self.sender.clone(), ping);
+            work.add("pings of the monitor", |stop| pings.run(stop));
+        }
         let dispatcher = self.dispatcher(config);
         work.add("dispatcher", |stop| dispatcher.run(stop));
         let engine = || Arc::clone(self.store.engine());
@@ -504,6 +511,7 @@ impl Modules {
                 Heartbeats::new(store(), clock()),
                 Expectations::new(self.deciding.clone(), self.intake.clone()),
                 HeartbeatKeys::new(store(), clock()),
+                HeartbeatPreviews::new(Heartbeats::new(store(), clock()), self.deciding.clone()),
             ),
             InhibitionServiceServer: InhibitionApi::new(
                 Inhibitions::new(store(), clock()),

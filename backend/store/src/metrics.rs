@@ -61,6 +61,7 @@ struct Families {
     call_seconds: Histograms<1>,
     refusals: Counters<1>,
     store_losses: Counter,
+    pings: Counters<1>,
 }
 
 /// What a commit did to a delivery, to what waits, or to a group.
@@ -164,6 +165,7 @@ impl Default for Families {
                 "store_losses",
                 "Times that the database had lost commits since the process started",
             ),
+            pings: to.counters("pings", "Pings of the external monitor"),
             registry: to.done(),
         }
     }
@@ -315,6 +317,11 @@ impl Metrics {
         add(&self.0.calls, &[("method", method), ("code", code)], 1);
         let seconds = self.0.call_seconds.get_or_create(&[("method", method)]);
         seconds.observe(took.as_secs_f64());
+    }
+
+    /// An external monitor was pinged, or was to be.
+    pub fn pinged(&self, outcome: &'static str) {
+        add(&self.0.pings, &[("outcome", outcome)], 1);
     }
 
     /// A call was refused, or a key before there was a call.

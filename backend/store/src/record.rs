@@ -19,7 +19,7 @@ use std::{
 use tokio::sync::watch;
 
 pub(super) use self::kinds::{Proven, proven_since, with_record};
-pub use self::kinds::{by_beat, by_response, uses};
+pub use self::kinds::{RUNNING, by_beat, by_response, by_start, uses};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts, noise::NoiseCounts};

@@ -60,6 +60,10 @@ const SCHEDULES: &[ActionPlace] = &[
     ActionPlace::Many(Kind::Schedule),
     ActionPlace::One(Kind::Schedule),
 ];
+const HEARTBEATS: &[ActionPlace] = &[
+    ActionPlace::Many(Kind::Heartbeat),
+    ActionPlace::One(Kind::Heartbeat),
+];
 const RESPONSES: &[ActionPlace] = &[
     ActionPlace::OnCall,
     ActionPlace::Many(Kind::Response),
@@ -132,6 +136,10 @@ actions! {
         "escalate": "Take the next step now";
     Override ["o"] in SCHEDULES, OPERATE, 12
         "override": "Put others on call for a while";
+    RotateHeartbeat ["r"] in HEARTBEATS, EDIT, 16
+        "new address": "Make a new address with a key for cron jobs and scripts";
+    ForgetExpectation ["f"] in &[ActionPlace::One(Kind::Heartbeat)], EDIT, 18
+        "forget": "Forget an expectation, and close its event";
     Release ["r"] in PENDING, OPERATE, 12
         "release": "Send now, despite holds";
     AcknowledgeGroup ["a"] in GROUPS, OPERATE, 12

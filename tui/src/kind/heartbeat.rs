@@ -1,13 +1,17 @@
 //! Heartbeats: signals that are expected to repeat.
 
+use serde_json::Value;
+
 use super::{
     Around, Cell, Column, FieldKind, FieldSpec, Key, KindSpec,
     field::{DESCRIPTION, NAME, TAGS},
     mapping, shared,
 };
 use crate::{
-    data::{Object, Role, when},
-    document::{Document, label, span},
+    data::{Kind, Object, Role, when},
+    document::{Document, Link, label, span},
+    route::Route,
+    text,
     theme::Token,
 };
 
@@ -17,7 +21,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
     create: Some("CreateHeartbeat"),
     update: Some("UpdateHeartbeat"),
     delete: Some("DeleteHeartbeat"),
-    detail: None,
+    detail: Some("GetHeartbeat"),
     naming: None,
     message: "Heartbeat",
     nested: true,
@@ -28,6 +32,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         "lateCount",
         "lastBeatTime",
         "hasKey",
+        "expectations",
         "createTime",
         "updateTime",
         "etag",
@@ -45,7 +50,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
         })
         .by(|it| Key::Number(it.moment("lastBeatTime").unwrap_or_default())),
         Column::new("Every", 8, 0, 2, |_, it: &Object| {
-            Cell::new(Token::Text, length(it, "every"))
+            Cell::new(Token::Text, every(it))
         }),
         Column::new("Late", 6, 0, 1, |_, it: &Object| {
             let late = count(it, "lateCount");
@@ -79,14 +84,25 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "every",
             "Every",
             FieldKind::Length,
-            "The longest time between two beats, such as 5m or 1d; at least 30s.",
-        )
-        .needed(),
+            "The longest time between two beats, such as 5m or 1d; at least 30s. Empty with a calendar.",
+        ),
+        FieldSpec::new(
+            "calendarName",
+            "Calendar",
+            FieldKind::Text,
+            "Instead of a time: a beat is expected in each window of the calendar, by its end.",
+        ),
         FieldSpec::new(
             "grace",
             "Grace",
             FieldKind::Length,
             "How much later a beat may be. Empty: a tenth of that time, and at least 10s.",
+        ),
+        FieldSpec::new(
+            "maxRun",
+            "Longest run",
+            FieldKind::Length,
+            "The longest time from `?start` to the beat that ends the run. Empty: any time.",
         ),
         FieldSpec::new(
             "filter",
@@ -110,7 +126,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "event.name",
             "Event name",
             FieldKind::Text,
-            "The name of the event that a missing beat opens. Empty: that of the heartbeat.",
+            "The event that a missing beat opens, such as {{name}} of {{by.host}}. Empty: the name.",
         ),
         FieldSpec::new(
             "event.severity",
@@ -122,7 +138,7 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "event.summary",
             "Summary",
             FieldKind::Text,
-            "Its summary. Empty: a sentence with the values and the time of the last beat.",
+            "A template with name, by.KEY, last_beat and due. Empty: a sentence with these.",
         ),
         FieldSpec::new(
             "event.dimensions",
@@ -142,12 +158,24 @@ pub(super) const SPEC: KindSpec = KindSpec {
 
 /// A length of the wire, as people write it.
 fn length(heartbeat: &Object, path: &str) -> String {
-    let seconds = heartbeat.text(path).strip_suffix('s');
-    let seconds = seconds.and_then(|it| it.parse::<i64>().ok());
-    seconds.map_or_else(
-        || heartbeat.text(path).to_owned(),
+    written(heartbeat.text(path))
+}
+
+fn written(length: &str) -> String {
+    let seconds = length.strip_suffix('s').unwrap_or_default();
+    let whole = seconds.split_once('.').map_or(seconds, |it| it.0);
+    whole.parse::<i64>().map_or_else(
+        |_no_length| length.to_owned(),
         |seconds| when::length(seconds.saturating_mul(1_000)),
     )
+}
+
+/// When beats are expected, in a word or two.
+fn every(heartbeat: &Object) -> String {
+    match heartbeat.text("calendarName") {
+        "" => length(heartbeat, "every"),
+        name => format!("in {name}"),
+    }
 }
 
 fn count(heartbeat: &Object, path: &str) -> i64 {
@@ -198,8 +226,17 @@ fn document(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
     let last = heartbeat.moment("lastBeatTime");
     let last = last.map_or_else(|| "none yet".to_owned(), |ms| around.moment(ms));
     into.field("last beat", Token::Text, &last);
-    into.field("every", Token::Text, &length(heartbeat, "every"));
+    match heartbeat.text("calendarName") {
+        "" => into.field("every", Token::Text, &length(heartbeat, "every")),
+        name => {
+            let calendar = Route::Object(Kind::Calendar, name.to_owned());
+            into.link("each window of", name, Link::Go(calendar));
+        }
+    }
     into.field("grace", Token::Text, &length(heartbeat, "grace"));
+    if !heartbeat.text("maxRun").is_empty() {
+        into.field("longest run", Token::Text, &length(heartbeat, "maxRun"));
+    }
     into.field("beats", Token::Text, &beats(heartbeat));
     let event = match heartbeat.text("event.name") {
         "" => heartbeat.name(),
@@ -207,10 +244,83 @@ fn document(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
     };
     into.field("opens", Token::Text, event);
     let address = if heartbeat.flag("hasKey") {
-        "has a key; another: `POST /v1/notification/heartbeats/NAME:rotateKey`"
+        "has a key; ‹rotate_heartbeat› replaces it"
     } else {
-        "none; for cron and curl: `POST /v1/notification/heartbeats/NAME:rotateKey`"
+        "none; ‹rotate_heartbeat› creates it, for cron and curl"
     };
-    into.field("address", Token::Dim, address);
+    into.field("address", Token::Dim, &around.tell(address));
+    expectations(into, around, heartbeat);
     shared::times(into, around, heartbeat);
+}
+
+/// The values of an expectation in words.
+pub(crate) fn expectation_words(expectation: &Value) -> String {
+    let values = expectation["values"].as_object().into_iter().flatten();
+    let values = values.filter_map(|(name, value)| Some(format!("{name}={}", value.as_str()?)));
+    match values.collect::<Vec<_>>().join(" ") {
+        words if words.is_empty() => "all beats".to_owned(),
+        words => words,
+    }
+}
+
+/// What is expected: last beat, next due, last run, and the last times between beats.
+fn expectations(into: &mut Document, around: &dyn Around, heartbeat: &Object) {
+    let all = heartbeat.at("expectations").and_then(Value::as_array);
+    let Some(all) = all.filter(|it| !it.is_empty()) else {
+        return;
+    };
+    let expected = count(heartbeat, "expectedCount");
+    into.heading("Expected");
+    for expectation in all {
+        let (token, word) = match expectation["state"].as_str() {
+            Some("LATE") => (Token::Bad, "late"),
+            Some("FAILED") => (Token::Bad, "failed"),
+            _ if !expectation["runStartTime"].is_null() => (Token::Good, "running"),
+            _ => (Token::Good, "beating"),
+        };
+        let words = expectation_words(expectation);
+        let spans = vec![
+            span(token, &format!("{word:<8} ")),
+            span(Token::Text, &words),
+        ];
+        match expectation["eventId"].as_str().filter(|it| !it.is_empty()) {
+            Some(event) => into.linked(spans, Link::Go(Route::Event(event.to_owned()))),
+            None => into.line(spans),
+        }
+        let mut parts = Vec::new();
+        for (label, field) in [("last", "lastBeatTime"), ("due", "dueTime")] {
+            let at = shared::moment(expectation, field);
+            parts.extend(at.map(|ms| format!("{label} {}", around.moment(ms))));
+        }
+        let run = expectation["lastRun"].as_str();
+        parts.extend(run.map(|run| format!("run {}", written(run))));
+        if let Some(gaps) = gaps(expectation) {
+            parts.push(gaps);
+        }
+        into.text(Token::Dim, 9, &parts.join(" · "));
+    }
+    let more = expected - i64::try_from(all.len()).unwrap_or_default();
+    if more > 0 {
+        let words = format!("and {more} more");
+        into.text(Token::Dim, 0, &words);
+    }
+    let words = "‹forget_expectation› forgets one, and closes its event";
+    into.text(Token::Dim, 0, &around.tell(words));
+}
+
+/// The last times between beats as bars, and the longest of them.
+fn gaps(expectation: &Value) -> Option<String> {
+    let gaps = expectation["gaps"].as_array()?.iter();
+    let seconds = gaps.filter_map(|it| it.as_str()?.strip_suffix('s')?.parse::<f64>().ok());
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "it is cut to the range before"
+    )]
+    let counts: Vec<_> = seconds
+        .map(|it| it.clamp(1.0, f64::from(i32::MAX)) as i32)
+        .collect();
+    let longest = *counts.iter().max()?;
+    let bars = text::bars(&counts, counts.len());
+    let longest = when::length(i64::from(longest) * 1_000);
+    Some(format!("gaps {bars} up to {longest}"))
 }

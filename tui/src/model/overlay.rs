@@ -196,6 +196,8 @@ pub(crate) enum PromptPurpose {
     Assign,
     /// Who is on call instead by that schedule, and until when.
     Override(String),
+    /// Which expectation of that heartbeat is forgotten.
+    Forget(String),
     /// How long the acknowledgement of that response's event counts.
     AcknowledgeFor(String),
     /// What to look for in the document on the screen.

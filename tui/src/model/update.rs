@@ -10,6 +10,7 @@ mod copy;
 mod events;
 mod forms;
 mod grouped;
+mod heartbeats;
 mod keys;
 mod mouse;
 mod navigate;

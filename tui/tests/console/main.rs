@@ -5,6 +5,7 @@
 mod backend;
 mod finding;
 mod flows;
+mod heartbeats;
 mod history;
 mod incident;
 mod insight;

@@ -55,6 +55,7 @@ pub(super) fn place(index: Index) -> IndexPlace {
         Index::ScheduleByUse => Table("schedule_by_use"),
         Index::PolicyByUse => Table("policy_by_use"),
         Index::OccurrenceByResponse => Table("occurrence_by_response"),
+        Index::HeartbeatByCalendar => Table("heartbeat_by_calendar"),
     }
 }
 

@@ -8,11 +8,10 @@ mod loop_guard;
 mod repeat_interval;
 mod suppressed;
 
-use jiff::Timestamp;
-
 pub use loop_guard::would_pass_again;
 
 use super::Snapshot;
+pub use super::moment::moment;
 use crate::domain::{Destination, Field, HistoryEntry, Notified, Occurrence, Rule};
 
 /// One rule asked about one occurrence.
@@ -142,10 +141,4 @@ impl Condition {
     pub(super) fn is_loop_guard(&self) -> bool {
         self.name == loop_guard::NAME
     }
-}
-
-/// A moment for people.
-pub fn moment(at_ms: i64) -> String {
-    let shown = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
-    Timestamp::from_millisecond(at_ms).map_or_else(|_| "?".into(), shown)
 }

@@ -1,15 +1,23 @@
 //! Which events are beats of which heartbeats.
 
+mod alarm;
+
 use std::sync::{
     Arc,
     atomic::{AtomicI64, Ordering},
 };
 
-use super::grouping::{group_key, shared_value};
+use super::{
+    Calendars, LoadedCalendar,
+    grouping::{group_key, shared_value},
+};
 use crate::{
+    calendar::Span,
     domain::{Heartbeat, Occurrence, RecordId, hold::SharedValue},
     matching::{self, CompiledQuery, field::Field},
 };
+
+pub use alarm::{AlarmFacts, AlarmTexts, alarm_faults};
 
 /// A heartbeat that is enabled, ready for matching.
 #[derive(Debug)]
@@ -17,6 +25,8 @@ pub struct LoadedHeartbeat {
     /// The heartbeat as stored.
     pub heartbeat: Heartbeat,
     query: Option<CompiledQuery>,
+    calendar: Option<Arc<LoadedCalendar>>,
+    texts: AlarmTexts,
     fields: Vec<(String, Field)>,
     /// The key where all beats count as one.
     whole: Option<RecordId>,
@@ -25,8 +35,13 @@ pub struct LoadedHeartbeat {
 }
 
 impl LoadedHeartbeat {
-    /// Makes a heartbeat ready; none when what is stored cannot be asked: nothing is expected of it.
-    pub fn new(heartbeat: Heartbeat) -> Option<Self> {
+    /// Makes a heartbeat ready; none when what is stored cannot be asked, or its calendar: nothing is expected
+    /// of it.
+    pub fn new(heartbeat: Heartbeat, calendars: &Calendars) -> Option<Self> {
+        let calendar = match &heartbeat.calendar {
+            Some(name) => Some(Arc::clone(calendars.get(name)?)),
+            None => None,
+        };
         let query = heartbeat.query.as_ref();
         let query = query.map(|query| matching::compile(query).ok());
         let by = heartbeat.by.iter();
@@ -42,8 +57,60 @@ impl LoadedHeartbeat {
                 .is_empty()
                 .then(|| group_key(heartbeat.id, false, &[])),
             quiet_ms: AtomicI64::new(i64::MIN),
+            calendar,
+            texts: AlarmTexts::new(&heartbeat),
             heartbeat,
         })
+    }
+
+    /// What its event says.
+    pub fn texts(&self) -> &AlarmTexts {
+        &self.texts
+    }
+
+    /// The last window of its calendar that begins after one moment and not after another.
+    pub fn window_begun(&self, after_ms: i64, until_ms: i64) -> Option<Span> {
+        let spans = self
+            .calendar
+            .as_ref()?
+            .between(after_ms, until_ms + 1)
+            .spans;
+        let mut begun = spans.into_iter().rev();
+        begun.find(|it| it.start_ms > after_ms && it.start_ms <= until_ms)
+    }
+
+    /// The first window of its calendar that begins after one moment and not after another.
+    pub fn first_window_begun(&self, after_ms: i64, until_ms: i64) -> Option<Span> {
+        let spans = self
+            .calendar
+            .as_ref()?
+            .between(after_ms, until_ms + 1)
+            .spans;
+        let mut begun = spans.into_iter();
+        begun.find(|it| it.start_ms > after_ms && it.start_ms <= until_ms)
+    }
+
+    /// The windows of its calendar that hold at some moment from one up to and without another.
+    pub fn windows(&self, start_ms: i64, end_ms: i64) -> Option<Vec<Span>> {
+        Some(self.calendar.as_ref()?.between(start_ms, end_ms).spans)
+    }
+
+    /// The first window of its calendar that begins after a moment.
+    pub fn window_after(&self, after_ms: i64) -> Option<Span> {
+        let calendar = self.calendar.as_ref()?;
+        let status = calendar.at(after_ms);
+        let start_ms = match status.changes_ms? {
+            end_ms if status.in_window => calendar.at(end_ms).changes_ms?,
+            start_ms => start_ms,
+        };
+        let found = calendar.between(start_ms, start_ms.saturating_add(1));
+        found.spans.into_iter().find(|it| it.start_ms == start_ms)
+    }
+
+    /// Whether a window of its calendar begins at that moment; how long it is, in milliseconds.
+    pub fn window_at(&self, start_ms: i64) -> Option<i64> {
+        let found = self.window_begun(start_ms - 1, start_ms)?;
+        Some(found.end_ms - found.start_ms)
     }
 
     /// The key of what is expected where all beats count as one.

@@ -19,7 +19,7 @@ macro_rules! each_documented {
             8 mapping Mapping(IntakeMapping) { tags |it| &it.tags; }
             7 inhibition Inhibition(Inhibition) { tags |it| &it.tags; }
             9 view View(SavedView) { tags |it| &it.tags; }
-            11 heartbeat Heartbeat(Heartbeat) { tags |it| &it.tags; }
+            11 heartbeat Heartbeat(Heartbeat) { tags |it| &it.tags; names Calendar by calendar; }
             12 contact Contact(Contact) {
                 tags |it| &it.tags;
                 each Destination of destinations;

@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::domain::{EventId, Name, Query, RecordId, Severity, hold::SharedValue};
 
+/// The least time between two beats that are stored of a heartbeat with a calendar, in milliseconds.
+const STORED_APART_IN_WINDOWS_MS: i64 = 5_000;
+/// Times between beats that are kept of an expectation.
+pub const GAPS_MAX: usize = 20;
+
 /// A signal that is expected to repeat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heartbeat {
@@ -21,8 +26,12 @@ pub struct Heartbeat {
     pub query: Option<Query>,
     /// The fields whose values distinguish beats.
     pub by: Vec<String>,
-    /// The longest time between two beats, in milliseconds.
+    /// The longest time between two beats, in milliseconds; 0 where a calendar has the windows of beats.
     pub every_ms: i64,
+    /// The calendar in each window of which a beat is expected.
+    pub calendar: Option<Name>,
+    /// The longest time between the start of a run and its end, in milliseconds; none for any.
+    pub max_run_ms: Option<i64>,
     /// How much later a beat may be, in milliseconds.
     pub grace_ms: i64,
     /// How long after its last beat a set of values is expected, in milliseconds.
@@ -61,7 +70,10 @@ impl Heartbeat {
 
     /// The least time between two beats that are stored.
     pub fn stored_apart_ms(&self) -> i64 {
-        self.every_ms / 10
+        match self.calendar {
+            Some(_) => STORED_APART_IN_WINDOWS_MS,
+            None => self.every_ms / 10,
+        }
     }
 }
 
@@ -85,6 +97,54 @@ pub struct Expectation {
     pub has_failed: bool,
     /// The event that is open about it.
     pub open: Option<OpenAlarm>,
+    /// What was started and has not ended.
+    pub run: Option<HeartbeatRun>,
+    /// How long the last run took that ended, in milliseconds of service.
+    pub run_ms: Option<i64>,
+    /// The last times between two stored beats, in milliseconds of service, the oldest first.
+    pub gaps_ms: Vec<i64>,
+    /// The window in which a beat is expected; of what belongs to a whole heartbeat.
+    pub window: Option<ExpectedWindow>,
+}
+
+/// A run that was started and has not ended. Its times are those of service.
+#[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeartbeatRun {
+    /// When the first start was that no end followed: a run that never ends is late from then on.
+    pub since_service_ms: i64,
+    /// When the last start was, in time of service.
+    pub start_service_ms: i64,
+    /// The same, in milliseconds since 1970.
+    pub start_ms: i64,
+}
+
+/// A window of a calendar that began, and in which a beat is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpectedWindow {
+    /// Its start, in milliseconds since 1970.
+    pub start_ms: i64,
+    /// How long it is, in milliseconds.
+    pub length_ms: i64,
+    /// When its start was noticed, in time of service.
+    pub service_ms: i64,
+    /// By how much it is wider at both ends, since the clock was set shortly before.
+    pub slack_ms: i64,
+    /// Whether it was decided who is late in it.
+    pub is_over: bool,
+}
+
+impl ExpectedWindow {
+    /// Beats from then on count, in time of service.
+    pub fn first_service_ms(&self) -> i64 {
+        self.service_ms.saturating_sub(self.slack_ms)
+    }
+
+    /// When it ends, in time of service.
+    pub fn end_service_ms(&self) -> i64 {
+        let length_ms = self.length_ms.saturating_add(self.slack_ms);
+        self.service_ms.saturating_add(length_ms)
+    }
 }
 
 /// That an event is open about a missing beat.
@@ -127,14 +187,41 @@ impl Expectation {
         !self.has_failed && (open.is_failure || self.beat_service_ms > open.service_ms)
     }
 
-    /// The same after a beat.
+    /// The same after a beat, which ends the run that was started last.
     #[must_use]
     pub fn beaten(&self, now_ms: i64, service_ms: i64, has_failed: bool) -> Self {
+        let mut next = self.clone();
+        let gap_ms = service_ms.saturating_sub(self.beat_service_ms);
+        if self.last_ms.is_some() && gap_ms > 0 {
+            let more = (next.gaps_ms.len() + 1).saturating_sub(GAPS_MAX);
+            next.gaps_ms.drain(..more);
+            next.gaps_ms.push(gap_ms);
+        }
+        if let Some(run) = next.run.take() {
+            next.run_ms = Some(service_ms.saturating_sub(run.start_service_ms).max(0));
+        }
+        next.last_ms = Some(now_ms);
+        next.beat_service_ms = self.beat_service_ms.max(service_ms);
+        next.has_failed = has_failed;
+        next
+    }
+
+    /// The same after the start of a run, which is no beat.
+    #[must_use]
+    pub fn started(&self, now_ms: i64, service_ms: i64) -> Self {
+        let since_service_ms = self.run.map_or(service_ms, |it| it.since_service_ms);
         Self {
-            last_ms: Some(now_ms),
-            beat_service_ms: self.beat_service_ms.max(service_ms),
-            has_failed,
+            run: Some(HeartbeatRun {
+                since_service_ms,
+                start_service_ms: service_ms,
+                start_ms: now_ms,
+            }),
             ..self.clone()
         }
+    }
+
+    /// What has just begun to run, and is late by its start; none while something is wrong already.
+    pub fn running(&self) -> Option<HeartbeatRun> {
+        self.run.filter(|_| self.standing() == Standing::Awaited)
     }
 }

@@ -117,6 +117,12 @@ pub fn is_known(name: &str) -> bool {
 impl Template {
     /// The variables of a destination's own that it asks for, without what stands before each.
     pub fn own_values(&self) -> Vec<&str> {
+        let names = self.names().into_iter();
+        names.filter_map(|name| name.strip_prefix(VALUES)).collect()
+    }
+
+    /// Every name that it asks for, as it is written.
+    pub fn names(&self) -> Vec<&str> {
         fn collect<'a>(parts: &'a [Part], found: &mut Vec<&'a str>) {
             for part in parts {
                 let (name, inside) = match part {
@@ -124,7 +130,7 @@ impl Template {
                     Part::Variable { name, .. } => (name, &[][..]),
                     Part::Section { name, parts, .. } => (name, &parts[..]),
                 };
-                found.extend(name.strip_prefix(VALUES));
+                found.push(name.as_str());
                 collect(inside, found);
             }
         }

@@ -1,16 +1,26 @@
 //! Heartbeats on a clock that is moved by hand.
 
+mod limits;
+mod outages;
+mod preview;
+mod runs;
+mod windows;
+
+use std::time::Duration;
+
+use bellwether_proto::cloud;
+
 use super::*;
 use v1::expectation::State::{Beating, Late};
 
 use crate::{
     clock::ManualClock,
-    domain::{IncomingEvent, Occurrence, Report, Status},
+    domain::{IncomingEvent, Occurrence, Report, Severity, Status},
     ops::{find, samples},
 };
 use tokio_util::sync::DropGuard;
 
-/// A service whose heartbeats are looked at when a test says so.
+/// A service that looks at its heartbeats on the request of a test.
 struct World {
     deciding: Deciding,
     clock: Arc<ManualClock>,
@@ -50,10 +60,31 @@ impl World {
         Self::with(deciding, self.clock)
     }
 
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock) as _
+    }
+
+    fn heartbeats(&self) -> Heartbeats {
+        Heartbeats::new(self.deciding.store.clone(), self.clock())
+    }
+
     async fn create(&self, draft: v1::Heartbeat) {
-        let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as _;
-        let all = Heartbeats::new(self.deciding.store.clone(), clock);
-        all.create(&draft, false).await.unwrap();
+        self.heartbeats().create(&draft, false).await.unwrap();
+    }
+
+    /// Calls a beat, a failure or the start of a run in.
+    async fn signal(&self, signal: Signal) {
+        let none = BTreeMap::new();
+        let all = self.expectations();
+        all.beat("backup", &none, signal).await.unwrap();
+    }
+
+    /// The only thing that the heartbeat expects.
+    async fn only(&self) -> v1::Expectation {
+        let page = PageRequest::default();
+        let (mut shown, _) = self.expectations().list("backup", &page).await.unwrap();
+        assert_eq!(shown.len(), 1, "{shown:?}");
+        shown.remove(0)
     }
 
     fn expectations(&self) -> Expectations {
@@ -271,23 +302,31 @@ async fn a_failure_opens_the_event_immediately_and_deleting_closes_it() {
     world.pass(2).await;
     let none = BTreeMap::new();
     let expectations = world.expectations();
-    expectations.beat("backup", &none, true).await.unwrap();
+    expectations
+        .beat("backup", &none, Signal::Failure)
+        .await
+        .unwrap();
     world.pass(2).await;
     assert!(world.is_open(&[]).await);
     let alarm = world.alarm("backup", &[]).await.unwrap();
     assert_eq!(alarm.summary, "backup reported a failure");
-    expectations.beat("backup", &none, false).await.unwrap();
+    expectations
+        .beat("backup", &none, Signal::Beat)
+        .await
+        .unwrap();
     world.pass(2).await;
     assert!(!world.is_open(&[]).await);
-    expectations.beat("backup", &none, true).await.unwrap();
+    expectations
+        .beat("backup", &none, Signal::Failure)
+        .await
+        .unwrap();
     world.pass(2).await;
     assert!(world.is_open(&[]).await);
-    let clock: Arc<dyn Clock> = Arc::clone(&world.clock) as _;
-    let all = Heartbeats::new(world.deciding.store.clone(), clock);
+    let all = world.heartbeats();
     all.delete("backup", "", false).await.unwrap();
     world.pass(2).await;
     assert!(!world.is_open(&[]).await);
-    let refused = expectations.beat("backup", &none, false).await;
+    let refused = expectations.beat("backup", &none, Signal::Beat).await;
     assert!(matches!(refused, Err(Error::NotFound(_))), "{refused:?}");
 }
 
@@ -295,8 +334,7 @@ async fn a_failure_opens_the_event_immediately_and_deleting_closes_it() {
 async fn the_key_of_an_address_is_accepted_until_the_next_one_is_made() {
     let world = World::new().await;
     world.create(every_minute()).await;
-    let clock: Arc<dyn Clock> = Arc::clone(&world.clock) as _;
-    let keys = HeartbeatKeys::new(world.deciding.store.clone(), clock);
+    let keys = HeartbeatKeys::new(world.deciding.store.clone(), world.clock());
     assert!(keys.check("backup", "").await.is_err());
     let first = keys.rotate("backup").await.unwrap();
     keys.check("backup", &first).await.unwrap();
@@ -312,8 +350,7 @@ async fn the_key_of_an_address_is_accepted_until_the_next_one_is_made() {
 #[tokio::test]
 async fn what_is_wrong_is_named() {
     let world = World::new().await;
-    let clock: Arc<dyn Clock> = Arc::clone(&world.clock) as _;
-    let all = Heartbeats::new(world.deciding.store.clone(), clock);
+    let all = world.heartbeats();
     let wrong = v1::Heartbeat {
         name: "a/b".into(),
         filter: "name=".into(),
@@ -344,4 +381,52 @@ async fn what_is_wrong_is_named() {
         "name",
     ];
     assert_eq!(fields, expected, "{faults:?}");
+}
+
+#[tokio::test]
+async fn the_texts_of_the_event_are_templates_over_the_values() {
+    let mut world = World::new().await;
+    let draft = v1::Heartbeat {
+        by: vec!["host".into()],
+        event: Some(v1::HeartbeatEvent {
+            name: "{{name}} of {{by.host}}".into(),
+            summary: "{{by.host}}: nothing since {{last_beat}}, due {{due}}{{#x}}{{/x}}".into(),
+            dimensions: [("job".to_owned(), "{{name}}/{{by.host}}".to_owned())].into(),
+            ..v1::HeartbeatEvent::default()
+        }),
+        ..every_minute()
+    };
+    let Err(Error::Invalid(faults)) = world.heartbeats().create(&draft, false).await else {
+        panic!("accepted");
+    };
+    assert_eq!(
+        (faults.len(), &*faults[0].field, &*faults[0].description),
+        (
+            1,
+            "event.summary",
+            "has no variable `x`; here are `name`, `last_beat`, `due`, `by.host`"
+        )
+    );
+    let mut draft = draft;
+    let event = draft.event.as_mut().unwrap();
+    event.summary = event.summary.replace("{{#x}}{{/x}}", "");
+    world.create(draft.clone()).await;
+    world.pass(1).await;
+    world.send("done", "a").await;
+    world.pass(73).await;
+    let more = [("host", "a"), ("job", "backup/a")];
+    let alarm = world.alarm("backup of a", &more).await.unwrap();
+    assert_eq!(
+        alarm.summary,
+        "a: nothing since 2027-01-15 08:00:01 UTC, due 2027-01-15 08:01:11 UTC"
+    );
+    // What moves would be another event each time.
+    let event = draft.event.as_mut().unwrap();
+    event.name = "{{due}}".into();
+    event.dimensions = [("a".to_owned(), "{{".to_owned())].into();
+    let Err(Error::Invalid(faults)) = world.heartbeats().update(&draft, false).await else {
+        panic!("accepted");
+    };
+    let fields: Vec<_> = faults.iter().map(|it| &*it.field).collect();
+    assert_eq!(fields, ["event.name", "event.dimensions.a"], "{faults:?}");
 }

@@ -1,5 +1,7 @@
 //! Looks for missing beats: opens their events, and closes them after the next beat.
 
+mod windows;
+
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -9,10 +11,11 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-use super::alarm;
+use self::windows::Steps;
+use super::{alarm, due::stored_window};
 use crate::{
     clock::millis,
-    decide::{Heartbeats, LoadedHeartbeat},
+    decide::{AlarmFacts, Heartbeats, LoadedHeartbeat},
     domain::{Expectation, OpenAlarm, RecordId, Standing},
     error::Error,
     limits::{BEATS_APART, HEARTBEAT_LOOK_INTERVAL, SERVICE_TIME_INTERVAL},
@@ -24,7 +27,7 @@ use crate::{
     store::{
         Changes, Direction, EngineError, Index, Lane, Stored,
         engine::Range,
-        record::{by_beat, bytes::Key},
+        record::{by_beat, by_start, bytes::Key},
     },
 };
 
@@ -52,6 +55,15 @@ struct Time {
     stored_ms: i64,
     /// When events were accepted again after a time in which they were not.
     resumed_ms: i64,
+    steps: Steps,
+}
+
+/// What waits at a place of the order of beats, and is late after some time.
+struct Waiting {
+    place: Vec<u8>,
+    length_ms: i64,
+    /// Since when an expectation at that place waits, in time of service.
+    since: fn(&Expectation) -> Option<i64>,
 }
 
 impl HeartbeatWatch {
@@ -110,7 +122,8 @@ impl HeartbeatWatch {
         for loaded in heartbeats.iter() {
             let id = loaded.heartbeat.id;
             let is_due = self.next.get(&id).is_none_or(|it| *it <= time.now_ms);
-            if has_news || is_due {
+            let is_stepped = time.steps.stepped_ms > 0;
+            if has_news || is_due || is_stepped {
                 let next_ms = self.look(loaded, time).await?;
                 self.next.insert(id, next_ms);
             }
@@ -132,12 +145,14 @@ impl HeartbeatWatch {
             time
         } else {
             let stored = store.get::<Expectation>(key.clone()).await?;
-            let now_ms = stored.map_or(0, |it| it.value.beat_service_ms);
+            let stored = stored.map(|it| it.value);
+            let now_ms = stored.map_or(0, |it| it.beat_service_ms);
             Time {
                 now_ms,
                 at: passed,
                 stored_ms: now_ms,
                 resumed_ms: now_ms,
+                steps: Steps::at(clock.now_ms()),
             }
         };
         let since = passed.saturating_sub(time.at);
@@ -153,6 +168,7 @@ impl HeartbeatWatch {
         if !accepts || since > SERVICE_TIME_INTERVAL {
             time.resumed_ms = time.now_ms;
         }
+        time.steps.look(clock.now_ms(), millis(since), time.now_ms);
         beats.lead(time.now_ms, passed, !accepts);
         if is_stored && time.now_ms - time.stored_ms >= millis(SERVICE_TIME_INTERVAL) {
             let stored = store.get::<Expectation>(key).await?;
@@ -177,6 +193,10 @@ impl HeartbeatWatch {
         let ids = heartbeats.iter().map(|it| it.heartbeat.id);
         let mut kept: HashSet<RecordId> = ids.collect();
         self.deciding.beats.keep(&kept);
+        let of_calendars = heartbeats.iter().map(|it| &it.heartbeat);
+        let of_calendars = of_calendars.filter(|it| it.calendar.is_some());
+        let of_calendars: HashSet<_> = of_calendars.map(|it| it.id).collect();
+        self.sweep_windows(|it| of_calendars.contains(&it)).await?;
         kept.insert(SERVICE);
         let store = &self.deciding.store;
         let mut range = Range::under(&[]);
@@ -243,47 +263,83 @@ impl HeartbeatWatch {
         if heartbeat.by.is_empty() {
             self.expect(loaded, time).await?;
         }
-        let of = |standing| by_beat(heartbeat.id, standing);
-        let all = |standing| Range::under(&of(standing).build());
-        // What has waited for longer than that is late.
-        let silence_ms = heartbeat.silence_ms();
-        let is_settled = time.now_ms - time.resumed_ms >= heartbeat.grace_ms;
-        if is_settled {
+        let next_ms = if heartbeat.calendar.is_some() {
+            self.look_at_window(loaded, time).await?
+        } else {
+            let waiting = Waiting {
+                place: by_beat(heartbeat.id, Standing::Awaited).build(),
+                length_ms: heartbeat.silence_ms(),
+                since: |it| Some(it.beat_service_ms),
+            };
+            self.look_at_waiting(loaded, waiting, time).await?
+        };
+        let run_ms = match heartbeat.max_run_ms {
+            Some(run_ms) => {
+                let waiting = Waiting {
+                    place: by_start(heartbeat.id).build(),
+                    length_ms: run_ms,
+                    since: |it| Some(it.running()?.since_service_ms),
+                };
+                self.look_at_waiting(loaded, waiting, time).await?
+            }
+            None => i64::MAX,
+        };
+        let unreported = Range::under(&by_beat(heartbeat.id, Standing::Unreported).build());
+        for stored in self.found(unreported).await? {
+            self.report_or_pass(loaded, stored, time).await?;
+        }
+        if !heartbeat.by.is_empty() {
+            self.forget(loaded, time).await?;
+        }
+        Ok(next_ms.min(run_ms))
+    }
+
+    /// Notes what has waited at a place for longer than some time; answers when to look at it again.
+    async fn look_at_waiting(
+        &self,
+        loaded: &LoadedHeartbeat,
+        waiting: Waiting,
+        time: Time,
+    ) -> Result<i64, Error> {
+        let all = Range::under(&waiting.place);
+        if time.is_settled(loaded) {
+            let until_ms = time.now_ms.saturating_sub(waiting.length_ms);
             let late = Range {
-                end: Some(
-                    of(Standing::Awaited)
-                        .moment(time.now_ms - silence_ms)
-                        .build(),
-                ),
-                ..all(Standing::Awaited)
+                end: Some(Key::new().rest(&waiting.place).moment(until_ms).build()),
+                ..all.clone()
             };
             for stored in self.found(late).await? {
                 self.begin(loaded, stored, time).await?;
             }
         }
-        for stored in self.found(all(Standing::Unreported)).await? {
-            self.report(loaded, stored, time).await?;
-        }
-        if !heartbeat.by.is_empty() {
-            let forgotten = Range {
-                end: Some(
-                    of(Standing::Late)
-                        .moment(time.now_ms - heartbeat.forget_ms)
-                        .build(),
-                ),
-                ..all(Standing::Late)
-            };
-            let forgotten = self.found(forgotten).await?;
-            self.end(&forgotten, "it had no beat for a long time")
-                .await?;
-        }
         let store = &self.deciding.store;
         let (index, ascending) = (Index::ExpectationByBeat, Direction::Ascending);
-        let awaited = store.page_by::<Expectation>(index, all(Standing::Awaited), ascending, 1);
-        let first = awaited.await?.into_iter().next();
-        let due_ms = first.map(|(_, it)| it.value.beat_service_ms.saturating_add(silence_ms));
+        let first = store.page_by::<Expectation>(index, all, ascending, 1);
+        let first = first.await?.into_iter().next();
+        let since_ms = first.and_then(|(_, it)| (waiting.since)(&it.value));
+        let due_ms = since_ms.map(|it| it.saturating_add(waiting.length_ms));
         let latest_ms = time.now_ms.saturating_add(millis(HEARTBEAT_LOOK_INTERVAL));
         Ok(due_ms.map_or(latest_ms, |it| it.clamp(time.now_ms + 1, latest_ms)))
+    }
+
+    /// Stops expecting what had no beat for a long time.
+    async fn forget(&self, loaded: &LoadedHeartbeat, time: Time) -> Result<(), Error> {
+        let heartbeat = &loaded.heartbeat;
+        let of = |standing| by_beat(heartbeat.id, standing);
+        let before_ms = time.now_ms.saturating_sub(heartbeat.forget_ms);
+        let forgotten = Range {
+            end: Some(of(Standing::Late).moment(before_ms).build()),
+            ..Range::under(&of(Standing::Late).build())
+        };
+        let mut forgotten = self.found(forgotten).await?;
+        if heartbeat.calendar.is_some() {
+            // Windows may lie further apart than that.
+            forgotten.retain(|it| {
+                let open = it.value.open;
+                open.is_none_or(|open| open.service_ms <= before_ms)
+            });
+        }
+        self.end(&forgotten, "it had no beat for a long time").await
     }
 
     async fn found(&self, range: Range) -> Result<Vec<Stored<Expectation>>, Error> {
@@ -315,7 +371,7 @@ impl HeartbeatWatch {
         time: Time,
     ) -> Result<(), Error> {
         let now_ms = self.deciding.clock.now_ms();
-        let event = alarm::event(&loaded.heartbeat, &stored.value, now_ms).id();
+        let event = alarm::event(loaded, &stored.value, AlarmFacts::default(), now_ms).id();
         let next = Expectation {
             open: Some(OpenAlarm {
                 event,
@@ -328,6 +384,53 @@ impl HeartbeatWatch {
         let mut changes = self.deciding.store.changes();
         changes.update(&stored, &next);
         self.apply(changes).await
+    }
+
+    /// Reports as [`HeartbeatWatch::report`]; an event that cannot be accepted holds up no other.
+    async fn report_or_pass(
+        &self,
+        loaded: &LoadedHeartbeat,
+        stored: Stored<Expectation>,
+        time: Time,
+    ) -> Result<(), Error> {
+        match self.report(loaded, stored, time).await {
+            Err(Error::Invalid(faults)) => {
+                let heartbeat = &loaded.heartbeat.name;
+                error!(%heartbeat, ?faults, "the event of a heartbeat was not accepted");
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// What is known of a missing beat.
+    async fn facts(
+        &self,
+        loaded: &LoadedHeartbeat,
+        expected: &Expectation,
+        time: Time,
+    ) -> Result<AlarmFacts, Error> {
+        let heartbeat = &loaded.heartbeat;
+        let run = expected.run.zip(heartbeat.max_run_ms);
+        let overrun = run.filter(|(run, max_ms)| time.now_ms - run.since_service_ms >= *max_ms);
+        let wall_ms = |service_ms: i64| {
+            let ago_ms = time.now_ms.saturating_sub(service_ms);
+            self.deciding.clock.now_ms().saturating_sub(ago_ms)
+        };
+        let due_ms = if let Some((run, max_ms)) = overrun {
+            Some(wall_ms(run.since_service_ms.saturating_add(max_ms)))
+        } else if heartbeat.calendar.is_some() {
+            let window = stored_window(&self.deciding.store, heartbeat.id).await?;
+            let window = window.and_then(|it| it.value.window);
+            window.map(|it| it.start_ms.saturating_add(it.length_ms))
+        } else {
+            let silence_ms = heartbeat.silence_ms();
+            Some(wall_ms(expected.beat_service_ms.saturating_add(silence_ms)))
+        };
+        Ok(AlarmFacts {
+            due_ms,
+            overrun_ms: overrun.map(|(_, max_ms)| max_ms),
+        })
     }
 
     /// Opens the event of what is late or has failed, or closes it after a beat; then notes that.
@@ -345,7 +448,8 @@ impl HeartbeatWatch {
                 None
             }
             before => {
-                let event = alarm::event(&loaded.heartbeat, expected, now_ms);
+                let facts = self.facts(loaded, expected, time).await?;
+                let event = alarm::event(loaded, expected, facts, now_ms);
                 let id = event.id();
                 // An edit may have made another event of it.
                 if let Some(before) = before.filter(|it| it.event != id) {

@@ -112,6 +112,15 @@ fn shadows(differences: &mut Differences) {
     differences.record("escalated group", &escalated, false);
 }
 
+fn heartbeats(differences: &mut Differences) {
+    differences.record("heartbeat", &samples::heartbeat("backup"), false);
+    differences.record("expectation", &samples::expectation(), false);
+    let in_windows = samples::window_heartbeat("reports");
+    differences.record("heartbeat of a calendar", &in_windows, false);
+    let running = samples::running_expectation();
+    differences.record("running expectation", &running, false);
+}
+
 fn on_call(differences: &mut Differences) {
     differences.record("contact", &samples::contact("ana"), false);
     differences.record("schedule", &samples::schedule("nights"), false);
@@ -235,9 +244,8 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     differences.record("mapping", &samples::mapping("statuspage"), true);
     differences.record("view", &samples::view("databases"), true);
     differences.record("settings", &samples::settings(), true);
-    differences.record("heartbeat", &samples::heartbeat("backup"), false);
+    heartbeats(&mut differences);
     on_call(&mut differences);
-    differences.record("expectation", &samples::expectation(), false);
     differences.record("calendar", &samples::calendar("nights"), false);
     differences.record("audit entry", &samples::audit_entry(), false);
     differences.record("receipt", &samples::receipt(), false);

@@ -6,7 +6,7 @@ mod occurrence;
 mod resource;
 mod trace;
 
-pub use heartbeat::by_beat;
+pub use heartbeat::{RUNNING, by_beat, by_start};
 pub use occurrence::by_response;
 pub use resource::uses;
 

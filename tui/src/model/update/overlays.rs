@@ -3,8 +3,8 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    bulk, carry_out::carry_out, clash, confirm, copy, events, forms, navigate, on_call, report,
-    screen, silencing, views,
+    bulk, carry_out::carry_out, clash, confirm, copy, events, forms, heartbeats, navigate, on_call,
+    report, screen, silencing, views,
 };
 use crate::{
     model::{
@@ -13,8 +13,8 @@ use crate::{
         field::TextField,
         message::Effect,
         overlay::{
-            Clash, ClashChoice, Confirm, Menu, Overlay, Palette, PaletteTarget, Pick, Prompt,
-            PromptPurpose, What,
+            Clash, ClashChoice, Confirm, Consequence, Menu, Overlay, Palette, PaletteTarget, Pick,
+            Prompt, PromptPurpose, What,
         },
     },
     theme::Token,
@@ -126,6 +126,7 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
                 | PromptPurpose::AnnotateAll
                 | PromptPurpose::Assign
                 | PromptPurpose::Override(_)
+                | PromptPurpose::Forget(_)
                 | PromptPurpose::AcknowledgeFor(_)
                     if text.is_empty() => {}
                 PromptPurpose::Annotate(ids) => confirm::note(model, &ids, &text, effects),
@@ -137,13 +138,12 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
                 }
                 PromptPurpose::Assign => confirm::assign(model, text, effects),
                 PromptPurpose::Override(_) | PromptPurpose::AcknowledgeFor(_) => {
-                    match on_call::answered(model, &prompt.then, &text) {
-                        Ok(then) => carry_out(model, then, effects),
-                        Err(fault) => {
-                            model.say(Token::Bad, fault);
-                            model.overlay = Some(Overlay::Prompt(prompt));
-                        }
-                    }
+                    let then = on_call::answered(model, &prompt.then, &text);
+                    typed(model, prompt, then, effects);
+                }
+                PromptPurpose::Forget(ref heartbeat) => {
+                    let then = heartbeats::forgetting(model, heartbeat, &text);
+                    typed(model, prompt, then, effects);
                 }
                 PromptPurpose::Search => navigate::search(model, text),
                 PromptPurpose::Document { title, fields } => {
@@ -157,6 +157,22 @@ fn reply(model: &mut Model, mut prompt: Prompt, key: KeyEvent, effects: &mut Vec
                 Some(offered) => prompt.field = TextField::new(offered),
                 None => drop(prompt.field.press(key)),
             }
+            model.overlay = Some(Overlay::Prompt(prompt));
+        }
+    }
+}
+
+/// Does what was typed, or says what is wrong with it.
+fn typed(
+    model: &mut Model,
+    prompt: Prompt,
+    then: Result<Consequence, String>,
+    effects: &mut Vec<Effect>,
+) {
+    match then {
+        Ok(then) => carry_out(model, then, effects),
+        Err(fault) => {
+            model.say(Token::Bad, fault);
             model.overlay = Some(Overlay::Prompt(prompt));
         }
     }

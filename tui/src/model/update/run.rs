@@ -1,8 +1,8 @@
 //! What each action does.
 
 use super::{
-    bulk, confirm, copy, events, forms, grouped, navigate, on_call, report, screen, silencing,
-    views,
+    bulk, confirm, copy, events, forms, grouped, heartbeats, navigate, on_call, report, screen,
+    silencing, views,
 };
 use crate::{
     client::StatusChange,
@@ -124,6 +124,8 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::AcknowledgeFor => on_call::ask_acknowledge_for(model),
         Action::Escalate => on_call::escalate(model),
         Action::Override => on_call::ask_override(model),
+        Action::ForgetExpectation => heartbeats::ask_forget(model),
+        Action::RotateHeartbeat => heartbeats::rotate(model),
         Action::AcknowledgeGroup => confirm::group(model, &StatusChange::Acknowledged(true)),
         Action::CloseGroup => confirm::group(model, &StatusChange::Status(Status::Closed)),
         Action::SuppressGroup => confirm::group(model, &StatusChange::Status(Status::Suppressed)),

@@ -17,7 +17,12 @@ impl Record for Expectation {
 
     fn entries(&self) -> Vec<Entry> {
         let place = by_beat(self.heartbeat, self.standing()).moment(self.beat_service_ms);
-        vec![entry(Index::ExpectationByBeat, place.id(self.key))]
+        let place = entry(Index::ExpectationByBeat, place.id(self.key));
+        let running = self.running().map(|run| {
+            let place = by_start(self.heartbeat).moment(run.since_service_ms);
+            entry(Index::ExpectationByBeat, place.id(self.key))
+        });
+        [place].into_iter().chain(running).collect()
     }
 
     fn encode(&self, _sealer: &Sealer) -> Vec<u8> {
@@ -27,6 +32,14 @@ impl Record for Expectation {
     fn decode(bytes: &[u8], _sealer: &Sealer) -> Result<Self, EngineError> {
         decoded(bytes, Self::KIND)
     }
+}
+
+/// Under which what runs is, behind all heartbeats: in the order of starts.
+pub const RUNNING: RecordId = RecordId::from_bytes([u8::MAX; 16]);
+
+/// Where the expectations of a heartbeat that run are in the order of starts.
+pub fn by_start(heartbeat: RecordId) -> Key {
+    Key::new().id(RUNNING).id(heartbeat)
 }
 
 /// Where the expectations of a heartbeat that stand so are in the order of beats.

@@ -80,6 +80,7 @@ const fn back(from: Kind, named: Kind) -> Index {
         (Kind::Rule, Kind::Policy) => Index::RuleByPolicy,
         (Kind::Silence, Kind::Calendar) => Index::SilenceByCalendar,
         (Kind::Calendar, Kind::Calendar) => Index::CalendarByException,
+        (Kind::Heartbeat, Kind::Calendar) => Index::HeartbeatByCalendar,
         (Kind::Contact, _) => Index::ContactByUse,
         (Kind::Schedule, _) => Index::ScheduleByUse,
         (Kind::Policy, _) => Index::PolicyByUse,

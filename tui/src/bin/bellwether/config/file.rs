@@ -19,7 +19,7 @@ pub(crate) struct Values {
 
 /// The sections that a console without a service in it passes over.
 #[cfg(not(feature = "embedded"))]
-const SERVICE_SECTIONS: [&str; 14] = [
+const SERVICE_SECTIONS: [&str; 15] = [
     "store",
     "lifetime",
     "release",
@@ -30,6 +30,7 @@ const SERVICE_SECTIONS: [&str; 14] = [
     "oidc",
     "providers",
     "gateway",
+    "heartbeat",
     "cors",
     "senders",
     "metrics",

@@ -8,12 +8,13 @@ use std::{net::SocketAddr, path::Path, time::Duration};
 
 use bellwether_backend::{
     config::{
-        Authorities, Config, DeliveryConfig, EgressConfig, Hosts, NoProxy, Origins, ProviderConfig,
-        Proxies, ProxyConfig, SmtpConfig, SmtpLogin, SmtpSecurity, StoreConfig,
+        Authorities, Config, DeliveryConfig, EgressConfig, Hosts, NoProxy, Origins, PingConfig,
+        ProviderConfig, Proxies, ProxyConfig, SmtpConfig, SmtpLogin, SmtpSecurity, StoreConfig,
     },
     domain::{Secret, SharedSettings},
     limits::{
-        MAIL_ANSWER_TIMEOUT_MAX, STORE_CONNECTIONS_APART, STORE_CONNECTIONS_MAX, TOGETHER_FROM_MAX,
+        MAIL_ANSWER_TIMEOUT_MAX, PING_EVERY_MAX, PING_EVERY_MIN, STORE_CONNECTIONS_APART,
+        STORE_CONNECTIONS_MAX, TOGETHER_FROM_MAX,
     },
     trace::TraceConfig,
 };
@@ -27,6 +28,8 @@ use super::{
     value::{self, Read},
 };
 
+/// How often an external monitor is pinged, unless configured.
+const PING_EVERY: Duration = Duration::from_secs(60);
 /// Most attempts that a schedule may list.
 const ATTEMPTS_MAX: usize = 50;
 /// Most attempts under way concurrently.
@@ -55,10 +58,18 @@ pub(crate) struct ServiceSettings {
     /// Where the metrics are served, and the key.
     pub(crate) metrics: MetricsSettings,
     traces: TraceSettings,
+    ping: Ping,
     /// Whose pages may call; none when it is not configured.
     origins: Option<Origins>,
     hosts: Hosts,
     proxies: Proxies,
+}
+
+/// The external monitor that is pinged, as far as configured.
+#[derive(Debug, Clone, Default)]
+struct Ping {
+    url: Secret,
+    every: Option<Duration>,
 }
 
 /// Where spans go, as far as configured.
@@ -427,6 +438,26 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     })
     .secret(),
+    Setting::new("heartbeat.url", |settings, value| {
+        let text = unit::text_or_empty(value).unwrap_or_default();
+        // What was found is not repeated: it may hold a key.
+        if !text.is_empty() && value::url(value).is_err() {
+            return Err("expected an address such as \"https://hc-ping.com/…\"".into());
+        }
+        settings.service.ping.url = Secret::new(text);
+        Ok(())
+    })
+    .secret(),
+    Setting::new("heartbeat.every", |settings, value| {
+        let every = unit::positive_duration(value)?;
+        if !(PING_EVERY_MIN..=PING_EVERY_MAX).contains(&every) {
+            return Err(format!(
+                "expected {PING_EVERY_MIN:?} to {PING_EVERY_MAX:?}, found {every:?}"
+            ));
+        }
+        settings.service.ping.every = Some(every);
+        Ok(())
+    }),
     Setting::new("traces.endpoint", |settings, value| {
         let endpoint = unit::text_or_empty(value)?;
         let is_address = endpoint.starts_with("http://") || endpoint.starts_with("https://");
@@ -618,6 +649,16 @@ impl Smtp {
     }
 }
 
+impl Ping {
+    /// The monitor; none when none is named.
+    fn config(&self) -> Option<PingConfig> {
+        (!self.url.is_empty()).then(|| PingConfig {
+            url: self.url.clone(),
+            every: self.every.unwrap_or(PING_EVERY),
+        })
+    }
+}
+
 /// A secret that is not repeated where it cannot be read.
 fn secret_or_empty(value: &toml::Value) -> Read<Secret> {
     let text = unit::text_or_empty(value).ok();
@@ -656,6 +697,7 @@ impl super::Settings {
         config.smtp = service.smtp.config()?;
         config.oidc = service.oidc.config(&service.egress.authorities)?;
         config.providers = service.providers.clone();
+        config.ping = service.ping.config();
         Ok(config)
     }
 

@@ -1,0 +1,197 @@
+//! The texts of the event that a missing beat opens, from the templates of its heartbeat.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    decide::moment::moment,
+    domain::{Expectation, Heartbeat, HeartbeatEvent, TemplateLanguage, hold::SharedValue},
+    message::fault,
+    template::{AnyTemplate, Budget, Escape, Template, Variables},
+    violation::Violation,
+};
+
+/// Characters of the name of an event.
+const NAME_CHARACTERS_MAX: usize = 100;
+/// Characters of its summary, and of each of its dimensions.
+const TEXT_CHARACTERS_MAX: usize = 250;
+/// The dimension that names the heartbeat.
+const NAMED: &str = "heartbeat";
+/// Variables of all templates, and of those of a summary alone: an event keeps its identity while it is open.
+const IDENTITY_VARIABLES: [&str; 2] = ["name", "by"];
+/// See [`IDENTITY_VARIABLES`].
+const SUMMARY_VARIABLES: [&str; 4] = ["name", "by", "last_beat", "due"];
+const BY: &str = "by.";
+
+/// What the event of a missing beat says, by its templates.
+#[derive(Debug)]
+pub struct AlarmTexts {
+    name: Option<AnyTemplate>,
+    summary: Option<AnyTemplate>,
+    dimensions: Vec<(String, Option<AnyTemplate>)>,
+}
+
+/// What is known of a missing beat beside what was expected.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AlarmFacts {
+    /// When it was due, in milliseconds since 1970, where that is known.
+    pub due_ms: Option<i64>,
+    /// The time within which what was started should have ended, where it did not, in milliseconds.
+    pub overrun_ms: Option<i64>,
+}
+
+/// The texts of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenderedAlarm {
+    /// Its name.
+    pub name: String,
+    /// Its summary.
+    pub summary: String,
+    /// Its dimensions.
+    pub dimensions: BTreeMap<String, String>,
+}
+
+impl AlarmTexts {
+    /// Reads the templates of a heartbeat; one that is none is left out.
+    pub fn new(heartbeat: &Heartbeat) -> Self {
+        let event = &heartbeat.event;
+        let read = |text: &str| {
+            let is_given = !text.is_empty();
+            is_given.then(|| AnyTemplate::parse(TemplateLanguage::Mustache, text).ok())?
+        };
+        let dimensions = event.dimensions.iter();
+        Self {
+            name: read(&event.name),
+            summary: read(&event.summary),
+            dimensions: dimensions
+                .map(|(key, text)| (key.clone(), read(text)))
+                .collect(),
+        }
+    }
+
+    /// The texts for an expectation.
+    pub fn render(
+        &self,
+        heartbeat: &Heartbeat,
+        expected: &Expectation,
+        facts: AlarmFacts,
+    ) -> RenderedAlarm {
+        let variables = variables(heartbeat, expected, facts);
+        let mut budget = Budget::of_message();
+        let mut render = |template: &Option<AnyTemplate>, characters_max: usize| {
+            let rendered = template.as_ref()?;
+            let rendered = rendered.render(&variables, Escape::Header, &mut budget);
+            let text = rendered.ok()?;
+            let text: String = text.trim().chars().take(characters_max).collect();
+            (!text.is_empty()).then_some(text)
+        };
+        let name = render(&self.name, NAME_CHARACTERS_MAX);
+        let mut dimensions = BTreeMap::new();
+        for (key, template) in &self.dimensions {
+            if let Some(text) = render(template, TEXT_CHARACTERS_MAX) {
+                dimensions.insert(key.clone(), text);
+            }
+        }
+        for (key, value) in values(&expected.values) {
+            dimensions.insert(key.to_owned(), value.to_owned());
+        }
+        dimensions.insert(NAMED.to_owned(), heartbeat.name.to_string());
+        let summary = render(&self.summary, TEXT_CHARACTERS_MAX);
+        let summary = summary.unwrap_or_else(|| sentence(heartbeat, expected, facts));
+        RenderedAlarm {
+            name: name.unwrap_or_else(|| heartbeat.name.to_string()),
+            summary: summary.chars().take(TEXT_CHARACTERS_MAX).collect(),
+            dimensions,
+        }
+    }
+}
+
+/// What is wrong with the templates of a heartbeat, each under the path of its field.
+pub fn alarm_faults(by: &[String], event: &HeartbeatEvent) -> Vec<Violation> {
+    let keys: Vec<_> = by.iter().map(|it| key(it)).collect();
+    let dimensions = event.dimensions.iter();
+    let dimensions = dimensions.map(|(key, text)| {
+        let path = format!("event.dimensions.{key}");
+        (path, text, &IDENTITY_VARIABLES[..])
+    });
+    let texts = [
+        (
+            "event.name".to_owned(),
+            &event.name,
+            &IDENTITY_VARIABLES[..],
+        ),
+        (
+            "event.summary".to_owned(),
+            &event.summary,
+            &SUMMARY_VARIABLES,
+        ),
+    ];
+    let texts = texts.into_iter().chain(dimensions);
+    let faults = texts.filter_map(|(path, text, known)| text_fault(path, text, known, &keys));
+    faults.collect()
+}
+
+fn text_fault(path: String, text: &str, known: &[&str], keys: &[&str]) -> Option<Violation> {
+    let Ok(template) = Template::parse(text) else {
+        return fault(path, TemplateLanguage::Mustache, text);
+    };
+    let is_known = |name: &&str| {
+        let of_values = name.strip_prefix(BY).is_some_and(|it| keys.contains(&it));
+        known.contains(name) || of_values
+    };
+    let unknown = template.names().into_iter().find(|name| !is_known(name))?;
+    let values = keys.iter().map(|key| format!("{BY}{key}"));
+    let plain = known.iter().filter(|it| **it != "by");
+    let known = plain.map(|it| (*it).to_owned()).chain(values);
+    let known = known.collect::<Vec<_>>().join("`, `");
+    let fault = format!("has no variable `{unknown}`; here are `{known}`");
+    Some(Violation::new(path, fault))
+}
+
+fn variables(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFacts) -> Variables {
+    let by: Map<_, _> = values(&expected.values)
+        .map(|(key, value)| (key.to_owned(), Value::from(value)))
+        .collect();
+    let mut all = Map::from_iter([
+        ("name".to_owned(), Value::from(heartbeat.name.as_str())),
+        ("by".to_owned(), Value::from(by)),
+    ]);
+    let moments = [("last_beat", expected.last_ms), ("due", facts.due_ms)];
+    for (name, at_ms) in moments {
+        all.extend(at_ms.map(|at_ms| (name.to_owned(), json!(moment(at_ms)))));
+    }
+    Variables::new(Value::from(all))
+}
+
+/// The key of a dimension for a field of `by`.
+fn key(field: &str) -> &str {
+    field.rsplit_once('.').map_or(field, |(_, key)| key)
+}
+
+fn values(values: &[SharedValue]) -> impl Iterator<Item = (&str, &str)> {
+    values.iter().filter_map(|(field, value)| {
+        let value = value.as_deref().filter(|it| !it.is_empty())?;
+        Some((key(field), value))
+    })
+}
+
+/// The summary without a template.
+fn sentence(heartbeat: &Heartbeat, expected: &Expectation, facts: AlarmFacts) -> String {
+    let named = expected.values.iter();
+    let named = named.filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
+    let whose = match named.collect::<Vec<_>>().join(", ") {
+        values if values.is_empty() => heartbeat.name.to_string(),
+        values => format!("{} ({values})", heartbeat.name),
+    };
+    let last = expected.last_ms.map(moment);
+    match (expected.has_failed, facts.overrun_ms, last) {
+        (true, ..) => format!("{whose} reported a failure"),
+        (false, Some(overrun_ms), _) => {
+            let seconds = overrun_ms / 1_000;
+            format!("{whose} has not ended within {seconds} s of its start")
+        }
+        (false, None, Some(last)) => format!("no beat of {whose} since {last}"),
+        (false, None, None) => format!("no beat of {whose} yet"),
+    }
+}

@@ -1,0 +1,147 @@
+//! What is checked of a heartbeat that is to be stored.
+
+use std::time::Duration;
+
+use bellwether_proto::{cloud, v1};
+
+use super::NAMED;
+use crate::{
+    clock::millis,
+    domain::{HeartbeatEvent, Severity},
+    limits::{
+        HEARTBEAT_DIMENSIONS_MAX, HEARTBEAT_EVERY_MAX, HEARTBEAT_EVERY_MIN, HEARTBEAT_FIELDS_MAX,
+        HEARTBEAT_FORGET_DEFAULT, HEARTBEAT_FORGET_MAX, HEARTBEAT_GRACE_MAX, HEARTBEAT_GRACE_MIN,
+        HEARTBEAT_RUN_MAX, HEARTBEAT_RUN_MIN,
+    },
+    matching::field::Field,
+    ops::{
+        validate::{Faults, within},
+        wire::time,
+    },
+};
+
+/// Characters of the name and of the summary of an event.
+const EVENT_NAME_CHARACTERS_MAX: usize = 100;
+const SUMMARY_CHARACTERS_MAX: usize = 250;
+
+pub(super) fn check_fields(by: &[String], faults: &mut Faults) {
+    if by.len() > HEARTBEAT_FIELDS_MAX {
+        let count = by.len();
+        let fault = format!("has {count} fields; at most {HEARTBEAT_FIELDS_MAX} are taken");
+        return faults.add("by", fault);
+    }
+    for (at, name) in by.iter().enumerate() {
+        if let Err(fault) = Field::parse_shared(name) {
+            faults.add(format!("by[{at}]"), fault);
+        } else if by[..at].contains(name) {
+            faults.add(format!("by[{at}]"), "is there already");
+        }
+    }
+}
+
+/// The times of a heartbeat, in milliseconds.
+pub(super) struct Times {
+    pub(super) every: i64,
+    pub(super) grace: i64,
+    pub(super) forget: i64,
+    pub(super) max_run: Option<i64>,
+}
+
+impl Times {
+    pub(super) fn checked(draft: &v1::Heartbeat, faults: &mut Faults) -> Self {
+        let every_ms = every(draft, faults);
+        let tenth = Duration::from_millis(every_ms.unsigned_abs() / 10);
+        let grace_ms = within(
+            "grace",
+            draft.grace.as_ref().map_or_else(
+                || millis(tenth.clamp(HEARTBEAT_GRACE_MIN, HEARTBEAT_GRACE_MAX)),
+                time::length_ms,
+            ),
+            (Duration::ZERO, HEARTBEAT_GRACE_MAX),
+            faults,
+        );
+        let twice = Duration::from_millis(every_ms.unsigned_abs() * 2);
+        let least = twice.min(HEARTBEAT_FORGET_DEFAULT);
+        let forget_ms = within(
+            "forgetAfter",
+            draft.forget_after.as_ref().map_or_else(
+                || millis(HEARTBEAT_FORGET_DEFAULT.max(twice)),
+                time::length_ms,
+            ),
+            (least, HEARTBEAT_FORGET_MAX),
+            faults,
+        );
+        let run = (HEARTBEAT_RUN_MIN, HEARTBEAT_RUN_MAX);
+        let max_run = draft.max_run.as_ref().map(time::length_ms);
+        Self {
+            every: every_ms,
+            grace: grace_ms,
+            forget: forget_ms,
+            max_run: max_run.map(|it| within("maxRun", it, run, faults)),
+        }
+    }
+}
+
+/// The time between two beats; 0 with a calendar.
+fn every(draft: &v1::Heartbeat, faults: &mut Faults) -> i64 {
+    let every_ms = draft.every.as_ref().map(time::length_ms);
+    match (every_ms, &*draft.calendar_name) {
+        (Some(every_ms), "") => {
+            let range = (HEARTBEAT_EVERY_MIN, HEARTBEAT_EVERY_MAX);
+            within("every", every_ms, range, faults)
+        }
+        (Some(_), _) => {
+            faults.add("every", "is not allowed together with `calendarName`");
+            0
+        }
+        (None, "") => {
+            faults.add("every", "or `calendarName` is required, such as `300s`");
+            0
+        }
+        (None, _) => 0,
+    }
+}
+
+pub(super) fn event(wire: v1::HeartbeatEvent, faults: &mut Faults) -> HeartbeatEvent {
+    for (field, text, most) in [
+        ("event.name", &wire.name, EVENT_NAME_CHARACTERS_MAX),
+        ("event.summary", &wire.summary, SUMMARY_CHARACTERS_MAX),
+    ] {
+        let count = text.chars().count();
+        if count > most {
+            faults.add(
+                field,
+                format!("has {count} characters; at most {most} are taken"),
+            );
+        } else if let Some(control) = text.chars().find(|it| it.is_control()) {
+            let fault = format!("holds the control character {control:?}; take it out");
+            faults.add(field, fault);
+        }
+    }
+    if wire.dimensions.len() > HEARTBEAT_DIMENSIONS_MAX {
+        let count = wire.dimensions.len();
+        let fault = format!("has {count} entries; at most {HEARTBEAT_DIMENSIONS_MAX} are taken");
+        faults.add("event.dimensions", fault);
+    }
+    for (key, value) in &wire.dimensions {
+        if ["source", NAMED].contains(&key.as_str()) {
+            faults.add("event.dimensions", format!("`{key}` is set by the service"));
+        } else if Field::parse(&format!("dimensions.{key}")).is_err() {
+            faults.add("event.dimensions", format!("`{key}` cannot be a key"));
+        } else if value.is_empty() || value.chars().count() > SUMMARY_CHARACTERS_MAX {
+            let fault =
+                format!("`{key}` holds nothing, or more than {SUMMARY_CHARACTERS_MAX} characters");
+            faults.add("event.dimensions", fault);
+        }
+    }
+    let severity = Severity::from_number(wire.severity);
+    if severity.is_none() && wire.severity != cloud::Severity::Default as i32 {
+        faults.add("event.severity", "is no severity");
+    }
+    HeartbeatEvent {
+        name: wire.name,
+        severity: severity.unwrap_or(Severity::Error),
+        summary: wire.summary,
+        dimensions: wire.dimensions,
+    }
+}

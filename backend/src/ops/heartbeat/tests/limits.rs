@@ -1,0 +1,56 @@
+//! How much one heartbeat expects.
+
+use super::*;
+
+#[tokio::test]
+async fn ten_thousand_sets_of_values_are_expected_and_the_next_one_is_refused() {
+    let mut world = World::new().await;
+    let draft = v1::Heartbeat {
+        by: vec!["host".into()],
+        ..every_minute()
+    };
+    world.create(draft).await;
+    world.pass(1).await;
+    let all = world.expectations();
+    let host = |number: usize| [("host".to_owned(), format!("h{number}"))].into();
+    for number in 0..EXPECTATIONS_MAX {
+        all.beat("backup", &host(number), Signal::Beat)
+            .await
+            .unwrap();
+    }
+    let further = host(EXPECTATIONS_MAX);
+    let refused = all.beat("backup", &further, Signal::Start).await;
+    let Err(Error::Exhausted { message, .. }) = refused else {
+        panic!("accepted");
+    };
+    assert!(
+        message.starts_with("heartbeat `backup` expects 10000 sets of values already"),
+        "{message}"
+    );
+    // An event that would be one more is ingested, and is no beat.
+    world.send("done", "other").await;
+    world.pass(1).await;
+    let shown = world.heartbeats().get("backup").await.unwrap();
+    assert_eq!(shown.expected_count, Some(10_000));
+    // What is known is beating still, also when it runs.
+    all.beat("backup", &host(7), Signal::Start).await.unwrap();
+    all.beat("backup", &host(8), Signal::Beat).await.unwrap();
+    let page = PageRequest {
+        size: 1_000,
+        ..PageRequest::default()
+    };
+    let (shown, _) = world.expectations().list("backup", &page).await.unwrap();
+    all.forget("backup", &shown[0].key).await.unwrap();
+    all.beat("backup", &host(EXPECTATIONS_MAX), Signal::Beat)
+        .await
+        .unwrap();
+    let shown = world.heartbeats().get("backup").await.unwrap();
+    assert_eq!(shown.expected_count, Some(10_000));
+    // All of them late: some hundred with each look, and none is left out.
+    world.pass(75).await;
+    for _ in 0..60 {
+        world.pass(1).await;
+    }
+    let shown = world.heartbeats().get("backup").await.unwrap();
+    assert_eq!(shown.late_count, Some(10_000));
+}

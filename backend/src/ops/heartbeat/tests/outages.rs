@@ -1,0 +1,132 @@
+//! Full disks, kills amid a look, and two nodes.
+
+use std::{
+    future::Future as _,
+    pin::pin,
+    task::{Context, Waker},
+};
+
+use super::*;
+use crate::store::{
+    Sealer,
+    engine::{FreeSpace, memory::MemoryEngine},
+};
+
+/// A store whose disk can be full, and that several processes use.
+fn shared_store() -> (Store, Arc<MemoryEngine>) {
+    let engine = Arc::new(MemoryEngine::shared());
+    let store = Store::new(Arc::clone(&engine) as _, Arc::new(Sealer::ephemeral()));
+    (store, engine)
+}
+
+#[tokio::test]
+async fn a_full_disk_of_an_hour_raises_no_alarm_and_hides_none() {
+    let (store, engine) = shared_store();
+    let space = |free_bytes| FreeSpace {
+        free_bytes,
+        floor_bytes: 10,
+    };
+    engine.set_free_space(Some(space(11)));
+    let mut world = World::of(store).await;
+    world.create(every_minute()).await;
+    world.pass(15).await;
+    world.send("done", "a").await;
+    world.pass(50).await;
+    engine.set_free_space(Some(space(9)));
+    world.pass(3_600).await;
+    assert!(!world.is_open(&[]).await);
+    engine.set_free_space(Some(space(10)));
+    world.pass(19).await;
+    assert!(!world.is_open(&[]).await);
+    world.pass(3).await;
+    assert!(world.is_open(&[]).await);
+}
+
+#[tokio::test]
+async fn late_by_a_second_within_the_grace_raises_no_alarm() {
+    let mut world = World::new().await;
+    world.create(every_minute()).await;
+    world.pass(1).await;
+    for _ in 0..20 {
+        world.send("done", "a").await;
+        world.pass(61).await;
+        assert!(world.alarm("backup", &[]).await.is_none());
+    }
+}
+
+/// Polls a look so many times and then ends it, as a kill does; answers whether it was done before.
+async fn looked(world: &mut World, polls: usize) -> bool {
+    let mut pass = pin!(world.watch.pass());
+    for _ in 0..polls {
+        let mut context = Context::from_waker(Waker::noop());
+        if pass.as_mut().poll(&mut context).is_ready() {
+            return true;
+        }
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_kill_amid_a_look_neither_loses_nor_repeats_an_alarm() {
+    let mut was_whole = false;
+    for polls in 0..12 {
+        let mut world = World::new().await;
+        world.create(every_minute()).await;
+        world.pass(1).await;
+        world.send("done", "a").await;
+        world.pass(70).await;
+        assert!(!world.is_open(&[]).await);
+        world.clock.advance(Duration::from_secs(2));
+        was_whole |= looked(&mut world, polls).await;
+        let mut world = world.restarted(Duration::from_secs(1)).await;
+        world.pass(20).await;
+        let alarm = world.alarm("backup", &[]).await.unwrap();
+        // What was killed before it was noted is sent once more; it is the same occurrence.
+        assert_eq!((alarm.status, alarm.number), (Status::Open, 1), "{polls}");
+        assert!(alarm.count <= 2, "{polls}: {}", alarm.count);
+        world.send("done", "a").await;
+        world.clock.advance(Duration::from_secs(1));
+        looked(&mut world, polls).await;
+        let mut world = world.restarted(Duration::from_secs(1)).await;
+        world.pass(20).await;
+        let alarm = world.alarm("backup", &[]).await.unwrap();
+        assert_eq!((alarm.status, alarm.number), (Status::Closed, 1), "{polls}");
+        // The next one is opened again.
+        world.pass(60).await;
+        let alarm = world.alarm("backup", &[]).await.unwrap();
+        assert_eq!((alarm.status, alarm.number), (Status::Open, 2), "{polls}");
+    }
+    assert!(was_whole, "no look came to its end");
+}
+
+#[tokio::test]
+async fn beats_at_the_other_node_count_and_another_leader_continues() {
+    let (store, _) = shared_store();
+    let (deciding, clock) = samples::deciding(store.clone()).await;
+    let other = samples::deciding_at(store, &clock).await;
+    let mut leader = World::with(deciding, Arc::clone(&clock));
+    let mut other = World::with(other, clock);
+    leader.create(every_minute()).await;
+    leader.pass(1).await;
+    for round in 0..6 {
+        for _ in 0..12 {
+            other.send("done", "a").await;
+            leader.pass(10).await;
+            other.flush.pass().await.unwrap();
+            assert!(leader.alarm("backup", &[]).await.is_none(), "{round}");
+        }
+        // The leader is lost; the other one leads ten seconds later, and ingests all the time.
+        leader.clock.advance(Duration::from_secs(10));
+        std::mem::swap(&mut leader, &mut other);
+        leader.watch = HeartbeatWatch::new(leader.deciding.clone(), leader.intake.clone());
+    }
+    leader.pass(75).await;
+    let alarm = leader.alarm("backup", &[]).await.unwrap();
+    assert_eq!((alarm.status, alarm.number), (Status::Open, 1));
+    other.send("done", "a").await;
+    leader.pass(12).await;
+    assert!(!leader.is_open(&[]).await);
+}

@@ -1,0 +1,58 @@
+//! Previews of heartbeats on stored events.
+
+use super::*;
+
+#[tokio::test]
+async fn a_preview_lists_expectations_their_longest_gaps_and_the_alarms_that_were() {
+    let mut world = World::new().await;
+    let previews = HeartbeatPreviews::new(world.heartbeats(), world.deciding.clone());
+    for (after, host) in [(0, "a"), (60, "b"), (60, "a"), (600, "a"), (60, "a")] {
+        world.clock.advance(Duration::from_secs(after));
+        world.send("done", host).await;
+    }
+    let draft = v1::Heartbeat {
+        name: String::new(),
+        by: vec!["host".into()],
+        ..every_minute()
+    };
+    let found = previews.preview(draft.clone()).await.unwrap();
+    let rows: Vec<_> = found
+        .expectations
+        .iter()
+        .map(|it| {
+            (
+                it.values[0].1.as_deref().unwrap(),
+                it.beat_count,
+                it.alarm_count,
+            )
+        })
+        .collect();
+    // Repeats are one occurrence, and are taken to have come evenly: 780 s by three.
+    assert_eq!(rows, [("a", 4, 3), ("b", 1, 1)]);
+    assert_eq!(found.expectations[0].longest_ms, 260_000);
+    assert_eq!(found.expectations[1].longest_ms, 720_000);
+    assert_eq!(
+        (
+            found.expectation_count,
+            found.alarm_count,
+            found.occurrence_count
+        ),
+        (2, 4, 2)
+    );
+    assert!(!found.stopped_early);
+    // What is older than seven days is not read.
+    world.clock.advance(Duration::from_secs(8 * 86_400));
+    let found = previews.preview(draft.clone()).await.unwrap();
+    assert_eq!((found.expectation_count, found.occurrence_count), (0, 0));
+    // Nothing was stored; a draft without events that are beats gets a warning.
+    assert!(world.heartbeats().get("preview").await.is_err());
+    let calls = v1::Heartbeat {
+        filter: String::new(),
+        by: Vec::new(),
+        ..draft
+    };
+    let found = previews.preview(calls).await.unwrap();
+    assert_eq!((found.expectation_count, found.alarm_count), (1, 1));
+    assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
+    world.pass(1).await;
+}

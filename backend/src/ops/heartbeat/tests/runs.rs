@@ -1,0 +1,97 @@
+//! Runs: started, measured, too long and never ended.
+
+use super::*;
+
+/// Once a day by calls alone, and a run of at most ten minutes.
+fn nightly() -> v1::Heartbeat {
+    v1::Heartbeat {
+        filter: String::new(),
+        every: Some(time::length(86_400_000)),
+        grace: Some(time::length(10_000)),
+        max_run: Some(time::length(600_000)),
+        ..every_minute()
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_measured_from_its_start_to_the_beat_that_ends_it() {
+    let mut world = World::new().await;
+    world.create(nightly()).await;
+    world.pass(1).await;
+    world.signal(Signal::Start).await;
+    let running = world.only().await;
+    assert!(running.run_start_time.is_some() && running.last_run.is_none());
+    // Its end is due before the next beat is, and a start is no beat.
+    let left_ms = time::millis(&running.due_time.unwrap()) - world.clock.now_ms();
+    assert_eq!((left_ms, running.last_beat_time), (600_000, None));
+    world.pass(12).await;
+    world.signal(Signal::Beat).await;
+    let ended = world.only().await;
+    assert_eq!(ended.last_run, Some(time::length(12_000)));
+    assert_eq!(ended.run_start_time, None);
+    // A step of the clock does not make it longer.
+    world.signal(Signal::Start).await;
+    world.clock.set(3_600_000);
+    world.pass(30).await;
+    world.signal(Signal::Failure).await;
+    assert_eq!(world.only().await.last_run, Some(time::length(30_000)));
+    world.pass(2).await;
+    assert!(world.is_open(&[]).await);
+    assert_eq!(world.only().await.gaps, [time::length(30_000)]);
+}
+
+#[tokio::test]
+async fn a_run_is_late_when_it_takes_too_long_or_never_ends_and_its_end_closes_that() {
+    let mut world = World::new().await;
+    world.create(nightly()).await;
+    world.pass(15).await;
+    world.signal(Signal::Start).await;
+    world.pass(599).await;
+    assert!(!world.is_open(&[]).await);
+    world.pass(3).await;
+    assert!(world.is_open(&[]).await);
+    let alarm = world.alarm("backup", &[]).await.unwrap();
+    assert_eq!(
+        alarm.summary,
+        "backup has not ended within 600 s of its start"
+    );
+    world.signal(Signal::Beat).await;
+    world.pass(2).await;
+    assert!(!world.is_open(&[]).await);
+    // Further starts do not hide that a run never ended.
+    for _ in 0..6 {
+        world.signal(Signal::Start).await;
+        assert!(!world.is_open(&[]).await);
+        world.pass(101).await;
+    }
+    assert!(world.is_open(&[]).await);
+    world.signal(Signal::Beat).await;
+    world.pass(2).await;
+    assert!(!world.is_open(&[]).await);
+    assert_eq!(world.only().await.last_run, Some(time::length(101_000)));
+}
+
+#[tokio::test]
+async fn a_run_is_in_the_time_of_service_and_survives_a_kill() {
+    let mut world = World::new().await;
+    world.create(nightly()).await;
+    world.pass(15).await;
+    world.signal(Signal::Start).await;
+    world.pass(500).await;
+    let mut world = world.restarted(Duration::from_secs(3_600)).await;
+    world.pass(95).await;
+    assert!(!world.is_open(&[]).await);
+    world.pass(20).await;
+    assert!(world.is_open(&[]).await);
+}
+
+#[test]
+fn a_start_has_no_exit_code() {
+    assert_eq!(Signal::of(true, None).unwrap(), Signal::Start);
+    assert_eq!(Signal::of(false, Some(0)).unwrap(), Signal::Beat);
+    assert_eq!(Signal::of(false, Some(-1)).unwrap(), Signal::Failure);
+    for exit in [0, 1] {
+        let refused = Signal::of(true, Some(exit));
+        assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    }
+}

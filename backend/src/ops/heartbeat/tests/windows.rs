@@ -1,0 +1,210 @@
+//! Windows of calendars in which beats are expected.
+
+use super::*;
+use crate::ops::calendar::Calendars;
+
+const HOUR: u64 = 3_600;
+const MINUTE: u64 = 60;
+
+impl World {
+    /// A world at 08:00 whose heartbeat expects a beat each day from 09:00 to 10:00.
+    async fn of_windows() -> Self {
+        Self::with_calendar(&["09:00"], "PT1H").await
+    }
+
+    /// The same with windows that begin at these times of the day.
+    async fn with_calendar(starts: &[&str], duration: &str) -> Self {
+        let world = Self::new().await;
+        let window = |start: &&str| v1::CalendarWindow {
+            dtstart: format!("2027-01-04T{start}:00"),
+            rrule: "FREQ=DAILY".into(),
+            duration: duration.into(),
+            ..v1::CalendarWindow::default()
+        };
+        let calendar = v1::Calendar {
+            name: "mornings".into(),
+            time_zone: "UTC".into(),
+            windows: starts.iter().map(window).collect(),
+            ..v1::Calendar::default()
+        };
+        let all = Calendars::new(world.deciding.store.clone(), world.clock());
+        all.create(&calendar, false).await.unwrap();
+        world.create(of_mornings()).await;
+        world
+    }
+
+    /// Lets time pass, which is looked at just often enough that none of it is taken for an outage.
+    async fn coast(&mut self, seconds: u64) {
+        const STEP: Duration = Duration::from_millis(4_800);
+        let mut left = Duration::from_secs(seconds);
+        while !left.is_zero() {
+            let step = left.min(STEP);
+            self.clock.advance(step);
+            self.flush.pass().await.unwrap();
+            self.watch.pass().await.unwrap();
+            left -= step;
+        }
+    }
+}
+
+fn of_mornings() -> v1::Heartbeat {
+    v1::Heartbeat {
+        every: None,
+        calendar_name: "mornings".into(),
+        ..every_minute()
+    }
+}
+
+#[tokio::test]
+async fn a_beat_is_due_in_each_window_by_its_end_and_one_before_it_does_not_count() {
+    let mut world = World::of_windows().await;
+    world.pass(1).await;
+    // Nothing is late before the first window is over.
+    assert_eq!(
+        time::millis(&world.only().await.due_time.unwrap()) - world.clock.now_ms(),
+        2 * 3_600_000 + 9_000
+    );
+    world.coast(HOUR + 30 * MINUTE).await;
+    world.send("done", "a").await;
+    world.coast(HOUR).await;
+    assert!(!world.is_open(&[]).await);
+    // The next day it comes too early.
+    world.coast(22 * HOUR).await;
+    world.send("done", "a").await;
+    world.coast(HOUR + 29 * MINUTE).await;
+    assert!(!world.is_open(&[]).await);
+    world.coast(2 * MINUTE).await;
+    assert!(world.is_open(&[]).await);
+    world.send("done", "a").await;
+    world.coast(8).await;
+    assert!(!world.is_open(&[]).await);
+    // And the day after that, late by less than the grace.
+    world.coast(24 * HOUR - 124).await;
+    world.pass(40).await;
+    assert!(!world.is_open(&[]).await);
+    let due_ms = time::millis(&world.only().await.due_time.unwrap());
+    let left = (due_ms - world.clock.now_ms()) / 1_000;
+    assert!((1..HOUR.cast_signed()).contains(&left), "{left}");
+    world.pass(left.cast_unsigned() - 1).await;
+    assert!(!world.is_open(&[]).await);
+    world.send("done", "a").await;
+    world.pass(60).await;
+    assert!(!world.is_open(&[]).await);
+}
+
+#[tokio::test]
+async fn windows_are_longer_by_the_time_in_which_no_events_were_accepted() {
+    let mut world = World::of_windows().await;
+    world.coast(HOUR + 30 * MINUTE).await;
+    // A stop from half past nine to half past ten: half an hour is left.
+    let mut world = world.restarted(Duration::from_secs(HOUR)).await;
+    world.coast(29 * MINUTE).await;
+    assert!(!world.is_open(&[]).await);
+    world.coast(2 * MINUTE).await;
+    assert!(world.is_open(&[]).await);
+    world.send("done", "a").await;
+    world.coast(8).await;
+    // A stop over all of a window: a whole one is left, and is missed at its end.
+    world.coast(20 * HOUR).await;
+    let mut world = world.restarted(Duration::from_secs(6 * HOUR)).await;
+    world.coast(59 * MINUTE).await;
+    assert!(!world.is_open(&[]).await);
+    world.coast(2 * MINUTE).await;
+    assert!(world.is_open(&[]).await);
+}
+
+/// A beat comes ten minutes after nine, and every four hours then; the clock is set so many minutes after
+/// eight. No alarm is raised for 20 hours, and one is when no beat comes any more.
+async fn stepped(step_ms: i64, minutes: u64, hours: u64) {
+    let starts = ["01:00", "05:00", "09:00", "13:00", "17:00", "21:00"];
+    let mut world = World::with_calendar(&starts, "PT30M").await;
+    let first = 70;
+    world.coast(minutes.min(first) * MINUTE).await;
+    if minutes < first {
+        world.clock.set(step_ms);
+        world.coast((first - minutes) * MINUTE).await;
+    }
+    for beat in 0..5 {
+        world.send("done", "a").await;
+        let mut left = 4 * HOUR;
+        if beat == 0 && minutes > first {
+            world.coast((minutes - first) * MINUTE).await;
+            left -= (minutes - first) * MINUTE;
+            world.clock.set(step_ms);
+        }
+        world.coast(left).await;
+        let alarm = world.alarm("backup", &[]).await;
+        assert!(
+            alarm.is_none(),
+            "{step_ms} ms after {minutes} min: beat {beat}"
+        );
+    }
+    world.coast(hours * HOUR).await;
+    assert!(world.is_open(&[]).await, "{step_ms} ms after {minutes} min");
+}
+
+#[tokio::test]
+async fn steps_of_the_clock_of_five_seconds_raise_no_alarm_and_hide_none() {
+    for step_ms in [5_000, -5_000] {
+        // Before the window, in it before the beat, and in it after the beat.
+        for minutes in [20, 65, 75] {
+            stepped(step_ms, minutes, 6).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn steps_of_the_clock_of_ninety_minutes_raise_no_alarm_and_hide_none() {
+    for step_ms in [5_400_000, -5_400_000] {
+        for minutes in [20, 65, 75] {
+            stepped(step_ms, minutes, 10).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn steps_of_the_clock_of_a_day_raise_no_alarm_and_hide_none() {
+    for step_ms in [86_400_000, -86_400_000] {
+        stepped(step_ms, 65, 49).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_times_is_named_and_a_calendar_in_use_stays() {
+    let world = World::of_windows().await;
+    let all = world.heartbeats();
+    let both = v1::Heartbeat {
+        every: Some(time::length(60_000)),
+        ..of_mornings()
+    };
+    let neither = v1::Heartbeat {
+        calendar_name: String::new(),
+        ..of_mornings()
+    };
+    let unknown = v1::Heartbeat {
+        calendar_name: "evenings".into(),
+        max_run: Some(time::length(500)),
+        ..of_mornings()
+    };
+    for (draft, fields) in [
+        (both, &["every"][..]),
+        (neither, &["every"]),
+        (unknown, &["calendarName", "maxRun"]),
+    ] {
+        let Err(Error::Invalid(faults)) = all.update(&draft, false).await else {
+            panic!("accepted");
+        };
+        let found: Vec<_> = faults.iter().map(|it| &*it.field).collect();
+        assert_eq!(found, fields, "{faults:?}");
+    }
+    let calendars = Calendars::new(world.deciding.store.clone(), world.clock());
+    let Err(Error::Refused { message, .. }) = calendars.delete("mornings", "", false).await else {
+        panic!("deleted");
+    };
+    assert_eq!(
+        message,
+        "calendar `mornings` is used by heartbeat `backup`; remove it there first"
+    );
+    all.delete("backup", "", false).await.unwrap();
+    calendars.delete("mornings", "", false).await.unwrap();
+}

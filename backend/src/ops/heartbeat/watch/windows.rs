@@ -1,0 +1,220 @@
+//! The windows of calendars in which beats are expected: when one began, and when it is over.
+//!
+//! Which window begins is read from the clock; from then on it lasts as long as the service accepts events.
+//! After a step of the clock, windows are wider by the step at both ends for a day: whether the time before
+//! the step was right or the one after it, the beat of a window counts.
+
+use super::{HeartbeatWatch, Time};
+use crate::{
+    calendar::Span,
+    clock::{DAY_MS, millis},
+    decide::LoadedHeartbeat,
+    domain::{Expectation, RecordId, Standing, heartbeat::ExpectedWindow},
+    error::Error,
+    limits::{CLOCK_SLACK_MAX, CLOCK_SLACK_TIME, CLOCK_STEP_MIN, HEARTBEAT_LOOK_INTERVAL},
+    ops::{
+        beats::{SERVICE, awaited},
+        heartbeat::due::stored_window,
+    },
+    store::{
+        Direction, Stored,
+        engine::Range,
+        record::{by_beat, bytes::Key},
+    },
+};
+
+/// How far back a window may have begun that was not noticed, in milliseconds.
+const BACK_MAX_MS: i64 = 40 * DAY_MS;
+/// Records that are read at a time.
+const BATCH: usize = 200;
+
+/// What is known of the clock, to tell its steps from time that passed.
+#[expect(clippy::struct_field_names, reason = "a name ends with its unit")]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Steps {
+    /// What the clock showed at the last look, in milliseconds since 1970.
+    wall_ms: i64,
+    /// By how much it was set since.
+    pub(super) stepped_ms: i64,
+    /// By how much windows are wider that begin now.
+    slack_ms: i64,
+    /// Until when, in time of service.
+    slack_until_ms: i64,
+}
+
+impl Steps {
+    /// Begins at a time of the clock.
+    pub(super) fn at(wall_ms: i64) -> Self {
+        Self {
+            wall_ms,
+            ..Self::default()
+        }
+    }
+
+    /// Compares the clock with the time that passed.
+    pub(super) fn look(&mut self, wall_ms: i64, since_ms: i64, service_ms: i64) {
+        let step_ms = wall_ms.saturating_sub(self.wall_ms.saturating_add(since_ms));
+        let most_ms = millis(CLOCK_SLACK_MAX);
+        let step_ms = step_ms.saturating_abs().min(most_ms);
+        let is_step = step_ms >= millis(CLOCK_STEP_MIN);
+        self.wall_ms = wall_ms;
+        self.stepped_ms = if is_step { step_ms } else { 0 };
+        if is_step {
+            self.slack_ms = self.slack_ms.saturating_add(step_ms).min(most_ms);
+            self.slack_until_ms = service_ms.saturating_add(millis(CLOCK_SLACK_TIME));
+        } else if service_ms > self.slack_until_ms {
+            self.slack_ms = 0;
+        }
+    }
+}
+
+impl HeartbeatWatch {
+    /// Looks at the window of a heartbeat; answers when to look again, in time of service.
+    pub(super) async fn look_at_window(
+        &self,
+        loaded: &LoadedHeartbeat,
+        time: Time,
+    ) -> Result<i64, Error> {
+        let stored = stored_window(&self.deciding.store, loaded.heartbeat.id).await?;
+        let before = stored.as_ref().and_then(|it| it.value.window);
+        let wall_ms = time.steps.wall_ms;
+        // The first window is the first that begins from now on.
+        let mut window = before.unwrap_or(ExpectedWindow {
+            start_ms: wall_ms,
+            length_ms: 0,
+            service_ms: time.now_ms,
+            slack_ms: 0,
+            is_over: true,
+        });
+        if !window.is_over {
+            match loaded.window_at(window.start_ms) {
+                Some(length_ms) => window.length_ms = length_ms,
+                // The calendar was edited.
+                None => window.is_over = true,
+            }
+            let slack_ms = window.slack_ms.saturating_add(time.steps.stepped_ms);
+            window.slack_ms = slack_ms.min(millis(CLOCK_SLACK_MAX));
+        }
+        let due_ms = |it: &ExpectedWindow| {
+            let grace_ms = loaded.heartbeat.grace_ms;
+            it.end_service_ms().saturating_add(grace_ms)
+        };
+        if !window.is_over && due_ms(&window) <= time.now_ms && time.is_settled(loaded) {
+            window.is_over = self.begin_missed(loaded, &window, time).await?;
+        }
+        if window.is_over
+            && let Some(span) = begun(loaded, window.start_ms, time)
+        {
+            window = time.begin_window(span);
+        }
+        if before != Some(window) {
+            self.store_window(loaded.heartbeat.id, stored, window)
+                .await?;
+        }
+        let latest_ms = time.now_ms.saturating_add(millis(HEARTBEAT_LOOK_INTERVAL));
+        let next_ms = if window.is_over {
+            latest_ms
+        } else {
+            due_ms(&window)
+        };
+        Ok(next_ms.clamp(time.now_ms + 1, latest_ms))
+    }
+
+    /// Notes that beats of a window are late; answers whether those are all.
+    async fn begin_missed(
+        &self,
+        loaded: &LoadedHeartbeat,
+        window: &ExpectedWindow,
+        time: Time,
+    ) -> Result<bool, Error> {
+        let place = by_beat(loaded.heartbeat.id, Standing::Awaited);
+        let missed = Range {
+            end: Some(place.moment(window.first_service_ms()).build()),
+            ..Range::under(&by_beat(loaded.heartbeat.id, Standing::Awaited).build())
+        };
+        let missed = self.found(missed).await?;
+        let are_all = missed.is_empty();
+        for stored in missed {
+            self.begin(loaded, stored, time).await?;
+        }
+        Ok(are_all)
+    }
+
+    async fn store_window(
+        &self,
+        heartbeat: RecordId,
+        stored: Option<Stored<Expectation>>,
+        window: ExpectedWindow,
+    ) -> Result<(), Error> {
+        let mut changes = self.deciding.store.changes();
+        match stored {
+            Some(stored) => {
+                let next = Expectation {
+                    window: Some(window),
+                    ..stored.value.clone()
+                };
+                changes.update(&stored, &next);
+            }
+            None => changes.insert(&Expectation {
+                window: Some(window),
+                ..awaited(SERVICE, heartbeat, Vec::new(), window.service_ms)
+            }),
+        }
+        self.apply(changes).await
+    }
+
+    /// Forgets the windows of heartbeats that are not among those with a calendar.
+    pub(super) async fn sweep_windows(
+        &self,
+        is_kept: impl Fn(RecordId) -> bool,
+    ) -> Result<(), Error> {
+        let mut range = Range::under(&Key::new().id(SERVICE).build());
+        loop {
+            let store = &self.deciding.store;
+            let found = store
+                .page::<Expectation>(range.clone(), Direction::Ascending, BATCH)
+                .await?;
+            let Some(last) = found.last() else {
+                return Ok(());
+            };
+            range.go_on_after(&Key::new().id(SERVICE).id(last.value.key).build());
+            let mut changes = store.changes();
+            for stored in &found {
+                if stored.value.window.is_some() && !is_kept(stored.value.key) {
+                    changes.delete(stored);
+                }
+            }
+            self.apply(changes).await?;
+        }
+    }
+}
+
+/// The window that is to be looked at after one: the first that began since the service accepts events, else
+/// the last before.
+fn begun(loaded: &LoadedHeartbeat, after_ms: i64, time: Time) -> Option<Span> {
+    let now_ms = time.steps.wall_ms;
+    let after_ms = after_ms.max(now_ms.saturating_sub(BACK_MAX_MS));
+    let resumed_ms = now_ms.saturating_sub(time.now_ms.saturating_sub(time.resumed_ms));
+    loaded
+        .first_window_begun(after_ms.max(resumed_ms), now_ms)
+        .or_else(|| loaded.window_begun(after_ms, now_ms))
+}
+
+impl Time {
+    /// Whether the grace has passed once more since events are accepted again.
+    pub(super) fn is_settled(self, loaded: &LoadedHeartbeat) -> bool {
+        self.now_ms - self.resumed_ms >= loaded.heartbeat.grace_ms
+    }
+
+    fn begin_window(self, span: Span) -> ExpectedWindow {
+        let since_ms = self.steps.wall_ms.saturating_sub(span.start_ms);
+        let accepted_ms = self.now_ms.saturating_sub(self.resumed_ms);
+        ExpectedWindow {
+            start_ms: span.start_ms,
+            length_ms: span.end_ms.saturating_sub(span.start_ms),
+            service_ms: self.now_ms.saturating_sub(since_ms.min(accepted_ms)),
+            slack_ms: self.steps.slack_ms,
+            is_over: false,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The preset that watches the `Watchdog` of Prometheus: what it opens, the next Watchdog closes.
+
+use bellwether_tests::{eventually::eventually, process, rest::Rest, world::World};
+use serde_json::{Value, json};
+
+use super::folder;
+
+/// The preset, which is a heartbeat and no destination.
+pub(super) const WATCHDOG: &str = "watchdog";
+
+async fn status(rest: &Rest) -> Option<Value> {
+    let asked = json!({"query": {"filter": "name=\"no alerts from Prometheus\""}});
+    let found = rest.post("/v1/events:search", &asked).await.ok();
+    let status = found["results"][0]["occurrences"][0]["status"].clone();
+    (!status.is_null()).then_some(status)
+}
+
+#[tokio::test]
+async fn what_the_watchdog_opens_the_next_watchdog_closes_and_a_resolved_one_is_no_beat() {
+    let world = World::start();
+    let file = folder().join("watchdog.yaml");
+    let output = process::run(world.command(&["apply", "-f", file.to_str().unwrap()]));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let rest = world.rest();
+    let webhook = async |status: &str| {
+        let (start, end) = match status {
+            "resolved" => ("2026-01-31T08:00:00Z", "2026-01-31T08:00:01Z"),
+            _ => ("2026-01-31T08:05:00Z", "0001-01-01T00:00:00Z"),
+        };
+        let alert = json!({"status": status, "labels": {"alertname": "Watchdog",
+            "severity": "none", "cluster": "a"}, "annotations": {"summary": "always fires"},
+            "startsAt": start, "endsAt": end});
+        let message = json!({"version": "4", "status": status, "alerts": [alert]});
+        rest.post("/v1/intake/alertmanager", &message).await.ok();
+    };
+    let beat = async || {
+        let path = "/v1/notification/heartbeats/watchdog";
+        rest.get(path).await.ok()["heartbeat"]["lastBeatTime"].clone()
+    };
+    assert!(beat().await.is_null());
+    // A failure opens what a missing beat opens, without waiting for five minutes.
+    let failed = json!({"exit": 1});
+    let path = "/v1/data-receiver/heartbeats/watchdog:beat";
+    rest.post(path, &failed).await.ok();
+    let opened = async || status(&rest).await.filter(|it| it == "STATUS_OPEN");
+    eventually("the event is open", opened).await;
+    let before = beat().await;
+    webhook("resolved").await;
+    assert_eq!(beat().await, before);
+    webhook("firing").await;
+    let closed = async || status(&rest).await.filter(|it| it == "STATUS_CLOSED");
+    eventually("the event is closed", closed).await;
+    assert_ne!(beat().await, before);
+}

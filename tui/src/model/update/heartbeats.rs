@@ -1,0 +1,96 @@
+//! What is done with a heartbeat: expectations are forgotten, and the key of its address is rotated.
+
+use bellwether_proto::v1;
+use serde_json::{Value, json};
+
+use crate::{
+    client::{Answer, Call, Taken, message, whole},
+    data::{Failure, Kind, Object},
+    kind::expectation_words,
+    model::{
+        Model,
+        field::TextField,
+        overlay::{Confirm, Consequence, Overlay, Prompt, PromptPurpose},
+        write::Write,
+    },
+    theme::Token,
+};
+
+fn shown(model: &Model) -> Option<&Object> {
+    let name = model.resource_name()?;
+    model.store.object(Kind::Heartbeat, &name)
+}
+
+fn expectations(heartbeat: &Object) -> impl Iterator<Item = &Value> {
+    let all = heartbeat.at("expectations").and_then(Value::as_array);
+    all.into_iter().flatten()
+}
+
+/// A new address comes with its key.
+fn address(answer: Answer) -> Result<Taken, Failure> {
+    let made: v1::RotateHeartbeatKeyResponse = message(answer)?;
+    Ok(Taken::Key {
+        name: "the heartbeat".to_owned(),
+        key: made.path,
+    })
+}
+
+/// Asks whether the address gets another key.
+pub(super) fn rotate(model: &mut Model) {
+    let Some(heartbeat) = shown(model) else {
+        return;
+    };
+    let (name, has_key) = (heartbeat.name().to_owned(), heartbeat.flag("hasKey"));
+    let request = v1::RotateHeartbeatKeyRequest { name: name.clone() };
+    let call = Call::of("HeartbeatService", &request).writes(address);
+    let write = Write::new(format!("the address of {name} has a new key"));
+    let then = Consequence::Write(Box::new(call), Box::new(write));
+    let confirm = Confirm::new(format!("Make a new address for {name}?"), "Rotate", then);
+    let words = if has_key {
+        "The address before is no longer accepted: jobs that use it fail until they are changed."
+    } else {
+        "It is for cron jobs and scripts: `curl -fsS` of it is a beat."
+    };
+    let confirm = confirm.line(Token::Text, words);
+    let words = "Its path with the key is shown once, and nowhere else.";
+    model.overlay = Some(Overlay::Confirm(confirm.line(Token::Text, words)));
+}
+
+/// Asks which expectation is forgotten.
+pub(super) fn ask_forget(model: &mut Model) {
+    let Some(heartbeat) = shown(model) else {
+        return;
+    };
+    let name = heartbeat.name().to_owned();
+    let offers: Vec<_> = expectations(heartbeat).map(expectation_words).collect();
+    let Some(first) = offers.first() else {
+        model.say(Token::Dim, "nothing is expected");
+        return;
+    };
+    model.overlay = Some(Overlay::Prompt(Prompt {
+        title: format!("Which expectation of {name} is forgotten"),
+        help: "its values, or its key; Tab completes, Enter forgets it",
+        field: TextField::new(first.clone()),
+        offers,
+        then: PromptPurpose::Forget(name),
+    }));
+}
+
+/// What forgets the expectation that was typed.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub(super) fn forgetting(model: &Model, name: &str, typed: &str) -> Result<Consequence, String> {
+    let heartbeat = model.store.object(Kind::Heartbeat, name);
+    let mut all = heartbeat.into_iter().flat_map(expectations);
+    let found = all.find(|it| it["key"] == typed || expectation_words(it) == typed);
+    let found =
+        found.ok_or_else(|| format!("`{typed}`: type the values as the page shows them"))?;
+    let request = json!({"name": name, "key": found["key"]});
+    let call = Call::new("HeartbeatService", "ForgetExpectation", request).writes(whole);
+    let write = Write::new(format!(
+        "{name} no longer expects {}",
+        expectation_words(found)
+    ));
+    Ok(Consequence::Write(Box::new(call), Box::new(write)))
+}
