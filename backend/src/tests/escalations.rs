@@ -55,7 +55,7 @@ struct Hours {
     clock: Arc<ManualClock>,
     random: StdRng,
     hosts: BTreeMap<usize, Host>,
-    _receiver: Receiver,
+    receiver: Receiver,
 }
 
 fn event(host: usize, status: Status, at_ms: i64) -> IncomingEvent {
@@ -82,7 +82,7 @@ impl Hours {
             clock,
             random: StdRng::seed_from_u64(seed),
             hosts: BTreeMap::new(),
-            _receiver: receiver,
+            receiver: receiver,
         };
         hours.set_up().await;
         hours
@@ -96,7 +96,7 @@ impl Hours {
         );
         for name in PEOPLE {
             let webhook = v1::Webhook {
-                url: self._receiver.url(&format!("/{name}")),
+                url: self.receiver.url(&format!("/{name}")),
                 ..v1::Webhook::default()
             };
             let draft = v1::Destination {
