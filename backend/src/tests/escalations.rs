@@ -82,7 +82,7 @@ impl Hours {
             clock,
             random: StdRng::seed_from_u64(seed),
             hosts: BTreeMap::new(),
-            receiver: receiver,
+            receiver,
         };
         hours.set_up().await;
         hours

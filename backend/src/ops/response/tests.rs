@@ -656,3 +656,4 @@ async fn an_edit_of_a_schedule_leaves_what_waits_alone() {
 }
 
 mod groups;
+mod noise;
