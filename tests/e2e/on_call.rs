@@ -116,6 +116,13 @@ async fn one_after_the_other_is_paged_until_one_acknowledges_by_the_link() {
     assert_eq!(to(&receiver), ["ana +ana", "ben +ben"]);
     assert_eq!(response(&rest).await["state"], "ACTIVE");
 
+    // Neither was notified of a closing yet.
+    let found = rest.get(&format!("{NOTIFICATION}/obligations")).await.ok();
+    let owed = found["obligations"].as_array().unwrap().iter();
+    let mut owed: Vec<_> = owed.map(|it| it["contactName"].as_str().unwrap()).collect();
+    owed.sort_unstable();
+    assert_eq!(owed, ["ana", "ben"]);
+
     let message = receiver.received()[1].json();
     let link = message["ack"].as_str().unwrap();
     let path = link.split_once("/acknowledge/").unwrap().1;
@@ -140,6 +147,8 @@ async fn one_after_the_other_is_paged_until_one_acknowledges_by_the_link() {
     assert_eq!(clear[2..], [true, true, true, true]);
     let ended = response(&rest).await;
     assert_eq!(ended["state"], "ENDED");
+    let found = rest.get(&format!("{NOTIFICATION}/obligations")).await.ok();
+    assert!(found.get("obligations").is_none(), "{found}");
     let path = format!("/v1/events/{}:explain", ended["eventId"].as_str().unwrap());
     let explained = rest.get(&path).await.ok();
     let story = explained["timeline"].as_array().unwrap().iter();

@@ -7,6 +7,7 @@ mod outside;
 mod scenario;
 
 use scenario::Scenario;
+pub(super) use scenario::event_of;
 
 use super::{ground::Ground, number_of};
 

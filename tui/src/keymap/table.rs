@@ -206,6 +206,8 @@ actions! {
         "test": "Send a test message by every method of the contact";
     LongerTry ["+"] in &[ActionPlace::Report], OPERATE, 0
         "longer": "Try on 7 days, 30 days, everything stored, or 24 h";
+    NoiseBy ["B"] in &[ActionPlace::Report], VIEW, 11
+        "count by": "Count noise by rule, trigger, destination, event name or contact";
     PreviewRule ["p"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], VIEW, 16
         "preview": "Preview the message for each destination";
     Toggle ["o"] in &[ActionPlace::Many(Kind::Rule), ActionPlace::One(Kind::Rule)], EDIT, 11
@@ -224,6 +226,10 @@ actions! {
         "cancel all": "Cancel all matches of the filter, after a count";
     Obligations ["O"] in ANYWHERE, VIEW, 0
         "unresolved": "Outstanding resolutions: receivers not yet notified of the closing";
+    NoiseReport ["<A-r>"] in ANYWHERE, VIEW, 0
+        "noise": "Noise report: notifications of 7 days, and how many led to no action";
+    Suggestions ["<A-g>"] in ANYWHERE, VIEW, 0
+        "suggestions": "Suggestions that would send less, with evidence, effect and draft";
     History ["H"] in ANYWHERE, OPERATE, 0
         "history": "Audit history of this resource, or of everything";
     Revoke ["d"] in &[ActionPlace::Many(Kind::Client)], Need::Write(Role::Admin), 14

@@ -81,6 +81,7 @@ pub(crate) fn applies(model: &Model, entry: &Entry) -> bool {
             Action::TestWithDocument => {
                 matches!(model.page.inquiry(), Some(Inquiry::Mapping { .. }))
             }
+            Action::NoiseBy => matches!(model.page.inquiry(), Some(Inquiry::Noise(_))),
             Action::LongerTry => matches!(model.page.inquiry(), Some(Inquiry::Trigger { .. })),
             Action::AcknowledgeResponse | Action::AcknowledgeFor | Action::Escalate => {
                 model.chosen(Kind::Response).is_some()

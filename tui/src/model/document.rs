@@ -5,6 +5,7 @@ mod bench;
 mod event;
 mod explain;
 mod incident;
+mod insight;
 mod obligation;
 mod on_call;
 mod overview;

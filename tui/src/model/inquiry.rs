@@ -28,6 +28,10 @@ pub(crate) enum Inquiry {
     Obligations(v1::ListObligationsRequest),
     /// Who changed what.
     Audit(v1::ListAuditEntriesRequest),
+    /// How much was noise.
+    Noise(v1::NoiseBy),
+    /// What would have sent less.
+    Suggestions,
 }
 
 /// What was answered. Of lists it is all that was read; a token says that there is more.
@@ -40,6 +44,8 @@ pub(crate) enum Outcome {
     Mapped(v1::TestIntakeMappingResponse),
     Obligations(v1::ListObligationsResponse),
     Audit(v1::ListAuditEntriesResponse),
+    Noise(v1::GetNoiseResponse),
+    Suggestions(v1::GetSuggestionsResponse),
 }
 
 impl Inquiry {
@@ -82,6 +88,16 @@ impl Inquiry {
                 asked.page_size = i32::try_from(left).unwrap_or(i32::MAX);
                 Call::of("AuditService", &asked).long()
             }
+            (Self::Noise(by), _) => {
+                let request = v1::GetNoiseRequest {
+                    by: (*by).into(),
+                    ..v1::GetNoiseRequest::default()
+                };
+                Call::of("InsightService", &request).long()
+            }
+            (Self::Suggestions, _) => {
+                Call::of("InsightService", &v1::GetSuggestionsRequest {}).long()
+            }
         }
     }
 
@@ -119,6 +135,8 @@ impl Inquiry {
                 }
                 Outcome::Audit(read)
             }
+            Self::Noise(_) => Outcome::Noise(message(answer)?),
+            Self::Suggestions => Outcome::Suggestions(message(answer)?),
         })
     }
 }

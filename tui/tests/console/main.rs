@@ -8,6 +8,7 @@ mod flows;
 mod heartbeats;
 mod history;
 mod incident;
+mod insight;
 mod many;
 mod map;
 mod mappings;

@@ -27,6 +27,10 @@ use crate::{
     store::engine::Range,
 };
 
+/// How long a replay continues without anything new, in milliseconds: what a delay or a group holds is sent
+/// by then.
+const TAIL_MS: i64 = 16 * 60_000;
+
 /// What a suggestion changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SuggestionKind {
@@ -88,16 +92,17 @@ impl Impacts {
         let timeline = Timeline::read(stored, since_ms, repeat(stored).await?).await?;
         let end = clock.passed() + SUGGESTIONS_TIME_MAX;
         let until = || end.min(clock.passed() + REPLAY_TIME_MAX);
-        let before = replay((stored, &self.deciding), &timeline, now_ms, until()).await?;
+        let until_ms = now_ms.saturating_add(TAIL_MS);
+        let before = replay((stored, &self.deciding), &timeline, until_ms, until()).await?;
         let history = History::new(&timeline, self.rules().await?);
         let mut candidates = history.candidates(self.inhibitions().await?.as_slice());
         candidates.extend(counted::unused_rules(stored, &history, now_ms).await?);
         candidates.sort_by_key(|it| Reverse(it.saves));
         let mut all = Suggestions {
             start_ms: timeline.since_ms,
-            end_ms: before.until_ms,
+            end_ms: before.until_ms.min(now_ms),
             stopped_early: timeline.is_cut
-                || before.until_ms < now_ms
+                || before.until_ms < until_ms
                 || candidates.len() > SUGGESTIONS_TRIED_MAX,
             ..Suggestions::default()
         };
@@ -153,7 +158,7 @@ impl Impacts {
         if saved < SUGGESTION_SAVES_MIN || silent.any(|it| it.severity == Severity::Critical) {
             return Ok(None);
         }
-        let span = span(impact.end_ms - impact.start_ms);
+        let span = span(impact.end_ms.min(now_ms) - impact.start_ms);
         let (messages, messages_before) = (impact.messages, impact.messages_before);
         let sent = many(messages, "message");
         let silent = match impact.no_longer_notified_count {

@@ -53,6 +53,8 @@ pub struct Obligation {
     pub rule_name: Name,
     /// The destination's name.
     pub destination_name: Name,
+    /// The contact that was notified by it; none for a destination of the rule or the policy.
+    pub contact: Option<Name>,
     /// When the rule notified last because a trigger matched, in milliseconds since 1970.
     pub notify_ms: i64,
     /// The group that it was reported with; none for one on its own.
@@ -67,6 +69,8 @@ struct ObligationKey {
     number: u32,
     rule: RecordId,
     destination: RecordId,
+    /// Of those of one destination: which it is.
+    nth: u32,
 }
 
 impl ObligationKey {
@@ -76,22 +80,25 @@ impl ObligationKey {
             .number(self.number)
             .id(self.rule)
             .id(self.destination)
+            .number(self.nth)
             .build()
     }
 
     fn from_key(key: &[u8]) -> Option<Self> {
-        let number = key.get(16..20)?.try_into().ok()?;
+        let number = |at: usize| Some(u32::from_be_bytes(key.get(at..at + 4)?.try_into().ok()?));
         Some(Self {
             occurrence: id_at(key, 0)?,
-            number: u32::from_be_bytes(number),
+            number: number(16)?,
             rule: id_at(key, 20)?,
             destination: id_at(key, 36)?,
+            nth: number(52)?,
         })
     }
 
     /// Whether an obligation of the same occurrence comes after this place.
-    fn is_before(self, rule: RecordId, destination: RecordId) -> bool {
-        (self.rule, self.destination) < (rule, destination)
+    fn is_before(self, other: Self) -> bool {
+        let order = |it: Self| (it.rule, it.destination, it.nth);
+        order(self) < order(other)
     }
 
     /// The place after all obligations of an occurrence.
@@ -101,6 +108,7 @@ impl ObligationKey {
             number: occurrence.number,
             rule: RecordId::from_bytes([u8::MAX; 16]),
             destination: RecordId::from_bytes([u8::MAX; 16]),
+            nth: u32::MAX,
         }
     }
 }
@@ -257,30 +265,43 @@ fn owed(
 ) -> Vec<Obligation> {
     let mut owed = Vec::new();
     for entry in entries.iter().copied() {
-        for (destination, name) in &entry.destinations {
-            let is_later = after.is_none_or(|place| place.is_before(entry.rule, *destination));
-            if is_later && filter.passes(&entry.rule_name, name) {
-                owed.push((entry, *destination, name));
-            }
-        }
+        let rules = entry.destinations.iter().map(|it| (it, None));
+        let paged = entry.response.iter().flat_map(|it| &it.paged);
+        let paged = paged.map(|it| (&it.destination, it.contact.as_ref().map(|it| &it.name)));
+        let all = rules.chain(paged);
+        owed.extend(all.map(|((id, name), contact)| (entry, *id, name, contact)));
     }
-    owed.sort_unstable_by_key(|(entry, destination, _)| (entry.rule, *destination));
-    let told = |(entry, destination, name): (&Notified, RecordId, &Name)| Obligation {
-        occurrence: occurrence.id(),
-        event_name: occurrence.name.clone(),
-        summary: occurrence.summary.clone(),
-        severity: occurrence.severity,
-        status: occurrence.status,
-        rule_name: entry.rule_name.clone(),
-        destination_name: name.clone(),
-        notify_ms: entry.last_ms,
-        group: entry.group,
-        place: ObligationKey {
-            occurrence: occurrence.key,
-            number: occurrence.number,
-            rule: entry.rule,
-            destination,
-        },
-    };
-    owed.into_iter().map(told).collect()
+    owed.sort_unstable_by_key(|(entry, destination, _, contact)| {
+        (entry.rule, *destination, *contact)
+    });
+    let mut places = HashMap::new();
+    let told =
+        |(entry, destination, name, contact): (&Notified, RecordId, &Name, Option<&Name>)| {
+            let nth = places.entry((entry.rule, destination)).or_insert(0_u32);
+            let place = ObligationKey {
+                occurrence: occurrence.key,
+                number: occurrence.number,
+                rule: entry.rule,
+                destination,
+                nth: *nth,
+            };
+            *nth += 1;
+            Obligation {
+                occurrence: occurrence.id(),
+                event_name: occurrence.name.clone(),
+                summary: occurrence.summary.clone(),
+                severity: occurrence.severity,
+                status: occurrence.status,
+                rule_name: entry.rule_name.clone(),
+                destination_name: name.clone(),
+                contact: contact.cloned(),
+                notify_ms: entry.last_ms,
+                group: entry.group,
+                place,
+            }
+        };
+    let all = owed.into_iter().map(told);
+    all.filter(|it| after.is_none_or(|place| place.is_before(it.place)))
+        .filter(|it| filter.passes(&it.rule_name, &it.destination_name))
+        .collect()
 }

@@ -53,6 +53,9 @@ pub fn obligation(obligation: Obligation) -> v1::Obligation {
     v1::Obligation {
         rule_name: obligation.rule_name.to_string(),
         destination_name: obligation.destination_name.to_string(),
+        contact_name: obligation
+            .contact
+            .map_or_else(String::new, |it| it.to_string()),
         event_id: obligation.occurrence.event.to_string(),
         occurrence_id: obligation.occurrence.to_string(),
         event_name: obligation.event_name,

@@ -564,7 +564,7 @@ pub(super) fn is_shadow(rule: usize) -> bool {
 }
 
 /// What every event about a host has in common.
-pub(super) fn event_of(host: usize) -> IncomingEvent {
+pub(in crate::tests) fn event_of(host: usize) -> IncomingEvent {
     IncomingEvent {
         name: "load".into(),
         kind: "load".into(),

@@ -549,6 +549,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn noise_is_counted_from_the_first_day_of_which_nothing_is_missing() {
+        let next_day_ms = i64::from(day(70_000) + 1) * DAY_MS;
+        let store = Store::in_memory();
+        store.begin_counting(70_000).await.unwrap();
+        assert_eq!(store.noise_since_ms().await.unwrap(), Some(70_000));
+        // A store with deliveries, and one that a version left which counts nothing by day.
+        let used = Store::in_memory();
+        insert(&used, &delivery(1, WAITING)).await;
+        let earlier = Store::in_memory();
+        let since = change(SINCE, Expect::Absent, Action::Add(vec![5]));
+        let engine = earlier.engine();
+        let written = engine.apply(Lane::Admin, vec![since].into()).await;
+        written.unwrap();
+        for store in [used, earlier] {
+            for at_ms in [70_000, 3 * DAY_MS] {
+                store.begin_counting(at_ms).await.unwrap();
+                let since_ms = store.noise_since_ms().await.unwrap();
+                assert_eq!(since_ms, Some(next_day_ms));
+            }
+        }
+        let since_ms = store.counted_since_ms().await.unwrap();
+        assert_eq!(since_ms, Some(70_000));
+    }
+
+    #[tokio::test]
     async fn a_counter_that_differs_from_the_deliveries_is_told_of() {
         let store = Store::in_memory();
         store.begin_counting(1).await.unwrap();

@@ -59,8 +59,12 @@ pub(super) fn write(into: &mut Document, model: &Model, read: &ListObligationsRe
         for row in of_event {
             let at = millis(row.notify_time.as_ref());
             let at = at.map(|ms| model.moment(ms)).unwrap_or_default();
+            let contact = match row.contact_name.as_str() {
+                "" => String::new(),
+                contact => format!("{contact} by "),
+            };
             let line = vec![
-                span(Token::Dim, &format!("  {at:<17}decided for ")),
+                span(Token::Dim, &format!("  {at:<17}decided for {contact}")),
                 span(Token::Link, &row.destination_name),
                 span(Token::Dim, &format!(" by {}", row.rule_name)),
             ];

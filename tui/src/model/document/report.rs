@@ -9,7 +9,7 @@ use bellwether_proto::{
 };
 use serde_json::Value;
 
-use super::{audit, obligation, rendered, transcript};
+use super::{audit, insight, obligation, rendered, transcript};
 use crate::{
     data::{EventRow, Severity, Status, Word, span_ms, structure},
     document::{Document, Link, duration, span},
@@ -68,6 +68,8 @@ pub(super) fn write(into: &mut Document, model: &Model, report: &Report) {
         Some(Outcome::Mapped(found)) => mapped(into, found),
         Some(Outcome::Obligations(read)) => obligation::write(into, model, read),
         Some(Outcome::Audit(read)) => audit::write(into, model, read),
+        Some(Outcome::Noise(found)) => insight::noise(into, model, found),
+        Some(Outcome::Suggestions(found)) => insight::suggestions(into, found),
         Some(Outcome::Previews(found)) => previews(into, found),
         None => into.missing(false, None),
     }
@@ -126,6 +128,14 @@ fn about(into: &mut Document, model: &Model, report: &Report) {
         }
         Inquiry::Audit(asked) => {
             audit::about(into, asked);
+            None
+        }
+        Inquiry::Noise(by) => {
+            insight::about_noise(into, model, *by);
+            None
+        }
+        Inquiry::Suggestions => {
+            insight::about_suggestions(into);
             None
         }
         Inquiry::Trigger { .. } | Inquiry::Contact(_) => None,

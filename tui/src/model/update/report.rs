@@ -112,6 +112,39 @@ pub(super) fn longer(model: &mut Model, effects: &mut Vec<Effect>) {
     again(model, effects);
 }
 
+/// How much of what was sent was noise.
+pub(super) fn noise(model: &mut Model, effects: &mut Vec<Effect>) {
+    let inquiry = Inquiry::Noise(v1::NoiseBy::Rule);
+    report(model, "Noise".to_owned(), inquiry, effects);
+}
+
+/// What would have sent less.
+pub(super) fn suggestions(model: &mut Model, effects: &mut Vec<Effect>) {
+    report(
+        model,
+        "Suggestions".to_owned(),
+        Inquiry::Suggestions,
+        effects,
+    );
+}
+
+/// Counts by the next of what can be counted by.
+pub(super) fn noise_by(model: &mut Model, effects: &mut Vec<Effect>) {
+    let Content::Report(report) = &mut model.page.content else {
+        return;
+    };
+    if let Inquiry::Noise(by) = &mut report.inquiry {
+        *by = match by {
+            v1::NoiseBy::Unspecified | v1::NoiseBy::Rule => v1::NoiseBy::Trigger,
+            v1::NoiseBy::Trigger => v1::NoiseBy::Destination,
+            v1::NoiseBy::Destination => v1::NoiseBy::EventName,
+            v1::NoiseBy::EventName => v1::NoiseBy::Contact,
+            v1::NoiseBy::Contact => v1::NoiseBy::Rule,
+        };
+        again(model, effects);
+    }
+}
+
 /// Tries the selected or shown trigger, or previews the rule, as it is stored.
 pub(super) fn stored(model: &mut Model, effects: &mut Vec<Effect>) {
     let Some(kind) = model.page.route.kind() else {

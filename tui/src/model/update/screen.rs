@@ -1,6 +1,6 @@
 //! What actions do to the screen alone: tabs, marks, filter, sorting, the clipboard.
 
-use super::{charts, confirm, grouped, navigate, read};
+use super::{charts, confirm, forms, grouped, navigate, read};
 use crate::{
     client::Command,
     document::Link,
@@ -282,6 +282,7 @@ pub(super) fn open(model: &mut Model, effects: &mut Vec<Effect>) {
     } else {
         match model.linked() {
             Some(Link::Restore(version)) => confirm::restore(model, *version),
+            Some(Link::Draft(draft)) => forms::suggested(model, &draft, effects),
             Some(Link::Shift(..)) => model.follow.push_back(Action::Override),
             _ => navigate::follow_link(model, effects),
         }
