@@ -33,7 +33,10 @@ pub(crate) fn listed(kind: Kind, answer: Answer) -> Result<(Vec<Object>, String)
 /// One of them, of a kind of which the list does not tell all.
 pub(crate) fn get(kind: Kind, name: &str) -> Call {
     let spec = kind::spec(kind);
-    let body = json!({"id": name, "pageSize": limits::RESOURCE_PAGE});
+    let body = match spec.naming {
+        Some(_) => json!({"id": name, "pageSize": limits::RESOURCE_PAGE}),
+        None => json!({"name": name}),
+    };
     Call::new(spec.service, spec.detail.unwrap_or_default(), body)
 }
 
