@@ -8,7 +8,7 @@ use rand::{SeedableRng, rngs::StdRng};
 use super::{ground::Ground, number_of};
 use crate::{
     clock::ManualClock,
-    domain::{Calendar, DeliveryState, Destination, Occurrence},
+    domain::{Calendar, DeliveryState, Destination, Heartbeat, Occurrence},
     error::Error,
     ops::{delivery::Deliveries, destination::Destinations, find, rule::Rules, samples::all},
     store::{Changes, Direction, EngineError, Index, Kind, Lane, Range, Store, samples, verify},
@@ -57,6 +57,10 @@ async fn filled() -> Ground {
     changes.insert(&samples::view("databases"));
     changes.insert(&samples::settings());
     changes.insert(&samples::heartbeat("backup"));
+    changes.insert(&Heartbeat {
+        id: samples::id(75),
+        ..samples::window_heartbeat("reports")
+    });
     add_on_call(&mut changes);
     changes.insert(&samples::expectation());
     changes.insert(&Occurrence {
