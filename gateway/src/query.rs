@@ -53,8 +53,8 @@ pub(crate) fn read(
             continue;
         }
         seen |= 1 << index;
-        // As `?start` of scripts: a flag that is named is set.
-        let is_flag = field.kind == Kind::Bool && !pair.contains('=');
+        // As `?start` of scripts: a flag that is named is set. Elsewhere, such as `?force`, it is said in full.
+        let is_flag = operation.lenient && field.kind == Kind::Bool && !pair.contains('=');
         let value = if is_flag { "true".into() } else { value };
         if let Err(description) = read::read_text_field(plan, field, &value, &mut out) {
             violations.add_at(&*field.json_name, description);

@@ -98,6 +98,7 @@ impl Recorder {
             .add_service(Recorded::<Views>::new(self))
             .add_service(Recorded::<Audit>::new(self))
             .add_service(Recorded::<Pending>::new(self))
+            .add_service(Recorded::<Insight>::new(self))
             .add_service(Recorded::<DataReceiver>::new(self))
             .add_service(Recorded::<Health>::new(self));
         routes.routes()
@@ -162,6 +163,7 @@ services! {
     Views = "bellwether.v1.ViewService";
     Audit = "bellwether.v1.AuditService";
     Pending = "bellwether.v1.PendingService";
+    Insight = "bellwether.v1.InsightService";
     DataReceiver = "zenoss.cloud.DataReceiverService";
     Health = "grpc.health.v1.Health";
 }

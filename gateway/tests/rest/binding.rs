@@ -130,6 +130,17 @@ async fn query_parameters_are_ignored_where_senders_add_their_own() {
 }
 
 #[tokio::test]
+async fn a_flag_that_is_named_alone_is_set_where_scripts_send_it() {
+    let world = World::new().await;
+    let answer = world
+        .get("/v1/data-receiver/heartbeats/backup/key?start")
+        .await;
+    assert_eq!(answer.status, 200);
+    let request: v1::BeatByKeyRequest = world.backend.calls()[0].decode();
+    assert!(request.start);
+}
+
+#[tokio::test]
 async fn delete_takes_force_and_etag_from_query_header_or_body() {
     let world = World::new().await;
     let path = "/v1/notification/triggers/a";
