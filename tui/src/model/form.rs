@@ -347,7 +347,11 @@ impl Form {
                 Some("without a trigger it never notifies".to_owned())
             }
             (Kind::Rule, "destinationNames") if is_blank => {
-                Some("without a destination it notifies no one".to_owned())
+                let mut others = self.specs.iter().zip(&self.inputs);
+                let escalates = others
+                    .any(|(spec, input)| spec.path == "escalationPolicyName" && !input.is_blank());
+                let words = "without a destination it notifies no one";
+                (!escalates).then(|| words.to_owned())
             }
             _ => self.live.warning(path),
         }

@@ -3,10 +3,12 @@
 
 #[cfg(feature = "embedded")]
 mod against_the_service {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
 
     use super::super::{flows::assert_shows, *};
-    use crate::backend::Real;
+    use crate::backend::{ManualClock, Real};
 
     async fn create(real: &Real, kind: &str, word: &str, body: &Value) {
         let (service, method) = (format!("{kind}Service"), format!("Create{kind}"));
@@ -124,5 +126,73 @@ mod against_the_service {
         press(&mut console, "t").await;
         until(&mut console, "Test of the methods of ana").await;
         until(&mut console, "not delivered").await;
+    }
+
+    /// Presses Tab until the field with this explanation has the cursor.
+    async fn to_field(console: &mut Headless, explanation: &str) {
+        for _ in 0..30 {
+            if press(console, "<Tab>").await.contains(explanation) {
+                return;
+            }
+        }
+        panic!("no field «{explanation}» in\n{}", console.screen());
+    }
+
+    /// Saves the form on the screen.
+    async fn save(console: &mut Headless, made: &str) {
+        press(console, "<C-s>").await;
+        until(console, "Create ").await;
+        press(console, "y").await;
+        until(console, made).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn from_an_empty_service_to_the_second_person_who_responds_in_the_console_alone() {
+        let now_ms = jiff::Timestamp::now().as_millisecond();
+        let clock = Arc::new(ManualClock::at(now_ms));
+        let real = Real::start_at(clock.clone()).await;
+        let mut console = real.console().await;
+        press(&mut console, "4npush<Tab><Tab>https://push.invalid/").await;
+        save(&mut console, "destination push created").await;
+        for name in ["ana", "ben"] {
+            press(&mut console, &format!("<A-2>n{name}<Tab>push")).await;
+            save(&mut console, &format!("contact {name} created")).await;
+        }
+        press(&mut console, "<A-4>nnights<Tab>UTC<Tab>").await;
+        press(
+            &mut console,
+            "ana, ben from 2026-01-05T08:00:00 FREQ=YEARLY",
+        )
+        .await;
+        save(&mut console, "schedule nights created").await;
+        press(
+            &mut console,
+            "<A-3>ndb<Tab>schedule nights wait 5m<Enter>contact ben",
+        )
+        .await;
+        save(&mut console, "policy db created").await;
+        press(&mut console, "3ndisks<Tab>name=disk").await;
+        save(&mut console, "trigger disks created").await;
+        press(&mut console, "5npage<Tab><Space><Tab><Enter><Space><Enter>").await;
+        to_field(&mut console, "Repeats, delays").await;
+        press(&mut console, "<Enter>").await;
+        to_field(&mut console, "The policy that is followed").await;
+        press(&mut console, "db").await;
+        save(&mut console, "rule page created").await;
+
+        real.send(Severity::Critical, std::iter::once("db-1".to_owned()))
+            .await;
+        press(&mut console, "<A-w>").await;
+        until(&mut console, "ana (nights)").await;
+        clock.advance(std::time::Duration::from_secs(301));
+        until(&mut console, "paging     ben").await;
+        press(&mut console, "ja").await;
+        until(&mut console, "responds").await;
+        assert_eq!(responses(&real).await["state"], "ACKNOWLEDGED");
+        press(&mut console, "2/name=disk<Enter>").await;
+        until(&mut console, "1/1").await;
+        press(&mut console, "<Enter>").await;
+        until(&mut console, "acknowledged by").await;
+        assert_shows(&console.screen(), "decided to notify ben by push");
     }
 }

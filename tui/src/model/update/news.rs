@@ -67,7 +67,7 @@ fn take_in(model: &mut Model, news: News, effects: &mut Vec<Effect>) {
                 );
             }
             let is_of_page = concerns_page(model, &rows, &left);
-            if model.page.route == Route::Overview && !(rows.is_empty() && left.is_empty()) {
+            if !(rows.is_empty() && left.is_empty()) {
                 read::soon(model);
             }
             model.store.events.stream(rows, left);

@@ -124,10 +124,17 @@ pub(super) fn after_write(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Reads the overview again within a second, as something has happened.
+/// Reads the overview, or who is on call, again within a second, as something has happened.
 pub(super) fn soon(model: &mut Model) {
     let latest = model.now_ms - (limits::REFRESH_MS - limits::REFRESH_SOON_MS);
-    if let Some(at_ms) = &mut model.store.overview.at_ms {
+    let at_ms = match model.page.route {
+        Route::Overview => &mut model.store.overview.at_ms,
+        Route::OnCall | Route::List(Kind::Response) | Route::Object(Kind::Response, _) => {
+            &mut model.store.of_mut(Kind::Response).at_ms
+        }
+        _ => return,
+    };
+    if let Some(at_ms) = at_ms {
         *at_ms = (*at_ms).min(latest);
     }
 }
