@@ -130,12 +130,14 @@ mod against_the_service {
 
     /// Presses Tab until the field with this explanation has the cursor.
     async fn to_field(console: &mut Headless, explanation: &str) {
+        let mut screen = String::new();
         for _ in 0..30 {
-            if press(console, "<Tab>").await.contains(explanation) {
-                return;
+            if screen.contains(explanation) {
+                break;
             }
+            screen = press(console, "<Tab>").await;
         }
-        panic!("no field «{explanation}» in\n{}", console.screen());
+        assert_shows(&screen, explanation);
     }
 
     /// Saves the form on the screen.
