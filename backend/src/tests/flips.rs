@@ -18,6 +18,16 @@ const FLIPS_DEFAULT: u64 = 100;
 /// Occurrences, and deliveries.
 const RECORDS: u32 = 40;
 
+/// Heartbeats of both kinds, and what they expect.
+fn add_heartbeats(changes: &mut Changes) {
+    changes.insert(&samples::heartbeat("backup"));
+    changes.insert(&Heartbeat {
+        id: samples::id(75),
+        ..samples::window_heartbeat("reports")
+    });
+    changes.insert(&samples::expectation());
+}
+
 /// Contacts, schedules, policies, and what is escalated by them.
 fn add_on_call(changes: &mut Changes) {
     changes.insert(&samples::contact("ana"));
@@ -56,13 +66,8 @@ async fn filled() -> Ground {
     changes.insert(&samples::mapping("statuspage"));
     changes.insert(&samples::view("databases"));
     changes.insert(&samples::settings());
-    changes.insert(&samples::heartbeat("backup"));
-    changes.insert(&Heartbeat {
-        id: samples::id(75),
-        ..samples::window_heartbeat("reports")
-    });
+    add_heartbeats(&mut changes);
     add_on_call(&mut changes);
-    changes.insert(&samples::expectation());
     changes.insert(&Occurrence {
         key: samples::id(9_001),
         number: 9_001,
