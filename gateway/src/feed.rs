@@ -17,12 +17,8 @@ pub(crate) fn write(schedule: &str, found: &Value) -> String {
     let gaps_allowed = found["gapsAllowed"] == true;
     let shifts = found["shifts"].as_array().into_iter().flatten();
     for shift in shifts {
-        let names: Vec<_> = shift["contactNames"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .collect();
-        let names: Vec<_> = names.into_iter().filter_map(Value::as_str).collect();
+        let names = shift["contactNames"].as_array().into_iter().flatten();
+        let names: Vec<_> = names.filter_map(Value::as_str).collect();
         if names.is_empty() && gaps_allowed {
             continue;
         }

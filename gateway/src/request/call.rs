@@ -3,7 +3,7 @@
 use bellwether_process::listen::{Full, Permit};
 use bellwether_proto::{csv, json::write};
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 use tonic::{Code, Status};
@@ -168,9 +168,13 @@ impl Handler {
             Ok(()) if operation.method == Method::GET => {
                 let stored = conditional::stored(&self.plan, operation.output, answer);
                 let table = wants_csv(asked).then(|| self.table(operation, &json));
-                let reply = table
+                let mut reply = table
                     .flatten()
                     .map_or_else(|| Reply::json(json), Reply::csv);
+                if !operation.csv.is_empty() {
+                    let accept = HeaderValue::from_static("accept");
+                    reply.headers.insert(header::VARY, accept);
+                }
                 conditional::tagged(reply, asked, stored)
             }
             Ok(()) => Reply::json(json),

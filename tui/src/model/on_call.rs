@@ -11,11 +11,9 @@ use crate::{
 
 impl Model {
     /// The responses that no one answered, the most urgent first.
-    pub(crate) fn unanswered(&self) -> Vec<&Object> {
-        let rows = self.store.of(Kind::Response).rows().iter();
-        let mut rows: Vec<_> = rows.filter(|it| it.text("state") == "ACTIVE").collect();
-        rows.sort_by_key(|it| response::urgency(it));
-        rows
+    pub(crate) fn unanswered(&self) -> impl Iterator<Item = &Object> {
+        let all = self.store.responses_by_urgency();
+        all.take(self.store.unanswered)
     }
 
     /// The response about an occurrence that is under way, the most urgent of several.
@@ -83,7 +81,7 @@ impl Model {
     /// Whether what is on the screen counts down to a step.
     pub(crate) fn has_countdown(&self) -> bool {
         match &self.page.route {
-            Route::OnCall | Route::Overview => !self.unanswered().is_empty(),
+            Route::OnCall | Route::Overview => self.store.unanswered > 0,
             Route::Event(_) => {
                 let shown = self.shown_occurrence();
                 let response = shown.and_then(|it| self.response_to(&it.id));

@@ -143,6 +143,9 @@ pub(crate) struct Store {
     resources: [Loaded<Vec<Object>>; Kind::ALL.len()],
     /// The most urgent response that is under way of each occurrence, by its place among the responses.
     pub(crate) responses: HashMap<String, usize>,
+    /// The places of the responses, the most urgent first, and how many of them no one answered.
+    responses_by_urgency: Vec<usize>,
+    pub(crate) unanswered: usize,
     pub(crate) deliveries: Loaded<Vec<v1::Delivery>>,
     /// The filter the deliveries were read with, and where the next page starts.
     pub(crate) deliveries_filter: String,
@@ -199,22 +202,32 @@ impl Store {
         &mut self.resources[kind as usize]
     }
 
-    /// Notes which occurrences the responses are about.
+    /// Orders the responses, and notes which occurrences they are about: once for each reading, since times are
+    /// parsed for it.
     pub(crate) fn index_responses(&mut self) {
-        let mut found: HashMap<String, usize> = HashMap::new();
         let rows = self.of(Kind::Response).rows();
-        for (at, one) in rows.iter().enumerate() {
-            if one.text("state") == "ENDED" {
-                continue;
-            }
-            let place = found
-                .entry(one.text("occurrenceId").to_owned())
-                .or_insert(at);
-            if response::urgency(one) < response::urgency(&rows[*place]) {
-                *place = at;
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_cached_key(|at| response::urgency(&rows[*at]));
+        let is_active = |at: &&usize| rows[**at].text("state") == "ACTIVE";
+        let unanswered = order.iter().take_while(is_active).count();
+        let mut found: HashMap<String, usize> = HashMap::new();
+        for at in &order {
+            let one = &rows[*at];
+            if one.text("state") != "ENDED" {
+                let occurrence = one.text("occurrenceId").to_owned();
+                found.entry(occurrence).or_insert(*at);
             }
         }
         self.responses = found;
+        self.unanswered = unanswered;
+        self.responses_by_urgency = order;
+    }
+
+    /// The responses, the most urgent first.
+    pub(crate) fn responses_by_urgency(&self) -> impl Iterator<Item = &Object> {
+        let rows = self.of(Kind::Response).rows();
+        let order = self.responses_by_urgency.iter();
+        order.filter_map(|at| rows.get(*at))
     }
 
     /// A resource by its name.

@@ -154,7 +154,7 @@ impl Wall<'_> {
     }
 
     fn unanswered_rows(&self) -> u16 {
-        let count = self.model.unanswered().len();
+        let count = self.model.store.unanswered;
         let rows = count.min(UNANSWERED) + usize::from(count > UNANSWERED);
         u16::try_from(rows).unwrap_or(0)
     }
@@ -162,7 +162,8 @@ impl Wall<'_> {
     /// The responses that no one answered, above everything else.
     fn unanswered(&self, pen: &mut Pen<'_>, area: Rect) {
         let waiting = self.model.unanswered();
-        for (one, y) in waiting.iter().zip(area.top()..area.bottom()) {
+        let more = self.model.store.unanswered.saturating_sub(UNANSWERED);
+        for (one, y) in waiting.zip(area.top()..area.bottom()) {
             let line = Rect {
                 y,
                 height: 1,
@@ -179,7 +180,6 @@ impl Wall<'_> {
                 pen.widget(Line::from(spans), line);
                 Link::Go(Route::Object(Kind::Response, one.name().to_owned()))
             } else {
-                let more = waiting.len() - UNANSWERED;
                 let count = text::grouped(i64::try_from(more).unwrap_or(i64::MAX));
                 let words = format!("   and {count} more wait for an answer");
                 pen.put(area.x, y, area.width.into(), Token::Warning, &words);

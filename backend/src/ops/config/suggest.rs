@@ -95,7 +95,9 @@ impl Impacts {
         let until_ms = now_ms.saturating_add(TAIL_MS);
         let before = replay((stored, &self.deciding), &timeline, until_ms, until()).await?;
         let history = History::new(&timeline, self.rules().await?);
-        let mut candidates = history.candidates(self.inhibitions().await?.as_slice());
+        let mut candidates = history
+            .candidates(self.inhibitions().await?.as_slice())
+            .await;
         candidates.extend(counted::unused_rules(stored, &history, now_ms).await?);
         candidates.sort_by_key(|it| Reverse(it.saves));
         let mut all = Suggestions {

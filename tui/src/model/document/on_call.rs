@@ -34,9 +34,7 @@ pub(super) fn write(into: &mut Document, model: &Model) {
     } else if responses.rows().is_empty() {
         into.text(Token::Dim, 0, "No one is paged.");
     }
-    let mut rows: Vec<&Object> = responses.rows().iter().collect();
-    rows.sort_by_key(|it| response::urgency(it));
-    for one in rows {
+    for one in model.store.responses_by_urgency() {
         write_response(into, model, one);
     }
 }

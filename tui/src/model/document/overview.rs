@@ -107,12 +107,12 @@ fn open(into: &mut Document, overview: &Overview) {
 /// The responses that no one answered: they are what someone has to do first.
 fn unanswered(into: &mut Document, model: &Model) {
     let waiting = model.unanswered();
-    if waiting.is_empty() {
+    if model.store.unanswered == 0 {
         return;
     }
     into.heading("Waiting for an answer");
-    let more = waiting.len().saturating_sub(UNANSWERED);
-    for one in waiting.into_iter().take(UNANSWERED) {
+    let more = model.store.unanswered.saturating_sub(UNANSWERED);
+    for one in waiting.take(UNANSWERED) {
         let (severity, (token, words)) = (response::severity(one), model.stands(one));
         let line = vec![
             span(severity.into(), &format!("{} ", severity.sign())),

@@ -12,6 +12,7 @@ use crate::{
     },
     limits::SUGGESTION_SAVES_MIN,
     ops::{replay::Timeline, wire::Shows as _},
+    scan,
 };
 
 /// Delays that are tried, in milliseconds, the shortest first.
@@ -59,7 +60,7 @@ impl<'a> History<'a> {
     }
 
     /// All but those that counters show.
-    pub(super) fn candidates(&self, inhibitions: &[Inhibition]) -> Vec<Candidate> {
+    pub(super) async fn candidates(&self, inhibitions: &[Inhibition]) -> Vec<Candidate> {
         let mut notified: HashMap<RecordId, Vec<(&Occurrence, i64)>> = HashMap::new();
         for occurrence in &self.occurrences {
             for entry in &occurrence.notified {
@@ -78,12 +79,12 @@ impl<'a> History<'a> {
                 found.extend(group(rule, &notified));
             }
         }
-        found.extend(self.inhibitions(inhibitions));
+        found.extend(self.inhibitions(inhibitions).await);
         found
     }
 
     /// Inhibitions of what follows something else.
-    fn inhibitions(&self, stored: &[Inhibition]) -> Vec<Candidate> {
+    async fn inhibitions(&self, stored: &[Inhibition]) -> Vec<Candidate> {
         let is_notified = |it: &Notified| it.opened_ms().is_some_and(|at| at >= self.since_ms);
         let known = self.occurrences.iter();
         let known = known.filter(|it| opened_ms(it) >= self.since_ms && !is_own(&it.dimensions));
@@ -91,6 +92,7 @@ impl<'a> History<'a> {
         let mut notified: BTreeMap<&str, usize> = BTreeMap::new();
         let mut follows: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
         for effect in known {
+            scan::turn().await;
             let is_counted = effect.notified.iter().any(is_notified);
             if is_counted {
                 *notified.entry(&effect.name).or_default() += 1;
