@@ -47,6 +47,14 @@ bench *ARGUMENTS:
 growth *NUMBERS:
     cargo bench --package bellwether-tests --bench growth -- {{NUMBERS}}
 
+# Pass a simulated week of 50 million events, or of EVENTS, and print what grows in it.
+week EVENTS="50000000":
+    cargo bench --package bellwether-backend --bench week -- {{EVENTS}}
+
+# Send for so many MINUTES at 80 % of the maximum rate, and print what grows meanwhile.
+soak MINUTES="30":
+    cargo bench --package bellwether-tests --bench growth -- minutes {{MINUTES}}
+
 # Print every promised figure of the console beside its goal and an empty ratatui program.
 bench-console *ARGUMENTS:
     cargo bench --package bellwether-tests --bench console -- {{ARGUMENTS}}

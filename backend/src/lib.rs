@@ -1,5 +1,6 @@
 //! The service: a tonic gRPC server over redb that ingests events and sends messages.
 
+mod background;
 pub mod config;
 pub mod delivery;
 pub mod destination;

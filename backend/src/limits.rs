@@ -404,10 +404,11 @@ pub const SUGGESTIONS_TIME_MAX: Duration = Duration::from_secs(20);
 /// Messages that a suggested change saves at least.
 pub const SUGGESTION_SAVES_MIN: usize = 10;
 
-/// Threads for searches, previews, explanations and exports, at most; half the processors otherwise.
-pub const SCAN_THREADS_MAX: usize = 4;
+/// Threads for searches, previews, explanations and exports, and as many for reviews, releases and
+/// retention, at most; half the processors otherwise.
+pub const BACKGROUND_THREADS_MAX: usize = 4;
 /// Threads that read the store for them.
-pub const SCAN_READERS_MAX: usize = 8;
+pub const BACKGROUND_READERS_MAX: usize = 8;
 /// Searches, previews, explanations and exports under way concurrently; of these and of those that
 /// wait one client has at most a quarter.
 pub const SCANS_RUNNING_MAX: usize = 16;

@@ -17,14 +17,10 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    thread::available_parallelism,
     time::Instant,
 };
 
-use tokio::{
-    runtime::{Builder, Handle, Runtime},
-    task::{block_in_place, yield_now},
-};
+use tokio::task::{block_in_place, yield_now};
 use tokio_util::task::AbortOnDropHandle;
 
 use bellwether_backend_model::effort;
@@ -32,16 +28,10 @@ use bellwether_backend_model::effort;
 pub use self::places::Place;
 use self::places::Places;
 use crate::{
+    background::Background,
     error::Error,
-    limits::{
-        SCAN_READERS_MAX, SCAN_STEPS_RUNNING_MAX, SCAN_THREADS_MAX, SCAN_TURN, SCANS_RUNNING_MAX,
-        SCANS_WAITING_MAX,
-    },
+    limits::{SCAN_STEPS_RUNNING_MAX, SCAN_TURN, SCANS_RUNNING_MAX, SCANS_WAITING_MAX},
 };
-
-/// How far these threads give way: with as many others that want the processor, they have a quarter of it.
-#[cfg(target_os = "linux")]
-const NICE: i32 = 5;
 
 tokio::task_local! {
     /// The scan that this task does. It belongs to the task and not to the arguments of everything
@@ -65,7 +55,7 @@ struct Scan {
 /// The threads for scans, and the places on them.
 #[derive(Debug, Clone)]
 pub struct Scans {
-    threads: Arc<Threads>,
+    threads: Background,
     calls: Arc<Places>,
     steps: Arc<Places>,
 }
@@ -77,18 +67,6 @@ pub struct Scanner {
     pub client: Arc<str>,
     /// Whether nothing is changed.
     pub reads: bool,
-}
-
-#[derive(Debug)]
-struct Threads(Option<Runtime>);
-
-impl Drop for Threads {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            // The last scan may end on a thread that must not wait.
-            runtime.shutdown_background();
-        }
-    }
 }
 
 /// Ends a scan when it is dropped.
@@ -105,22 +83,14 @@ impl<T> Drop for Running<T> {
 }
 
 impl Scans {
-    /// Starts the threads: half as many as there are processors, and they give way to all others.
+    /// Starts the threads.
     ///
     /// # Errors
     /// When there are none to be had.
     pub fn start() -> io::Result<Self> {
         effort::run_by(&OfTask);
-        let processors = available_parallelism().map_or(1, Into::into);
-        let runtime = Builder::new_multi_thread()
-            .worker_threads((processors / 2).clamp(1, SCAN_THREADS_MAX))
-            .max_blocking_threads(SCAN_READERS_MAX)
-            .thread_name("scan")
-            .on_thread_start(give_way)
-            .enable_all()
-            .build()?;
         Ok(Self {
-            threads: Arc::new(Threads(Some(runtime))),
+            threads: Background::start("scan")?,
             calls: Places::new(SCANS_RUNNING_MAX, SCANS_WAITING_MAX),
             steps: Places::new(SCAN_STEPS_RUNNING_MAX, usize::MAX),
         })
@@ -171,16 +141,11 @@ impl Scans {
             is_over: Arc::clone(&is_over),
             begun: Cell::new(Instant::now()),
         };
-        let task = self.handle().spawn(CURRENT.scope(scan, work));
+        let task = self.threads.handle().spawn(CURRENT.scope(scan, work));
         Running {
             task: AbortOnDropHandle::new(task),
             is_over,
         }
-    }
-
-    fn handle(&self) -> &Handle {
-        let runtime = self.threads.0.as_ref();
-        runtime.expect("it is taken when it is dropped").handle()
     }
 }
 
@@ -251,13 +216,5 @@ impl effort::Host for OfTask {
             Ok(()) => block_in_place(work),
             Err(_none) => work(),
         }
-    }
-}
-
-/// Has this thread give way to others. Elsewhere than on Linux that is reported of a whole process.
-fn give_way() {
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::nice(NICE) {
-        tracing::debug!(%error, "scans run at the priority of everything else");
     }
 }

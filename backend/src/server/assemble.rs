@@ -50,6 +50,7 @@ use super::{
     work::{Work, lead},
 };
 use crate::{
+    background::Background,
     clock::Clock,
     config::{Config, Telling},
     delivery::{Dispatcher, DispatcherStatus, EgressWatch, Pings, Retention, recovery},
@@ -200,7 +201,8 @@ async fn assemble_over(
     }
     let scans = Scans::start().map_err(StartError::Threads)?;
     let guard = modules.guard(scans).believing(config.proxies.clone());
-    let mut work = modules.work(config, workers);
+    let leading = Background::start("leader").map_err(StartError::Threads)?;
+    let mut work = modules.work(config, workers, leading);
     if let Some(losses) = &config.losses {
         let event = store_loss::event(losses, modules.clock.now_ms());
         let intake = modules.intake.clone();
@@ -319,7 +321,7 @@ impl Modules {
         }
     }
 
-    fn work(&self, config: &Config, workers: IntakeWorkers) -> Work {
+    fn work(&self, config: &Config, workers: IntakeWorkers, threads: Background) -> Work {
         let clock = Arc::clone(&self.clock);
         let disk_space = DiskSpaceWatch::new(self.store.clone(), clock, self.intake.clone());
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
@@ -361,7 +363,9 @@ impl Modules {
         work.add("dispatcher", |stop| dispatcher.run(stop));
         let engine = || Arc::clone(self.store.engine());
         let (leading, of_the_leader) = (engine(), self.of_the_leader());
-        work.add("leading work", |stop| lead(leading, of_the_leader, stop));
+        work.add("leading work", |stop| {
+            threads.run(lead(leading, of_the_leader, stop))
+        });
         let engine = engine();
         work.add("share of the store", |stop| async move {
             tokio::select! {

@@ -50,6 +50,11 @@ pub(crate) async fn accounted(process: u32, load: impl Future<Output = Load>) ->
 pub(crate) struct Numbers(Arc<AtomicUsize>);
 
 impl Numbers {
+    /// Those from a number on.
+    pub(crate) fn from(first: usize) -> Self {
+        Self(Arc::new(AtomicUsize::new(first)))
+    }
+
     /// The first of so many new numbers.
     pub(crate) fn take(&self, count: usize) -> usize {
         self.0.fetch_add(count, Ordering::Relaxed)

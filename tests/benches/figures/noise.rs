@@ -1,13 +1,20 @@
 //! What holds and groups cost: intake beside silences and inhibitions, into one group, and how soon
 //! what a silence held is sent when it is over.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use bellwether_tests::world::World;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::{
-    load::{Load, Numbers, keep_under_way, over_rest},
+    load::{Load, Numbers, SPAN, keep_under_way, over_rest, percentile_99},
     report::{Figure, Goal, Report},
     sink::Sink,
 };
@@ -125,8 +132,44 @@ async fn intake(report: &mut Report) {
     }
 }
 
-/// How long it takes from the end of a silence until nothing waits any more, and until all was
-/// received.
+/// Single events beside it, in turns with pauses: a fifth of what one client can send.
+const SENDERS: usize = 4;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Sends single events until told to stop; answers how long each took.
+async fn singles(world: &World, numbers: &Numbers, until: Arc<AtomicBool>) -> Vec<Duration> {
+    let mut senders = JoinSet::new();
+    for _ in 0..SENDERS {
+        let (rest, numbers, until) = (world.rest(), numbers.clone(), Arc::clone(&until));
+        senders.spawn(async move {
+            let mut times = Vec::new();
+            while !until.load(Ordering::Relaxed) {
+                let sent = Instant::now();
+                over_rest(rest.clone(), numbers.take(1), 1).await;
+                times.push(sent.elapsed());
+                tokio::time::sleep(PAUSE).await;
+            }
+            times
+        });
+    }
+    senders.join_all().await.into_iter().flatten().collect()
+}
+
+/// The 99th percentile of single events while something else happens, in milliseconds, with what that
+/// answers.
+async fn beside<T>(world: &World, numbers: &Numbers, other: impl Future<Output = T>) -> (f64, T) {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let other = async {
+        let answer = other.await;
+        is_over.store(true, Ordering::Relaxed);
+        answer
+    };
+    let (times, answer) = tokio::join!(singles(world, numbers, Arc::clone(&is_over)), other);
+    (percentile_99(times).as_secs_f64() * 1e3, answer)
+}
+
+/// How long it takes from the end of a silence until nothing waits any more, and what single events take
+/// meanwhile and until all was received.
 async fn freed(report: &mut Report) {
     let world = World::start();
     let sink = Sink::start().await;
@@ -138,12 +181,29 @@ async fn freed(report: &mut Report) {
     for first in (0..HELD).step_by(BATCH) {
         over_rest(world.rest(), first, BATCH).await;
     }
+    let numbers = Numbers::from(HELD);
+    let (quiet, ()) = beside(&world, &numbers, tokio::time::sleep(SPAN)).await;
     let start = Instant::now();
-    let expire = "/v1/notification/silences/all:expire";
-    rest.post(expire, &json!({})).await.ok();
-    let took = until_nothing_waits(&world, start).await;
+    let freeing = async {
+        let expire = "/v1/notification/silences/all:expire";
+        rest.post(expire, &json!({})).await.ok();
+        until_nothing_waits(&world, start).await
+    };
+    let (p99, took) = beside(&world, &numbers, freeing).await;
     let name = "noise: freed, 100,000 that one silence held";
     report.add(Figure::new(name, took, "s").goal(Goal::Most(10.0)));
+    let name = "noise: freed, p99 of single events meanwhile";
+    let figure = Figure::new(name, p99, "ms").goal(Goal::Most(2.0 * quiet));
+    report.add(figure.beside("quiet", Some(quiet)));
+    let sent = async {
+        while sink.count() < HELD {
+            assert!(start.elapsed() < FREED_MAX, "messages are missing");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let (p99, ()) = beside(&world, &numbers, sent).await;
+    let name = "noise: freed, the same while what was decided is sent";
+    report.add(Figure::new(name, p99, "ms").beside("quiet", Some(quiet)));
     drop(sink.take());
 }
 

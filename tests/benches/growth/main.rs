@@ -3,8 +3,10 @@
 //!
 //! `cargo bench --package bellwether-tests --bench growth -- [EVENTS…]` grows to each number in
 //! turn; without numbers to 1,000, 10,000, 100,000 and 1,000,000. With the word `singles` it grows
-//! by single events over REST, and reports how long the slowest of them took.
+//! by single events over REST, and reports how long the slowest of them took. With the word `minutes` it
+//! sends for so many minutes near the maximum rate, and reports what each of them takes.
 
+mod minutes;
 mod page;
 mod singles;
 
@@ -37,6 +39,7 @@ fn main() {
         .iter()
         .filter_map(|text| text.parse().ok())
         .collect();
+    let asked_minutes = asked.first().copied();
     let counts = if asked.is_empty() {
         vec![1_000, 10_000, 100_000, 1_000_000]
     } else {
@@ -45,8 +48,11 @@ fn main() {
     tokio::runtime::Runtime::new()
         .expect("threads")
         .block_on(async {
-            if arguments.iter().any(|argument| argument == "singles") {
+            let has = |word: &str| arguments.iter().any(|argument| argument == word);
+            if has("singles") {
                 singles::grow(&counts).await;
+            } else if has("minutes") {
+                minutes::pass(asked_minutes.unwrap_or(30)).await;
             } else {
                 grow(&counts).await;
             }

@@ -1,0 +1,248 @@
+//! A week of an installation, by a clock that is moved: 50 million events, 500 rules, silences, groups,
+//! receivers that come and go, and a restart each day. What it takes of memory, files, counters and
+//! descriptors does not grow once retention has begun.
+//!
+//! `cargo bench --package bellwether-backend --bench week -- [EVENTS]` sends so many; the simulated time
+//! is a week in any case. A row is written each six simulated hours, the verdict at the end: the most of
+//! the last two days beside the most of the two days after the first.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark prints its findings and stops at the first fault"
+)]
+
+mod definitions;
+mod outside;
+mod taken;
+
+use std::{
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use bellwether_backend::{
+    Backend, Config,
+    clock::{Clock, ManualClock},
+    domain::SharedSettings,
+};
+use bellwether_process::metrics::Source;
+use bellwether_proto::cloud::{self, data_receiver_service_client::DataReceiverServiceClient};
+use futures_util::{StreamExt as _, stream};
+use tokio::{task::JoinSet, time::sleep};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Endpoint;
+
+use self::{definitions::Grpc, outside::Outside, taken::Taken};
+
+const MINUTES: u64 = 7 * 24 * 60;
+const EVENTS: u64 = 50_000_000;
+/// 2026-01-01, in milliseconds since 1970.
+const START_MS: i64 = 1_767_225_600_000;
+const HOUR: Duration = Duration::from_secs(3600);
+/// Identities that keep sending.
+const STEADY: u64 = 20_000;
+/// Of ten events one opens an occurrence of its own, and one closes it a minute later.
+const TENTH: u64 = 10;
+const BATCH: u64 = 100;
+const IN_FLIGHT: usize = 4;
+/// Services that events are about; every tenth has a rule.
+const SERVICES: u64 = 5_000;
+/// How long what is kept is kept, so that a day has all of it.
+const KEPT: Duration = HOUR.saturating_mul(6);
+/// Messages that may wait before the next minute begins.
+const WAITING_MAX: i64 = 20_000;
+const REPORT_EVERY: u64 = 6 * 60;
+const DAY: u64 = 24 * 60;
+/// What the last days may take beside the first ones.
+const GROWTH_MAX: f64 = 1.1;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test --benches` starts this, too: then there is nothing to measure.
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        return;
+    }
+    let events = arguments.iter().find_map(|text| text.parse().ok());
+    let events = events.unwrap_or(EVENTS);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(pass_a_week(events));
+}
+
+async fn pass_a_week(events: u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::at(START_MS));
+    let outside = Outside::start(Arc::clone(&clock)).await;
+    let mut service = Service::start(folder.path(), &clock).await;
+    definitions::define(&service.grpc, &outside).await;
+    let a_minute = (events / MINUTES / BATCH).max(1);
+    println!("{}", Taken::HEAD);
+    let (begun, mut all) = (Instant::now(), Vec::new());
+    for minute in 0..MINUTES {
+        if minute % 60 == 0 {
+            definitions::silence(&service.grpc, minute / 60, clock.now_ms()).await;
+        }
+        send(&service.grpc, minute, a_minute).await;
+        for _ in 0..4 {
+            clock.advance(Duration::from_secs(15));
+            sleep(Duration::from_millis(1)).await;
+        }
+        if minute % 10 == 0 {
+            service.catch_up().await;
+        }
+        // In the midst of the day, when everything is under way.
+        if minute % DAY == DAY / 2 {
+            service.stop().await;
+            service = Service::start(folder.path(), &clock).await;
+        }
+        if (minute + 1) % REPORT_EVERY == 0 {
+            let taken = Taken::now(folder.path(), &service.page().await);
+            let sent = outside.taken.load(Ordering::Relaxed);
+            println!(
+                "{}",
+                taken.row(minute + 1, (minute + 1) * a_minute * BATCH, sent)
+            );
+            all.push(taken);
+        }
+    }
+    service.stop().await;
+    println!(
+        "{} s, {} events",
+        begun.elapsed().as_secs(),
+        MINUTES * a_minute * BATCH
+    );
+    let a_day = usize::try_from(DAY / REPORT_EVERY).unwrap();
+    let (first, last) = (&all[a_day..3 * a_day], &all[5 * a_day..]);
+    taken::compare(first, last, GROWTH_MAX);
+}
+
+/// Sends so many batches: what is repeated, what opens, and what closes.
+async fn send(grpc: &Grpc, minute: u64, batches: u64) {
+    let batches: Vec<_> = (0..batches).map(|batch| events(minute, batch)).collect();
+    let sent = batches.into_iter().map(|events| {
+        let mut client = DataReceiverServiceClient::new(grpc.clone());
+        async move {
+            let request = cloud::Events {
+                detailed_response: false,
+                events,
+            };
+            let answer = client.put_events(request).await.unwrap();
+            assert_eq!(u64::try_from(answer.into_inner().succeeded), Ok(BATCH));
+        }
+    });
+    let () = stream::iter(sent)
+        .buffer_unordered(IN_FLIGHT)
+        .collect()
+        .await;
+}
+
+fn events(minute: u64, batch: u64) -> Vec<cloud::Event> {
+    let event = |at: u64| {
+        let number = batch * BATCH + at;
+        match at % TENTH {
+            0 => brief(minute, number, cloud::Status::Open),
+            1 if minute > 0 => brief(minute - 1, number - 1, cloud::Status::Closed),
+            _ => steady(minute, number),
+        }
+    };
+    (0..BATCH).map(event).collect()
+}
+
+/// Of an identity that is heard of for a minute.
+fn brief(minute: u64, number: u64, status: cloud::Status) -> cloud::Event {
+    let service = (minute * 997 + number) % SERVICES;
+    cloud::Event {
+        name: "job failed".into(),
+        dimensions: [
+            ("service".to_owned(), format!("s{service}")),
+            ("job".to_owned(), format!("{minute}-{number}")),
+        ]
+        .into(),
+        summary: "the job ended with an error".into(),
+        severity: cloud::Severity::Error.into(),
+        status: status.into(),
+        ..cloud::Event::default()
+    }
+}
+
+fn steady(minute: u64, number: u64) -> cloud::Event {
+    let host = (minute * 4_001 + number) % STEADY;
+    let severity = if minute.is_multiple_of(2) {
+        cloud::Severity::Info
+    } else {
+        cloud::Severity::Warning
+    };
+    cloud::Event {
+        name: "load".into(),
+        dimensions: [("host".to_owned(), format!("h{host}"))].into(),
+        summary: "the load is high".into(),
+        severity: severity.into(),
+        ..cloud::Event::default()
+    }
+}
+
+/// A life of the service.
+struct Service {
+    grpc: Grpc,
+    metrics: Arc<dyn Source>,
+    stop: CancellationToken,
+    serving: JoinSet<()>,
+}
+
+impl Service {
+    async fn start(folder: &Path, clock: &Arc<ManualClock>) -> Self {
+        let mut config = Config::new(folder);
+        config.grpc_listen = "127.0.0.1:0".parse().unwrap();
+        config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
+        config.shared = SharedSettings {
+            event_retention: KEPT,
+            delivery_retention: KEPT,
+            audit_retention: KEPT,
+            ..SharedSettings::default()
+        };
+        config.given = [
+            "lifetime.retention",
+            "delivery.retention",
+            "audit.retention",
+        ]
+        .map(String::from)
+        .into();
+        let clock: Arc<dyn Clock> = Arc::clone(clock) as _;
+        let backend = Backend::bind_at(config, clock).await.unwrap();
+        let key = std::fs::read_to_string(folder.join("admin.key")).unwrap();
+        let channel = Endpoint::from_shared(format!("http://{}", backend.grpc_addr())).unwrap();
+        let stop = CancellationToken::new();
+        Self {
+            grpc: definitions::with_key(channel.connect_lazy(), key.trim()),
+            metrics: backend.metrics(),
+            serving: {
+                let stop = stop.clone();
+                JoinSet::from_iter([async move { backend.serve(stop).await.unwrap() }])
+            },
+            stop,
+        }
+    }
+
+    async fn stop(self) {
+        self.stop.cancel();
+        drop(self.grpc);
+        self.serving.join_all().await;
+    }
+
+    /// What it says of itself.
+    async fn page(&self) -> String {
+        taken::page(self.metrics.as_ref()).await
+    }
+
+    /// Waits until few messages wait, but those of receivers that do not take any.
+    async fn catch_up(&self) {
+        for _ in 0..600 {
+            let waiting = taken::of(&self.page().await, "bellwether_destination_waiting");
+            if waiting < WAITING_MAX {
+                return;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The receivers: one server, whose paths are destinations that are down for some hours each.
+
+use std::{
+    convert::Infallible,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bellwether_backend::clock::{Clock as _, ManualClock};
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::{net::TcpListener, task::JoinSet};
+
+/// Destinations.
+pub(super) const RECEIVERS: u64 = 20;
+/// Each is down for an hour of so many.
+const CYCLE_HOURS: u64 = 12;
+const HOUR_MS: u64 = 3_600_000;
+
+pub(super) struct Outside {
+    address: SocketAddr,
+    /// Messages that were answered with success.
+    pub(super) taken: Arc<AtomicU64>,
+    _listening: JoinSet<()>,
+}
+
+impl Outside {
+    pub(super) async fn start(clock: Arc<ManualClock>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let taken = Arc::<AtomicU64>::default();
+        let listening = listen(listener, clock, Arc::clone(&taken));
+        Self {
+            address,
+            taken,
+            _listening: JoinSet::from_iter([listening]),
+        }
+    }
+
+    pub(super) fn url(&self, number: u64) -> String {
+        format!("http://{}/{number}", self.address)
+    }
+}
+
+async fn listen(listener: TcpListener, clock: Arc<ManualClock>, taken: Arc<AtomicU64>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        while connections.try_join_next().is_some() {}
+        let (clock, taken) = (Arc::clone(&clock), Arc::clone(&taken));
+        connections.spawn(async move {
+            let answer = service_fn(|request| answer(request, &clock, &taken));
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
+            // A sender may close it at any time.
+            let _ = connection.await;
+        });
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    clock: &ManualClock,
+    taken: &AtomicU64,
+) -> Result<Response<Empty<Bytes>>, Infallible> {
+    let number: u64 = request.uri().path()[1..].parse().unwrap();
+    let read = request.into_body().collect().await;
+    let hour = clock.now_ms().unsigned_abs() / HOUR_MS;
+    let mut response = Response::new(Empty::new());
+    if read.is_err() || (hour + number).is_multiple_of(CYCLE_HOURS) {
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    } else {
+        taken.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(response)
+}

@@ -1,0 +1,113 @@
+//! What the process takes, and whether that grows.
+
+use std::{fs, path::Path};
+
+use bellwether_process::metrics::Source;
+
+const MIB: u64 = 1024 * 1024;
+
+/// What is taken at one moment. The generator of events is in the same process, and takes the same all
+/// the time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taken {
+    memory_mib: u64,
+    store_mib: u64,
+    log_mib: u64,
+    descriptors: u64,
+    threads: u64,
+    /// Numbers that the metrics page has.
+    series: u64,
+    open: i64,
+    held: i64,
+    waiting: i64,
+}
+
+impl Taken {
+    pub(super) const HEAD: &str = "hour | events | messages | memory, MiB | store, MiB | log, MiB | \
+        descriptors | threads | series | open | held | waiting";
+
+    pub(super) fn now(folder: &Path, page: &str) -> Self {
+        let bytes = |name: &str| fs::metadata(folder.join(name)).map_or(0, |it| it.len());
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let number = |name: &str| -> u64 {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|it| it.split_whitespace().next()?.parse().ok())
+                .unwrap()
+        };
+        let series = page.lines().filter(|line| !line.starts_with('#'));
+        Self {
+            memory_mib: number("VmRSS:") / 1024,
+            store_mib: bytes("store.redb") / MIB,
+            log_mib: (bytes("store.log.0") + bytes("store.log.1")) / MIB,
+            descriptors: fs::read_dir("/proc/self/fd").unwrap().count() as u64,
+            threads: number("Threads:"),
+            series: series.count() as u64,
+            open: of(page, "bellwether_open_occurrences"),
+            held: of(page, "bellwether_pending"),
+            waiting: of(page, "bellwether_destination_waiting"),
+        }
+    }
+
+    pub(super) fn row(&self, minute: u64, events: u64, messages: u64) -> String {
+        let Self {
+            memory_mib,
+            store_mib,
+            log_mib,
+            descriptors,
+            threads,
+            series,
+            open,
+            held,
+            waiting,
+        } = self;
+        format!(
+            "{} | {events} | {messages} | {memory_mib} | {store_mib} | {log_mib} | {descriptors} | \
+             {threads} | {series} | {open} | {held} | {waiting}",
+            minute / 60
+        )
+    }
+}
+
+/// One of the numbers.
+type Number = fn(&Taken) -> u64;
+
+/// The page of metrics.
+pub(super) async fn page(source: &dyn Source) -> String {
+    source.lines().await
+}
+
+/// The sum of a gauge over its labels.
+pub(super) fn of(page: &str, name: &str) -> i64 {
+    let lines = page.lines().filter(|line| {
+        let rest = line.strip_prefix(name);
+        rest.is_some_and(|rest| rest.starts_with(['{', ' ']))
+    });
+    let values = lines.filter_map(|line| line.rsplit(' ').next()?.parse::<i64>().ok());
+    values.sum()
+}
+
+/// Prints the most of each in both spans, and whether it is flat.
+pub(super) fn compare(first: &[Taken], last: &[Taken], growth_max: f64) {
+    let rows: [(&str, Number); 6] = [
+        ("memory, MiB", |it| it.memory_mib),
+        ("store, MiB", |it| it.store_mib),
+        ("log, MiB", |it| it.log_mib),
+        ("descriptors", |it| it.descriptors),
+        ("threads", |it| it.threads),
+        ("series", |it| it.series),
+    ];
+    for (name, value) in rows {
+        let most = |all: &[Taken]| all.iter().map(value).max().unwrap_or_default();
+        let (before, after) = (most(first), most(last));
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let growth = after as f64 / before.max(1) as f64;
+        let verdict = if growth <= growth_max {
+            "flat"
+        } else {
+            "GROWS"
+        };
+        println!(
+            "{name}: {before} on days 2 and 3, {after} on days 6 and 7: {growth:.2} x, {verdict}"
+        );
+    }
+}
