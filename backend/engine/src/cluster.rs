@@ -27,27 +27,30 @@ pub struct NodeSeen {
     pub about: String,
 }
 
-/// What of that which a store needs one process does: for each destination its owner, else the one that
-/// leads.
+/// What of that which a store needs one process does: for each destination or event its owner, else the one
+/// that leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
     /// Delivering, to the destinations that the process owns.
     Delivery,
-    /// Ageing, and evaluating what is held.
+    /// Evaluating what is held.
     Review,
+    /// Closing and deleting events, of those that the process owns.
+    Ageing,
     /// Deleting and folding, now and then.
     Sweep,
 }
 
 impl Duty {
     /// Those that advance all the time, with or without something to do.
-    pub const STEADY: [Self; 2] = [Self::Delivery, Self::Review];
+    pub const STEADY: [Self; 3] = [Self::Delivery, Self::Review, Self::Ageing];
 
     /// Its word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Delivery => "delivery",
             Self::Review => "review",
+            Self::Ageing => "ageing",
             Self::Sweep => "deletion",
         }
     }

@@ -12,6 +12,12 @@ pub fn slot_of(key: &[u8]) -> u8 {
     low
 }
 
+/// The slot by whose owner a record with this key is reviewed: one of 16, so that a commit about many records
+/// rests on few slots. It is the same in every version.
+pub fn review_slot_of(key: &[u8]) -> u8 {
+    slot_of(key) & 0xf0
+}
+
 /// Spreads bytes over all numbers, the same way in every version.
 pub(crate) fn mix(bytes: &[u8]) -> u64 {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {

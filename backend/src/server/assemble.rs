@@ -83,7 +83,7 @@ use crate::{
         oncall_watch::OnCallWatch,
         receipt::ReceiptSweep,
         response::Responses,
-        review::Reviewer,
+        review::{Ageing, Reviewer},
         rule::{Installation, Rules},
         ruleset::Ruleset,
         saved_view::SavedViews,
@@ -361,6 +361,8 @@ impl Modules {
         }
         let dispatcher = self.dispatcher(config);
         work.add("dispatcher", |stop| dispatcher.run(stop));
+        let ageing = Ageing::new(&self.deciding, self.intake.clone());
+        work.add("ageing", |stop| ageing.run(stop));
         let engine = || Arc::clone(self.store.engine());
         let (leading, of_the_leader) = (engine(), self.of_the_leader());
         work.add("leading work", |stop| {

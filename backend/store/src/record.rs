@@ -79,6 +79,10 @@ pub trait Record: Clone + Send + Sync + Sized + 'static {
     fn of_destination(&self) -> Option<RecordId> {
         None
     }
+    /// The slot whose owner alone reviews it, where several processes do.
+    fn reviewed_in(&self) -> Option<u8> {
+        None
+    }
     /// What counts the record.
     fn counted(&self) -> Vec<Counted> {
         Vec::new()
@@ -334,8 +338,8 @@ impl Store {
             counts: Counts::default(),
             is_past: false,
             rests_on: None,
-            destinations: BTreeSet::new(),
-            is_owned: self.owns.is_some(),
+            slots: BTreeSet::new(),
+            owner: self.duty.filter(|_| self.owns.is_some()),
             steps: Vec::new(),
             decided: BTreeSet::new(),
             audited,
@@ -361,13 +365,18 @@ impl Store {
         }
     }
 
-    /// This store for work that of the nodes that share it each does for the destinations that it owns:
-    /// what it changes of others is refused, and what it changes of those that it does not own any more.
+    /// This store for work that of the nodes that share it each does for the destinations or events that it
+    /// owns: what it changes of others is refused, and what it changes of those that it does not own any
+    /// more. Where one owns all, that changes nothing.
     #[must_use]
     pub fn owning(&self, duty: Duty, owned: &watch::Receiver<Owned>) -> Self {
+        if *owned.borrow() == Owned::All {
+            return self.clone();
+        }
         Self {
+            duty: Some(duty),
             owns: Some(owned.clone()),
-            ..self.leading(duty)
+            ..self.clone()
         }
     }
 
@@ -431,22 +440,21 @@ impl Store {
         Ok(applied)
     }
 
-    /// What has to be owned for changes of these destinations.
-    fn claims(&self, destinations: &BTreeSet<RecordId>) -> Result<Vec<Claim>, EngineError> {
+    /// What has to be owned for changes in these slots.
+    fn claims(&self, slots: &BTreeSet<u8>) -> Result<Vec<Claim>, EngineError> {
         let Some(owns) = &self.owns else {
             return Ok(Vec::new());
         };
         let owned = owns.borrow();
-        let slots: BTreeSet<u8> = destinations.iter().map(|it| slot(*it)).collect();
-        let claims = slots.into_iter().map(|slot| {
-            let epoch = owned.slot(slot)?.epoch;
+        let claims = slots.iter().map(|slot| {
+            let epoch = owned.slot(*slot)?.epoch;
             Some(Claim {
-                slot: slot.into(),
+                slot: (*slot).into(),
                 epoch,
             })
         });
         let claims: Option<Vec<_>> = claims.collect();
-        claims.ok_or_else(|| EngineError::Unavailable("another node owns a destination".into()))
+        claims.ok_or_else(|| EngineError::Unavailable("another node owns what is changed".into()))
     }
 
     /// Applies changes as they are.
@@ -456,7 +464,7 @@ impl Store {
         let set = Set {
             changes: list,
             rests_on: changes.rests_on,
-            claims: self.claims(&changes.destinations)?,
+            claims: self.claims(&changes.slots)?,
         };
         let applied = self.engine.apply(lane, set).await?;
         self.metrics.committed(&changes.steps);
@@ -505,9 +513,10 @@ pub struct Changes {
     /// Whether what happened to the records was counted before.
     is_past: bool,
     rests_on: Option<u64>,
-    /// The destinations of what is changed, where only their owner changes that.
-    destinations: BTreeSet<RecordId>,
-    is_owned: bool,
+    /// The slots of what is changed, where only their owner changes that,
+    slots: BTreeSet<u8>,
+    /// and for what.
+    owner: Option<Duty>,
     /// What is counted once they are on disk.
     steps: Vec<CommitStep>,
     /// The notifications that are counted, and for what.
@@ -551,9 +560,11 @@ impl Changes {
     }
 
     fn own<T: Record>(&mut self, record: &T) {
-        if self.is_owned {
-            self.destinations.extend(record.of_destination());
-        }
+        self.slots.extend(match self.owner {
+            Some(Duty::Ageing) => record.reviewed_in(),
+            Some(_) => record.of_destination().map(slot),
+            None => None,
+        });
     }
 
     /// Counts what shows how much was noise.

@@ -58,7 +58,7 @@ pub struct Node {
     /// What it reports to the others about itself.
     about: watch::Sender<String>,
     /// When it advanced last with each of [`Duty::STEADY`], while it has to.
-    advanced: std::sync::Mutex<[Option<Instant>; 2]>,
+    advanced: std::sync::Mutex<[Option<Instant>; 3]>,
     /// Has it say immediately what it has to say.
     hurry: Notify,
 }
@@ -220,7 +220,7 @@ impl Node {
         }
     }
 
-    fn advanced(&self) -> std::sync::MutexGuard<'_, [Option<Instant>; 2]> {
+    fn advanced(&self) -> std::sync::MutexGuard<'_, [Option<Instant>; 3]> {
         // It is whole between any two statements.
         self.advanced.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -228,7 +228,8 @@ impl Node {
     /// What it does not advance with although the database has answered all the time. What it has to do
     /// from now on is to advance from now on.
     fn stalled(&self, steady: Option<Instant>) -> Option<Duty> {
-        let has_to = [self.claims.is_owner(), self.claims.is_leader()];
+        let is_owner = self.claims.is_owner();
+        let has_to = [is_owner, self.claims.is_leader(), is_owner];
         let mut advanced = self.advanced();
         for (last, has_to) in advanced.iter_mut().zip(has_to) {
             *last = has_to.then(|| last.unwrap_or_else(Instant::now));
@@ -257,7 +258,7 @@ impl Node {
     pub(super) fn resign(&self, why: &str, is_forced: bool) {
         if self.claims.rest(is_forced) {
             tracing::error!("this node {why}: it leaves what it owns to other nodes");
-            *self.advanced() = [None; 2];
+            *self.advanced() = [None; 3];
         }
         self.hurry();
     }

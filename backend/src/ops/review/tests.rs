@@ -3,8 +3,15 @@
 use super::*;
 use crate::{
     clock::Clock as _,
-    domain::{Close, Delivery, IncomingEvent, Rule, SharedSettings},
+    domain::{
+        Close, CloseReason, Delivery, IncomingEvent, Occurrence, Rule, SharedSettings, Status,
+    },
+    limits::REVIEW_BATCH,
     ops::samples::{self, DISK_TRIGGER, START_MS, event, rule},
+    store::{
+        Record as _,
+        engine::ownership::{Owned, OwnedSlot, review_slot_of},
+    },
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -173,9 +180,9 @@ async fn what_is_made_due_while_the_reviewer_waits_is_at_most_a_second_late() {
     samples::save_settings(&store, values).await;
     let (deciding, clock) = samples::deciding(store.clone()).await;
     let (intake, _guard) = samples::intake(&deciding);
-    let reviewer = Reviewer::new(deciding, intake.clone());
+    let ageing = Ageing::new(&deciding, intake.clone());
     let shutdown = CancellationToken::new();
-    let work = reviewer.run(shutdown.clone());
+    let work = ageing.run(shutdown.clone());
     let outside = async {
         for round in 0..3_i64 {
             let mut event = event(&round.to_string());
@@ -195,6 +202,61 @@ async fn what_is_made_due_while_the_reviewer_waits_is_at_most_a_second_late() {
                 }
             }
             assert!(clock.now_ms() >= due_ms, "round {round}");
+        }
+        shutdown.cancel();
+    };
+    tokio::join!(work, outside);
+}
+
+#[tokio::test]
+async fn a_node_ages_what_it_owns_and_what_it_gains_at_once() {
+    let store = samples::store();
+    let (deciding, clock) = samples::deciding(store.clone()).await;
+    let (intake, _guard) = samples::intake(&deciding);
+    let count = 3 * REVIEW_BATCH;
+    let events = (0..count).map(|at| event(&at.to_string()));
+    intake.submit(events.collect(), None).await.unwrap();
+    clock.advance(7 * 24 * HOUR);
+    let mut slots = Box::new([None; 256]);
+    let of_epoch = |epoch| {
+        Some(OwnedSlot {
+            epoch,
+            leaving: None,
+        })
+    };
+    slots[0x30] = of_epoch(1);
+    let owned = watch::Sender::new(Owned::Slots(slots.clone()));
+    let ageing = Ageing::owning(&deciding, intake.clone(), owned.subscribe());
+    let closed = async || {
+        let all = samples::all::<Occurrence>(&store).await;
+        let closed = all.iter().filter(|it| it.close.is_some());
+        let slots = closed.map(|it| review_slot_of(&it.key()));
+        slots.collect::<Vec<_>>()
+    };
+    assert!(ageing.pass().await);
+    let first = closed().await;
+    assert!(!first.is_empty() && first.iter().all(|it| *it == 0x30));
+    assert!(first.len() < count / 4, "{}", first.len());
+
+    let shutdown = CancellationToken::new();
+    let work = ageing.run(shutdown.clone());
+    let outside = async {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        // Of what no event reviews: whoever owns it gains nothing to do.
+        slots[0x31] = of_epoch(1);
+        owned.send_replace(Owned::Slots(slots.clone()));
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(closed().await.len(), first.len());
+        for slot in (0..256).step_by(16) {
+            slots[slot] = of_epoch(2);
+        }
+        owned.send_replace(Owned::Slots(slots));
+        while closed().await.len() < count {
+            tokio::task::yield_now().await;
         }
         shutdown.cancel();
     };

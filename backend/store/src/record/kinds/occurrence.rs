@@ -12,7 +12,9 @@ use crate::record::{
 use crate::{
     audit::Seen,
     domain::{CauseMark, Group, HeldBy, HoldKind, Occurrence, RecordId, ResponseState, Status},
-    engine::{EngineError, Entry, Index, Kind, Membership, SilenceStanding},
+    engine::{
+        EngineError, Entry, Index, Kind, Membership, SilenceStanding, ownership::review_slot_of,
+    },
     metrics::CommitStep,
     seal::Sealer,
 };
@@ -122,6 +124,10 @@ impl Record for Occurrence {
 
     fn key(&self) -> Vec<u8> {
         self.key.to_bytes().into()
+    }
+
+    fn reviewed_in(&self) -> Option<u8> {
+        Some(review_slot_of(&self.key.to_bytes()))
     }
 
     fn entries(&self) -> Vec<Entry> {

@@ -1,0 +1,282 @@
+//! Closes occurrences without news or whose time is over, and deletes old closed ones: of the nodes that
+//! share a store each does that for the occurrences whose slots it owns.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::error;
+
+use crate::{
+    clock::millis,
+    decide::{Causes, Past, Snapshot},
+    domain::{CloseReason, Occurrence, Status, silence::NEVER_MS},
+    error::Error,
+    lifecycle::{Cause, Review, StateChange, review},
+    limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
+    ops::{
+        cause_lookup::settled, commit::commit, deciding::Deciding, intake::Intake,
+        loop_guard::Reports, revision, silence::event_of,
+    },
+    store::{
+        Changes, Direction, Duty, Index, Lane, Stored,
+        engine::{
+            Range,
+            ownership::{Owned, review_slot_of},
+        },
+        record::bytes::{Key, moment_at},
+    },
+};
+
+/// Closes and deletes occurrences when that is due, a few at a time.
+#[derive(Debug)]
+pub struct Ageing {
+    deciding: Deciding,
+    intake: Intake,
+    owned: watch::Receiver<Owned>,
+}
+
+impl Ageing {
+    /// Ages what that store holds; what the service has to say of it goes through the intake.
+    pub fn new(deciding: &Deciding, intake: Intake) -> Self {
+        let owned = deciding.store.engine().cluster().owned();
+        Self::owning(deciding, intake, owned)
+    }
+
+    pub(super) fn owning(
+        deciding: &Deciding,
+        intake: Intake,
+        owned: watch::Receiver<Owned>,
+    ) -> Self {
+        Self {
+            deciding: Deciding {
+                store: deciding.store.owning(Duty::Ageing, &owned),
+                ..deciding.clone()
+            },
+            intake,
+            owned,
+        }
+    }
+
+    /// Ages until shutdown.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let work = async {
+            let mut retry = REVIEW_RETRY;
+            loop {
+                // What is committed or gained while it ages is news to it.
+                let log = self.deciding.store.engine().log_signal();
+                let mut owned = self.owned.clone();
+                owned.mark_unchanged();
+                let since_ms = self.deciding.clock.now_ms();
+                let mut latest = REVIEW_INTERVAL_MAX;
+                if self.pass().await {
+                    retry = REVIEW_RETRY;
+                } else {
+                    latest = retry;
+                    retry = (retry * 2).min(REVIEW_INTERVAL_MAX);
+                }
+                self.wait((log, owned), since_ms, latest).await;
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+
+    /// Ages everything that is due now. What cannot be aged is left for the next pass, which is to come
+    /// soon when this answers false.
+    pub async fn pass(&self) -> bool {
+        let aged = self.age().await;
+        if let Err(error) = &aged {
+            error!(%error, "occurrences that are due were not found");
+        }
+        aged.is_ok()
+    }
+
+    fn owns(&self, record: &[u8]) -> bool {
+        self.owned.borrow().slot(review_slot_of(record)).is_some()
+    }
+
+    async fn age(&self) -> Result<(), Error> {
+        let due = Key::new().moment(self.deciding.clock.now_ms().saturating_add(1));
+        let mut range = Range {
+            start: Vec::new(),
+            end: Some(due.build()),
+        };
+        let mut records = Vec::new();
+        loop {
+            let found = self.due(range.clone()).await?;
+            let last = found.last().map(|(entry, _)| entry.clone());
+            let found = found.into_iter().map(|(_, record)| record);
+            records.extend(found.filter(|record| self.owns(record)));
+            if records.len() >= REVIEW_BATCH || last.is_none() {
+                self.review(std::mem::take(&mut records)).await;
+            }
+            let Some(last) = last else {
+                return Ok(());
+            };
+            range.go_on_after(&last);
+        }
+    }
+
+    async fn review(&self, mut records: Vec<Vec<u8>>) {
+        let Err(fault) = self.step(&records).await else {
+            return;
+        };
+        // What another node owns by now is reviewed there.
+        records.retain(|record| self.owns(record));
+        if records.is_empty() {
+            return;
+        }
+        error!(error = %fault, "a review failed; its occurrences are reviewed one by one");
+        for record in records {
+            if let Err(error) = self.step(&[record]).await {
+                error!(%error, "an occurrence could not be reviewed");
+            }
+        }
+    }
+
+    async fn due(&self, range: Range) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
+        let engine = self.deciding.store.engine();
+        let index = Index::OccurrenceByReview;
+        let found = engine.entries(index, range, Direction::Ascending, REVIEW_BATCH);
+        Ok(found.await?)
+    }
+
+    async fn step(&self, records: &[Vec<u8>]) -> Result<(), Error> {
+        let store = &self.deciding.store;
+        let decide = async || {
+            let causes = Causes::default();
+            settled(store, &causes, || self.decided(records, &causes)).await
+        };
+        let (reports, _) = commit(store, Lane::Bulk, decide).await?;
+        self.intake.report_all(reports);
+        Ok(())
+    }
+
+    async fn decided(
+        &self,
+        records: &[Vec<u8>],
+        causes: &Causes,
+    ) -> Result<(Changes, Reports), Error> {
+        let store = &self.deciding.store;
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let found = store.get_many::<Occurrence>(records.to_vec()).await?;
+        let found: Vec<_> = found.into_iter().flatten().collect();
+        let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
+        let past = past.asking(causes);
+        let mut changes = store.changes();
+        changes.rest_on(snapshot.position());
+        let mut reports = Reports::default();
+        for stored in found {
+            reports.append(self.decide((&snapshot, &past), &stored, &mut changes));
+        }
+        Ok((changes, reports))
+    }
+
+    fn decide(
+        &self,
+        rules: (&Snapshot, &Past),
+        stored: &Stored<Occurrence>,
+        changes: &mut Changes,
+    ) -> Reports {
+        let mut reports = Reports::default();
+        let now_ms = self.deciding.clock.now_ms();
+        if stored.value.review_ms > now_ms {
+            return reports;
+        }
+        let mut next = stored.value.clone();
+        // What reports on a silence lasts as long as that.
+        let ends_ms = told_silence_ends(&stored.value, rules.0, now_ms).filter(|it| *it > now_ms);
+        let review = review(&stored.value, now_ms, rules.0.settings());
+        match (review, ends_ms) {
+            (Review::Age | Review::Expire, Some(ends_ms)) => next.review_ms = ends_ms,
+            // What it holds as a cause is re-evaluated before.
+            (Review::Forget, _) if !stored.value.causes.is_empty() => {
+                next.review_ms = now_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
+            }
+            (Review::Forget, _) => {
+                changes.delete(stored);
+                return reports;
+            }
+            (Review::Later(due_ms), _) => next.review_ms = due_ms,
+            (due @ (Review::Age | Review::Expire), None) => {
+                let change = StateChange {
+                    status: Some(Status::Closed),
+                    ..StateChange::default()
+                };
+                let cause = Cause {
+                    author: None,
+                    reason: match due {
+                        Review::Expire => CloseReason::Expired,
+                        _ => CloseReason::Aged,
+                    },
+                    now_ms,
+                };
+                let altered = self.deciding.alter(rules, &mut next, &change, cause);
+                for delivery in &altered.deliveries {
+                    changes.insert(delivery);
+                }
+                reports = altered.reports;
+            }
+        }
+        changes.update(stored, &next);
+        reports
+    }
+
+    /// Waits until something is due that was not at that time, also when it is made due or gained meanwhile.
+    /// That long at most.
+    async fn wait(
+        &self,
+        (mut log, mut owned): (watch::Receiver<u64>, watch::Receiver<Owned>),
+        since_ms: i64,
+        most: Duration,
+    ) {
+        let clock = &self.deciding.clock;
+        let latest_ms = since_ms.saturating_add(millis(most));
+        loop {
+            let next = self.next_ms(since_ms).await.ok().flatten();
+            let next_ms = next.unwrap_or(latest_ms).min(latest_ms);
+            tokio::select! {
+                () = clock.wait_until(next_ms) => return,
+                () = self.deciding.store.until_advance() => continue,
+                Ok(()) = owned.changed() => return,
+                changed = log.changed() => if changed.is_err() {
+                    return clock.wait_until(next_ms).await;
+                }
+            }
+            // What was committed may be due earlier; one look finds that for many commits.
+            let look_ms = clock.now_ms().saturating_add(millis(REVIEW_LOOK_INTERVAL));
+            clock.wait_until(look_ms.min(next_ms)).await;
+        }
+    }
+
+    /// When the first occurrence that it owns may be due that was not at that time, in milliseconds since
+    /// 1970.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn next_ms(&self, since_ms: i64) -> Result<Option<i64>, Error> {
+        let found = self.due(Range {
+            start: Key::new().moment(since_ms.saturating_add(1)).build(),
+            end: None,
+        });
+        let found = found.await?;
+        self.deciding.store.advance();
+        let first = found.iter().find(|(_, record)| self.owns(record));
+        let first = first.or(found.last());
+        Ok(first.and_then(|(entry, _)| moment_at(entry, 0)))
+    }
+}
+
+/// When the silence ends that an occurrence of the service's own reports on, in milliseconds since
+/// 1970; none when it reports on none, or that is over.
+fn told_silence_ends(occurrence: &Occurrence, snapshot: &Snapshot, now_ms: i64) -> Option<i64> {
+    let name = occurrence.dimensions.get("silence")?;
+    let mut all = snapshot.silences().all().iter();
+    let loaded = all.find(|it| it.silence.name.as_str() == name)?;
+    let is_about = event_of(&loaded.silence.name) == occurrence.event;
+    let ends_ms = loaded.ends_ms(now_ms).unwrap_or(NEVER_MS);
+    is_about.then_some(ends_ms)
+}
