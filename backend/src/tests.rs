@@ -1,5 +1,6 @@
 //! The service as a whole on disks and clocks that fail, and a network that misbehaves.
 
+mod cells;
 mod errors;
 mod escalations;
 mod flips;

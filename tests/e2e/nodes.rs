@@ -1,9 +1,11 @@
 //! Several nodes over one store: any ingests, answers and is edited; each delivers to the destinations that
 //! it owns, and others do when it is gone.
 
+mod ageing;
 mod clocks;
 mod duties;
 mod edits;
+mod on_call;
 mod owners;
 mod rates;
 mod settings;

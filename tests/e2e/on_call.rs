@@ -11,7 +11,7 @@ use crate::samples;
 const NOTIFICATION: &str = "/v1/notification";
 
 /// A destination with a template of the contact that is notified and the address that acknowledges.
-fn push(url: &str) -> Value {
+pub(crate) fn push(url: &str) -> Value {
     json!({
         "name": "push",
         "type": {"webhook": {
@@ -21,7 +21,7 @@ fn push(url: &str) -> Value {
     })
 }
 
-fn contact(name: &str) -> Value {
+pub(crate) fn contact(name: &str) -> Value {
     let phone = format!("+{name}");
     json!({
         "name": name,

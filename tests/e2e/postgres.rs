@@ -5,6 +5,7 @@ mod failover;
 mod requirements;
 mod secret;
 mod still;
+mod upgrade;
 
 use std::{
     collections::BTreeSet,
@@ -109,16 +110,25 @@ pub(crate) fn settings(url: &str, key_file: &Path, node: &str) -> String {
 
 /// A command with the settings beside a data folder.
 pub(crate) fn store(data_dir: &Path, arguments: &[&str]) -> Command {
+    store_of(process::binary(), data_dir, arguments)
+}
+
+/// The same of another binary.
+fn store_of(binary: &Path, data_dir: &Path, arguments: &[&str]) -> Command {
     let home = data_dir.parent().unwrap();
-    let mut command = process::command(home, ["store", "--config"]);
+    let mut command = process::command_of(binary, home, ["store", "--config"]);
     command.arg(home.join("bellwether.toml")).args(arguments);
     command
 }
 
 pub(crate) fn init(data_dir: &Path) {
+    init_with(process::binary(), data_dir);
+}
+
+fn init_with(binary: &Path, data_dir: &Path) {
     fs::create_dir_all(data_dir).unwrap();
     let admin_key = data_dir.join("admin.key");
-    let mut command = store(data_dir, &["init", "--admin-key-file"]);
+    let mut command = store_of(binary, data_dir, &["init", "--admin-key-file"]);
     command.arg(admin_key);
     let made = process::run(command);
     let said = String::from_utf8_lossy(&made.stderr);

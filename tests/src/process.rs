@@ -65,7 +65,16 @@ pub fn binary() -> &'static Path {
 
 /// The binary with arguments, out of reach of this machine's own settings.
 pub fn command<S: AsRef<OsStr>>(home: &Path, arguments: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new(binary());
+    command_of(binary(), home, arguments)
+}
+
+/// The same of another binary.
+pub fn command_of<S: AsRef<OsStr>>(
+    binary: &Path,
+    home: &Path,
+    arguments: impl IntoIterator<Item = S>,
+) -> Command {
+    let mut command = Command::new(binary);
     let inherited = std::env::vars_os().map(|(name, _)| name);
     for name in inherited.filter(|name| name.to_string_lossy().starts_with("BELLWETHER_")) {
         command.env_remove(name);

@@ -58,6 +58,18 @@ impl World {
         world
     }
 
+    /// Like [`World::on`], with another binary until [`World::start_again`].
+    ///
+    /// # Panics
+    /// When the service does not start.
+    pub fn of(binary: &Path, prepare: impl FnOnce(&Path), lines: &str) -> Self {
+        let mut world = Self::laid_out(lines, Path::new(""));
+        prepare(&world.data_dir());
+        let serve = process::command_of(binary, world.folder.path(), ["serve"]);
+        world.service = Some(world.start_with(serve));
+        world
+    }
+
     /// Like [`World::start`], on what the command `bellwether restore` makes of a backup.
     ///
     /// # Panics

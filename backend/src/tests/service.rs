@@ -54,7 +54,7 @@ impl Service {
         service
     }
 
-    async fn live_again(&mut self) {
+    pub(super) async fn live_again(&mut self) {
         let store = self.ground.open().await;
         let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as _;
         recover(&store, clock.as_ref()).await.unwrap();
@@ -99,11 +99,15 @@ impl Service {
             tokio::task::yield_now().await;
         }
         self.ground.fail_power_after(0);
-        let mut life = self.life.take().expect("it lives");
-        life.tasks.shutdown().await;
-        drop(life);
+        self.stop().await;
         self.ground.restore_power(random);
         self.live_again().await;
+    }
+
+    /// Ends everything, until it lives again.
+    pub(super) async fn stop(&mut self) {
+        let mut life = self.life.take().expect("it lives");
+        life.tasks.shutdown().await;
     }
 
     fn life(&self) -> &Life {
@@ -156,7 +160,7 @@ impl Service {
     }
 
     /// Waits until there is nothing to do before the clock moves; answers when there will be.
-    async fn settled(&mut self) -> i64 {
+    pub(super) async fn settled(&mut self) -> i64 {
         let head = self.store().engine().log_head().await.unwrap();
         let clock = Arc::clone(&self.clock);
         let life = self.life.as_mut().expect("it lives");

@@ -89,7 +89,7 @@ fn about(message: &Received) -> Told {
     (host.to_owned(), body["clear"] == true)
 }
 
-async fn sample(world: &World, name: &str) -> usize {
+pub(super) async fn sample(world: &World, name: &str) -> usize {
     let page = world.rest().get("/metrics").await.text();
     let lines = page.lines().filter(|it| it.starts_with(name));
     let values = lines.filter_map(|it| it.rsplit(' ').next()?.parse::<usize>().ok());

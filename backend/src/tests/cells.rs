@@ -1,0 +1,342 @@
+//! Cells: services that share nothing, each with the events of some tenants, behind a router that goes by
+//! that dimension alone. The router stands for the senders: the product has none.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use bellwether_proto::v1::{self, destination_type::Type};
+
+use super::{ground::Ground, invariants, service::Service};
+use crate::{
+    audit::Role,
+    clock::{Clock, ManualClock},
+    config::Config,
+    destination::{
+        Guard,
+        receiver::{Receiver, Reply},
+    },
+    domain::{
+        Clause, CloseReason, Group, HoldKind, IncomingEvent, Literal, Occurrence, Query, Severity,
+        SharedSettings, Status,
+    },
+    ops::{
+        config::{Configuration, Definition, Document},
+        review::Reviewer,
+        samples::{self, START_MS},
+        trigger::event_type,
+        wire::time::length,
+    },
+};
+
+const CELLS: usize = 3;
+const TENANTS: usize = 9;
+/// Of one destination, in each cell.
+const PER_MINUTE: i32 = 6;
+const AGE: Duration = Duration::from_secs(3_600);
+const MINUTE: Duration = Duration::from_secs(60);
+
+struct Cells {
+    services: Vec<Service>,
+    /// The one that nobody reaches.
+    lost: Option<usize>,
+    routes: BTreeMap<String, usize>,
+    sent: BTreeMap<String, usize>,
+    clock: Arc<ManualClock>,
+    receiver: Receiver,
+}
+
+fn tenant(number: usize) -> String {
+    format!("t{number}")
+}
+
+fn named(name: &str) -> Query {
+    Query {
+        clause: Clause::Equals("name".into(), Literal::Text(name.into())),
+    }
+}
+
+/// What every cell is told to do: the same documents.
+fn documents(receiver: &Receiver) -> Vec<Document> {
+    let mut all = Vec::new();
+    for (name, most) in [("load", 0), ("burst", PER_MINUTE)] {
+        all.push(Definition::Trigger(v1::Trigger {
+            name: name.into(),
+            r#type: Some(event_type(&named(name))),
+            ..v1::Trigger::default()
+        }));
+        let webhook = v1::Webhook {
+            url: receiver.url(&format!("/{name}")),
+            ..v1::Webhook::default()
+        };
+        all.push(Definition::Destination(v1::Destination {
+            name: name.into(),
+            r#type: Some(v1::DestinationType {
+                r#type: Some(Type::Webhook(webhook)),
+            }),
+            delivery: Some(v1::DeliverySettings {
+                max_per_minute: most,
+                ..v1::DeliverySettings::default()
+            }),
+            ..v1::Destination::default()
+        }));
+        all.push(Definition::Rule(v1::Rule {
+            name: name.into(),
+            enabled: Some(true),
+            trigger_names: vec![name.into()],
+            destination_names: vec![name.into()],
+            message: "{{event.summary}}".into(),
+            send_updates: Some(name == "load"),
+            group: (name == "load").then(|| v1::Grouping {
+                by: vec!["site".into()],
+                wait: Some(length(10_000)),
+                ..v1::Grouping::default()
+            }),
+            ..v1::Rule::default()
+        }));
+    }
+    all.push(Definition::Inhibition(v1::Inhibition {
+        name: "outages".into(),
+        enabled: Some(true),
+        source_filter: "name=outage".into(),
+        target_filter: "name=load".into(),
+        equal: vec![v1::EqualFields {
+            source: "site".into(),
+            ..v1::EqualFields::default()
+        }],
+        ..v1::Inhibition::default()
+    }));
+    let document = |definition| Document {
+        definition,
+        must_be_new: true,
+    };
+    all.into_iter().map(document).collect()
+}
+
+impl Cells {
+    async fn start() -> Self {
+        let receiver = Receiver::start(|_| Reply::status(200)).await;
+        let clock = Arc::new(ManualClock::at(START_MS));
+        let mut config = Config::new("unused");
+        config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
+        config.shared = SharedSettings {
+            error_age_max: AGE,
+            together_from: 0,
+            ..SharedSettings::without_end()
+        };
+        let mut services = Vec::new();
+        for _ in 0..CELLS {
+            let ground = Ground::memory();
+            let service = Service::start(ground, config.clone(), Arc::clone(&clock)).await;
+            let guard = Arc::new(Guard::new(&config.egress, Vec::new()));
+            let all = Configuration::new(service.store().clone(), clock.clone(), guard);
+            let made = all.apply(&documents(&receiver), ("", Role::Editor), false);
+            assert_eq!(made.await.unwrap().len(), 7);
+            services.push(service);
+        }
+        let mut cells = Self {
+            services,
+            lost: None,
+            routes: (0..TENANTS).map(|it| (tenant(it), it % CELLS)).collect(),
+            sent: BTreeMap::new(),
+            clock,
+            receiver,
+        };
+        cells.live(Duration::ZERO).await;
+        cells
+    }
+
+    fn event(&self, name: &str, of: usize, site: &str, number: usize) -> IncomingEvent {
+        let dimensions = [
+            ("tenant", tenant(of)),
+            ("site", site.into()),
+            ("host", format!("h{number}")),
+        ];
+        IncomingEvent {
+            name: name.into(),
+            dimensions: dimensions.map(|(key, value)| (key.into(), value)).into(),
+            severity: Some(Severity::Error),
+            timestamp_ms: self.clock.now_ms(),
+            ..super::simulation::event_of(0)
+        }
+    }
+
+    /// Sends each event to the cell of its tenant; answers those that were not accepted.
+    async fn send(&mut self, events: Vec<IncomingEvent>) -> Vec<IncomingEvent> {
+        let mut kept = Vec::new();
+        for event in events {
+            let cell = self.routes[&event.dimensions["tenant"]];
+            if self.lost == Some(cell) {
+                kept.push(event);
+                continue;
+            }
+            self.sent.insert(event.id().to_string(), cell);
+            let intake = self.services[cell].intake();
+            let done = intake.submit(vec![event], None).await.unwrap();
+            assert!(done.failed.is_empty());
+        }
+        kept
+    }
+
+    /// Lets time pass in all cells alike, and has those that live do what is due then.
+    async fn live(&mut self, time: Duration) {
+        let end_ms = self.clock.now_ms() + i64::try_from(time.as_millis()).unwrap();
+        loop {
+            let mut next_ms = end_ms;
+            for (cell, service) in self.services.iter_mut().enumerate() {
+                if self.lost != Some(cell) {
+                    let (deciding, intake) = (service.deciding().clone(), service.intake().clone());
+                    assert!(Reviewer::new(deciding, intake).pass().await);
+                    next_ms = next_ms.min(service.settled().await);
+                }
+            }
+            let left_ms = u64::try_from(next_ms - self.clock.now_ms()).unwrap();
+            // What is held is looked for each second.
+            let step = Duration::from_millis(left_ms).min(Duration::from_secs(1));
+            if step.is_zero() && next_ms == end_ms {
+                return;
+            }
+            self.clock.advance(step);
+        }
+    }
+
+    async fn occurrences(&self, cell: usize) -> Vec<Occurrence> {
+        samples::all(self.services[cell].store()).await
+    }
+
+    /// How many messages came to a path.
+    fn came(&self, path: &str) -> usize {
+        let received = self.receiver.received();
+        received.iter().filter(|it| it.path == path).count()
+    }
+
+    /// Each event is in the cell that it was sent to, and in no other.
+    async fn check(&self) {
+        let mut found = BTreeMap::new();
+        for cell in 0..CELLS {
+            invariants::check(self.services[cell].store(), usize::MAX).await;
+            let events: BTreeSet<_> = self
+                .occurrences(cell)
+                .await
+                .iter()
+                .map(|it| it.event)
+                .collect();
+            for event in events {
+                assert_eq!(found.insert(event.to_string(), cell), None, "in two cells");
+            }
+        }
+        assert_eq!(found, self.sent);
+    }
+}
+
+#[tokio::test]
+async fn groups_and_inhibitions_hold_within_a_cell_and_limits_of_cells_add_up() {
+    let mut cells = Cells::start().await;
+    // The same site everywhere: one group in each cell.
+    let events = (0..TENANTS)
+        .map(|of| cells.event("load", of, "all", 0))
+        .collect();
+    assert!(cells.send(events).await.is_empty());
+    cells.live(MINUTE).await;
+    for service in &cells.services {
+        let groups: Vec<Group> = samples::all(service.store()).await;
+        let members: Vec<_> = groups.iter().map(|it| it.member_count as usize).collect();
+        assert_eq!(members, [TENANTS / CELLS]);
+    }
+    assert_eq!(cells.came("/load"), CELLS);
+
+    // A cause in the first cell holds what it causes there and nothing elsewhere.
+    let outage = cells.event("outage", 0, "x", 0);
+    cells.send(vec![outage]).await;
+    cells.live(Duration::ZERO).await;
+    let events = (0..TENANTS)
+        .map(|of| cells.event("load", of, "x", 1))
+        .collect();
+    cells.send(events).await;
+    cells.live(MINUTE).await;
+    for cell in 0..CELLS {
+        let all = cells.occurrences(cell).await;
+        let held = all.iter().flat_map(|it| &it.pending);
+        let held = held.filter(|it| it.held_by.iter().any(|by| by.kind == HoldKind::Inhibition));
+        let expected = if cell == 0 { TENANTS / CELLS } else { 0 };
+        assert_eq!(held.count(), expected, "cell {cell}");
+    }
+    assert_eq!(cells.came("/load"), 2 * CELLS - 1);
+
+    // Each cell sends as much as its limit allows: together that many times the limit.
+    let count = 4 * CELLS * usize::try_from(PER_MINUTE).unwrap();
+    let events = (0..count)
+        .map(|it| cells.event("burst", it % TENANTS, "b", it))
+        .collect();
+    cells.send(events).await;
+    cells.live(MINUTE - Duration::from_secs(1)).await;
+    let came = cells.came("/burst");
+    assert_eq!(came, CELLS * usize::try_from(PER_MINUTE).unwrap());
+    cells.live(5 * MINUTE).await;
+    assert_eq!(cells.came("/burst"), count);
+    cells.check().await;
+}
+
+#[tokio::test]
+async fn the_loss_of_a_cell_stops_its_tenants_alone_and_a_tenant_that_moves_leaves_its_open_events()
+{
+    let mut cells = Cells::start().await;
+    cells.services[1].stop().await;
+    cells.lost = Some(1);
+    let events = (0..TENANTS)
+        .map(|of| cells.event("burst", of, "a", 0))
+        .collect();
+    let kept = cells.send(events).await;
+    let tenants: Vec<_> = kept.iter().map(|it| &*it.dimensions["tenant"]).collect();
+    assert_eq!(tenants, ["t1", "t4", "t7"]);
+    cells.live(MINUTE).await;
+    assert_eq!(cells.came("/burst"), TENANTS - kept.len());
+    cells.services[1].live_again().await;
+    cells.lost = None;
+    assert!(cells.send(kept).await.is_empty());
+    cells.live(MINUTE).await;
+    assert_eq!(cells.came("/burst"), TENANTS);
+    cells.check().await;
+
+    // What is open stays where it is, and what its sender says of it goes where the tenant is now.
+    let opened = cells.event("load", 0, "m", 7);
+    cells.send(vec![opened.clone()]).await;
+    cells.live(MINUTE).await;
+    cells.routes.insert(tenant(0), 2);
+    let closed = IncomingEvent {
+        status: Some(Status::Closed),
+        timestamp_ms: cells.clock.now_ms(),
+        ..opened.clone()
+    };
+    cells.sent.insert(opened.id().to_string(), 0);
+    cells.services[2]
+        .intake()
+        .submit(vec![closed], None)
+        .await
+        .unwrap();
+    let of_event = |all: Vec<Occurrence>| {
+        let found = all.into_iter().find(|it| it.event == opened.id());
+        found.map(|it| it.close.map(|close| close.reason))
+    };
+    assert_eq!(of_event(cells.occurrences(0).await), Some(None));
+    let next = cells.event("load", 0, "m", 8);
+    cells.send(vec![next]).await;
+    cells.live(MINUTE).await;
+    assert_eq!(cells.came("/load"), 2);
+    // Whoever was notified by the old cell is notified of the end by it, when it ages there.
+    cells.live(AGE - MINUTE).await;
+    assert_eq!(
+        of_event(cells.occurrences(0).await),
+        Some(Some(CloseReason::Aged))
+    );
+    let clear = cells.receiver.received();
+    let clear = clear
+        .iter()
+        .filter(|it| it.path == "/load" && it.json()["clear"] == true);
+    let about: Vec<_> = clear
+        .map(|it| it.json()["event"]["dimensions"]["host"].clone())
+        .collect();
+    assert_eq!(about, ["h7"]);
+}

@@ -1,0 +1,92 @@
+//! Each node closes and deletes the events that it owns when they are due, and others do that when it is gone.
+
+use std::time::{Duration, Instant};
+
+use bellwether_tests::{eventually::eventually_within, rest::Rest, world::World};
+use serde_json::json;
+
+use super::{EVENTS, owners::sample, three};
+use crate::{postgres::Database, samples};
+
+const SETTINGS: &str = "/v1/settings";
+/// So many that each of three nodes owns some, if it owns any of the 16 slots.
+const DUE: usize = 1_500;
+/// Events in a request.
+const BATCH: usize = 500;
+/// How long everything that is due may take on a busy machine, beside the loss of a node.
+const WITHIN: Duration = Duration::from_secs(60);
+
+async fn put(rest: &Rest, round: &str) {
+    for first in (0..DUE).step_by(BATCH) {
+        let event = |number| {
+            let host = format!("{round}-{number}");
+            samples::event("full", &host, "SEVERITY_ERROR", "disk is full")
+        };
+        let events: Vec<_> = (first..first + BATCH).map(event).collect();
+        let answer = rest.post(EVENTS, &samples::events(&events)).await.ok();
+        assert_eq!(answer["succeeded"], BATCH, "{answer}");
+    }
+}
+
+async fn set(rest: &Rest, error_age_max: &str, retention: &str) {
+    let mut settings = rest.get(SETTINGS).await.ok()["settings"].clone();
+    settings["errorAgeMax"] = json!(error_age_max);
+    settings["eventRetention"] = json!(retention);
+    rest.put(SETTINGS, &settings).await.ok();
+}
+
+/// Waits until so many events are left of those with these states.
+async fn until_left(database: &Database, entries: &str, left: usize) -> Duration {
+    let begin = Instant::now();
+    eventually_within(WITHIN, "everything that is due", async || {
+        let count = format!("SELECT count(*) FROM bellwether.{entries}");
+        let found = tokio::task::block_in_place(|| database.server.execute(&count));
+        (found.trim() == left.to_string()).then_some(())
+    })
+    .await;
+    begin.elapsed()
+}
+
+/// How many decisions about events nodes have made.
+async fn decided(worlds: &[World]) -> Vec<usize> {
+    let mut all = Vec::new();
+    for world in worlds {
+        all.push(sample(world, "bellwether_evaluations_total").await);
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_of_three_nodes_ages_the_events_that_it_owns_and_after_the_loss_of_one_the_others_do()
+{
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let mut worlds = three(&database);
+    super::owners::all_own(&worlds).await;
+    let rest = worlds[0].rest();
+    set(&rest, "3s", "0s").await;
+    put(&rest, "first").await;
+    let before = decided(&worlds).await;
+    // Those that are open have the lowest number of a state.
+    let open = "occurrence_by_state WHERE get_byte(entry, 0) = 1";
+    let took = until_left(&database, open, 0).await;
+    let after = decided(&worlds).await;
+    let closed: Vec<_> = after
+        .iter()
+        .zip(&before)
+        .map(|(is, was)| is - was)
+        .collect();
+    eprintln!("{DUE} events closed by {closed:?} after {took:.1?}");
+    assert!(closed.iter().all(|it| *it > 0), "{closed:?}");
+
+    // The leader is lost while it has some that are due, and nothing stays.
+    set(&rest, "3s", "1s").await;
+    put(&rest, "second").await;
+    worlds[0].kill();
+    let took = until_left(&database, "occurrence", 0).await;
+    eprintln!(
+        "{} events deleted after {took:.1?}, beside the loss of a node",
+        2 * DUE
+    );
+}

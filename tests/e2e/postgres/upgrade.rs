@@ -1,0 +1,119 @@
+//! A rolling upgrade under load: nodes of an earlier version are replaced one after the other, with the
+//! migration of the schema between them, and nothing that was answered is lost.
+//!
+//! `BELLWETHER_TEST_EARLIER_BINARY` names the program of the earlier version. Without it the nodes are of the
+//! same version, and the migration finds nothing to do.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use bellwether_tests::{eventually::eventually, process, receiver::Receiver, world::World};
+use tokio::{sync::watch, task::JoinSet};
+
+use super::{
+    ANSWERED, Database, Told, answered, each_has_one_delivery, init_with, none_is_lost, refused,
+    send, store, store_of,
+};
+use crate::{crash::told_hosts, journey};
+
+const NAMES: [&str; 3] = ["one", "two", "three"];
+
+fn earlier() -> PathBuf {
+    let named = std::env::var_os("BELLWETHER_TEST_EARLIER_BINARY");
+    named.map_or_else(|| process::binary().to_owned(), PathBuf::from)
+}
+
+/// The layout of the tables.
+fn layout(database: &Database) -> String {
+    let text = "SELECT version FROM bellwether.layout";
+    let shown = tokio::task::block_in_place(|| database.server.execute(text));
+    shown.trim().to_owned()
+}
+
+/// Senders to one node, which end with it.
+struct Load(watch::Sender<bool>, JoinSet<()>);
+
+impl Load {
+    fn on(world: &World, round: &str, told: &Arc<Mutex<Told>>) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        Self(stop, send(&world.rest(), round, told, &stopped))
+    }
+
+    async fn end(self) {
+        self.0.send_replace(true);
+        self.1.join_all().await;
+    }
+}
+
+/// Nodes of the earlier version over a store that it made.
+fn of_earlier(binary: &Path, database: &Database) -> Vec<World> {
+    let mut worlds: Vec<World> = Vec::new();
+    for name in NAMES {
+        let key = worlds.first().map(|it| it.data_dir().join("admin.key"));
+        let prepare = |data_dir: &Path| match key {
+            None => init_with(binary, data_dir),
+            Some(key) => {
+                fs::create_dir_all(data_dir).unwrap();
+                fs::copy(key, data_dir.join("admin.key")).unwrap();
+            }
+        };
+        worlds.push(World::of(binary, prepare, &database.settings_of(name)));
+    }
+    worlds
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rolling_upgrade_under_load_with_its_migration_loses_nothing() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let earlier = earlier();
+    let mut worlds = of_earlier(&earlier, &database);
+    let receiver = Receiver::start().await;
+    journey::set_up(&worlds[0].rest(), &receiver).await;
+    let told = Arc::new(Mutex::new(Told::default()));
+    let mut loads = Vec::new();
+    for (world, name) in worlds.iter().zip(NAMES) {
+        loads.push(Load::on(world, &format!("earlier-{name}"), &told));
+    }
+    answered(&told, ANSWERED).await;
+
+    let (data_dir, from) = (worlds[0].data_dir(), layout(&database));
+    let migrate = || process::run(store(&data_dir, &["migrate"]));
+    let migrated = tokio::task::block_in_place(migrate);
+    let said = String::from_utf8_lossy(&migrated.stderr).into_owned();
+    assert!(migrated.status.success(), "{said}");
+    let to = layout(&database);
+    eprintln!("from layout {from} to {to}");
+    // The nodes of the earlier version continue, and it is refused to those that come now.
+    answered(&told, ANSWERED).await;
+    if from != to {
+        let status = store_of(&earlier, &data_dir, &["status"]);
+        refused(status, "a later version made");
+    }
+    for (at, name) in NAMES.into_iter().enumerate() {
+        assert!(worlds[at].terminate().success());
+        loads.remove(0).end().await;
+        worlds[at].start_again();
+        let round = format!("upgraded-{name}");
+        loads.push(Load::on(&worlds[at], &round, &told));
+        answered(&told, ANSWERED).await;
+    }
+    for load in loads {
+        load.end().await;
+    }
+
+    let unknown = told.lock().unwrap().unknown.len();
+    let stored = none_is_lost(&worlds[1].rest(), &told).await;
+    eventually("every stored event to be told of", async || {
+        stored.is_subset(&told_hosts(&receiver)).then_some(())
+    })
+    .await;
+    each_has_one_delivery(&receiver, &stored, unknown);
+    for world in &mut worlds {
+        assert!(world.terminate().success());
+    }
+}
