@@ -28,10 +28,11 @@ async fn put(rest: &Rest, round: &str) {
     }
 }
 
-async fn set(rest: &Rest, error_age_max: &str, retention: &str) {
+/// Has events close and be deleted soon.
+async fn set(rest: &Rest) {
     let mut settings = rest.get(SETTINGS).await.ok()["settings"].clone();
-    settings["errorAgeMax"] = json!(error_age_max);
-    settings["eventRetention"] = json!(retention);
+    settings["errorAgeMax"] = json!("3s");
+    settings["eventRetention"] = json!("4s");
     rest.put(SETTINGS, &settings).await.ok();
 }
 
@@ -65,7 +66,7 @@ async fn each_of_three_nodes_ages_the_events_that_it_owns_and_after_the_loss_of_
     let mut worlds = three(&database);
     super::owners::all_own(&worlds).await;
     let rest = worlds[0].rest();
-    set(&rest, "3s", "0s").await;
+    set(&rest).await;
     put(&rest, "first").await;
     let before = decided(&worlds).await;
     // Those that are open have the lowest number of a state.
@@ -79,9 +80,9 @@ async fn each_of_three_nodes_ages_the_events_that_it_owns_and_after_the_loss_of_
         .collect();
     eprintln!("{DUE} events closed by {closed:?} after {took:.1?}");
     assert!(closed.iter().all(|it| *it > 0), "{closed:?}");
+    assert_eq!(closed.iter().sum::<usize>(), DUE, "none was closed twice");
 
     // The leader is lost while it has some that are due, and nothing stays.
-    set(&rest, "3s", "1s").await;
     put(&rest, "second").await;
     worlds[0].kill();
     let took = until_left(&database, "occurrence", 0).await;
