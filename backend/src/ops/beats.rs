@@ -395,7 +395,11 @@ impl Claims {
                     continue;
                 }
             };
-            let next = before.beaten(at_ms, service_ms, false);
+            let mut next = before.beaten(at_ms, service_ms, false);
+            if service_ms < beat.claim_ms {
+                // It was remembered: the event may have been opened since.
+                next.beat_service_ms = before.beat_service_ms.max(service_ms);
+            }
             self.next.push((found, next));
         }
         Ok(())

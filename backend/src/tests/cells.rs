@@ -7,11 +7,10 @@ use std::{
     time::Duration,
 };
 
-use bellwether_proto::v1::{self, destination_type::Type};
+use bellwether_proto::v1::{self, config_document::Resource as Definition, destination_type::Type};
 
 use super::{ground::Ground, invariants, service::Service};
 use crate::{
-    audit::Role,
     clock::{Clock, ManualClock},
     config::Config,
     destination::{
@@ -19,11 +18,11 @@ use crate::{
         receiver::{Receiver, Reply},
     },
     domain::{
-        Clause, CloseReason, Group, HoldKind, IncomingEvent, Literal, Occurrence, Query, Severity,
-        SharedSettings, Status,
+        Clause, CloseReason, Group, HoldKind, IncomingEvent, Literal, Occurrence, Query, Role,
+        Severity, SharedSettings, Status,
     },
     ops::{
-        config::{Configuration, Definition, Document},
+        config::{Configuration, Document},
         review::Reviewer,
         samples::{self, START_MS},
         trigger::event_type,
@@ -132,8 +131,9 @@ impl Cells {
             let service = Service::start(ground, config.clone(), Arc::clone(&clock)).await;
             let guard = Arc::new(Guard::new(&config.egress, Vec::new()));
             let all = Configuration::new(service.store().clone(), clock.clone(), guard);
-            let made = all.apply(&documents(&receiver), ("", Role::Editor), false);
-            assert_eq!(made.await.unwrap().len(), 7);
+            let documents = documents(&receiver);
+            let made = all.apply(&documents, ("", Role::Editor), false).await;
+            assert_eq!(made.unwrap().len(), documents.len());
             services.push(service);
         }
         let mut cells = Self {

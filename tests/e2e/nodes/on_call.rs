@@ -28,7 +28,7 @@ const EVERY: Duration = Duration::from_secs(30);
 const GRACE: Duration = Duration::from_secs(2);
 /// How much later an event may open or close: another node leads first, and the time of service that it
 /// knows is some seconds old.
-const LATE_MAX: Duration = Duration::from_secs(25);
+const LATE_MAX: Duration = Duration::from_secs(35);
 /// How long nothing more has to come, after which nothing will.
 const QUIET: Duration = Duration::from_secs(5);
 /// Contacts, each of which is a step.

@@ -54,6 +54,36 @@ async fn late_by_a_second_within_the_grace_raises_no_alarm() {
     }
 }
 
+#[tokio::test]
+async fn a_beat_at_a_node_whose_time_of_service_is_behind_closes_the_event() {
+    let (store, _engine) = shared_store();
+    let mut leader = World::of(store.clone()).await;
+    leader.create(every_minute()).await;
+    leader.pass(1).await;
+    leader.send("done", "a").await;
+    leader.pass(73).await;
+    assert!(leader.is_open(&[]).await);
+    let deciding = samples::deciding_at(store, &leader.clock).await;
+    let other = World::with(deciding, Arc::clone(&leader.clock));
+    other.send("done", "a").await;
+    let known = |world: &World| {
+        world
+            .deciding
+            .beats
+            .service_ms(world.deciding.clock.as_ref())
+    };
+    let opened = leader.alarm("backup", &[]).await.unwrap();
+    let since_ms = leader.clock.now_ms() - opened.start_ms;
+    let behind_ms = known(&leader) - known(&other);
+    assert!(
+        behind_ms > since_ms,
+        "{behind_ms} ms behind, opened {since_ms} ms ago"
+    );
+    // What another node was sent is seen by the next look at all.
+    leader.pass(11).await;
+    assert!(!leader.is_open(&[]).await);
+}
+
 /// Polls a look so many times and then ends it, as a kill does; answers whether it was done before.
 async fn looked(world: &mut World, polls: usize) -> bool {
     let mut pass = pin!(world.watch.pass());
