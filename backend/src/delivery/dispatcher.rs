@@ -94,7 +94,7 @@ impl Dispatcher {
         random: StdRng,
     ) -> Self {
         let ownership = Ownership::of(&store, clock.now_ms());
-        let store = ownership.store(&store);
+        let store = ownership.store(store);
         let (a_store, a_clock) = (|| store.clone(), || Arc::clone(&clock));
         Self {
             clock_watch: ClockWatch::new(a_store(), a_clock()),

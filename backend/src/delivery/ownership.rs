@@ -71,8 +71,8 @@ impl Ownership {
     }
 
     /// A store whose changes are refused where they are not of what is owned.
-    pub(crate) fn store(&self, store: &Store) -> Store {
-        store.owning(Duty::Delivery, &self.adopted.subscribe())
+    pub(crate) fn store(&self, store: Store) -> Store {
+        store.owning(Duty::Delivery, self.adopted.subscribe())
     }
 
     /// What the dispatcher goes by.
@@ -227,7 +227,7 @@ mod tests {
         let mut ownership = ownership(published.subscribe());
         published.send_replace(owned(&[(a, 1, None)]));
         ownership.adopt(1);
-        let store = ownership.store(&Store::in_memory());
+        let store = ownership.store(Store::in_memory());
         let change = async |destination| {
             let mut changes = store.changes();
             changes.insert(&Health::untried(destination, 1));

@@ -34,8 +34,8 @@ const CELLS: usize = 3;
 const TENANTS: usize = 9;
 /// Of one destination, in each cell.
 const PER_MINUTE: i32 = 6;
-const AGE: Duration = Duration::from_secs(3_600);
 const MINUTE: Duration = Duration::from_secs(60);
+const AGE: Duration = Duration::from_secs(60 * 60);
 
 struct Cells {
     services: Vec<Service>,
@@ -271,7 +271,7 @@ async fn groups_and_inhibitions_hold_within_a_cell_and_limits_of_cells_add_up() 
         .map(|it| cells.event("burst", it % TENANTS, "b", it))
         .collect();
     cells.send(events).await;
-    cells.live(MINUTE - Duration::from_secs(1)).await;
+    cells.live(Duration::from_secs(59)).await;
     let came = cells.came("/burst");
     assert_eq!(came, CELLS * usize::try_from(PER_MINUTE).unwrap());
     cells.live(5 * MINUTE).await;
@@ -326,7 +326,7 @@ async fn the_loss_of_a_cell_stops_its_tenants_alone_and_a_tenant_that_moves_leav
     cells.live(MINUTE).await;
     assert_eq!(cells.came("/load"), 2);
     // Whoever was notified by the old cell is notified of the end by it, when it ages there.
-    cells.live(AGE - MINUTE).await;
+    cells.live(59 * MINUTE).await;
     assert_eq!(
         of_event(cells.occurrences(0).await),
         Some(Some(CloseReason::Aged))

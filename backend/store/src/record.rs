@@ -369,14 +369,14 @@ impl Store {
     /// owns: what it changes of others is refused, and what it changes of those that it does not own any
     /// more. Where one owns all, that changes nothing.
     #[must_use]
-    pub fn owning(&self, duty: Duty, owned: &watch::Receiver<Owned>) -> Self {
+    pub fn owning(self, duty: Duty, owned: watch::Receiver<Owned>) -> Self {
         if *owned.borrow() == Owned::All {
-            return self.clone();
+            return self;
         }
         Self {
             duty: Some(duty),
-            owns: Some(owned.clone()),
-            ..self.clone()
+            owns: Some(owned),
+            ..self
         }
     }
 

@@ -50,7 +50,7 @@ impl Ageing {
     ) -> Self {
         Self {
             deciding: Deciding {
-                store: deciding.store.owning(Duty::Ageing, &owned),
+                store: deciding.store.clone().owning(Duty::Ageing, owned.clone()),
                 ..deciding.clone()
             },
             intake,
