@@ -551,8 +551,13 @@ pub(crate) fn refused(command: Command, why: &str) {
 }
 
 pub(crate) fn serve(data_dir: &Path) -> Command {
+    serve_of(process::binary(), data_dir)
+}
+
+/// The same of another binary.
+fn serve_of(binary: &Path, data_dir: &Path) -> Command {
     let home = data_dir.parent().unwrap();
-    let mut command = process::command(home, ["serve", "--config"]);
+    let mut command = process::command_of(binary, home, ["serve", "--config"]);
     command.arg(home.join("bellwether.toml"));
     for listen in ["--grpc-listen", "--rest-listen"] {
         command.args([listen, "127.0.0.1:0"]);

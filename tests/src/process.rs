@@ -171,6 +171,14 @@ impl Service {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
+    /// Whether it has ended by itself.
+    ///
+    /// # Panics
+    /// When that cannot be found out.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Ends it as a power cut would: `kill -9`.
     ///
     /// # Panics
@@ -185,7 +193,9 @@ impl Service {
     /// # Panics
     /// When it does not end.
     pub fn terminate(mut self) -> ExitStatus {
-        signal("-TERM", self.child.id());
+        if !self.has_ended() {
+            signal("-TERM", self.child.id());
+        }
         eventually_blocking("the service to end", || self.child.try_wait().unwrap())
     }
 }

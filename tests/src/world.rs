@@ -209,6 +209,14 @@ impl World {
         self.service.take().expect("the service runs").kill();
     }
 
+    /// Whether the service has ended by itself.
+    ///
+    /// # Panics
+    /// When it was never started.
+    pub fn has_ended(&mut self) -> bool {
+        self.service.as_mut().expect("the service ran").has_ended()
+    }
+
     /// Asks the service to end and waits until it has.
     ///
     /// # Panics

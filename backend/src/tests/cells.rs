@@ -39,7 +39,7 @@ const AGE: Duration = Duration::from_secs(60 * 60);
 
 struct Cells {
     services: Vec<Service>,
-    /// The one that nobody reaches.
+    /// The one that is not reached.
     lost: Option<usize>,
     routes: BTreeMap<String, usize>,
     sent: BTreeMap<String, usize>,
@@ -57,7 +57,7 @@ fn named(name: &str) -> Query {
     }
 }
 
-/// What every cell is told to do: the same documents.
+/// The definitions, the same for every cell.
 fn documents(receiver: &Receiver) -> Vec<Document> {
     let mut all = Vec::new();
     for (name, most) in [("load", 0), ("burst", PER_MINUTE)] {
@@ -325,7 +325,7 @@ async fn the_loss_of_a_cell_stops_its_tenants_alone_and_a_tenant_that_moves_leav
     cells.send(vec![next]).await;
     cells.live(MINUTE).await;
     assert_eq!(cells.came("/load"), 2);
-    // Whoever was notified by the old cell is notified of the end by it, when it ages there.
+    // The old cell reports the end to the receivers that it notified, when the event ages there.
     cells.live(59 * MINUTE).await;
     assert_eq!(
         of_event(cells.occurrences(0).await),

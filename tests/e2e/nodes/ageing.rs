@@ -36,13 +36,14 @@ async fn set(rest: &Rest) {
     rest.put(SETTINGS, &settings).await.ok();
 }
 
-/// Waits until so many events are left of those with these states.
-async fn until_left(database: &Database, entries: &str, left: usize) -> Duration {
+/// Waits until no event with such states is left.
+async fn until_none(rest: &Rest, filter: &str) -> Duration {
     let begin = Instant::now();
+    let query = json!({"query": {"filter": filter, "pageInput": {"limit": 1}}});
     eventually_within(WITHIN, "everything that is due", async || {
-        let count = format!("SELECT count(*) FROM bellwether.{entries}");
-        let found = tokio::task::block_in_place(|| database.server.execute(&count));
-        (found.trim() == left.to_string()).then_some(())
+        let found = rest.post("/v1/events:search", &query).await.ok();
+        let left = found["results"].as_array().map_or(0, Vec::len);
+        (left == 0).then_some(())
     })
     .await;
     begin.elapsed()
@@ -69,9 +70,7 @@ async fn each_of_three_nodes_ages_the_events_that_it_owns_and_after_the_loss_of_
     set(&rest).await;
     put(&rest, "first").await;
     let before = decided(&worlds).await;
-    // Those that are open have the lowest number of a state.
-    let open = "occurrence_by_state WHERE get_byte(entry, 0) = 1";
-    let took = until_left(&database, open, 0).await;
+    let took = until_none(&rest, "name=full AND status=open").await;
     let after = decided(&worlds).await;
     let closed: Vec<_> = after
         .iter()
@@ -85,7 +84,7 @@ async fn each_of_three_nodes_ages_the_events_that_it_owns_and_after_the_loss_of_
     // The leader is lost while it has some that are due, and nothing stays.
     put(&rest, "second").await;
     worlds[0].kill();
-    let took = until_left(&database, "occurrence", 0).await;
+    let took = until_none(&worlds[1].rest(), "name=full").await;
     eprintln!(
         "{} events deleted after {took:.1?}, beside the loss of a node",
         2 * DUE

@@ -219,7 +219,7 @@ async fn the_steps_of_a_response_continue_once_each_after_the_loss_of_the_node_t
     let expected: BTreeMap<_, _> = all.iter().map(|to| (&**to, hosts.len())).collect();
     assert_eq!(counts, expected, "one delivery a step and event");
 
-    // Whoever was notified is notified of the end, once.
+    // Each contact that was notified is notified of the end, once.
     for host in &hosts {
         let mut disk = samples::event("disk", host, "SEVERITY_CRITICAL", "full");
         disk["status"] = json!("STATUS_CLOSED");
