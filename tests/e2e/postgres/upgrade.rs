@@ -88,7 +88,7 @@ async fn a_rolling_upgrade_under_load_with_its_migration_loses_nothing() {
     assert!(migrated.status.success(), "{said}");
     let to = layout(&database);
     eprintln!("from layout {from} to {to}");
-    // The nodes of the earlier version continue or stop by themselves, and those that start are refused.
+    // The nodes of the earlier version continue or stop, and those that start are refused.
     let before = told.lock().unwrap().answered.len();
     let has_stopped = eventually("the nodes to continue or to stop", async || {
         let more = told.lock().unwrap().answered.len() - before;
