@@ -244,7 +244,7 @@ async fn a_node_ages_what_it_owns_and_what_it_gains_at_once() {
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        // Of what no event reviews: whoever owns it gains nothing to do.
+        // No event is reviewed in that slot, so that its owner gains nothing to do.
         slots[0x31] = of_epoch(1);
         owned.send_replace(Owned::Slots(slots.clone()));
         for _ in 0..1_000 {
