@@ -129,3 +129,24 @@ async fn a_rolling_upgrade_under_load_with_its_migration_loses_nothing() {
         assert!(world.terminate().success());
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_starts_on_a_store_of_which_an_earlier_version_counted_less() {
+    let Some(database) = Database::start() else {
+        return;
+    };
+    let mut world = database.world();
+    assert!(world.terminate().success());
+    // Since when is counted, by a version that did not count by day.
+    let changed = database.server.execute(
+        "WITH changed AS (UPDATE bellwether.counter_part SET n1 = 0 \
+         WHERE key = '\\x00' AND n1 > 0 RETURNING 1) SELECT count(*) FROM changed",
+    );
+    assert_eq!(changed.trim(), "1");
+    for _ in 0..2 {
+        world.start_again();
+        let report = world.rest().get("/v1/notification/noise").await.ok();
+        assert!(report["startTime"].is_string(), "{report}");
+        assert!(world.terminate().success());
+    }
+}

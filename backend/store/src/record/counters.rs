@@ -22,6 +22,8 @@ use crate::{
 
 /// Since when is counted: the key of that record, before all counters.
 const SINCE: &[u8] = &[0];
+/// The same of what shows noise, where the store was counted before that was.
+const NOISE_SINCE: &[u8] = &[0, 1];
 /// What the keys of those by day begin with.
 const DAYS: u8 = 4;
 /// One day in milliseconds.
@@ -181,7 +183,7 @@ pub(crate) fn is_kept(key: &[u8]) -> bool {
 /// [`EngineError::Corrupt`] when it is none.
 pub(crate) fn read(key: &[u8], value: &[u8]) -> Result<Option<(Counter, Numbers)>, EngineError> {
     let found = numbers(value)?;
-    if key == SINCE {
+    if [SINCE, NOISE_SINCE].contains(&key) {
         return Ok(None);
     }
     let corrupt = || EngineError::Corrupt("a counter is of nothing that is counted".into());
@@ -290,7 +292,7 @@ impl Store {
     /// # Errors
     /// Those of the engine.
     pub async fn counted_since_ms(&self) -> Result<Option<i64>, EngineError> {
-        Ok(self.since().await?.1.first().copied())
+        Ok(self.since().await?.first().copied())
     }
 
     /// Since when what shows noise is counted, in milliseconds since 1970; none as for
@@ -299,16 +301,18 @@ impl Store {
     /// # Errors
     /// Those of the engine.
     pub async fn noise_since_ms(&self) -> Result<Option<i64>, EngineError> {
-        Ok(self.since().await?.1.get(1).copied())
+        Ok(self.since().await?.get(1).copied())
     }
 
-    /// The record that says since when is counted: what a change of it expects, and its numbers.
-    async fn since(&self) -> Result<(Expect, Vec<i64>), EngineError> {
-        let rows = self.engine().get(Kind::Counter, &[SINCE.into()]).await?;
-        let row = rows.into_iter().next().flatten();
-        row.map_or(Ok((Expect::Absent, Vec::new())), |row| {
-            Ok((Expect::Version(row.version), numbers(&row.value)?))
-        })
+    /// Since when is counted, and since when what shows noise is.
+    async fn since(&self) -> Result<Vec<i64>, EngineError> {
+        let keys = [SINCE, NOISE_SINCE].map(Into::into);
+        let rows = self.engine().get(Kind::Counter, &keys).await?;
+        let mut since = Vec::new();
+        for row in rows.into_iter().flatten() {
+            since.extend(numbers(&row.value)?);
+        }
+        Ok(since)
     }
 
     /// Begins to count from what there is, unless that was done before. No one else may change the
@@ -319,10 +323,10 @@ impl Store {
     pub async fn begin_counting(&self, now_ms: i64) -> Result<(), EngineError> {
         // Of that day, what was notified before is not counted.
         let next_day_ms = i64::from(day(now_ms) + 1) * DAY_MS;
-        match self.since().await? {
-            (_, since) if since.is_empty() => {}
-            (_, since) if since.len() > 1 => return Ok(()),
-            (expect, _) => return self.count_since(expect, vec![0, next_day_ms], []).await,
+        match self.since().await?.len() {
+            0 => {}
+            1 => return self.count_since(NOISE_SINCE, vec![next_day_ms], []).await,
+            _ => return Ok(()),
         }
         let mut is_new = true;
         let mut counts = Counts::default();
@@ -351,18 +355,17 @@ impl Store {
         }
         let noise_ms = if is_new { now_ms } else { next_day_ms };
         let since = vec![now_ms.max(1), noise_ms.max(1)];
-        self.count_since(Expect::Absent, since, counts.changes())
-            .await
+        self.count_since(SINCE, since, counts.changes()).await
     }
 
     /// Says since when is counted, and changes counters with that.
     async fn count_since(
         &self,
-        expect: Expect,
+        key: &[u8],
         since: Vec<i64>,
         counts: impl IntoIterator<Item = Change>,
     ) -> Result<(), EngineError> {
-        let since = change(SINCE, expect, Action::Add(since));
+        let since = change(key, Expect::Absent, Action::Add(since));
         let changes: Vec<_> = counts.into_iter().chain([since]).collect();
         match self.engine().apply(Lane::Admin, changes.into()).await {
             // Another node that shares the store was faster.
@@ -469,6 +472,7 @@ mod tests {
         for wrong in [
             &b""[..],
             SINCE,
+            NOISE_SINCE,
             b"\x04\x01\0\0\0\x01id",
             b"\x04\x09",
             b"\x01",
