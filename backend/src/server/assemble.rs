@@ -201,8 +201,8 @@ async fn assemble_over(
     }
     let scans = Scans::start().map_err(StartError::Threads)?;
     let guard = modules.guard(scans).believing(config.proxies.clone());
-    let leading = Background::start("leader").map_err(StartError::Threads)?;
-    let mut work = modules.work(config, workers, leading);
+    let reviewing = Background::start("review").map_err(StartError::Threads)?;
+    let mut work = modules.work(config, workers, reviewing);
     if let Some(losses) = &config.losses {
         let event = store_loss::event(losses, modules.clock.now_ms());
         let intake = modules.intake.clone();
@@ -362,7 +362,8 @@ impl Modules {
         let dispatcher = self.dispatcher(config);
         work.add("dispatcher", |stop| dispatcher.run(stop));
         let ageing = Ageing::new(&self.deciding, self.intake.clone());
-        work.add("ageing", |stop| ageing.run(stop));
+        let apart = threads.clone();
+        work.add("ageing", |stop| apart.run(ageing.run(stop)));
         let engine = || Arc::clone(self.store.engine());
         let (leading, of_the_leader) = (engine(), self.of_the_leader());
         work.add("leading work", |stop| {
