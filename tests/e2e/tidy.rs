@@ -141,10 +141,11 @@ fn the_console_knows_the_wire_only() {
 }
 
 /// The modules of the backend, and those that each may look into. All may use the crates below it.
-const MODULE_ARROWS: [(&str, &[&str]); 11] = [
+const MODULE_ARROWS: [(&str, &[&str]); 12] = [
     ("error", &[]),
     ("limits", &[]),
-    ("scan", &["error", "limits"]),
+    ("background", &["limits"]),
+    ("scan", &["background", "error", "limits"]),
     ("config", &["limits"]),
     ("trace", &[]),
     ("oidc", &["config", "error", "limits"]),
@@ -161,6 +162,7 @@ const MODULE_ARROWS: [(&str, &[&str]); 11] = [
     (
         "server",
         &[
+            "background",
             "config",
             "delivery",
             "destination",

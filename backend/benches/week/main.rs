@@ -43,7 +43,7 @@ const START_MS: i64 = 1_767_225_600_000;
 const HOUR: Duration = Duration::from_secs(3600);
 /// Identities that keep sending.
 const STEADY: u64 = 20_000;
-/// Of ten events one opens an occurrence of its own, and one closes it a minute later.
+/// Of ten events one opens a new occurrence, and one closes it a minute later.
 const TENTH: u64 = 10;
 const BATCH: u64 = 100;
 const IN_FLIGHT: usize = 4;
@@ -149,7 +149,7 @@ fn events(minute: u64, batch: u64) -> Vec<cloud::Event> {
     (0..BATCH).map(event).collect()
 }
 
-/// Of an identity that is heard of for a minute.
+/// Of an identity that sends for a minute.
 fn brief(minute: u64, number: u64, status: cloud::Status) -> cloud::Event {
     let service = (minute * 997 + number) % SERVICES;
     cloud::Event {

@@ -129,24 +129,3 @@ async fn a_rolling_upgrade_under_load_with_its_migration_loses_nothing() {
         assert!(world.terminate().success());
     }
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_node_starts_on_a_store_of_which_an_earlier_version_counted_less() {
-    let Some(database) = Database::start() else {
-        return;
-    };
-    let mut world = database.world();
-    assert!(world.terminate().success());
-    // Since when is counted: a version that did not count by day wrote one number.
-    let since = super::rows(&database, "counter");
-    let since = since.iter().find(|it| it.key == [0]).unwrap();
-    let cell = since.forged(true, |value| value.truncate(size_of::<i64>()));
-    assert!(cell.len() < since.cell.len());
-    since.write(&database, "counter", &cell);
-    for _ in 0..2 {
-        world.start_again();
-        let report = world.rest().get("/v1/notification/noise").await.ok();
-        assert!(report["startTime"].is_string(), "{report}");
-        assert!(world.terminate().success());
-    }
-}
