@@ -190,7 +190,7 @@ fn the_modules_of_the_backend_look_into_each_other_only_along_the_arrows() {
 }
 
 /// What all modules of the backend may look into, and the picture leaves out.
-const LEAVES: [&str; 4] = ["config", "error", "limits", "scan"];
+const LEAVES: [&str; 5] = ["background", "config", "error", "limits", "scan"];
 
 #[test]
 fn the_picture_of_the_backend_shows_its_modules_and_the_arrows_they_keep_to() {

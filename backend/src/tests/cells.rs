@@ -35,7 +35,7 @@ const TENANTS: usize = 9;
 /// Of one destination, in each cell.
 const PER_MINUTE: i32 = 6;
 const MINUTE: Duration = Duration::from_secs(60);
-const AGE: Duration = Duration::from_secs(60 * 60);
+const AGE: Duration = Duration::from_secs(10 * 60);
 
 struct Cells {
     services: Vec<Service>,
@@ -326,7 +326,7 @@ async fn the_loss_of_a_cell_stops_its_tenants_alone_and_a_tenant_that_moves_leav
     cells.live(MINUTE).await;
     assert_eq!(cells.came("/load"), 2);
     // The old cell reports the end to the receivers that it notified, when the event ages there.
-    cells.live(59 * MINUTE).await;
+    cells.live(9 * MINUTE).await;
     assert_eq!(
         of_event(cells.occurrences(0).await),
         Some(Some(CloseReason::Aged))
