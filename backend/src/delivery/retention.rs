@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +13,7 @@ use crate::{
     limits::{ATTEMPTS_MAX, SET_ASIDE_MAX},
     ops::{commit::commit, settings},
     store::{
-        Changes, Direction, EngineError, Index, Lane, Store, Stored,
+        Direction, EngineError, Index, Lane, Store, Stored,
         engine::Range,
         record::bytes::{Key, id_at},
     },
@@ -120,12 +121,19 @@ impl Retention {
             let mut changes = self.store.changes();
             let mut forgotten = 0;
             let (found, mut unreadable) = self.store.get_readable::<Delivery>(keys).await?;
-            for delivery in found.into_iter().flatten() {
-                if !is_over(&delivery.value, ended_by_ms) {
-                    continue;
-                }
-                match self.delete(&mut changes, &delivery).await {
-                    Ok(()) => forgotten += 1,
+            let mut over: Vec<_> = found.into_iter().flatten().collect();
+            over.retain(|delivery| is_over(&delivery.value, ended_by_ms));
+            // Read concurrently: one after the other, each would take a round trip to a database.
+            let attempts: Vec<_> = over.iter().map(|it| self.attempts(&it.value)).collect();
+            for (delivery, attempts) in over.iter().zip(join_all(attempts).await) {
+                match attempts {
+                    Ok(attempts) => {
+                        for attempt in &attempts {
+                            changes.delete(attempt);
+                        }
+                        changes.delete(delivery);
+                        forgotten += 1;
+                    }
                     Err(EngineError::Corrupt(_)) => {
                         unreadable.push(delivery.value.id.to_bytes().into());
                     }
@@ -162,22 +170,11 @@ impl Retention {
         }
     }
 
-    /// Deletes a delivery with its attempts, or nothing when one of them cannot be read.
-    async fn delete(
-        &self,
-        changes: &mut Changes,
-        delivery: &Stored<Delivery>,
-    ) -> Result<(), EngineError> {
-        let range = Range::under(&delivery.value.id.to_bytes());
-        let attempts = self
-            .store
-            .page::<Attempt>(range, Direction::Ascending, ATTEMPTS_MAX)
-            .await?;
-        for attempt in &attempts {
-            changes.delete(attempt);
-        }
-        changes.delete(delivery);
-        Ok(())
+    /// The attempts of a delivery, which go with it.
+    async fn attempts(&self, delivery: &Delivery) -> Result<Vec<Stored<Attempt>>, EngineError> {
+        let range = Range::under(&delivery.id.to_bytes());
+        let (direction, limit) = (Direction::Ascending, ATTEMPTS_MAX);
+        self.store.page::<Attempt>(range, direction, limit).await
     }
 }
 
