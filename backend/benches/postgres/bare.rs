@@ -13,9 +13,9 @@ type Value<'a> = dyn tokio_postgres::types::ToSql + Sync + 'a;
 /// How the rows lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Every index is a column.
+    /// Every index is a column of one table.
     Columns,
-    /// As the engine has them: the index that moves is a separate table.
+    /// As the engine has them: what moves is in a narrow table, the rest beside it.
     Layout,
 }
 
@@ -35,8 +35,8 @@ pub(crate) struct Bare {
     form: Form,
     schema: String,
     insert: Statement,
-    /// The index that moves, where it is a table: what goes and what comes.
-    moves: Option<[Statement; 3]>,
+    /// What inserts into the narrow table, where there is one, and what updates it.
+    narrow: Option<[Statement; 2]>,
     _carrier: JoinSet<()>,
 }
 
@@ -47,17 +47,23 @@ impl Bare {
             Form::Columns => "columns",
             Form::Layout => "layout",
         };
-        let more = match form {
-            Form::Columns => ", by_state bytea UNIQUE",
-            Form::Layout => "",
+        let moves = "key bytea PRIMARY KEY, version bigint NOT NULL, by_state bytea UNIQUE, \
+                     value bytea NOT NULL";
+        let stands = "by_event bytea UNIQUE, by_start bytea UNIQUE, by_review bytea UNIQUE, \
+                      by_severity bytea UNIQUE";
+        let tables = match form {
+            Form::Columns => {
+                format!("CREATE TABLE event ({moves}, {stands}) WITH (fillfactor = 80)")
+            }
+            Form::Layout => format!(
+                "CREATE TABLE event_now ({moves}) WITH (fillfactor = 80); \
+                 CREATE TABLE event (key bytea NOT NULL, {stands})"
+            ),
         };
         let text = format!(
             "DROP SCHEMA IF EXISTS bare_{schema} CASCADE; CREATE SCHEMA bare_{schema}; \
-             CREATE TABLE bare_{schema}.event (key bytea PRIMARY KEY, version bigint NOT NULL, \
-             value bytea NOT NULL, by_event bytea UNIQUE, by_start bytea UNIQUE, \
-             by_review bytea UNIQUE, by_severity bytea UNIQUE{more}) WITH (fillfactor = 80); \
-             CREATE TABLE bare_{schema}.by_state (entry bytea PRIMARY KEY, record bytea NOT NULL) \
-             WITH (fillfactor = 90)"
+             SET search_path TO bare_{schema}; {tables}; \
+             CREATE TABLE small (key bytea PRIMARY KEY)"
         );
         client.batch_execute(&text).await.unwrap();
         Self::over(client, carrier, form, format!("bare_{schema}")).await
@@ -70,33 +76,30 @@ impl Bare {
     }
 
     async fn over(client: Client, carrier: JoinSet<()>, form: Form, schema: String) -> Self {
-        let arrays = "$1::bytea[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], \
-                      $7::bytea[]";
-        let more = match form {
-            Form::Columns => ", $8::bytea[]",
-            Form::Layout => "",
+        let arrays = match form {
+            Form::Columns => {
+                "$1::bytea[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], \
+                 $7::bytea[], $8::bytea[]"
+            }
+            Form::Layout => "$1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bytea[]",
         };
-        let insert = format!("INSERT INTO {schema}.event SELECT * FROM unnest({arrays}{more})");
+        let insert = format!("INSERT INTO {schema}.event SELECT * FROM unnest({arrays})");
         let insert = client.prepare(&insert).await.unwrap();
-        let moves = match form {
+        let narrow = match form {
             Form::Columns => None,
             Form::Layout => {
+                let insert = format!(
+                    "INSERT INTO {schema}.event_now \
+                     SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bytea[], $4::bytea[])"
+                );
                 let update = format!(
-                    "UPDATE {schema}.event e SET version = e.version + 1, value = x.value \
-                     FROM unnest($1::bytea[], $2::bytea[]) x(key, value) WHERE e.key = x.key"
+                    "UPDATE {schema}.event_now e \
+                     SET version = e.version + 1, by_state = x.state, value = x.value \
+                     FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) x(key, state, value) \
+                     WHERE e.key = x.key"
                 );
-                let goes = format!(
-                    "DELETE FROM {schema}.by_state s USING unnest($1::bytea[]) x(entry) \
-                     WHERE s.entry = x.entry"
-                );
-                let comes = format!(
-                    "INSERT INTO {schema}.by_state SELECT * FROM unnest($1::bytea[], $2::bytea[])"
-                );
-                let mut prepared = Vec::new();
-                for text in [update, goes, comes] {
-                    prepared.push(client.prepare(&text).await.unwrap());
-                }
-                Some(prepared.try_into().unwrap())
+                let insert = client.prepare(&insert).await.unwrap();
+                Some([insert, client.prepare(&update).await.unwrap()])
             }
         };
         Self {
@@ -104,7 +107,7 @@ impl Bare {
             form,
             schema,
             insert,
-            moves,
+            narrow,
             _carrier: carrier,
         }
     }
@@ -118,26 +121,24 @@ impl Bare {
             |at: usize| -> Vec<&[u8]> { events.iter().map(|it| &*it.columns[at]).collect() };
         let columns = [0, 1, 2, 3].map(column);
         let states: Vec<_> = events.iter().map(|it| &*it.state).collect();
-        let mut given: Vec<&Value<'_>> = vec![&keys, &versions, &values];
-        for column in &columns {
-            given.push(column);
-        }
+        let moves: [&Value<'_>; 4] = [&keys, &versions, &states, &values];
+        let stands = columns.iter().map(|it| it as &Value<'_>);
         let client = &self.client;
-        match &self.moves {
+        match &self.narrow {
             None => {
-                given.push(&states);
+                let given: Vec<_> = moves.into_iter().chain(stands).collect();
                 client.execute(&self.insert, &given).await.unwrap();
             }
-            Some([_, _, comes]) => {
-                let come: [&Value<'_>; 2] = [&states, &keys];
-                let (begun, put, came, done) = tokio::join!(
+            Some([narrow, _]) => {
+                let given: Vec<_> = moves[..1].iter().copied().chain(stands).collect();
+                let (begun, put, beside, done) = tokio::join!(
                     client.batch_execute("BEGIN"),
+                    client.execute(narrow, &moves),
                     client.execute(&self.insert, &given),
-                    client.execute(comes, &come),
                     client.batch_execute("COMMIT"),
                 );
                 begun.and(done).unwrap();
-                put.and(came).unwrap();
+                put.and(beside).unwrap();
             }
         }
     }
@@ -156,33 +157,22 @@ impl Bare {
 
     /// Repeats of events that are there, in batches.
     pub(crate) async fn repeats(&mut self, kept: &mut [Event], time: Duration) -> f64 {
-        let [update, goes, comes] = self.moves.as_ref().unwrap();
+        let [_, update] = self.narrow.as_ref().unwrap();
         let (begin, mut count, client) = (Instant::now(), 0, &self.client);
         'all: loop {
             for batch in kept.chunks_mut(BATCH) {
                 if begin.elapsed() >= time {
                     break 'all;
                 }
-                let before: Vec<_> = batch.iter_mut().map(Event::moves).collect();
+                for event in batch.iter_mut() {
+                    event.moves();
+                }
                 let keys: Vec<_> = batch.iter().map(|it| &*it.key).collect();
                 let values: Vec<_> = batch.iter().map(|_| Event::value()).collect();
                 let states: Vec<_> = batch.iter().map(|it| &*it.state).collect();
-                let (changed, come): ([&Value<'_>; 2], [&Value<'_>; 2]) =
-                    ([&keys, &values], [&states, &keys]);
-                let gone: [&Value<'_>; 1] = [&before];
-                let (begun, changed, gone, came, done) = tokio::join!(
-                    client.batch_execute("BEGIN"),
-                    client.execute(update, &changed),
-                    client.execute(goes, &gone),
-                    client.execute(comes, &come),
-                    client.batch_execute("COMMIT"),
-                );
-                begun.and(done).unwrap();
-                let all = BATCH as u64;
-                assert_eq!(
-                    (changed.unwrap(), gone.unwrap(), came.unwrap()),
-                    (all, all, all)
-                );
+                let given: [&Value<'_>; 3] = [&keys, &states, &values];
+                let changed = client.execute(update, &given).await.unwrap();
+                assert_eq!(changed, BATCH as u64);
                 count += BATCH as u64;
             }
         }
@@ -192,7 +182,7 @@ impl Bare {
     /// What a round trip takes, and what a commit of one small row does beyond one.
     pub(crate) async fn trip_and_commit(&self, times: usize) -> (Duration, Duration) {
         let nothing = self.client.prepare("SELECT 1").await.unwrap();
-        let text = format!("INSERT INTO {}.by_state VALUES ($1, '')", self.schema);
+        let text = format!("INSERT INTO {}.small VALUES ($1)", self.schema);
         let row = self.client.prepare(&text).await.unwrap();
         let (mut trips, mut commits) = (Vec::new(), Vec::new());
         for number in 0..times as u64 {

@@ -53,7 +53,7 @@ kinds! {
     /// Clients, by name.
     Client = 5, "client", table "client";
     /// Occurrences, by record id.
-    Occurrence = 6, "occurrence", table "occurrence";
+    Occurrence = 6, "occurrence", table "occurrence_now";
     /// Deliveries, by record id.
     Delivery = 7, "delivery", table "delivery";
     /// Attempts, by delivery and number.

@@ -147,8 +147,8 @@ impl Lying {
         if !contested.is_empty() {
             return Some(EngineError::Conflict(contested));
         }
-        let crowded = "a record cannot have two entries of that index in this store";
-        set.is_crowded.then(|| EngineError::Corrupt(crowded.into()))
+        let unfit = "the entries of a record cannot be changed so in this store";
+        set.is_unfit.then(|| EngineError::Corrupt(unfit.into()))
     }
 }
 

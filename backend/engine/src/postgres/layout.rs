@@ -1,9 +1,14 @@
 //! Where each index lies: the one list, from which all statements follow.
 //!
-//! An index of which a record has one entry at the most, and that stands still while the record
-//! changes, is a column of the record's table. One that moves with most changes, or of which a
-//! record has several, is a separate table, so that a change of it does not write into all the
-//! others.
+//! An index of which a record has one entry at the most is a column, where few changes of the record move
+//! others: an update that moves one writes into all indexes of its table. One of which a record has several
+//! is a separate table.
+//!
+//! Records that change often have a narrow table, with no index but the key and what moves with most
+//! changes. The entries that stand still then lie in a table beside it: an update of the record does not
+//! write into their indexes, also where a snapshot is held and PostgreSQL has to write into all of a
+//! table's. A row there is found by one of its entries, so the table needs no index on the record's key:
+//! such an entry comes with its record, is replaced, or goes with it.
 
 use crate::{index::Index, kind::Kind};
 
@@ -12,18 +17,21 @@ use crate::{index::Index, kind::Kind};
 pub(super) enum IndexPlace {
     /// In a column of the table of the records that they lead to.
     Column(&'static str),
+    /// In a column of the table beside that of the records.
+    Beside(&'static str),
     /// In a separate table.
     Table(&'static str),
 }
 
 /// Where an index lies.
 pub(super) fn place(index: Index) -> IndexPlace {
-    use IndexPlace::{Column, Table};
+    use IndexPlace::{Beside, Column, Table};
     match index {
-        Index::OccurrenceByEvent => Column("by_event"),
-        Index::OccurrenceByStart => Column("by_start"),
-        Index::OccurrenceByReview => Column("by_review"),
-        Index::OccurrenceBySeverity => Column("by_severity"),
+        Index::OccurrenceByEvent => Beside("by_event"),
+        Index::OccurrenceByStart => Beside("by_start"),
+        Index::OccurrenceByReview => Beside("by_review"),
+        Index::OccurrenceBySeverity => Beside("by_severity"),
+        Index::OccurrenceByState => Column("by_state"),
         Index::DeliveryByDestination => Column("by_destination"),
         Index::DeliveryByRule => Column("by_rule"),
         Index::DeliveryByGroup => Column("by_group"),
@@ -33,7 +41,6 @@ pub(super) fn place(index: Index) -> IndexPlace {
         Index::ReceiptByTime => Column("by_time"),
         Index::RevisionByEnd | Index::GroupByEnd => Column("by_end"),
         Index::GroupByKey => Column("by_key"),
-        Index::OccurrenceByState => Table("occurrence_by_state"),
         Index::OccurrenceByDue => Table("occurrence_by_due"),
         Index::OccurrenceBySilence => Table("occurrence_by_silence"),
         Index::OccurrenceByCause => Table("occurrence_by_cause"),
@@ -59,18 +66,34 @@ pub(super) fn place(index: Index) -> IndexPlace {
     }
 }
 
+/// The table beside that of a kind's records; none where all columns are in one.
+pub(super) fn table_beside(kind: Kind) -> Option<&'static str> {
+    (kind == Kind::Occurrence).then_some("occurrence")
+}
+
 /// The columns of a kind's table that are indexes, in the order of their numbers.
 pub(super) fn columns(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
-    let of_kind = Index::ALL.into_iter().filter(move |it| it.kind() == kind);
-    of_kind.filter_map(|index| match place(index) {
+    of_kind(kind).filter_map(|index| match place(index) {
         IndexPlace::Column(name) => Some((index, name)),
-        IndexPlace::Table(_) => None,
+        IndexPlace::Beside(_) | IndexPlace::Table(_) => None,
     })
+}
+
+/// The columns of the table beside a kind's, in the order of their numbers.
+pub(super) fn columns_beside(kind: Kind) -> impl Iterator<Item = (Index, &'static str)> {
+    of_kind(kind).filter_map(|index| match place(index) {
+        IndexPlace::Beside(name) => Some((index, name)),
+        IndexPlace::Column(_) | IndexPlace::Table(_) => None,
+    })
+}
+
+fn of_kind(kind: Kind) -> impl Iterator<Item = Index> {
+    Index::ALL.into_iter().filter(move |it| it.kind() == kind)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{IndexPlace, place};
+    use super::{IndexPlace, place, table_beside};
     use crate::{index::Index, kind::Kind, postgres::migration::NEWEST};
 
     #[test]
@@ -89,6 +112,7 @@ mod tests {
         for index in Index::ALL {
             let table = match place(index) {
                 IndexPlace::Column(name) => (index.kind().table(), name),
+                IndexPlace::Beside(name) => (table_beside(index.kind()).unwrap(), name),
                 IndexPlace::Table(name) => (name, ""),
             };
             assert!(places.insert(table), "{index:?}");

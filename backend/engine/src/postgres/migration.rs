@@ -12,7 +12,7 @@ use super::{
 use crate::{fault::EngineError, kind::Kind, ownership::LEAD};
 
 /// The first steps; later ones may add tables of kinds alone. What was released stays as it is.
-pub(super) const STEPS: [&str; 9] = [
+pub(super) const STEPS: [&str; 10] = [
     include_str!("layout/1.sql"),
     include_str!("layout/2.sql"),
     include_str!("layout/3.sql"),
@@ -23,9 +23,10 @@ pub(super) const STEPS: [&str; 9] = [
     include_str!("layout/7.sql"),
     include_str!("layout/8.sql"),
     include_str!("layout/9.sql"),
+    include_str!("layout/10.sql"),
 ];
 /// The newest layout of this version.
-pub(super) const NEWEST: i32 = 9;
+pub(super) const NEWEST: i32 = 10;
 /// What a table of layouts looks like before there is one.
 const LAYOUT: &str = "CREATE TABLE IF NOT EXISTS layout \
     (id int PRIMARY KEY, version int NOT NULL, oldest_reader int NOT NULL)";
@@ -81,7 +82,7 @@ fn script(schema: &str, from: i32) -> String {
     });
     let tables = tables.collect::<Vec<_>>().concat();
     format!(
-        "BEGIN;\nCREATE SCHEMA IF NOT EXISTS {schema};\nSET LOCAL search_path TO {schema};\n\
+        "BEGIN ISOLATION LEVEL READ COMMITTED;\nCREATE SCHEMA IF NOT EXISTS {schema};\nSET LOCAL search_path TO {schema};\n\
          {LAYOUT};\n{steps}{tables}\
          INSERT INTO layout (id, version, oldest_reader) VALUES (1, {NEWEST}, {NEWEST})\n  \
          ON CONFLICT (id) DO UPDATE SET version = excluded.version, \
@@ -190,7 +191,7 @@ async fn compress(client: &Client, schema: &str) -> Result<(), EngineError> {
         if row.and_then(|row| row.get::<_, Option<bool>>(0)) != Some(true) {
             return Ok(());
         }
-        for table in ["occurrence", "delivery", "attempt"] {
+        for table in ["occurrence_now", "delivery", "attempt"] {
             let text = format!("ALTER TABLE {schema}.{table} ALTER value SET COMPRESSION lz4");
             client.batch_execute(&text).await?;
         }

@@ -107,6 +107,7 @@ fn of_kind<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
             parameters.push(array!(deleted.iter().map(|it| one(&it.remove, index))));
         }
         calls.push(Call::new(Query::Delete(kind), parameters));
+        beside(calls, kind, &deleted);
     }
     let put = sorted(kind, changes, |it| {
         matches!(
@@ -115,6 +116,7 @@ fn of_kind<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
         )
     });
     updates(calls, kind, &put);
+    beside(calls, kind, &put);
     let touched = sorted(kind, changes, |it| is(it, Action::Touch));
     if !touched.is_empty() {
         let parameters = vec![keys(&touched), versions(&touched)];
@@ -167,8 +169,39 @@ fn updates<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, put: &[&'a Change]) {
     calls.push(Call::new(Query::Move(kind), parameters));
 }
 
+/// What deletes or replaces entries of a table beside. A row there is found by the first of these that its
+/// change names.
+fn beside<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
+    let columns: Vec<Index> = layout::columns_beside(kind).map(|it| it.0).collect();
+    let found_by = |change: &Change| {
+        let mut columns = columns.iter().copied();
+        columns.find(|index| one(&change.remove, *index).is_some())
+    };
+    for by in &columns {
+        let of = changes.iter().copied();
+        let of: Vec<_> = of.filter(|change| found_by(change) == Some(*by)).collect();
+        let Some(first) = of.first() else {
+            continue;
+        };
+        let goes = first.action == Action::Delete;
+        let mut parameters = vec![keys(&of)];
+        for index in &columns {
+            parameters.push(array!(of.iter().map(|it| one(&it.remove, *index))));
+            if !goes {
+                parameters.push(array!(of.iter().map(|it| one(&it.add, *index))));
+            }
+        }
+        let query = if goes {
+            Query::GoBeside(*by)
+        } else {
+            Query::MoveBeside(*by)
+        };
+        calls.push(Call::new(query, parameters));
+    }
+}
+
 fn inserts<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
-    let come = sorted(kind, changes, is_insert);
+    let mut come = sorted(kind, changes, is_insert);
     if come.is_empty() {
         return;
     }
@@ -177,6 +210,15 @@ fn inserts<'a>(calls: &mut Vec<Call<'a>>, kind: Kind, changes: &[&'a Change]) {
         parameters.push(array!(come.iter().map(|it| one(&it.add, index))));
     }
     calls.push(Call::new(Query::Insert(kind), parameters));
+    let columns: Vec<Index> = layout::columns_beside(kind).map(|it| it.0).collect();
+    come.retain(|it| it.add.iter().any(|entry| columns.contains(&entry.index)));
+    if !come.is_empty() {
+        let mut parameters = vec![keys(&come)];
+        for index in columns {
+            parameters.push(array!(come.iter().map(|it| one(&it.add, index))));
+        }
+        calls.push(Call::new(Query::ComeBeside(kind), parameters));
+    }
 }
 
 /// Entries of indexes with a separate table that go or come.

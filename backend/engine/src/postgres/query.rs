@@ -25,10 +25,16 @@ pub(super) enum Query {
     Move(Kind),
     /// Records that get another version only.
     Touch(Kind),
+    /// Rows beside records that go, each found by an entry of this index.
+    GoBeside(Index),
+    /// Rows beside records that get other entries, each found by an entry of this index.
+    MoveBeside(Index),
     /// Entries of an index with a separate table that go.
     Gone(Index),
     /// Records that come.
     Insert(Kind),
+    /// Rows beside records that come.
+    ComeBeside(Kind),
     /// Entries of an index with a separate table that come.
     Come(Index),
     /// Numbers that are added to counters.
@@ -177,7 +183,10 @@ impl Query {
                  AS x(e, r) WHERE t.entry = x.e AND t.record = x.r RETURNING 1) {EACH} FROM met",
                 lies(index, schema).0
             ),
+            Self::GoBeside(index) => go_beside(index, schema),
+            Self::MoveBeside(index) => move_beside(index, schema),
             Self::Insert(kind) => insert(kind, &of(kind), &version),
+            Self::ComeBeside(kind) => come_beside(kind, schema),
             Self::Come(index) => format!(
                 "INSERT INTO {} (entry, record) SELECT x.e, x.r \
                  FROM unnest($1::bytea[], $2::bytea[]) AS x(e, r)",
@@ -394,8 +403,15 @@ fn lies(index: Index, schema: &str) -> (String, &'static str, &'static str) {
             let table = index.kind().table();
             (format!("{schema}.{table}"), name, "key")
         }
+        IndexPlace::Beside(name) => (beside(index.kind(), schema), name, "key"),
         IndexPlace::Table(name) => (format!("{schema}.{name}"), "entry", "record"),
     }
+}
+
+/// The table beside that of a kind's records.
+fn beside(kind: Kind, schema: &str) -> String {
+    let table = layout::table_beside(kind).unwrap_or_default();
+    format!("{schema}.{table}")
 }
 
 /// Arrays from a number on, and what is built from each column entry of a kind.
@@ -406,7 +422,18 @@ fn arrays(from: usize, count: usize) -> String {
 }
 
 fn each_column(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
-    let columns = layout::columns(kind).enumerate();
+    each_of(layout::columns(kind), write)
+}
+
+fn each_beside(kind: Kind, write: impl Fn(usize, &str) -> String) -> String {
+    each_of(layout::columns_beside(kind), write)
+}
+
+fn each_of(
+    columns: impl Iterator<Item = (Index, &'static str)>,
+    write: impl Fn(usize, &str) -> String,
+) -> String {
+    let columns = columns.enumerate();
     columns.fold(String::new(), |text, (number, (_, name))| {
         text + &write(number, name)
     })
@@ -433,6 +460,61 @@ fn delete(kind: Kind, table: &str) -> String {
         "WITH met AS (DELETE FROM {table} AS t \
          USING unnest($1::bytea[], $2::bigint[]{arrays}) AS x(k, o{of}) \
          WHERE t.key = x.k AND t.version = x.o{are} RETURNING 1) {EACH} FROM met"
+    )
+}
+
+fn come_beside(kind: Kind, schema: &str) -> String {
+    let names = each_beside(kind, |_, name| format!(", {name}"));
+    let of = each_beside(kind, |number, _| format!(", n{number}"));
+    let arrays = arrays(2, layout::columns_beside(kind).count());
+    format!(
+        "INSERT INTO {} (key{names}) SELECT * FROM unnest($1::bytea[]{arrays}) AS x(k{of})",
+        beside(kind, schema)
+    )
+}
+
+/// Which row is the one beside a record: of the entries that are known it has all.
+fn is_beside(index: Index) -> String {
+    let are = each_beside(index.kind(), |number, name| {
+        if matches!(layout::place(index), IndexPlace::Beside(other) if other == name) {
+            format!(" AND t.{name} = x.o{number}")
+        } else {
+            format!(" AND (x.o{number} IS NULL OR t.{name} = x.o{number})")
+        }
+    });
+    format!("t.key = x.k{are}")
+}
+
+fn go_beside(index: Index, schema: &str) -> String {
+    let kind = index.kind();
+    let of = each_beside(kind, |number, _| format!(", o{number}"));
+    let arrays = arrays(2, layout::columns_beside(kind).count());
+    format!(
+        "WITH met AS (DELETE FROM {} AS t USING unnest($1::bytea[]{arrays}) AS x(k{of}) \
+         WHERE {} RETURNING 1) {EACH} FROM met",
+        beside(kind, schema),
+        is_beside(index)
+    )
+}
+
+/// Of each entry there is what it was and what it becomes; where both are NULL, it stays. All rows go
+/// before the first comes again, as one may get what another had: the window needs all of them.
+fn move_beside(index: Index, schema: &str) -> String {
+    let kind = index.kind();
+    let of = each_beside(kind, |number, _| format!(", o{number}, n{number}"));
+    let names = each_beside(kind, |_, name| format!(", {name}"));
+    let become_new = each_beside(kind, |number, name| {
+        format!(", coalesce(x.n{number}, t.{name}) AS {name}")
+    });
+    let arrays = arrays(2, 2 * layout::columns_beside(kind).count());
+    let table = beside(kind, schema);
+    format!(
+        "WITH gone AS (DELETE FROM {table} AS t USING unnest($1::bytea[]{arrays}) AS x(k{of}) \
+         WHERE {} RETURNING t.key{become_new}), \
+         met AS (INSERT INTO {table} (key{names}) SELECT key{names} \
+         FROM (SELECT *, count(*) OVER () AS of_all FROM gone) AS x WHERE of_all > 0 RETURNING 1) \
+         {EACH} FROM met",
+        is_beside(index)
     )
 }
 
@@ -471,7 +553,7 @@ fn last(index: Index, schema: &str, records: &str) -> String {
             "SELECT x.n, r.e, r.r, r.version, r.value FROM {stretches} CROSS JOIN LATERAL \
              (SELECT t.{entry} AS e, t.{record} AS r, t.version, t.value {newest}) AS r"
         ),
-        IndexPlace::Table(_) => format!(
+        IndexPlace::Beside(_) | IndexPlace::Table(_) => format!(
             "SELECT x.n, r.e, r.r, v.version, v.value FROM {stretches} CROSS JOIN LATERAL \
              (SELECT t.{entry} AS e, t.{record} AS r {newest}) AS r \
              LEFT JOIN {records} AS v ON v.key = r.r"

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{cell, layout, tally};
 use crate::{
-    change::{Action, Change, Expect, numbers},
+    change::{Action, Change, Entry, Expect, numbers},
     fault::EngineError,
     index::Index,
     kind::Kind,
@@ -21,8 +21,8 @@ pub(super) struct Set {
     pub(super) claims: Vec<Claim>,
     /// About how much memory it takes.
     pub(super) bytes: usize,
-    /// Whether a record would have two entries in a column, which holds one.
-    pub(super) is_crowded: bool,
+    /// Whether a record would get entries that its columns cannot hold.
+    pub(super) is_unfit: bool,
 }
 
 impl Set {
@@ -38,13 +38,13 @@ impl Set {
             claims,
         } = set;
         let (mut records, mut added) = (HashSet::new(), HashSet::new());
-        let mut is_crowded = false;
+        let mut is_unfit = false;
         for change in &changes {
             let is_new = records.insert((change.kind, &change.key));
             if !is_new || !change.add.iter().all(|entry| added.insert(entry)) {
                 return Err(EngineError::conflict());
             }
-            is_crowded |= crowds(change);
+            is_unfit |= crowds(change) || !fits_columns(change);
             check(change)?;
         }
         let bytes = changes.iter().map(bytes_of).sum();
@@ -58,7 +58,7 @@ impl Set {
             rests_on,
             claims,
             bytes,
-            is_crowded,
+            is_unfit,
         })
     }
 }
@@ -66,7 +66,8 @@ impl Set {
 /// Whether a change gives a record two entries in a column.
 fn crowds(change: &Change) -> bool {
     let count = |index: Index| change.add.iter().filter(|it| it.index == index).count();
-    layout::columns(change.kind).any(|(index, _)| count(index) > 1)
+    let mut columns = layout::columns(change.kind).chain(layout::columns_beside(change.kind));
+    columns.any(|(index, _)| count(index) > 1)
 }
 
 /// Additions are of counters, and only they may find whatever is there. A counter has several rows: it is
@@ -96,6 +97,23 @@ fn check(change: &Change) -> Result<(), EngineError> {
         )));
     }
     Ok(())
+}
+
+/// Whether the columns of a record's entries can be changed so. Where a row is found by one of its entries,
+/// each comes with the record, is replaced, or goes with it; nothing above asks for more.
+fn fits_columns(change: &Change) -> bool {
+    let count = |of: &[Entry], index| of.iter().filter(|it| it.index == index).count();
+    let mut beside = layout::columns_beside(change.kind);
+    match (&change.action, change.expect) {
+        (Action::Put(_), Expect::Version(_)) => {
+            beside.all(|(index, _)| count(&change.add, index) == count(&change.remove, index))
+        }
+        (Action::Touch | Action::Check, _) => {
+            let mut columns = beside.chain(layout::columns(change.kind));
+            columns.all(|(index, _)| count(&change.add, index) + count(&change.remove, index) == 0)
+        }
+        _ => true,
+    }
 }
 
 fn bytes_of(change: &Change) -> usize {

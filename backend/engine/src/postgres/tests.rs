@@ -25,6 +25,7 @@ use crate::{
 )]
 mod server;
 
+mod beside;
 mod burst;
 mod doubt;
 mod gone_back;

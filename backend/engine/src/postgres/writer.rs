@@ -399,7 +399,7 @@ impl Writer {
             batch: self.batch,
         };
         let sets: Vec<&Set> = group.iter().map(|waiting| &waiting.set).collect();
-        if sets.iter().any(|set| set.is_crowded) {
+        if sets.iter().any(|set| set.is_unfit) {
             return Outcome::RolledBack(Meaning::Unexpected);
         }
         burst::send(session, &plan::plan(&sets, token)).await

@@ -1,11 +1,16 @@
 //! The layout of the tables, and what raises it.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
+
+use tokio_postgres::types::ToSql;
 
 use super::{
     super::{
+        address::Address,
+        cell,
         layout::{self, IndexPlace},
         migration,
+        session::{Role, Session},
     },
     fresh, open,
 };
@@ -16,12 +21,9 @@ use crate::{
     read::{Direction, Range},
 };
 
-#[tokio::test]
-async fn a_store_of_the_first_layout_is_raised_with_what_is_in_it() {
-    use super::super::session::{Role, Session};
-    let Some(mut address) = fresh().await else {
-        return;
-    };
+/// A store of the first layout; none where no server is installed.
+async fn of_first_layout() -> Option<(Address, Session)> {
+    let mut address = fresh().await?;
     address.schema = format!("t{:x}", rand::random::<u64>());
     let session = Session::open(&address, Role::Writer).await.unwrap();
     let (schema, first) = (&address.schema, migration::STEPS[0]);
@@ -30,13 +32,63 @@ async fn a_store_of_the_first_layout_is_raised_with_what_is_in_it() {
          CREATE TABLE layout (id int PRIMARY KEY, version int NOT NULL, \
          oldest_reader int NOT NULL); {first} INSERT INTO layout VALUES (1, 1, 1); \
          INSERT INTO delivery (key, version, value, by_rule) VALUES ('k', 7, 'v', 'r'); \
+         INSERT INTO occurrence_by_state VALUES ('t', 'o'); \
+         INSERT INTO writer VALUES ('w', 1); \
          INSERT INTO holder VALUES (1, 'n', 'n', clock_timestamp(), clock_timestamp()); COMMIT"
     );
     session.client.batch_execute(&script).await.unwrap();
+    Some((address, session))
+}
+
+#[tokio::test]
+async fn what_a_node_commits_while_its_store_is_raised_stays() {
+    let Some((address, session)) = of_first_layout().await else {
+        return;
+    };
+    let (schema, client) = (&address.schema, &session.client);
+    let insert = format!(
+        "BEGIN; INSERT INTO {schema}.occurrence (key, version, value, by_event) \
+         VALUES ('late', 7, 'v', 'e')"
+    );
+    client.batch_execute(&insert).await.unwrap();
+    let commit = async {
+        let waits = format!(
+            "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = '{schema}.occurrence'::regclass"
+        );
+        while client.query(&waits, &[]).await.unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        client.batch_execute("COMMIT").await.unwrap();
+    };
+    let (raised, ()) = tokio::join!(migration::migrate(&address), commit);
+    raised.unwrap();
+    let kept = format!("SELECT 1 FROM {schema}.occurrence_now WHERE key = 'late' AND version = 7");
+    assert_eq!(client.query(&kept, &[]).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_store_of_the_first_layout_is_raised_with_what_is_in_it() {
+    let Some((address, session)) = of_first_layout().await else {
+        return;
+    };
+    let schema = &address.schema;
+    let insert = format!(
+        "INSERT INTO {schema}.occurrence (key, version, value, by_event, by_start) \
+         VALUES ($1, 7, $2, $3, $3)"
+    );
+    let entries: [(&[u8], Option<&[u8]>); 2] = [(b"o", Some(b"e")), (b"p", None)];
+    for (key, entry) in entries {
+        let value = cell::seal(Kind::Occurrence, key, b"v");
+        let parameters: [&(dyn ToSql + Sync); 3] = [&key, &value, &entry];
+        session.client.execute(&insert, &parameters).await.unwrap();
+    }
     let found = migration::migrate(&address).await.unwrap().unwrap();
     assert_eq!(found.version, 1);
-    // Nodes of an earlier version, which may still run, do not lead any more.
-    let text = format!("SELECT node = '' AND renewed = 'infinity' FROM {schema}.holder");
+    // Nodes of an earlier version, which may still run, do not lead any more, and do not write.
+    let text = format!(
+        "SELECT node = '' AND renewed = 'infinity' AND NOT EXISTS (SELECT 1 FROM {schema}.writer) \
+         FROM {schema}.holder"
+    );
     let row = session.client.query_one(&text, &[]).await.unwrap();
     assert!(row.get::<_, bool>(0));
     let engine = open(&address).await;
@@ -45,15 +97,25 @@ async fn a_store_of_the_first_layout_is_raised_with_what_is_in_it() {
     assert_eq!(by_rule.await.unwrap(), [(b"r".to_vec(), b"k".to_vec())]);
     let by_digest = engine.entries(Index::DeliveryByDigest, whole(), first, 1);
     assert!(by_digest.await.unwrap().is_empty());
+    let keys = [b"o".to_vec(), b"p".to_vec()];
+    for row in engine.get(Kind::Occurrence, &keys).await.unwrap() {
+        let row = row.unwrap();
+        assert_eq!((row.version, &*row.value), (7, &b"v"[..]));
+    }
+    for (index, entry) in [
+        (Index::OccurrenceByState, b"t"),
+        (Index::OccurrenceByEvent, b"e"),
+        (Index::OccurrenceByStart, b"e"),
+    ] {
+        let found = engine.entries(index, whole(), first, 9).await.unwrap();
+        assert_eq!(found, [(entry.to_vec(), b"o".to_vec())], "{index:?}");
+    }
 }
 
 #[tokio::test]
 async fn the_tables_are_those_of_the_list() {
     let Some(address) = fresh().await else { return };
-    let session =
-        super::super::session::Session::open(&address, super::super::session::Role::Reader)
-            .await
-            .unwrap();
+    let session = Session::open(&address, Role::Reader).await.unwrap();
     let text = "SELECT table_name::text, column_name::text FROM information_schema.columns \
                 WHERE table_schema = $1 AND table_name NOT IN \
                 ('head', 'log', 'writer', 'holder', 'node', 'layout', 'counter_part', \
@@ -76,6 +138,9 @@ async fn the_tables_are_those_of_the_list() {
     for index in Index::ALL {
         match layout::place(index) {
             IndexPlace::Column(name) => add(index.kind().table(), &[name]),
+            IndexPlace::Beside(name) => {
+                add(layout::table_beside(index.kind()).unwrap(), &["key", name]);
+            }
             IndexPlace::Table(name) => add(name, &["entry", "record"]),
         }
     }
