@@ -1,6 +1,9 @@
 //! Re-evaluates what waits: when it is due, and when what it rests on was edited or is over.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
 
 use tokio::sync::Mutex;
 
@@ -182,8 +185,10 @@ impl PendingReview {
         }
     }
 
-    /// Decides what an index leads to, from its first key on.
+    /// Decides what an index leads to, from its first key on: each record once, also where deciding it moves
+    /// its entry further on, as with a silence that would begin now.
     async fn walk(&self, index: Index, mut range: Range, together: &Together) -> Result<(), Error> {
+        let mut decided = HashSet::new();
         loop {
             let engine = self.deciding.store.engine();
             let most = LOOK_BATCH * LOOKS_AT_ONCE;
@@ -193,7 +198,8 @@ impl PendingReview {
                 return Ok(());
             };
             range.go_on_after(last);
-            let keys = found.into_iter().map(|(_, record)| record).collect();
+            let records = found.into_iter().map(|(_, record)| record);
+            let keys: Vec<_> = records.filter(|it| decided.insert(it.clone())).collect();
             self.batch().look_at(keys, together).await;
         }
     }

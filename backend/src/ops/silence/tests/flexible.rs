@@ -1,12 +1,19 @@
 //! Silences that begin by themselves.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::store::{
-    Sealer,
-    engine::{faulty::FaultyEngine, memory::MemoryEngine},
+use crate::{
+    clock::{Clock, ManualClock},
+    ops::deciding::Deciding,
+    store::{
+        Sealer,
+        engine::{faulty::FaultyEngine, memory::MemoryEngine},
+    },
 };
 
 const HOUR: u64 = 3_600;
@@ -117,6 +124,50 @@ async fn a_stop_between_the_event_and_its_begin_moves_nothing() {
     let mut sent = world.sent().await;
     sent.sort();
     assert_eq!(sent, [about("a", false), about("b", false)]);
+}
+
+/// A clock that is a millisecond later with each look at it, as beside a disk that takes that long.
+#[derive(Debug)]
+struct Passing {
+    clock: Arc<ManualClock>,
+    looks: AtomicU32,
+}
+
+#[async_trait]
+impl Clock for Passing {
+    fn now_ms(&self) -> i64 {
+        let looks = self.looks.fetch_add(1, Ordering::Relaxed);
+        assert!(looks < 10_000, "one pass looks on and on");
+        self.clock.advance(Duration::from_millis(1));
+        self.clock.now_ms()
+    }
+
+    fn passed(&self) -> Duration {
+        self.clock.passed()
+    }
+
+    async fn wait_until(&self, at_ms: i64) {
+        self.clock.wait_until(at_ms).await;
+    }
+}
+
+#[tokio::test]
+async fn the_first_pass_of_a_service_ends_although_its_end_is_later_with_each_look() {
+    let world = World::under(&[with_updates()]).await;
+    world.begin().await;
+    world.wait(HOUR).await;
+    world.event("a", |_| {}).await;
+    let deciding = Deciding {
+        clock: Arc::new(Passing {
+            clock: Arc::clone(&world.clock),
+            looks: AtomicU32::new(0),
+        }),
+        ..world.node().deciding.clone()
+    };
+    let reviewer = Reviewer::new(deciding, world.node().intake.clone());
+    assert!(reviewer.pass().await);
+    let begun = world.view("disk swap").await;
+    assert_eq!(begun.state, SilenceState::Active);
 }
 
 #[tokio::test]
