@@ -112,8 +112,14 @@ impl PendingReview {
         if snapshot.rules().iter().any(has_window) {
             together = Together::of(&self.deciding, index, range(due.clone()), &is_freed).await?;
         }
-        let end = if is_edited { all } else { due };
-        self.walk(index, range(end), &together).await?;
+        self.walk(index, range(due.clone()), &together).await?;
+        if is_edited {
+            let later = Range {
+                start: due,
+                end: Some(all),
+            };
+            self.walk_once(index, later, &together).await?;
+        }
         *seen = Seen {
             edition: Some(snapshot.edition()),
             silences: Some(Arc::clone(snapshot.silences())),
@@ -185,23 +191,46 @@ impl PendingReview {
         }
     }
 
-    /// Decides what an index leads to, from its first key on: each record once, also where deciding it moves
-    /// its entry further on, as with a silence that would begin now.
+    /// Decides what an index leads to, from its first key on. What moves on within the range is decided
+    /// again, as where a delay ends and the wait of a group is over too.
     async fn walk(&self, index: Index, mut range: Range, together: &Together) -> Result<(), Error> {
-        let mut decided = HashSet::new();
-        loop {
-            let engine = self.deciding.store.engine();
-            let most = LOOK_BATCH * LOOKS_AT_ONCE;
-            let found = engine.entries(index, range.clone(), Direction::Ascending, most);
-            let found = found.await?;
-            let Some((last, _)) = found.last() else {
-                return Ok(());
-            };
-            range.go_on_after(last);
-            let records = found.into_iter().map(|(_, record)| record);
-            let keys: Vec<_> = records.filter(|it| decided.insert(it.clone())).collect();
-            self.batch().look_at(keys, together).await;
+        while let Some(records) = self.next_of(index, &mut range).await? {
+            self.batch().look_at(records, together).await;
         }
+        Ok(())
+    }
+
+    /// The same for each record once, in a range that reaches beyond now: what moves on with the clock, as under
+    /// a silence that would begin now, would be decided without end.
+    async fn walk_once(
+        &self,
+        index: Index,
+        mut range: Range,
+        together: &Together,
+    ) -> Result<(), Error> {
+        let mut decided = HashSet::new();
+        while let Some(mut records) = self.next_of(index, &mut range).await? {
+            records.retain(|it| decided.insert(it.clone()));
+            self.batch().look_at(records, together).await;
+        }
+        Ok(())
+    }
+
+    /// The records that the next entries of an index lead to; `None` after the last.
+    async fn next_of(
+        &self,
+        index: Index,
+        range: &mut Range,
+    ) -> Result<Option<Vec<Vec<u8>>>, Error> {
+        let engine = self.deciding.store.engine();
+        let most = LOOK_BATCH * LOOKS_AT_ONCE;
+        let found = engine.entries(index, range.clone(), Direction::Ascending, most);
+        let found = found.await?;
+        let Some((last, _)) = found.last() else {
+            return Ok(None);
+        };
+        range.go_on_after(last);
+        Ok(Some(found.into_iter().map(|(_, record)| record).collect()))
     }
 
     fn batch(&self) -> Batch<'_> {
