@@ -674,9 +674,9 @@ async fn a_node_that_demands_a_standby_waits_for_it_and_is_not_ready_without() {
     let send = async |host: &str| {
         let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");
         let body = samples::events(&[event]);
-        rest.post("/v1/data-receiver/events", &body).await.ok()
+        rest.post("/v1/data-receiver/events", &body).await
     };
-    assert_eq!(send("a").await["succeeded"], 1);
+    assert_eq!(send("a").await.ok()["succeeded"], 1);
     let count = "SELECT count(*) FROM bellwether.occurrence";
     assert_eq!(standby.execute(count), server.execute(count));
     let connections = rest.get("/metrics").await.text();
@@ -692,7 +692,15 @@ async fn a_node_that_demands_a_standby_waits_for_it_and_is_not_ready_without() {
     let early = tokio::time::timeout(two_seconds, waiting.as_mut()).await;
     assert!(early.is_err(), "{early:?}");
     standby.run();
-    assert_eq!(waiting.await["succeeded"], 1);
+    let answer = waiting.await;
+    if answer.status != 200 {
+        // On a busy machine a standby starts later than a write waits for it.
+        assert_eq!(answer.json()["details"][0]["reason"], "OUTCOME_UNKNOWN");
+        eventually("a write with the standby", async || {
+            (send("b").await.status == 200).then_some(())
+        })
+        .await;
+    }
     assert_eq!(standby.execute(count), "2");
 
     server.execute("ALTER SYSTEM RESET synchronous_standby_names");

@@ -1,13 +1,16 @@
 //! A storm with 13 destinations, of which 8 fail, walked through on a real terminal: every number agrees with
 //! the service, and nothing false is shown. All checks that need a storm share this one.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use bellwether_tests::{
-    eventually::eventually,
+    eventually::{eventually, eventually_within},
     receiver::{Receiver, Reply},
     rest::Rest,
     terminal::Terminal,
@@ -17,6 +20,8 @@ use serde_json::{Value, json};
 
 use crate::samples;
 
+/// How long the console may take to agree with the service.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Events of the storm, and with `BELLWETHER_TEST_STORM` (30,000 with `just storm`).
 const EVENTS: usize = 1_300;
 /// Events of a request.
@@ -144,7 +149,7 @@ impl Storm {
     /// Waits until the screen has a number that the service has at that moment too, or says how old it is.
     async fn agrees(&self, what: &str, number: impl AsyncFn() -> i64, around: (&str, &str)) {
         let mut last = String::new();
-        let found = eventually(what, async || {
+        let found = eventually_within(2 * PATIENCE, what, async || {
             let before = number().await;
             let screen = self.console.screen();
             let wanted = format!("{}{}{}", around.0, grouped(before), around.1);
@@ -152,9 +157,9 @@ impl Storm {
             let is_old = screen.contains(" s old ") || screen.contains(" min old ");
             (is_old || screen.contains(&wanted) && number().await == before).then_some(())
         });
-        let patience = std::time::Duration::from_secs(25);
+        // The console counts again after ten times what counting took, which a busy machine makes long.
         assert!(
-            tokio::time::timeout(patience, found).await.is_ok(),
+            tokio::time::timeout(PATIENCE, found).await.is_ok(),
             "{last}"
         );
     }

@@ -56,8 +56,7 @@ impl Destinations {
         let decide = || async {
             let mut changes = self.store.changes();
             let (destination, health) = self.found(name).await?;
-            let is_held = |it: &Health| it.state != HealthState::Healthy && !it.is_resumed();
-            if let Some(old) = health.filter(|it| is_held(&it.value)) {
+            if let Some(old) = health.filter(|it| holds_something(&it.value)) {
                 changes.update(&old, &old.value.clone().resumed(self.clock.now_ms()));
                 changes.act_on(&destination);
             }
@@ -105,4 +104,12 @@ impl Destinations {
         let health = found.value.id.to_bytes().into();
         Ok((found, self.store.get::<Health>(health).await?))
     }
+}
+
+/// Whether anything is held against a destination: also by failures before a test that passed, which the circuit
+/// breaker does not know of.
+fn holds_something(health: &Health) -> bool {
+    let has_failed = || health.tried.iter().any(|it| !it.is_delivered);
+    let is_well = health.state == HealthState::Healthy && health.asked_until_ms.is_none();
+    !health.is_resumed() && (!is_well || has_failed())
 }

@@ -438,6 +438,7 @@ impl Works {
 fn judged(mut health: Health, attempt: &Attempt, now_ms: i64) -> Health {
     let is_delivered = attempt.outcome == Some(Outcome::Delivered);
     let (state, last_error) = if is_delivered {
+        health.failures = 0;
         (HealthState::Healthy, "")
     } else {
         (HealthState::Failing, attempt.explanation.as_str())

@@ -9,8 +9,11 @@ use std::{
 use super::world::{MINUTE, SECOND, START_MS, World, set, switch};
 use crate::{
     destination::receiver::{Receiver, Reply},
-    domain::{DeliverySettings, DeliveryState, Destination, DestinationKind, HealthState},
-    ops::destination::Destinations,
+    domain::{
+        DeliverySettings, DeliveryState, Destination, DestinationKind, HealthState, Outcome,
+        TemplateLanguage,
+    },
+    ops::destination::{About, Destinations, Test, TestTarget},
 };
 
 /// One attempt at a time, so that all of them are in one order.
@@ -138,28 +141,46 @@ async fn an_open_breaker_says_nothing_of_another_address() {
 
 #[tokio::test]
 async fn what_waits_for_a_failing_destination_is_sent_at_once_when_it_is_resumed() {
-    let mut world = World::new();
-    let (receiver, reply) = switch(Reply::status(503)).await;
-    let destination = world.destination("hook", receiver.url("/"), one_by_one());
-    let destination = destination.await;
-    let ids = world.notify(&destination, 12).await;
-    world.start();
-    world.settled().await;
-    assert_eq!(receiver.count(), 5, "the breaker is open");
-    set(&reply, 200);
-    let all = Destinations::new(world.store().clone(), Arc::clone(&world.clock) as _);
-    all.resume("hook").await.unwrap();
-    world.settled().await;
-    for id in ids {
-        let delivery = world.delivery(id).await;
-        assert_eq!(delivery.state, DeliveryState::Delivered);
-        assert_eq!(delivery.end_ms, Some(START_MS), "no time passed");
+    for is_tested_first in [false, true] {
+        let mut world = World::new();
+        let (receiver, reply) = switch(Reply::status(503)).await;
+        let destination = world.destination("hook", receiver.url("/"), one_by_one());
+        let destination = destination.await;
+        let ids = world.notify(&destination, 12).await;
+        world.start();
+        world.settled().await;
+        assert_eq!(receiver.count(), 5, "the breaker is open");
+        set(&reply, 200);
+        if is_tested_first {
+            let (_, attempt, _) = world.tester().test(of_sample("hook")).await.unwrap();
+            assert_eq!(attempt.outcome, Some(Outcome::Delivered));
+            world.settled().await;
+            assert_eq!(receiver.count(), 6, "a test sends nothing that waits");
+        }
+        let all = Destinations::new(world.store().clone(), Arc::clone(&world.clock) as _);
+        all.resume("hook").await.unwrap();
+        world.settled().await;
+        for id in ids {
+            let delivery = world.delivery(id).await;
+            assert_eq!(delivery.state, DeliveryState::Delivered);
+            assert_eq!(delivery.end_ms, Some(START_MS), "no time passed");
+        }
+        let health = world.health(&destination).await.unwrap();
+        assert_eq!(
+            (health.state, health.tried.len()),
+            (HealthState::Healthy, 12)
+        );
     }
-    let health = world.health(&destination).await.unwrap();
-    assert_eq!(
-        (health.state, health.tried.len()),
-        (HealthState::Healthy, 12)
-    );
+}
+
+fn of_sample(destination: &str) -> Test {
+    Test {
+        target: TestTarget::Stored(destination.into()),
+        message: String::new(),
+        message_language: TemplateLanguage::Mustache,
+        about: About::Sample,
+        contact: None,
+    }
 }
 
 #[tokio::test]

@@ -25,6 +25,7 @@ use crate::{
     message::{Links, sample},
     ops::{
         delivery::{Deliveries, Holds, Waiting},
+        destination::Tester,
         samples,
     },
     store::{Direction, Lane, Store, engine::Range},
@@ -67,21 +68,30 @@ impl World {
         }
     }
 
-    pub(super) fn start(&mut self) {
-        let guard = Arc::new(Guard::new(&self.config.egress, Vec::new()));
-        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
-        let sender = Sender::new(
+    /// What sends deliveries and tests.
+    pub(super) fn sender(&self) -> Sender {
+        Sender::new(
             &self.config,
             watch::Sender::default().subscribe(),
-            guard,
-            Arc::clone(&clock),
+            Arc::new(Guard::new(&self.config.egress, Vec::new())),
+            Arc::clone(&self.clock) as _,
             Links::default(),
             Some(Arc::clone(&self.sink) as _),
-        );
+        )
+    }
+
+    pub(super) fn tester(&self) -> Tester {
+        let clock = Arc::clone(&self.clock) as _;
+        let config = self.config.delivery.clone();
+        Tester::new(self.store.clone(), clock, self.sender(), config)
+    }
+
+    pub(super) fn start(&mut self) {
+        let clock = Arc::clone(&self.clock) as Arc<dyn Clock>;
         let dispatcher = Dispatcher::new(
             self.store.clone(),
             clock,
-            sender,
+            self.sender(),
             self.config.delivery.clone(),
             StdRng::seed_from_u64(7),
         )
