@@ -279,7 +279,7 @@ async fn singles(place: &Place<'_>) {
     callers.join_all().await;
     let events = next.load(Ordering::Relaxed);
     let rate = per_second(events, begin);
-    let commits = engines[0].log_head().await.unwrap();
+    let commits = engines[0].log_head().await.unwrap().to_number();
     let batch = ((events + commits / 2) / commits).max(1);
 
     let (first, all) = (Arc::new(Mutex::new(0)), Instant::now());

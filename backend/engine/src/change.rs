@@ -1,6 +1,8 @@
 //! What is written: sets of changes, each of which names the version it expects.
 
-use super::{fault::EngineError, index::Index, kind::Kind, ownership::Claim};
+use super::{
+    fault::EngineError, index::Index, kind::Kind, ownership::Claim, position::LogPosition,
+};
 
 /// Which queue a set of changes waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +88,7 @@ pub struct Set {
     /// The position in the change log up to which was read what the changes were decided by. The set
     /// conflicts when a change that [`Change::defines`] was committed after it; none rests on
     /// nothing.
-    pub rests_on: Option<u64>,
+    pub rests_on: Option<LogPosition>,
     /// What this process has to own when the set is applied; else it is refused. Where no other may use the
     /// store, it does.
     pub claims: Vec<Claim>,
@@ -105,7 +107,7 @@ impl From<Vec<Change>> for Set {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Applied {
     /// The commit's position in the change log; other sets may be in the same commit.
-    pub position: u64,
+    pub position: LogPosition,
     /// The version of every record that it stored or touched.
     pub version: u64,
 }

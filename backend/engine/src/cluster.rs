@@ -6,7 +6,7 @@ use std::{fmt::Debug, future::pending, time::Duration};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use crate::{fault::EngineError, ownership::Owned};
+use crate::{fault::EngineError, ownership::Owned, position::LogPosition};
 
 /// A process that uses a shared store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct NodeSeen {
     /// Since when it has been there, in milliseconds since 1970.
     pub since_ms: i64,
     /// Up to which position it has followed the change log.
-    pub follows: u64,
+    pub follows: LogPosition,
     /// Whether it leads.
     pub leads: bool,
     /// How many of the [`crate::ownership::SLOTS`] it owns.
@@ -132,7 +132,11 @@ pub trait Cluster: Debug + Send + Sync {
 
     /// Waits until every process that shares the store knows of a position in the change log; whether that
     /// came in time.
-    async fn followed_by_all(&self, _place: u64, _within: Duration) -> Result<bool, EngineError> {
+    async fn followed_by_all(
+        &self,
+        _position: LogPosition,
+        _within: Duration,
+    ) -> Result<bool, EngineError> {
         Ok(true)
     }
 }

@@ -12,6 +12,7 @@ use super::{
     index::Index,
     kind::Kind,
     log::{Delta, Logged},
+    position::LogPosition,
     read::{Direction, Found, Range, Row},
 };
 
@@ -155,20 +156,20 @@ impl<E: Engine> Engine for FaultyEngine<E> {
 
     async fn log_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         limit: usize,
     ) -> Result<Option<Vec<Logged>>, EngineError> {
         self.read().await?;
-        self.engine.log_after(sequence, limit).await
+        self.engine.log_after(after, limit).await
     }
 
     async fn changed_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError> {
         self.read().await?;
-        self.engine.changed_after(sequence, bytes_max).await
+        self.engine.changed_after(after, bytes_max).await
     }
 
     async fn row_count(&self) -> Result<u64, EngineError> {
@@ -176,21 +177,21 @@ impl<E: Engine> Engine for FaultyEngine<E> {
         self.engine.row_count().await
     }
 
-    fn last_changed(&self, kinds: &[Kind]) -> u64 {
+    fn last_changed(&self, kinds: &[Kind]) -> LogPosition {
         self.engine.last_changed(kinds)
     }
 
-    async fn log_head(&self) -> Result<u64, EngineError> {
+    async fn log_head(&self) -> Result<LogPosition, EngineError> {
         self.read().await?;
         self.engine.log_head().await
     }
 
-    fn log_signal(&self) -> tokio::sync::watch::Receiver<u64> {
+    fn log_signal(&self) -> tokio::sync::watch::Receiver<LogPosition> {
         self.engine.log_signal()
     }
 
-    fn versions_are_places(&self) -> bool {
-        self.engine.versions_are_places()
+    fn made_at(&self, version: u64) -> Option<LogPosition> {
+        self.engine.made_at(version)
     }
 
     fn is_shared(&self) -> bool {

@@ -25,6 +25,7 @@ pub mod limits;
 mod log;
 pub mod memory;
 pub mod ownership;
+mod position;
 pub mod postgres;
 mod read;
 pub mod redb;
@@ -34,6 +35,7 @@ use std::{fmt::Debug, sync::Arc};
 
 use async_trait::async_trait;
 use prometheus_client::registry::Registry;
+use tokio::sync::watch;
 
 use self::cluster::Alone;
 pub use self::{
@@ -43,6 +45,7 @@ pub use self::{
     index::{Index, Membership, SilenceStanding},
     kind::Kind,
     log::{Changed, Delta, Logged},
+    position::LogPosition,
     read::{Direction, Found, Lead, Range, Row},
 };
 use crate::clock::Clock;
@@ -159,16 +162,34 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// never reached: a position beyond what this process knows is looked for in the store first.
     async fn log_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         limit: usize,
     ) -> Result<Option<Vec<Logged>>, EngineError>;
+
+    /// The oldest position after which the change log can be read.
+    async fn oldest_position(&self) -> Result<LogPosition, EngineError> {
+        let (mut forgotten, mut known) = (LogPosition::START, self.log_head().await?);
+        let is_known = async |it| Ok::<_, EngineError>(self.log_after(it, 1).await?.is_some());
+        if is_known(forgotten).await? {
+            return Ok(forgotten);
+        }
+        while known.steps_since(forgotten) > 1 {
+            let middle = forgotten.middle(known);
+            if is_known(middle).await? {
+                known = middle;
+            } else {
+                forgotten = middle;
+            }
+        }
+        Ok(known)
+    }
 
     /// Reads what changed after a position in the log, as it is now. At least one step of the log is
     /// taken, then more until there are about so many bytes. `None` when that position has been
     /// forgotten.
     async fn changed_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError>;
 
@@ -178,16 +199,16 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// The newest position at which records of these kinds were changed, or a later one, as far as this
     /// process knows. Who follows only them need not read the log up to [`Engine::log_signal`], when
     /// that was read before.
-    fn last_changed(&self, _kinds: &[Kind]) -> u64 {
-        u64::MAX
+    fn last_changed(&self, _kinds: &[Kind]) -> LogPosition {
+        *self.log_signal().borrow()
     }
 
     /// The newest position in the change log, whichever process has put it there.
-    async fn log_head(&self) -> Result<u64, EngineError>;
+    async fn log_head(&self) -> Result<LogPosition, EngineError>;
 
     /// The newest position in the change log that this process knows: the value changes after each
     /// commit, also of others, a moment behind [`Engine::log_head`].
-    fn log_signal(&self) -> tokio::sync::watch::Receiver<u64>;
+    fn log_signal(&self) -> watch::Receiver<LogPosition>;
 
     /// How much room there is; none when the engine cannot tell, or needs none.
     fn free_space(&self) -> Option<FreeSpace> {
@@ -214,10 +235,9 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// this engine after it.
     async fn close(&self) {}
 
-    /// Whether a record's version is the position of the commit that made it, which lets both be held
-    /// against each other.
-    fn versions_are_places(&self) -> bool {
-        false
+    /// The position of the commit that made a record of a version, where that can be told from it.
+    fn made_at(&self, _version: u64) -> Option<LogPosition> {
+        None
     }
 
     /// Whether another process may use the same records meanwhile. Where none may, whatever an

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{kind::Kind, read::Row};
+use super::{kind::Kind, position::LogPosition, read::Row};
 
 /// What a record of a delta is taken to have, before it is read.
 const DELTA_RECORD_BYTES: usize = 1024;
@@ -12,8 +12,8 @@ pub(super) const DELTA_STEPS_MAX: usize = 1_000;
 /// One step of the change log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logged {
-    /// The commit's position in the log; rises by one a commit.
-    pub sequence: u64,
+    /// The commit's position in the log.
+    pub position: LogPosition,
     /// The records that changed, as `(kind, key)`, but for changes that were not to be logged.
     pub changed: Vec<(Kind, Vec<u8>)>,
 }
@@ -35,9 +35,9 @@ pub struct Changed {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Delta {
     /// Everything up to this position is in it.
-    pub through: u64,
+    pub through: LogPosition,
     /// The newest position at that time. When it is `through`, nothing is left out.
-    pub head: u64,
+    pub head: LogPosition,
     /// The records, each once.
     pub changed: Vec<Changed>,
     /// When nothing is left out: all records of the kinds that are not logged, but attempts.
@@ -59,13 +59,13 @@ impl Delta {
     pub(super) fn named(
         steps: Vec<Logged>,
         bytes_max: usize,
-    ) -> (BTreeSet<(u8, Vec<u8>)>, Option<u64>) {
+    ) -> (BTreeSet<(u8, Vec<u8>)>, Option<LogPosition>) {
         let (mut named, mut through, mut bytes) = (BTreeSet::new(), None, 0);
         for step in steps {
             if bytes >= bytes_max {
                 break;
             }
-            through = Some(step.sequence);
+            through = Some(step.position);
             for (kind, key) in step.changed {
                 bytes += DELTA_RECORD_BYTES;
                 named.insert((kind as u8, key));

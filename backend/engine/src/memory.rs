@@ -16,6 +16,7 @@ use crate::{
     index::Index,
     kind::Kind,
     log::{Changed, DELTA_STEPS_MAX, Delta, Logged},
+    position::LogPosition,
     read::{Direction, Found, Range, Row},
 };
 
@@ -28,7 +29,7 @@ const VERSION_STEP: u64 = 3;
 #[derive(Debug)]
 pub struct MemoryEngine {
     tables: Mutex<Tables>,
-    head: watch::Sender<u64>,
+    head: watch::Sender<LogPosition>,
     is_shared: bool,
     space: Mutex<Option<FreeSpace>>,
 }
@@ -38,18 +39,18 @@ struct Tables {
     records: HashMap<Kind, BTreeMap<Vec<u8>, Row>>,
     indexes: HashMap<Index, BTreeMap<Vec<u8>, Vec<u8>>>,
     log: VecDeque<Logged>,
-    head: u64,
+    head: LogPosition,
     /// The newest version; no position in the log, so that no one takes the one for the other.
     version: u64,
     /// The newest position at which something changed that decisions rest on.
-    definitions: u64,
+    definitions: LogPosition,
 }
 
 impl Default for MemoryEngine {
     fn default() -> Self {
         Self {
             tables: Mutex::default(),
-            head: watch::Sender::new(0),
+            head: watch::Sender::default(),
             is_shared: false,
             space: Mutex::default(),
         }
@@ -141,14 +142,14 @@ impl Tables {
         }
     }
 
-    fn log_after(&self, sequence: u64, limit: usize) -> Option<Vec<Logged>> {
+    fn log_after(&self, after: LogPosition, limit: usize) -> Option<Vec<Logged>> {
         let oldest = self.log.front();
-        let oldest = oldest.map_or(self.head + 1, |logged| logged.sequence);
-        if sequence + 1 < oldest || sequence > self.head {
+        let oldest = oldest.map_or(self.head.next(), |logged| logged.position);
+        if after.next() < oldest || after > self.head {
             return None;
         }
         let newer = self.log.iter();
-        let newer = newer.skip_while(|logged| logged.sequence <= sequence);
+        let newer = newer.skip_while(|logged| logged.position <= after);
         Some(newer.take(limit).cloned().collect())
     }
 
@@ -201,7 +202,7 @@ impl Engine for MemoryEngine {
         let mut tables = self.tables();
         tables.check(&set)?;
         let changes = set.changes;
-        let sequence = tables.head + 1;
+        let position = tables.head.next();
         tables.version += VERSION_STEP;
         let version = tables.version;
         for entry in changes.iter().flat_map(|change| &change.remove) {
@@ -214,7 +215,7 @@ impl Engine for MemoryEngine {
         for change in &changes {
             tables.write(version, change);
             if change.defines {
-                tables.definitions = sequence;
+                tables.definitions = position;
             }
         }
         let logged = changes
@@ -223,18 +224,15 @@ impl Engine for MemoryEngine {
             .map(|change| (change.kind, change.key))
             .collect();
         tables.log.push_back(Logged {
-            sequence,
+            position,
             changed: logged,
         });
         if tables.log.len() > LOG_LENGTH_MAX {
             tables.log.pop_front();
         }
-        tables.head = sequence;
-        self.head.send_replace(sequence);
-        Ok(Applied {
-            position: sequence,
-            version,
-        })
+        tables.head = position;
+        self.head.send_replace(position);
+        Ok(Applied { position, version })
     }
 
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
@@ -297,23 +295,23 @@ impl Engine for MemoryEngine {
 
     async fn log_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         limit: usize,
     ) -> Result<Option<Vec<Logged>>, EngineError> {
-        Ok(self.tables().log_after(sequence, limit))
+        Ok(self.tables().log_after(after, limit))
     }
 
     async fn changed_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError> {
         let tables = self.tables();
-        let Some(steps) = tables.log_after(sequence, DELTA_STEPS_MAX) else {
+        let Some(steps) = tables.log_after(after, DELTA_STEPS_MAX) else {
             return Ok(None);
         };
         let (named, through) = Delta::named(steps, bytes_max);
-        let through = through.unwrap_or(sequence);
+        let through = through.unwrap_or(after);
         let all = |kind| tables.records.get(&kind).into_iter().flatten();
         let changed = named.into_iter().filter_map(|(number, key)| {
             let kind = Kind::from_number(number)?;
@@ -349,11 +347,11 @@ impl Engine for MemoryEngine {
         Ok((records + entries + tables.log.len()) as u64)
     }
 
-    async fn log_head(&self) -> Result<u64, EngineError> {
+    async fn log_head(&self) -> Result<LogPosition, EngineError> {
         Ok(self.tables().head)
     }
 
-    fn log_signal(&self) -> watch::Receiver<u64> {
+    fn log_signal(&self) -> watch::Receiver<LogPosition> {
         self.head.subscribe()
     }
 

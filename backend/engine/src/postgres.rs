@@ -76,6 +76,7 @@ use crate::{
     index::Index,
     kind::Kind,
     log::{Changed, DELTA_STEPS_MAX, Delta, Logged},
+    position::LogPosition,
     read::{Direction, Found, Lead, Range, Row},
 };
 
@@ -191,11 +192,11 @@ impl PostgresEngine {
     }
 }
 
-async fn head(readers: &Readers) -> Result<u64, EngineError> {
+async fn head(readers: &Readers) -> Result<LogPosition, EngineError> {
     let rows = readers.rows(Query::Head, &[]).await?;
     let row = rows.first().ok_or_else(lost_log)?;
     let head: Option<i64> = get(row, 0)?;
-    Ok(head.ok_or_else(lost_log)?.unsigned_abs())
+    Ok(plan::position(head.ok_or_else(lost_log)?))
 }
 
 fn lost_log() -> EngineError {
@@ -409,25 +410,25 @@ impl Engine for PostgresEngine {
 
     async fn log_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         limit: usize,
     ) -> Result<Option<Vec<Logged>>, EngineError> {
-        if let Some(steps) = self.known.after(sequence, limit) {
+        if let Some(steps) = self.known.after(after, limit) {
             return Ok(Some(steps));
         }
         let limit = count_of(limit.saturating_add(1));
-        let from = plan::number(sequence);
+        let from = plan::place(after);
         let rows = self.readers.rows(Query::Log, &[&from, &limit]).await?;
-        steps_after(sequence, &rows, limit)
+        steps_after(after, &rows, limit)
     }
 
     async fn changed_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError> {
         let moment = self.readers.moment().await?;
-        let delta = delta(&moment, sequence, bytes_max).await?;
+        let delta = delta(&moment, after, bytes_max).await?;
         moment.end().await?;
         Ok(delta)
     }
@@ -438,15 +439,15 @@ impl Engine for PostgresEngine {
         Ok(count.unsigned_abs())
     }
 
-    fn last_changed(&self, kinds: &[Kind]) -> u64 {
+    fn last_changed(&self, kinds: &[Kind]) -> LogPosition {
         self.known.last_changed(kinds)
     }
 
-    async fn log_head(&self) -> Result<u64, EngineError> {
+    async fn log_head(&self) -> Result<LogPosition, EngineError> {
         head(&self.readers).await
     }
 
-    fn log_signal(&self) -> watch::Receiver<u64> {
+    fn log_signal(&self) -> watch::Receiver<LogPosition> {
         self.known.signal()
     }
 
@@ -477,21 +478,21 @@ impl Engine for PostgresEngine {
 /// The steps after a position, of rows from that position on; none when the position is not in the log. The
 /// limit is of the rows.
 fn steps_after(
-    sequence: u64,
+    after: LogPosition,
     rows: &[DatabaseRow],
     limit: i64,
 ) -> Result<Option<Vec<Logged>>, EngineError> {
     let mut steps = Vec::with_capacity(rows.len());
     for row in rows {
         let position: i64 = get(row, 0)?;
-        steps.push(log_cache::step(position.unsigned_abs(), get(row, 1)?)?);
+        steps.push(log_cache::step(plan::position(position), get(row, 1)?)?);
     }
-    let Some(first) = steps.first().map(|step| step.sequence) else {
+    let Some(first) = steps.first().map(|step| step.position) else {
         return Ok(None);
     };
-    if first == sequence {
+    if first == after {
         steps.remove(0);
-    } else if first > sequence + 1 {
+    } else if first > after.next() {
         return Ok(None);
     }
     steps.truncate(usize::try_from(limit - 1).unwrap_or(usize::MAX));
@@ -501,21 +502,21 @@ fn steps_after(
 /// What changed after a position, as it is at a moment.
 async fn delta(
     moment: &Moment<'_>,
-    sequence: u64,
+    after: LogPosition,
     bytes_max: usize,
 ) -> Result<Option<Delta>, EngineError> {
     let heads = moment.rows(Query::Head, &[]).await?;
     let head: Option<i64> = heads.first().map_or(Ok(None), |row| get(row, 0))?;
     let limit = count_of(DELTA_STEPS_MAX + 1);
-    let from = plan::number(sequence);
+    let from = plan::place(after);
     let rows = moment.rows(Query::Log, &[&from, &limit]).await?;
-    let Some(steps) = steps_after(sequence, &rows, limit)? else {
+    let Some(steps) = steps_after(after, &rows, limit)? else {
         return Ok(None);
     };
     let (named, through) = Delta::named(steps, bytes_max);
     let mut delta = Delta {
-        through: through.unwrap_or(sequence),
-        head: head.ok_or_else(lost_log)?.unsigned_abs(),
+        through: through.unwrap_or(after),
+        head: plan::position(head.ok_or_else(lost_log)?),
         ..Delta::default()
     };
     let mut by_kind: BTreeMap<u8, Vec<&Vec<u8>>> = BTreeMap::new();

@@ -83,6 +83,7 @@ use crate::{
         STORE_RUNS_UNITED,
     },
     log::{Delta, Logged},
+    position::LogPosition,
     read::{Direction, Found, Lead, Range, Row},
 };
 
@@ -105,7 +106,7 @@ pub struct Settings {
     /// would have to find out.
     pub quick_repair_from: u64,
     /// The position after which the change log of a new file begins.
-    pub first_position: u64,
+    pub first_position: LogPosition,
     /// What memory holds before it is moved into the tree, in bytes.
     pub memory_bytes: usize,
     /// How long each of the two files of the log may be, in bytes.
@@ -121,7 +122,7 @@ impl Settings {
             cache_bytes,
             two_phase_commit: true,
             quick_repair_from: STORE_QUICK_REPAIR_FROM,
-            first_position: 0,
+            first_position: LogPosition::START,
             memory_bytes: STORE_MEMORY_BYTES,
             log_bytes: STORE_LOG_BYTES,
             fan: STORE_RUNS_UNITED,
@@ -148,7 +149,7 @@ struct Shared {
     openings: watch::Sender<u64>,
     queue: Queue,
     commands: MoverCommands,
-    head: watch::Sender<u64>,
+    head: watch::Sender<LogPosition>,
     /// By the number of a kind, the newest position at which one was changed, or a later one.
     changed: [AtomicU64; KINDS],
 }
@@ -196,7 +197,7 @@ impl RedbEngine {
             openings: watch::Sender::new(0),
             queue: Queue::default(),
             commands: MoverCommands::default(),
-            head: watch::Sender::new(head.sequence),
+            head: watch::Sender::new(LogPosition::from_number(head.sequence)),
             changed: std::array::from_fn(|_| AtomicU64::new(head.sequence)),
         });
         let mut engine = Self {
@@ -391,21 +392,21 @@ impl Engine for RedbEngine {
 
     async fn log_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         limit: usize,
     ) -> Result<Option<Vec<Logged>>, EngineError> {
         self.read(limit <= INLINE_ROWS_MAX, move |rows| {
-            log::after(rows, sequence, limit)
+            log::after(rows, after, limit)
         })
         .await
     }
 
     async fn changed_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError> {
-        let work = move |rows: &View<'_>| delta::after(rows, sequence, bytes_max);
+        let work = move |rows: &View<'_>| delta::after(rows, after, bytes_max);
         self.read(false, work).await
     }
 
@@ -413,16 +414,16 @@ impl Engine for RedbEngine {
         self.read(true, |view: &View<'_>| view.row_count()).await
     }
 
-    fn last_changed(&self, kinds: &[Kind]) -> u64 {
+    fn last_changed(&self, kinds: &[Kind]) -> LogPosition {
         let position = |kind: &Kind| self.shared.changed[*kind as usize].load(Ordering::Acquire);
-        kinds.iter().map(position).max().unwrap_or_default()
+        LogPosition::from_number(kinds.iter().map(position).max().unwrap_or_default())
     }
 
-    async fn log_head(&self) -> Result<u64, EngineError> {
+    async fn log_head(&self) -> Result<LogPosition, EngineError> {
         Ok(*self.shared.head.borrow())
     }
 
-    fn log_signal(&self) -> watch::Receiver<u64> {
+    fn log_signal(&self) -> watch::Receiver<LogPosition> {
         self.shared.head.subscribe()
     }
 
@@ -431,8 +432,8 @@ impl Engine for RedbEngine {
             .free_space(self.shared.layers.get().bytes() as u64)
     }
 
-    fn versions_are_places(&self) -> bool {
-        true
+    fn made_at(&self, version: u64) -> Option<LogPosition> {
+        Some(LogPosition::from_number(version))
     }
 
     fn is_shared(&self) -> bool {

@@ -16,6 +16,7 @@ use crate::{
     index::Index,
     kind::Kind,
     log::{Delta, Logged},
+    position::LogPosition,
     read::{Direction, Found, Lead, Range, Row},
 };
 
@@ -25,9 +26,9 @@ use crate::{
 pub struct StagedEngine {
     base: Arc<dyn Engine>,
     /// The newest position in the base's log when this was made.
-    from: u64,
+    from: LogPosition,
     staged: Mutex<Staged>,
-    head: watch::Sender<u64>,
+    head: watch::Sender<LogPosition>,
 }
 
 #[derive(Debug, Default)]
@@ -220,9 +221,10 @@ impl Engine for StagedEngine {
         let mut staged = self.staged();
         let logged = changes.iter().filter(|change| change.is_logged);
         let changed = logged.map(|change| (change.kind, change.key.clone()));
-        let sequence = self.from + staged.log.len() as u64 + 1;
+        let newest = staged.log.last().map_or(self.from, |it| it.position);
+        let position = newest.next();
         let logged = Logged {
-            sequence,
+            position,
             changed: changed.collect(),
         };
         staged.log.push(logged);
@@ -236,11 +238,8 @@ impl Engine for StagedEngine {
         }
         let version = staged.version;
         drop(staged);
-        self.head.send_replace(sequence);
-        Ok(Applied {
-            position: sequence,
-            version,
-        })
+        self.head.send_replace(position);
+        Ok(Applied { position, version })
     }
 
     async fn get(&self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Option<Row>>, EngineError> {
@@ -318,14 +317,14 @@ impl Engine for StagedEngine {
 
     async fn log_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         limit: usize,
     ) -> Result<Option<Vec<Logged>>, EngineError> {
-        let Some(known) = sequence.checked_sub(self.from) else {
+        if after < self.from {
             return Ok(None);
-        };
+        }
         let staged = self.staged();
-        let known = usize::try_from(known).unwrap_or(usize::MAX);
+        let known = usize::try_from(after.steps_since(self.from)).unwrap_or(usize::MAX);
         Ok(staged
             .log
             .get(known..)
@@ -335,7 +334,7 @@ impl Engine for StagedEngine {
     /// No one follows what is not applied yet.
     async fn changed_after(
         &self,
-        _sequence: u64,
+        _after: LogPosition,
         _bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError> {
         Ok(None)
@@ -345,11 +344,11 @@ impl Engine for StagedEngine {
         self.base.row_count().await
     }
 
-    async fn log_head(&self) -> Result<u64, EngineError> {
+    async fn log_head(&self) -> Result<LogPosition, EngineError> {
         Ok(*self.head.borrow())
     }
 
-    fn log_signal(&self) -> watch::Receiver<u64> {
+    fn log_signal(&self) -> watch::Receiver<LogPosition> {
         self.head.subscribe()
     }
 

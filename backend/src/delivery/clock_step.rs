@@ -13,7 +13,7 @@ use crate::{
     error::Error,
     ops::commit::commit,
     store::{
-        Direction, EngineError, Index, Kind, Lane, Record, Store, Stored,
+        Direction, EngineError, Index, Kind, Lane, LogPosition, Record, Store, Stored,
         engine::Range,
         record::bytes::{id_at, moment_at},
     },
@@ -33,7 +33,7 @@ pub(crate) struct ClockWatch {
     /// How far the clock was ahead of the time that has passed; none before the first look.
     offset_ms: Option<i64>,
     /// The newest place in the change log then.
-    sequence: u64,
+    position: LogPosition,
 }
 
 impl ClockWatch {
@@ -42,7 +42,7 @@ impl ClockWatch {
             store,
             clock,
             offset_ms: None,
-            sequence: 0,
+            position: LogPosition::START,
         }
     }
 
@@ -64,7 +64,7 @@ impl ClockWatch {
             }
         }
         self.offset_ms = Some(offset_ms);
-        self.sequence = *self.store.engine().log_signal().borrow();
+        self.position = *self.store.engine().log_signal().borrow();
         Ok(())
     }
 
@@ -156,11 +156,11 @@ impl ClockWatch {
 
     /// The deliveries that were changed since the last look.
     async fn newer(&self) -> Result<HashSet<Vec<u8>>, Error> {
-        let (mut newer, mut place) = (HashSet::new(), self.sequence);
+        let (mut newer, mut place) = (HashSet::new(), self.position);
         // What the log has forgotten was changed long before.
         while let Some(steps) = self.store.engine().log_after(place, PAGE).await? {
             let Some(last) = steps.last() else { break };
-            place = last.sequence;
+            place = last.position;
             let changed = steps.into_iter().flat_map(|step| step.changed);
             let deliveries = changed.filter(|(kind, _)| *kind == Kind::Delivery);
             newer.extend(deliveries.map(|(_, key)| key));

@@ -31,7 +31,7 @@ use crate::{
     domain::{DestinationKind, RecordId, Transcript},
     error::Error,
     ops::delivery::{Deliveries, Holds},
-    store::{Changes, EngineError, Lane, Store, engine::Applied},
+    store::{Changes, EngineError, Lane, LogPosition, Store, engine::Applied},
 };
 
 /// Times a commit is planned again because another client changed what it rests on.
@@ -79,7 +79,7 @@ pub struct DispatcherStatus {
     /// not.
     pub wakes_ms: i64,
     /// How far it has read the change log.
-    pub log_sequence: u64,
+    pub log_position: LogPosition,
     /// Whether it waits because the store did not answer.
     pub is_held_up: bool,
 }
@@ -166,7 +166,7 @@ impl Dispatcher {
             self.status.send_replace(DispatcherStatus {
                 in_flight: self.ledger.len(),
                 wakes_ms,
-                log_sequence: self.follower.sequence(),
+                log_position: self.follower.position(),
                 is_held_up,
             });
             tokio::select! {

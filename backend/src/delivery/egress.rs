@@ -172,7 +172,7 @@ mod tests {
         NodeSeen {
             name: name.into(),
             since_ms: 0,
-            follows: 0,
+            follows: crate::store::LogPosition::START,
             leads: false,
             slots: 0,
             is_this,

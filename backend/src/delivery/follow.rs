@@ -20,7 +20,7 @@ use crate::{
     error::Error,
     ops,
     store::{
-        Direction, EngineError, Index, Kind, Store, Stored,
+        Direction, EngineError, Index, Kind, LogPosition, Store, Stored,
         engine::Range,
         follow::{LogFollower, News},
         record::bytes::{id_at, moment_at},
@@ -66,8 +66,8 @@ impl Follower {
     }
 
     /// How far the change log was read.
-    pub(crate) fn sequence(&self) -> u64 {
-        self.log.sequence()
+    pub(crate) fn position(&self) -> LogPosition {
+        self.log.position()
     }
 
     fn resync(&self) -> Resync<'_> {
@@ -97,7 +97,7 @@ impl Follower {
             for commit in commits {
                 for (kind, key) in commit.changed {
                     match kind {
-                        Kind::Delivery if !to.ledger.is_own_doing(&key, commit.sequence) => {
+                        Kind::Delivery if !to.ledger.is_own_doing(&key, commit.position) => {
                             deliveries.insert(key);
                         }
                         Kind::Destination => {
@@ -128,7 +128,7 @@ impl Follower {
             }
             looked?;
         }
-        to.ledger.forget_through(self.log.sequence());
+        to.ledger.forget_through(self.log.position());
         Ok(())
     }
 

@@ -22,7 +22,9 @@ use crate::{
         destination::RefusedRecipient,
     },
     ops::delivery::attempt::attempt_key,
-    store::{Changes, EngineError, Store, Stored, engine::Applied, record::bytes::id_at},
+    store::{
+        Changes, EngineError, LogPosition, Store, Stored, engine::Applied, record::bytes::id_at,
+    },
 };
 
 /// What is leased here, and what of it is not recorded yet.
@@ -37,7 +39,7 @@ pub(crate) struct Ledger {
     unrecorded: HashMap<RecordId, Unrecorded>,
     /// Deliveries whose ends were recorded, with the place of that in the change log: what the log
     /// tells about them up to there is our own doing.
-    recorded: HashMap<RecordId, u64>,
+    recorded: HashMap<RecordId, LogPosition>,
     /// Leases that have not ended.
     under_way: usize,
     /// Digests that died: their destination, and which.
@@ -174,16 +176,16 @@ impl Ledger {
     }
 
     /// Whether what the change log reports on a delivery is our own doing.
-    pub(crate) fn is_own_doing(&self, key: &[u8], sequence: u64) -> bool {
+    pub(crate) fn is_own_doing(&self, key: &[u8], position: LogPosition) -> bool {
         id_at(key, 0).is_some_and(|id| {
             let recorded = self.recorded.get(&id);
-            self.holds(id) || recorded.is_some_and(|until| sequence <= *until)
+            self.holds(id) || recorded.is_some_and(|until| position <= *until)
         })
     }
 
     /// Forgets what was recorded up to a place in the change log.
-    pub(crate) fn forget_through(&mut self, sequence: u64) {
-        self.recorded.retain(|_, until| *until > sequence);
+    pub(crate) fn forget_through(&mut self, position: LogPosition) {
+        self.recorded.retain(|_, until| *until > position);
     }
 
     /// The digests that died since the last call, by their destination.

@@ -2,7 +2,7 @@
 
 use crate::{
     error::Error,
-    store::{Changes, EngineError, Lane, Store},
+    store::{Changes, EngineError, Lane, LogPosition, Store},
 };
 
 /// How often a change is re-evaluated because what it rests on was changed meanwhile.
@@ -20,7 +20,7 @@ pub async fn commit<T, F>(
     store: &Store,
     lane: Lane,
     decide: impl Fn() -> F,
-) -> Result<(T, Option<u64>), Error>
+) -> Result<(T, Option<LogPosition>), Error>
 where
     F: Future<Output = Result<(Changes, T), Error>>,
 {

@@ -16,7 +16,7 @@ use crate::{
     matching::field::Field,
     ops::search::{Filter, NEWEST_FIRST, Walk, changed},
     scan,
-    store::Store,
+    store::{LogPosition, Store},
 };
 
 /// How long all is not read again, however much is stored.
@@ -42,7 +42,7 @@ struct SeenFields {
     names: BTreeSet<String>,
     /// When all were read, by the clock that is never set, and the place in the change log through
     /// which they are known.
-    read: Option<(Duration, u64)>,
+    read: Option<(Duration, LogPosition)>,
     /// Whether every event was read, and there is one.
     is_whole: bool,
     /// Whether [`FIELDS_READ_MAX`] events were read.
@@ -185,7 +185,7 @@ impl FieldsSeen {
     }
 
     /// Adds the fields of those occurrences.
-    async fn add(&self, mut keys: Vec<Vec<u8>>, through: u64) -> Result<(), Error> {
+    async fn add(&self, mut keys: Vec<Vec<u8>>, through: LogPosition) -> Result<(), Error> {
         let mut names = BTreeSet::new();
         let mut is_any = false;
         while !keys.is_empty() {
@@ -208,7 +208,7 @@ impl FieldsSeen {
         known.is_whole |= is_first;
         known.is_whole &= known.names.len() < FIELD_NAMES_MAX;
         if let Some((_, place)) = &mut known.read {
-            *place = through.max(*place);
+            *place = through.and(*place);
         }
         Ok(())
     }

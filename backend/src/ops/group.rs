@@ -37,7 +37,7 @@ pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
             return Ok(());
         }
         let mut changes = store.changes();
-        changes.rest_on(snapshot.position());
+        changes.rest_on(&snapshot);
         for (_, stored) in &found {
             changes.delete(stored);
         }

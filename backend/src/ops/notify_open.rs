@@ -122,7 +122,7 @@ impl NotifyOpen {
                 Stores::Trigger(trigger) => using(&snapshot, &trigger.name),
             };
             let mut changes = store.changes();
-            changes.rest_on(snapshot.position());
+            changes.rest_on(&snapshot);
             let mut reports = Reports::default();
             let mut count = 0;
             for stored in self.open(keys.clone()).await? {

@@ -16,7 +16,7 @@ use crate::{
         statistics::Counting,
     },
     store::{
-        Direction, Index, Store,
+        Direction, Index, LogPosition, Store,
         engine::{NodeSeen, Range},
         record::bytes::{Key, id_at},
     },
@@ -41,7 +41,7 @@ pub struct Overview {
     /// The nodes that share the store, the oldest first.
     pub nodes: Vec<NodeOverview>,
     /// The newest place in the change log.
-    pub log_head: u64,
+    pub log_head: LogPosition,
     /// How many of these are acknowledged; none when there are too many to look at.
     pub acknowledged: Option<usize>,
     /// Events accepted per minute, for the last 60 minutes, oldest first.

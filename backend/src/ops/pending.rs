@@ -234,7 +234,7 @@ async fn released(
     let mut reports = Reports::default();
     reports.note(&notices, occurrence, now_ms);
     let mut changes = store.changes();
-    changes.rest_on(snapshot.position());
+    changes.rest_on(&snapshot);
     for delivery in &notices.deliveries {
         changes.insert(delivery);
     }

@@ -241,7 +241,7 @@ impl Responses {
         let mut reports = Reports::default();
         reports.note(&notices, &next, now_ms);
         let mut changes = store.changes();
-        changes.rest_on(snapshot.position());
+        changes.rest_on(&snapshot);
         for delivery in &notices.deliveries {
             changes.insert(delivery);
         }

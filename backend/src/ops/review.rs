@@ -22,6 +22,7 @@ use crate::{
         revision,
         silence::{flexible, lifecycle},
     },
+    store::LogPosition,
 };
 
 /// Evaluates what is held when that is due, and forgets what was over for long.
@@ -111,7 +112,7 @@ impl Reviewer {
 
     /// Waits until something is due that was not at that time, also when it is made due meanwhile.
     /// That long at most.
-    async fn wait(&self, mut log: watch::Receiver<u64>, since_ms: i64, most: Duration) {
+    async fn wait(&self, mut log: watch::Receiver<LogPosition>, since_ms: i64, most: Duration) {
         let clock = &self.deciding.clock;
         let latest_ms = since_ms.saturating_add(millis(most));
         loop {

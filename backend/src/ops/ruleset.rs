@@ -18,7 +18,7 @@ use crate::{
     matching,
     ops::revision,
     store::{
-        Direction, EngineError, Kind, Record, Store,
+        Direction, EngineError, Kind, LogPosition, Record, Store,
         engine::{Logged, Range},
     },
 };
@@ -60,7 +60,7 @@ const PAGE: usize = 1_000;
 #[derive(Debug)]
 pub struct Ruleset {
     store: Store,
-    head: watch::Receiver<u64>,
+    head: watch::Receiver<LogPosition>,
     current: ArcSwap<Snapshot>,
     settings: watch::Sender<Arc<SharedSettings>>,
     loaded: Mutex<Loaded>,
@@ -69,7 +69,7 @@ pub struct Ruleset {
 /// What the snapshot is built from, and up to which commit.
 #[derive(Debug, Default)]
 struct Loaded {
-    sequence: u64,
+    position: LogPosition,
     /// The last place in the log at which a trigger, rule, destination, calendar or inhibition changed.
     edition: u64,
     triggers: BTreeMap<Name, Arc<LoadedTrigger>>,
@@ -136,9 +136,9 @@ impl Ruleset {
         let head = *self.head.borrow();
         let mut loaded = self.loaded.lock().await;
         let changed = self.store.engine().last_changed(&FOLLOWED);
-        if changed <= loaded.sequence {
-            loaded.sequence = loaded.sequence.max(head);
-        } else if loaded.sequence < head && loaded.catch_up(&self.store).await? {
+        if changed <= loaded.position {
+            loaded.position = loaded.position.and(head);
+        } else if loaded.position < head && loaded.catch_up(&self.store).await? {
             self.current.store(Arc::new(loaded.snapshot()));
             let settings = &loaded.settings;
             self.settings.send_if_modified(|before| {
@@ -155,10 +155,10 @@ impl Loaded {
     async fn read(store: &Store) -> Result<Self, EngineError> {
         // The place in the log comes first: what is edited meanwhile is read again from there.
         let mut loaded = Self {
-            sequence: store.engine().log_head().await?,
+            position: store.engine().log_head().await?,
             ..Self::default()
         };
-        loaded.edition = loaded.sequence;
+        loaded.edition = loaded.position.to_number();
         for trigger in all::<Trigger>(store).await? {
             loaded.add_trigger(trigger);
         }
@@ -327,7 +327,7 @@ impl Loaded {
             self.destinations.clone(),
             self.newest_end_ms,
         );
-        let snapshot = snapshot.read_through(self.sequence);
+        let snapshot = snapshot.read_through(self.position.to_number());
         let snapshot = snapshot.with_calendars(Arc::clone(&self.asked));
         let snapshot = snapshot.with_inhibitions(Arc::clone(&self.inhibiting));
         let snapshot = snapshot.with_heartbeats(Arc::clone(&self.beating));
@@ -341,15 +341,15 @@ impl Loaded {
     async fn catch_up(&mut self, store: &Store) -> Result<bool, EngineError> {
         let mut changed = false;
         loop {
-            let Some(news) = store.engine().log_after(self.sequence, PAGE).await? else {
+            let Some(news) = store.engine().log_after(self.position, PAGE).await? else {
                 *self = Self::read(store).await?;
                 return Ok(true);
             };
-            let Some(last) = news.last().map(|logged| logged.sequence) else {
+            let Some(last) = news.last().map(|logged| logged.position) else {
                 return Ok(changed);
             };
             changed |= self.take_in(store, &news).await?;
-            self.sequence = last;
+            self.position = last;
         }
     }
 
@@ -366,7 +366,7 @@ impl Loaded {
             }
             changed = true;
             if !APART.contains(&kind) {
-                let last = news.last().map(|logged| logged.sequence);
+                let last = news.last().map(|logged| logged.position.to_number());
                 self.edition = last.unwrap_or(self.edition);
             }
             keys.sort_unstable();
@@ -386,7 +386,7 @@ impl Loaded {
                 Kind::Inhibition => {
                     let is_other = self.take_inhibitions(named(store, keys).await?);
                     if let (true, Some(last)) = (is_other, news.last()) {
-                        self.edition = last.sequence;
+                        self.edition = last.position.to_number();
                     }
                 }
                 Kind::Calendar => {

@@ -90,7 +90,7 @@ async fn decided(
     let unknown = unknown_assignees(&deciding.store, items).await?;
     let bounds = EventBounds::of_caller(&deciding.store, edits.occurrences()).await?;
     let mut changes = deciding.store.changes();
-    changes.rest_on(snapshot.position());
+    changes.rest_on(&snapshot);
     let cause = Cause {
         author: Some(author),
         reason: CloseReason::Operator,

@@ -10,7 +10,7 @@ use crate::{
     limits::WATCH_MESSAGE_BYTES,
     ops::{page::Scope, search::Filter},
     scan,
-    store::{Kind, Store},
+    store::{Kind, LogPosition, Store},
 };
 
 /// Commits read from the log at a time.
@@ -47,8 +47,8 @@ pub struct News {
 pub struct Watch {
     store: Store,
     filter: Filter,
-    position: u64,
-    signal: Receiver<u64>,
+    position: LogPosition,
+    signal: Receiver<LogPosition>,
     waiting: Vec<Vec<u8>>,
     gap: bool,
     begun: bool,
@@ -64,7 +64,11 @@ impl Watch {
             Error::invalid("resumeToken", "is not a token of an earlier message")
         })?;
         let head = store.engine().log_head().await?;
-        let resumed = token.and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?)));
+        let resumed = token.and_then(|bytes| {
+            Some(LogPosition::from_number(u64::from_be_bytes(
+                bytes.try_into().ok()?,
+            )))
+        });
         let mut watch = Self {
             signal: store.engine().log_signal(),
             position: resumed.unwrap_or(head),
@@ -131,7 +135,7 @@ impl Watch {
         }
         // A token handed out between two parts of one stretch of the log would skip the second.
         if self.waiting.is_empty() {
-            news.resume_token = scope().token(&self.position.to_be_bytes());
+            news.resume_token = scope().token(&self.position.to_number().to_be_bytes());
         }
         Ok(news)
     }
@@ -152,7 +156,7 @@ impl Watch {
             };
             let is_last = commits.len() < COMMITS_READ;
             for commit in commits {
-                self.position = commit.sequence;
+                self.position = commit.position;
                 for (kind, key) in commit.changed {
                     if kind == Kind::Occurrence && seen.insert(key.clone()) {
                         self.waiting.push(key);

@@ -163,7 +163,7 @@ impl Exposition {
     /// What has to be read.
     async fn add_stored(&self, to: &mut Registry) -> Result<(), Error> {
         let head = self.store.engine().log_head().await?;
-        let lag = head.saturating_sub(self.dispatcher.borrow().log_sequence);
+        let lag = head.steps_since(self.dispatcher.borrow().log_position);
         gauge(
             to,
             "delivery_log_lag_commits",
@@ -173,7 +173,7 @@ impl Exposition {
         to.register(
             "store_commits",
             "Commits since the store was created",
-            ConstCounter::new(head),
+            ConstCounter::new(head.to_number()),
         );
         self.add_open(to).await?;
         self.add_held(to).await?;

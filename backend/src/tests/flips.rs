@@ -11,7 +11,10 @@ use crate::{
     domain::{Calendar, DeliveryState, Destination, Heartbeat, Occurrence},
     error::Error,
     ops::{delivery::Deliveries, destination::Destinations, find, rule::Rules, samples::all},
-    store::{Changes, Direction, EngineError, Index, Kind, Lane, Range, Store, samples, verify},
+    store::{
+        Changes, Direction, EngineError, Index, Kind, Lane, LogPosition, Range, Store, samples,
+        verify,
+    },
 };
 
 const FLIPS_DEFAULT: u64 = 100;
@@ -148,7 +151,7 @@ async fn answers(store: &Store) -> Vec<Result<String, String>> {
         let count = engine.count(index, whole(), 1_000).await;
         answers.push(told(count.map(|count| format!("{index:?} {count}"))));
     }
-    let log = engine.log_after(0, 10_000).await;
+    let log = engine.log_after(LogPosition::START, 10_000).await;
     answers.push(told(log.map(|log| format!("{log:?}"))));
     answers.extend(operations(store).await);
     answers

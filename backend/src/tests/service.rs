@@ -165,7 +165,7 @@ impl Service {
         let clock = Arc::clone(&self.clock);
         let life = self.life.as_mut().expect("it lives");
         let settled = life.status.wait_for(|status| {
-            let is_idle = status.in_flight == 0 && status.log_sequence >= head;
+            let is_idle = status.in_flight == 0 && status.log_position >= head;
             status.wakes_ms > clock.now_ms() && (is_idle || status.is_held_up)
         });
         let settled = tokio::time::timeout(PATIENCE, settled).await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::engine::{Engine, EngineError, Kind, Logged};
+use super::engine::{Engine, EngineError, Kind, LogPosition, Logged};
 
 /// Commits that are read at a time.
 const PAGE: usize = 256;
@@ -14,9 +14,9 @@ pub struct LogFollower {
     /// The kinds whose changes matter; others may be reported as well.
     kinds: &'static [Kind],
     /// How far the log was followed; none where everything has to be looked at first.
-    sequence: Option<u64>,
+    position: Option<LogPosition>,
     /// How far the last news go.
-    through: u64,
+    through: LogPosition,
 }
 
 /// What a look at the change log tells.
@@ -35,8 +35,8 @@ impl LogFollower {
         Self {
             engine,
             kinds,
-            sequence: None,
-            through: 0,
+            position: None,
+            through: LogPosition::START,
         }
     }
 
@@ -46,34 +46,34 @@ impl LogFollower {
     /// # Errors
     /// Those of the engine.
     pub async fn next(&mut self) -> Result<Option<News>, EngineError> {
-        if let Some(sequence) = self.sequence {
+        if let Some(position) = self.position {
             // What this process knows, and before it is asked what changed: a newer head says nothing
             // of what lies before it.
             let head = *self.engine.log_signal().borrow();
-            if self.engine.last_changed(self.kinds) <= sequence {
-                self.sequence = Some(sequence.max(head));
+            if self.engine.last_changed(self.kinds) <= position {
+                self.position = Some(position.and(head));
                 return Ok(None);
             }
-            if let Some(commits) = self.engine.log_after(sequence, PAGE).await? {
-                let last = commits.last().map(|commit| commit.sequence);
-                self.through = last.unwrap_or(sequence);
+            if let Some(commits) = self.engine.log_after(position, PAGE).await? {
+                let last = commits.last().map(|commit| commit.position);
+                self.through = last.unwrap_or(position);
                 return Ok(last.map(|_| News::Changed(commits)));
             }
-            self.sequence = None;
+            self.position = None;
         }
         self.through = self.engine.log_head().await?;
         Ok(Some(News::Gap))
     }
 
     /// Continues after the last news; answers how far they went.
-    pub fn done(&mut self) -> u64 {
-        self.sequence = Some(self.through);
+    pub fn done(&mut self) -> LogPosition {
+        self.position = Some(self.through);
         self.through
     }
 
-    /// How far the log was followed; zero before the first look.
-    pub fn sequence(&self) -> u64 {
-        self.sequence.unwrap_or_default()
+    /// How far the log was followed; the start before the first look.
+    pub fn position(&self) -> LogPosition {
+        self.position.unwrap_or_default()
     }
 }
 
@@ -90,13 +90,13 @@ mod tests {
             changes.insert(&samples::trigger(name));
             store.apply(Lane::Admin, changes).await.unwrap().position
         };
-        save("before").await;
+        let before = save("before").await;
         let mut follower = LogFollower::new(Arc::clone(store.engine()), &[Kind::Trigger]);
         for _ in 0..2 {
             assert!(matches!(follower.next().await.unwrap(), Some(News::Gap)));
         }
         let meanwhile = save("meanwhile").await;
-        assert_eq!(follower.done(), meanwhile - 1);
+        assert_eq!(follower.done(), before);
         for _ in 0..2 {
             let Some(News::Changed(commits)) = follower.next().await.unwrap() else {
                 panic!("no news")
@@ -106,6 +106,6 @@ mod tests {
         }
         assert_eq!(follower.done(), meanwhile);
         assert!(follower.next().await.unwrap().is_none());
-        assert_eq!(follower.sequence(), meanwhile);
+        assert_eq!(follower.position(), meanwhile);
     }
 }

@@ -24,9 +24,10 @@ mod server;
 pub mod verify;
 
 pub use bellwether_backend_engine as engine;
-use bellwether_backend_model::domain;
+use bellwether_backend_model::{decide, domain};
 pub use engine::{
-    Direction, Duty, Engine, EngineError, Index, Kind, Lane, Membership, Range, SilenceStanding,
+    Direction, Duty, Engine, EngineError, Index, Kind, Lane, LogPosition, Membership, Range,
+    SilenceStanding,
 };
 pub use follow::LogFollower;
 pub use location::{DatabaseConfig, Location, StoreConfig};

@@ -25,6 +25,7 @@ pub(crate) use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts, noise::NoiseCounts};
 use crate::{
     audit::{self, Audited, AuditedChange, Seen},
+    decide::Snapshot,
     domain::{
         Name, RecordId,
         counter::{Counted, Counter},
@@ -32,7 +33,7 @@ use crate::{
     },
     engine::{
         Action, Applied, Change, Direction, Duty, Engine, EngineError, Entry, Expect, Found, Index,
-        Kind, Lane, Range, Row, Set,
+        Kind, Lane, LogPosition, Range, Row, Set,
         limits::STORE_LEADER_ADVANCED_EVERY,
         memory::MemoryEngine,
         ownership::{Claim, Owned, slot_of},
@@ -512,7 +513,7 @@ pub struct Changes {
     counts: Counts,
     /// Whether what happened to the records was counted before.
     is_past: bool,
-    rests_on: Option<u64>,
+    rests_on: Option<LogPosition>,
     /// The slots of what is changed, where only their owner changes that,
     slots: BTreeSet<u8>,
     /// and for what.
@@ -544,10 +545,10 @@ impl Changes {
         self.list.len()
     }
 
-    /// Says by which state of the rules they were decided: the position up to which the change log had
-    /// been read. Where the rules changed after it, the changes conflict.
-    pub fn rest_on(&mut self, position: u64) {
-        self.rests_on = Some(position);
+    /// Says by which state of the rules they were decided. Where the rules changed after it, the changes
+    /// conflict.
+    pub fn rest_on(&mut self, rules: &Snapshot) {
+        self.rests_on = Some(LogPosition::from_number(rules.position()));
     }
 
     fn tell<T: Record>(&mut self, before: Option<&T>, after: Option<&T>) {

@@ -12,6 +12,7 @@ use bellwether_process::plain_file;
 use self::fill::Filled;
 use super::{
     backup::{BackupError, Source, Trust},
+    engine::LogPosition,
     open::{Checks, DatabaseDraft, Draft, KEY_FILE_BYTES_MAX, OpenError},
     record::Store,
     verify::{Findings, Progress, verify},
@@ -103,22 +104,6 @@ pub enum Stage {
     Checking,
 }
 
-/// How far a place in the change log is set ahead of the backup's, at the least. What the old
-/// service wrote later lies between them, so that no token of its life is taken for one of the new
-/// life.
-const LIFE: u64 = 1 << 40;
-/// Places in the change log that a millisecond of life has for itself: more than there can be
-/// commits. So of two lives that one backup was restored to, the later begins beyond all that the
-/// earlier wrote.
-const PLACES_PER_MS: u64 = 1 << 14;
-
-/// The first place in the change log of a store that is restored at that time.
-fn first_position(backup: u64, now_ms: i64) -> u64 {
-    let by_time = u64::try_from(now_ms).unwrap_or_default();
-    let by_time = by_time.saturating_mul(PLACES_PER_MS);
-    by_time.max(backup.saturating_add(LIFE))
-}
-
 /// What is being filled.
 #[derive(Debug)]
 enum RestoreTarget {
@@ -130,7 +115,7 @@ impl RestoreTarget {
     async fn begin(
         config: &Location,
         key: &[u8],
-        first_position: u64,
+        first_position: LogPosition,
     ) -> Result<Self, RestoreError> {
         if let Some(database) = &config.database {
             let begun = DatabaseDraft::begin(database, key, first_position).await;
@@ -203,7 +188,7 @@ pub async fn restore(
     source.verify(trust, &|read| progress(Stage::Reading, read, bytes))?;
     let admin_key = source.key_file("admin.key").map(read).transpose()?;
 
-    let first_position = first_position(source.manifest().end.place, how.now_ms);
+    let first_position = source.manifest().end.place.of_a_later_life(how.now_ms);
     let target = RestoreTarget::begin(config, &key, first_position).await?;
     match fill(&target, &source, how, progress).await {
         Ok(mut restored) => {

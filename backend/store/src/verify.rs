@@ -20,7 +20,7 @@ use crate::{
         RecordId,
         counter::{Counter, Numbers},
     },
-    engine::{Direction, EngineError, Entry, Index, Kind, Range, Row},
+    engine::{Direction, EngineError, Entry, Index, Kind, LogPosition, Range, Row},
     record::{Record, Store, with_record},
 };
 
@@ -85,7 +85,7 @@ struct Check<'a> {
     total: u64,
     done: u64,
     /// The newest place in the change log when the reading began.
-    head: u64,
+    head: LogPosition,
     findings: Findings,
     /// The entries that records ask for, by the index's number.
     expected: BTreeMap<u8, EntryTally>,
@@ -101,7 +101,7 @@ impl<'a> Check<'a> {
             is_in_use,
             total: 0,
             done: 0,
-            head: 0,
+            head: LogPosition::START,
             findings: Findings::default(),
             expected: BTreeMap::new(),
             counted: BTreeMap::new(),
@@ -244,10 +244,11 @@ impl Check<'_> {
     }
 
     /// Decodes a page of records that was read when the change log had come that far.
-    fn read<T: Record>(&self, page: Vec<(Vec<u8>, Row)>, head: u64) -> Read<T> {
+    fn read<T: Record>(&self, page: Vec<(Vec<u8>, Row)>, head: LogPosition) -> Read<T> {
         let mut read = Read::default();
         for (key, row) in page {
-            if row.version > head && self.store.engine().versions_are_places() {
+            let made_at = self.store.engine().made_at(row.version);
+            if made_at.is_some_and(|it| it > head) {
                 let fault = format!("{} is newer than the change log", name(T::KIND, &key));
                 read.faults.push((key.clone(), fault));
             }

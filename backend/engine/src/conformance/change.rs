@@ -7,6 +7,7 @@ use crate::{
     fault::EngineError,
     index::Index,
     kind::Kind,
+    position::LogPosition,
     read::{Direction, Range},
 };
 
@@ -227,16 +228,13 @@ pub async fn a_check_writes_nothing_and_holds_the_set_to_the_version(engine: &dy
     // Many may rest on one record at the same moment.
     let sets = (0..8_u8).map(|number| apply(engine, vec![work(&[number]), check(version)]));
     let positions = futures_util::future::join_all(sets).await;
-    let last = positions.into_iter().map(|it| it.unwrap().position).max();
+    let positions = positions.into_iter().map(|it| it.unwrap().position);
+    let last = positions.reduce(LogPosition::and).unwrap();
     assert_eq!(
         read(engine, Kind::Rule, b"claim").await,
         Some((b"1".into(), version))
     );
-    let steps = engine
-        .log_after(last.unwrap() - 1, 1)
-        .await
-        .unwrap()
-        .unwrap();
+    let steps = engine.log_after(last.previous(), 1).await.unwrap().unwrap();
     assert!(
         steps[0]
             .changed
@@ -274,7 +272,7 @@ pub async fn what_rests_on_definitions_conflicts_once_they_changed(engine: &dyn 
         };
         engine.apply(Lane::Bulk, set).await
     };
-    let before = rest_on(b"before", Some(made.position - 1)).await;
+    let before = rest_on(b"before", Some(made.position.previous())).await;
     assert!(is_conflict(&before), "{before:?}");
     rest_on(b"at", Some(made.position)).await.unwrap();
     // Other changes do not matter.
@@ -287,7 +285,7 @@ pub async fn what_rests_on_definitions_conflicts_once_they_changed(engine: &dyn 
         Action::Put(b"2".into()),
     );
     let edited = apply(engine, vec![defines(edit)]).await.unwrap();
-    let stale = rest_on(b"stale", Some(edited.position - 1)).await;
+    let stale = rest_on(b"stale", Some(edited.position.previous())).await;
     assert!(is_conflict(&stale), "{stale:?}");
     assert_eq!(read(engine, Kind::Occurrence, b"stale").await, None);
     rest_on(b"new", Some(edited.position)).await.unwrap();

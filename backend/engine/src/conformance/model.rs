@@ -16,6 +16,7 @@ use crate::{
     index::Index,
     kind::Kind,
     memory::MemoryEngine,
+    position::LogPosition,
     read::{Direction, Range, Row},
 };
 
@@ -155,7 +156,7 @@ async fn seen(
         let found = engine.entries(index, Range::under(b""), Direction::Descending, 1_000);
         entries.push(found.await.unwrap());
     }
-    let log = engine.log_after(0, 10_000).await.unwrap();
+    let log = engine.log_after(LogPosition::START, 10_000).await.unwrap();
     (records, entries, log)
 }
 

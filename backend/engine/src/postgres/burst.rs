@@ -16,7 +16,9 @@ use super::{
     query::Query,
     session::Session,
 };
-use crate::{change::Applied, fault::EngineError, limits::STORE_COMMIT_TIME_MAX};
+use crate::{
+    change::Applied, fault::EngineError, limits::STORE_COMMIT_TIME_MAX, position::LogPosition,
+};
 
 /// The outcome of a transaction.
 #[derive(Debug)]
@@ -148,7 +150,10 @@ fn judge(calls: &[Call<'_>], answers: Vec<Answer>, warned: impl Fn() -> bool) ->
         u64::try_from(number).ok()
     };
     match (answered(Query::Version), answered(Query::Step)) {
-        (Some(version), Some(position)) => Outcome::Committed(Applied { position, version }),
+        (Some(version), Some(position)) => Outcome::Committed(Applied {
+            position: LogPosition::from_number(position),
+            version,
+        }),
         _ => Outcome::Doubt("the database did not return the position of a commit".into()),
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     cluster::{Cluster, Duty, NodeSeen},
     fault::EngineError,
     ownership::Owned,
+    position::LogPosition,
 };
 
 #[async_trait]
@@ -94,7 +95,11 @@ impl Cluster for PostgresEngine {
         node::alive(&self.readers, this).await
     }
 
-    async fn followed_by_all(&self, position: u64, within: Duration) -> Result<bool, EngineError> {
+    async fn followed_by_all(
+        &self,
+        position: LogPosition,
+        within: Duration,
+    ) -> Result<bool, EngineError> {
         node::followed(&self.readers, position, within).await
     }
 }

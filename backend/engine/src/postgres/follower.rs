@@ -12,13 +12,14 @@ use super::{
     counters::StoreCounters,
     fault,
     log_cache::{self, LogCache, Origin},
-    plan::number,
+    plan::{self, number, place},
     query::Query,
     session::{Role, Session},
 };
 use crate::{
     fault::EngineError,
     limits::{STORE_LOG_COMMITS_MAX, STORE_LOG_TIME_MIN},
+    position::LogPosition,
 };
 
 /// Steps read at a time.
@@ -93,7 +94,7 @@ async fn catch_up(
             let statement = session.statement(Query::Log).await?;
             session
                 .client
-                .query(&statement, &[&number(before), &STEPS])
+                .query(&statement, &[&place(before), &STEPS])
                 .await
         };
         let rows = read.await.map_err(|error| fault::unread(&error))?;
@@ -102,7 +103,7 @@ async fn catch_up(
         let mut is_there = false;
         for row in rows {
             let position: i64 = row.try_get(0).map_err(unread)?;
-            let position = position.unsigned_abs();
+            let position = plan::position(position);
             let found = Origin {
                 writer: row.try_get(3).map_err(unread)?,
                 batch: row.try_get(4).map_err(unread)?,
@@ -137,7 +138,11 @@ async fn catch_up(
 
 /// Finds out why a step that is known is not in the log: it was trimmed, since this process did not
 /// look for long, or the database has lost it.
-async fn missing(session: &Session, known: &LogCache, position: u64) -> Result<(), EngineError> {
+async fn missing(
+    session: &Session,
+    known: &LogCache,
+    position: LogPosition,
+) -> Result<(), EngineError> {
     let read = async {
         let statement = session.statement(Query::Head).await?;
         let row = session.client.query_one(&statement, &[]).await?;
@@ -146,8 +151,8 @@ async fn missing(session: &Session, known: &LogCache, position: u64) -> Result<(
     let read: Result<(Option<i64>, Option<i64>), tokio_postgres::Error> = read.await;
     let (newest, oldest) = read.map_err(|error| fault::unread(&error))?;
     let (newest, oldest) = (newest.unwrap_or_default(), oldest.unwrap_or_default());
-    if oldest > number(position) {
-        known.skip_to(newest.unsigned_abs());
+    if oldest > place(position) {
+        known.skip_to(plan::position(newest));
     } else {
         known.lose(format!(
             "step {position} of the change log is not there any more; the newest is {newest}"

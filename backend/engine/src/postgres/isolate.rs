@@ -5,7 +5,12 @@ use std::collections::{HashMap, HashSet};
 
 use tokio_postgres::Error;
 
-use super::{plan::number, query::Query, session::Session, set::Set};
+use super::{
+    plan::{number, place},
+    query::Query,
+    session::Session,
+    set::Set,
+};
 use crate::{
     change::{Action, Change, Entry, Expect},
     fault::{EngineError, RecordName},
@@ -105,7 +110,7 @@ impl Lying {
         }
         if set
             .rests_on
-            .is_some_and(|position| number(position) < self.definitions)
+            .is_some_and(|position| place(position) < self.definitions)
         {
             return Some(EngineError::conflict());
         }

@@ -19,6 +19,7 @@ use crate::{
     kind::Kind,
     limits::STORE_STEPS_BYTES_MAX,
     log::{Delta, Logged},
+    position::LogPosition,
 };
 
 /// One more than the greatest number of a kind.
@@ -37,7 +38,7 @@ pub(super) struct Origin {
 #[derive(Debug)]
 pub(super) struct LogCache {
     steps: Mutex<Steps>,
-    head: watch::Sender<u64>,
+    head: watch::Sender<LogPosition>,
     changed: [AtomicU64; KINDS],
     /// What shows that the database has lost what it had committed.
     lost: watch::Sender<Option<String>>,
@@ -47,7 +48,7 @@ pub(super) struct LogCache {
 
 #[derive(Debug)]
 struct Steps {
-    known: u64,
+    known: LogPosition,
     /// The origin of the newest step; none where it was not read.
     origin: Option<Origin>,
     kept: VecDeque<Logged>,
@@ -67,7 +68,7 @@ struct Waiting {
 
 impl LogCache {
     /// All up to a position, without the steps.
-    pub(super) fn through(position: u64) -> Self {
+    pub(super) fn through(position: LogPosition) -> Self {
         let steps = Steps {
             known: position,
             origin: None,
@@ -78,7 +79,7 @@ impl LogCache {
         Self {
             steps: Mutex::new(steps),
             head: watch::Sender::new(position),
-            changed: std::array::from_fn(|_| AtomicU64::new(position)),
+            changed: std::array::from_fn(|_| AtomicU64::new(position.to_number())),
             lost: watch::Sender::new(None),
             wanted: Notify::new(),
         }
@@ -110,18 +111,20 @@ impl LogCache {
 
     fn add(&self, waiting: Waiting) {
         let mut steps = self.steps();
-        if waiting.step.sequence > steps.known {
-            steps.waiting.insert(waiting.step.sequence, waiting);
+        if waiting.step.position > steps.known {
+            steps
+                .waiting
+                .insert(waiting.step.position.to_number(), waiting);
             self.go_on(&mut steps);
         }
     }
 
     fn go_on(&self, steps: &mut Steps) {
         let before = steps.known;
-        while let Some(next) = steps.waiting.remove(&(steps.known + 1)) {
+        while let Some(next) = steps.waiting.remove(&steps.known.next().to_number()) {
             let step = next.step;
-            self.note(next.kinds, step.sequence);
-            (steps.known, steps.origin) = (step.sequence, Some(next.origin));
+            self.note(next.kinds, step.position);
+            (steps.known, steps.origin) = (step.position, Some(next.origin));
             steps.bytes += bytes_of(&step);
             steps.kept.push_back(step);
         }
@@ -136,17 +139,17 @@ impl LogCache {
         }
     }
 
-    fn note(&self, kinds: u32, position: u64) {
+    fn note(&self, kinds: u32, position: LogPosition) {
         for (number, changed) in self.changed.iter().enumerate() {
             if kinds & (1 << number) != 0 {
-                changed.fetch_max(position, Ordering::AcqRel);
+                changed.fetch_max(position.to_number(), Ordering::AcqRel);
             }
         }
     }
 
     /// Waits until a position is known. When the steps before it do not come, they are left to be read
     /// from the store: any kind may have changed in them.
-    pub(super) async fn reach(&self, position: u64, within: Duration) {
+    pub(super) async fn reach(&self, position: LogPosition, within: Duration) {
         if self.newest() >= position {
             return;
         }
@@ -161,27 +164,32 @@ impl LogCache {
 
     /// Takes all up to a position for known: any kind may have changed, and the steps are read from
     /// the store.
-    pub(super) fn skip_to(&self, position: u64) {
+    pub(super) fn skip_to(&self, position: LogPosition) {
         let mut steps = self.steps();
         if steps.known < position {
             self.note(u32::MAX, position);
             (steps.known, steps.bytes) = (position, 0);
             steps.kept.clear();
-            steps.origin = steps.waiting.remove(&position).map(|it| it.origin);
-            steps.waiting.retain(|waiting, _| *waiting > position);
+            steps.origin = steps
+                .waiting
+                .remove(&position.to_number())
+                .map(|it| it.origin);
+            steps
+                .waiting
+                .retain(|waiting, _| *waiting > position.to_number());
             self.head.send_replace(position);
             self.go_on(&mut steps);
         }
     }
 
     /// The newest position that is known, and the origin of its step.
-    pub(super) fn newest_step(&self) -> (u64, Option<Origin>) {
+    pub(super) fn newest_step(&self) -> (LogPosition, Option<Origin>) {
         let steps = self.steps();
         (steps.known, steps.origin.clone())
     }
 
     /// Records the origin of the step at a position, unless newer steps are known.
-    pub(super) fn learn(&self, position: u64, origin: Origin) {
+    pub(super) fn learn(&self, position: LogPosition, origin: Origin) {
         let mut steps = self.steps();
         if steps.known == position {
             steps.origin = Some(origin);
@@ -212,28 +220,28 @@ impl LogCache {
     }
 
     /// The newest position that is known.
-    pub(super) fn newest(&self) -> u64 {
+    pub(super) fn newest(&self) -> LogPosition {
         *self.head.borrow()
     }
 
-    pub(super) fn signal(&self) -> watch::Receiver<u64> {
+    pub(super) fn signal(&self) -> watch::Receiver<LogPosition> {
         self.head.subscribe()
     }
 
     /// The newest position at which one of these kinds changed, or a later one.
-    pub(super) fn last_changed(&self, kinds: &[Kind]) -> u64 {
+    pub(super) fn last_changed(&self, kinds: &[Kind]) -> LogPosition {
         let position = |kind: &Kind| self.changed[*kind as usize].load(Ordering::Acquire);
-        kinds.iter().map(position).max().unwrap_or_default()
+        LogPosition::from_number(kinds.iter().map(position).max().unwrap_or_default())
     }
 
     /// The steps after a position, if all of them are kept.
-    pub(super) fn after(&self, position: u64, limit: usize) -> Option<Vec<Logged>> {
+    pub(super) fn after(&self, position: LogPosition, limit: usize) -> Option<Vec<Logged>> {
         let steps = self.steps();
-        let before = steps.known - steps.kept.len() as u64;
-        if position > steps.known || position < before {
+        let after = steps.known.steps_since(position);
+        if position > steps.known || after > steps.kept.len() as u64 {
             return None;
         }
-        let skipped = usize::try_from(position - before).ok()?;
+        let skipped = steps.kept.len() - usize::try_from(after).ok()?;
         Some(
             steps
                 .kept
@@ -268,12 +276,12 @@ pub(super) fn name(bytes: &mut Vec<u8>, kind: Kind, key: &[u8]) {
 ///
 /// # Errors
 /// [`EngineError::Corrupt`].
-pub(super) fn step(position: u64, changed: &[u8]) -> Result<Logged, EngineError> {
+pub(super) fn step(position: LogPosition, changed: &[u8]) -> Result<Logged, EngineError> {
     let names = names(changed).ok_or_else(|| {
         EngineError::Corrupt(format!("step {position} of the change log cannot be read"))
     })?;
     Ok(Logged {
-        sequence: position,
+        position,
         changed: names,
     })
 }
@@ -298,7 +306,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{LogCache, Origin, bit, name, step};
-    use crate::{kind::Kind, log::Logged};
+    use crate::{kind::Kind, log::Logged, position::LogPosition};
 
     /// Of that many of one writer.
     fn by(batch: i64) -> Origin {
@@ -306,9 +314,13 @@ mod tests {
         Origin { writer, batch }
     }
 
-    fn of(position: u64, kind: Kind) -> Logged {
+    const fn at(number: u64) -> LogPosition {
+        LogPosition::from_number(number)
+    }
+
+    fn of(number: u64, kind: Kind) -> Logged {
         Logged {
-            sequence: position,
+            position: at(number),
             changed: vec![(kind, vec![1, 2])],
         }
     }
@@ -318,52 +330,58 @@ mod tests {
         let mut bytes = Vec::new();
         name(&mut bytes, Kind::Rule, b"a");
         name(&mut bytes, Kind::Mapping, b"");
-        let read = step(7, &bytes).unwrap();
+        let read = step(at(7), &bytes).unwrap();
         let names = vec![(Kind::Rule, b"a".to_vec()), (Kind::Mapping, Vec::new())];
-        assert_eq!((read.sequence, read.changed), (7, names));
-        step(7, &bytes[..3]).unwrap_err();
+        assert_eq!((read.position, read.changed), (at(7), names));
+        step(at(7), &bytes[..3]).unwrap_err();
     }
 
     #[test]
     fn a_gap_is_not_known_before_it_is_closed() {
-        let known = LogCache::through(5);
+        let known = LogCache::through(at(5));
         known.made(of(7, Kind::Rule), bit(Kind::Rule), by(7));
-        assert_eq!((known.newest(), known.last_changed(&[Kind::Rule])), (5, 5));
-        assert_eq!(known.after(7, 9), None);
+        assert_eq!(
+            (known.newest(), known.last_changed(&[Kind::Rule])),
+            (at(5), at(5))
+        );
+        assert_eq!(known.after(at(7), 9), None);
         known.read(of(6, Kind::Client), by(6));
-        assert_eq!((known.newest(), known.last_changed(&[Kind::Rule])), (7, 7));
-        assert_eq!(known.last_changed(&[Kind::Client]), 6);
-        assert_eq!(known.last_changed(&[Kind::Health]), 6, "nobody says");
-        assert_eq!(known.after(5, 9).unwrap().len(), 2);
-        assert_eq!(known.after(6, 9).unwrap(), [of(7, Kind::Rule)]);
-        assert_eq!(known.after(5, 1).unwrap(), [of(6, Kind::Client)]);
-        assert_eq!(known.after(4, 9), None);
+        assert_eq!(
+            (known.newest(), known.last_changed(&[Kind::Rule])),
+            (at(7), at(7))
+        );
+        assert_eq!(known.last_changed(&[Kind::Client]), at(6));
+        assert_eq!(known.last_changed(&[Kind::Health]), at(6), "nobody says");
+        assert_eq!(known.after(at(5), 9).unwrap().len(), 2);
+        assert_eq!(known.after(at(6), 9).unwrap(), [of(7, Kind::Rule)]);
+        assert_eq!(known.after(at(5), 1).unwrap(), [of(6, Kind::Client)]);
+        assert_eq!(known.after(at(4), 9), None);
         known.read(of(6, Kind::Client), by(6));
-        assert_eq!(known.after(7, 9), Some(Vec::new()));
+        assert_eq!(known.after(at(7), 9), Some(Vec::new()));
     }
 
     #[tokio::test]
     async fn a_gap_that_stays_is_left_to_the_store() {
-        let known = LogCache::through(5);
+        let known = LogCache::through(at(5));
         known.made(of(9, Kind::Rule), bit(Kind::Rule), by(9));
         known.made(of(8, Kind::Rule), bit(Kind::Rule), by(8));
-        known.reach(8, Duration::ZERO).await;
-        assert_eq!(known.newest(), 9);
+        known.reach(at(8), Duration::ZERO).await;
+        assert_eq!(known.newest(), at(9));
         assert_eq!(
             known.last_changed(&[Kind::Client]),
-            8,
+            at(8),
             "it may have changed"
         );
-        assert_eq!(known.after(7, 9), None);
-        assert_eq!(known.after(8, 9).unwrap(), [of(9, Kind::Rule)]);
-        assert_eq!(known.newest_step(), (9, Some(by(9))));
+        assert_eq!(known.after(at(7), 9), None);
+        assert_eq!(known.after(at(8), 9).unwrap(), [of(9, Kind::Rule)]);
+        assert_eq!(known.newest_step(), (at(9), Some(by(9))));
         known.made(of(12, Kind::Rule), bit(Kind::Rule), by(12));
-        known.skip_to(12);
-        assert_eq!(known.newest_step(), (12, Some(by(12))));
-        known.skip_to(14);
-        assert_eq!(known.newest_step(), (14, None), "it was not read");
-        known.learn(14, by(14));
-        known.learn(13, by(13));
-        assert_eq!(known.newest_step(), (14, Some(by(14))));
+        known.skip_to(at(12));
+        assert_eq!(known.newest_step(), (at(12), Some(by(12))));
+        known.skip_to(at(14));
+        assert_eq!(known.newest_step(), (at(14), None), "it was not read");
+        known.learn(at(14), by(14));
+        known.learn(at(13), by(13));
+        assert_eq!(known.newest_step(), (at(14), Some(by(14))));
     }
 }

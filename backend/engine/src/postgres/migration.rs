@@ -5,11 +5,11 @@ use tokio_postgres::Client;
 use super::{
     address::Address,
     fault,
-    plan::number,
+    plan::place,
     requirements,
     session::{Role, Session},
 };
-use crate::{fault::EngineError, kind::Kind, ownership::LEAD};
+use crate::{fault::EngineError, kind::Kind, ownership::LEAD, position::LogPosition};
 
 /// The first steps; later ones may add tables of kinds alone. What was released stays as it is.
 pub(super) const STEPS: [&str; 10] = [
@@ -155,7 +155,7 @@ pub async fn migrate(address: &Address) -> Result<Option<Layout>, EngineError> {
 ///
 /// # Errors
 /// When the database does not answer or does not let us; nothing was changed then.
-pub async fn empty(address: &Address, first_position: u64) -> Result<(), EngineError> {
+pub async fn empty(address: &Address, first_position: LogPosition) -> Result<(), EngineError> {
     let session = Session::open(address, Role::Writer).await?;
     let (client, schema) = (&session.client, &address.schema);
     let emptied = async {
@@ -174,7 +174,7 @@ pub async fn empty(address: &Address, first_position: u64) -> Result<(), EngineE
              INSERT INTO {schema}.claim (slot, writer, epoch, node) \
              SELECT slot, '', 0, '' FROM generate_series(0, {LEAD}) AS slot; COMMIT",
             tables.join(", "),
-            number(first_position)
+            place(first_position)
         );
         client.batch_execute(&text).await
     };

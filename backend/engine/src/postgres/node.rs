@@ -18,7 +18,7 @@ use super::{
     clock::DatabaseClock,
     fault,
     log_cache::LogCache,
-    plan::number,
+    plan::{place, position},
     query::Query,
     readers::Readers,
     session::{Role, Session},
@@ -32,6 +32,7 @@ use crate::{
         STORE_AWAY_AFTER, STORE_LEADER_STALL_MAX, STORE_NODE_FORGOTTEN_AFTER,
         STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX, STORE_OPEN_TIME_MAX,
     },
+    position::LogPosition,
 };
 
 /// How long an answer is waited for at the least before the database counts as away.
@@ -161,7 +162,7 @@ impl Node {
         }
     }
 
-    async fn renew(&self, follows: u64, is_steady: bool) -> Result<Duration, EngineError> {
+    async fn renew(&self, follows: LogPosition, is_steady: bool) -> Result<Duration, EngineError> {
         let mut kept = self.session.lock().await;
         if *self.is_gone.borrow() {
             return Ok(STORE_NODE_RENEWED_EVERY);
@@ -189,11 +190,11 @@ impl Node {
     async fn renew_in(
         &self,
         session: &Session,
-        follows: u64,
+        follows: LogPosition,
         is_steady: bool,
     ) -> Result<Duration, Error> {
         let client = &session.client;
-        let (id, follows, about) = (&self.id[..], number(follows), self.about.borrow().clone());
+        let (id, follows, about) = (&self.id[..], place(follows), self.about.borrow().clone());
         let writer = self.claims.owns_with();
         let writer = writer.as_ref().map(|it| &it[..]);
         let statement = session.statement(Query::Renew).await?;
@@ -368,7 +369,7 @@ pub(super) fn seen(row: &tokio_postgres::Row, this: Option<[u8; 16]>) -> Result<
     Ok(NodeSeen {
         name: row.try_get(0)?,
         since_ms: row.try_get(1)?,
-        follows: follows.unsigned_abs(),
+        follows: position(follows),
         leads: row.try_get(3)?,
         about: row.try_get(4)?,
         is_this: this.is_some_and(|this| row.try_get(6).is_ok_and(|id: &[u8]| *id == this)),
@@ -379,7 +380,7 @@ pub(super) fn seen(row: &tokio_postgres::Row, this: Option<[u8; 16]>) -> Result<
 /// Waits until every node that lives has followed the log to a position; whether that came in time.
 pub(super) async fn followed(
     readers: &Readers,
-    position: u64,
+    position: LogPosition,
     within: Duration,
 ) -> Result<bool, EngineError> {
     let begin = Instant::now();

@@ -11,6 +11,7 @@ use crate::{
     index::Index,
     kind::Kind,
     ownership::Claim,
+    position::LogPosition,
 };
 
 /// A statement with its parameters.
@@ -290,8 +291,8 @@ fn owns<'a>(calls: &mut Vec<Call<'a>>, group: &[&'a Set], token: Token) {
 
 /// What takes the order of the log, and puts a step there.
 fn order(calls: &mut Vec<Call<'_>>, group: &[&Set], token: Token) {
-    let rests_on = group.iter().filter_map(|set| set.rests_on).min();
-    let rests_on = rests_on.map_or(i64::MAX, number);
+    let rests_on = group.iter().filter_map(|set| set.rests_on).map(place);
+    let rests_on = rests_on.min().unwrap_or(i64::MAX);
     let writer = token.writer.to_vec();
     calls.push(Call::new(
         Query::Lock,
@@ -325,6 +326,16 @@ pub(super) fn is_logged(change: &Change) -> bool {
 /// A position or a version as the database counts.
 pub(super) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A position as the database has it.
+pub(super) fn place(position: LogPosition) -> i64 {
+    number(position.to_number())
+}
+
+/// A position of the database.
+pub(super) fn position(place: i64) -> LogPosition {
+    LogPosition::from_number(place.unsigned_abs())
 }
 
 fn keys<'a>(changes: &[&'a Change]) -> Box<dyn ToSql + Sync + Send + 'a> {

@@ -9,6 +9,7 @@ use crate::{
     index::Index,
     kind::Kind,
     ownership::Claim,
+    position::LogPosition,
 };
 
 /// A set of changes whose values are sealed.
@@ -16,7 +17,7 @@ use crate::{
 pub(super) struct Set {
     pub(super) changes: Vec<Change>,
     /// See [`crate::change::Set::rests_on`].
-    pub(super) rests_on: Option<u64>,
+    pub(super) rests_on: Option<LogPosition>,
     /// See [`crate::change::Set::claims`].
     pub(super) claims: Vec<Claim>,
     /// About how much memory it takes.

@@ -7,11 +7,14 @@ use super::{
     fault,
     migration::{self, Layout},
     node,
+    plan::position,
     query::Query,
     requirements,
     session::{Role, Session},
 };
-use crate::{cluster::NodeSeen, fault::EngineError, limits::STORE_NODE_TIME_MAX};
+use crate::{
+    cluster::NodeSeen, fault::EngineError, limits::STORE_NODE_TIME_MAX, position::LogPosition,
+};
 
 /// The oldest server that is known to work.
 const SERVER_MIN: i32 = 150_000;
@@ -39,7 +42,7 @@ pub struct Status {
 #[derive(Debug, Clone)]
 pub struct StoreStatus {
     /// The newest position in the change log.
-    pub head: u64,
+    pub head: LogPosition,
     /// About how many rows there are.
     pub rows: u64,
     /// How many bytes the tables and indexes have.
@@ -148,7 +151,7 @@ async fn in_store(session: &Session, schema: &str) -> Result<StoreStatus, Error>
     let nodes = nodes.iter().map(|row| node::seen(row, None));
     let nodes = nodes.collect::<Result<_, _>>()?;
     Ok(StoreStatus {
-        head: head.unwrap_or_default().unsigned_abs(),
+        head: position(head.unwrap_or_default()),
         rows: rows.unsigned_abs(),
         bytes: bytes.unsigned_abs(),
         nodes,

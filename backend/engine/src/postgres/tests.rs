@@ -14,6 +14,7 @@ use crate::{
     index::Index,
     kind::Kind,
     log::{Delta, Logged},
+    position::LogPosition,
     read::{Direction, Found, Lead, Range, Row},
 };
 
@@ -104,29 +105,29 @@ impl Engine for Spread {
 
     async fn log_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         limit: usize,
     ) -> Result<Option<Vec<Logged>>, EngineError> {
-        self.next().log_after(sequence, limit).await
+        self.next().log_after(after, limit).await
     }
 
     async fn changed_after(
         &self,
-        sequence: u64,
+        after: LogPosition,
         bytes_max: usize,
     ) -> Result<Option<Delta>, EngineError> {
-        self.next().changed_after(sequence, bytes_max).await
+        self.next().changed_after(after, bytes_max).await
     }
 
     async fn row_count(&self) -> Result<u64, EngineError> {
         self.next().row_count().await
     }
 
-    async fn log_head(&self) -> Result<u64, EngineError> {
+    async fn log_head(&self) -> Result<LogPosition, EngineError> {
         self.next().log_head().await
     }
 
-    fn log_signal(&self) -> watch::Receiver<u64> {
+    fn log_signal(&self) -> watch::Receiver<LogPosition> {
         self.next().log_signal()
     }
 

@@ -23,7 +23,7 @@ use super::{
     isolate::{Lying, left_by, refuted},
     log_cache::{self, LogCache, Origin},
     node::Lease,
-    plan::{self, Token, number},
+    plan::{self, Token, place},
     query::Query,
     reach::{self, Reach},
     session::{Role, Session},
@@ -38,6 +38,7 @@ use crate::{
         STORE_STEPS_TIME_MAX,
     },
     log::Logged,
+    position::LogPosition,
 };
 
 /// How often a group is taken apart before its sets go one by one.
@@ -131,7 +132,7 @@ pub(super) struct Writer {
     /// The number of the newest try.
     batch: i64,
     /// A position before which nothing lies that it does not know the outcome of.
-    settled: u64,
+    settled: LogPosition,
     /// Whether another client has removed the row that lets it write.
     is_ousted: bool,
     /// Whether it found no connection to write over.
@@ -435,7 +436,7 @@ impl Writer {
             return Ok(None);
         };
         let statement = session.statement(Query::Written).await?;
-        let (settled, id) = (number(self.settled), &self.id[..]);
+        let (settled, id) = (place(self.settled), &self.id[..]);
         let parameters: [&(dyn ToSql + Sync); 3] = [&settled, &id, &self.batch];
         let row = session.client.query_opt(&statement, &parameters).await?;
         let Some(row) = row else {
@@ -443,7 +444,7 @@ impl Writer {
         };
         let (position, version): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
         Ok(Some(Applied {
-            position: position.unsigned_abs(),
+            position: plan::position(position),
             version: version.unsigned_abs(),
         }))
     }
@@ -459,7 +460,7 @@ impl Writer {
         let changes = || group.iter().flat_map(|waiting| &waiting.set.changes);
         let told = changes().filter(|change| plan::is_logged(change));
         let step = Logged {
-            sequence: applied.position,
+            position: applied.position,
             changed: told.map(|it| (it.kind, it.key.clone())).collect(),
         };
         let kinds = changes().fold(0, |kinds, change| kinds | log_cache::bit(change.kind));

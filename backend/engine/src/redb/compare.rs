@@ -23,7 +23,11 @@ pub(super) fn compare(
     definitions: u64,
 ) -> Result<Vec<Following>, Fault> {
     let mut following = Vec::new();
-    if set.is_twofold || set.rests_on.is_some_and(|position| position < definitions) {
+    if set.is_twofold
+        || set
+            .rests_on
+            .is_some_and(|position| position.to_number() < definitions)
+    {
         return Err(EngineError::conflict().into());
     }
     let mut contested = Vec::new();

@@ -4,22 +4,23 @@ use super::{fault::Fault, log, rows, view::Rows};
 use crate::{
     kind::Kind,
     log::{Changed, DELTA_STEPS_MAX, Delta},
+    position::LogPosition,
     read::{Direction, Range, Row},
 };
 
 /// Reads what changed after a position; none when that position is not in the log.
 pub(super) fn after(
     rows: &impl Rows,
-    sequence: u64,
+    position: LogPosition,
     bytes_max: usize,
 ) -> Result<Option<Delta>, Fault> {
-    let head = log::head(rows)?.sequence;
-    let Some(steps) = log::after(rows, sequence, DELTA_STEPS_MAX)? else {
+    let head = LogPosition::from_number(log::head(rows)?.sequence);
+    let Some(steps) = log::after(rows, position, DELTA_STEPS_MAX)? else {
         return Ok(None);
     };
     let (named, through) = Delta::named(steps, bytes_max);
     let mut delta = Delta {
-        through: through.unwrap_or(sequence),
+        through: through.unwrap_or(position),
         head,
         ..Delta::default()
     };

@@ -11,6 +11,7 @@ use crate::{
     kind::Kind,
     limits::{STORE_LOG_CHANGES_MAX, STORE_LOG_COMMITS_MAX},
     log::Logged,
+    position::LogPosition,
     read::{Direction, Range},
 };
 
@@ -28,9 +29,9 @@ pub(super) struct Head {
 
 impl Head {
     /// Where a log begins that tells nothing up to a position.
-    pub(super) fn at(sequence: u64) -> Self {
+    pub(super) fn at(position: LogPosition) -> Self {
         Self {
-            sequence,
+            sequence: position.to_number(),
             changes: 0,
         }
     }
@@ -77,10 +78,10 @@ pub(super) fn head(rows: &impl Rows) -> Result<Head, Fault> {
 /// Reads what comes after a position; none when that position is not in the log.
 pub(super) fn after(
     rows: &impl Rows,
-    sequence: u64,
+    after: LogPosition,
     limit: usize,
 ) -> Result<Option<Vec<Logged>>, Fault> {
-    let head = head(rows)?.sequence;
+    let (head, sequence) = (head(rows)?.sequence, after.to_number());
     if sequence >= head {
         return Ok((sequence == head).then(Vec::new));
     }
@@ -94,7 +95,7 @@ pub(super) fn after(
     }
     let newer = next.into_iter().take(limit);
     let logged = newer.map(|(head, changed)| Logged {
-        sequence: head.sequence,
+        position: LogPosition::from_number(head.sequence),
         changed,
     });
     Ok(Some(logged.collect()))
@@ -172,6 +173,7 @@ mod tests {
 
     use super::{Head, Names, after, outdated, step};
     use crate::{
+        position::LogPosition,
         read::Direction,
         redb::{
             fault::Fault,
@@ -230,10 +232,21 @@ mod tests {
             map.0.remove(&super::key(position));
         }
         assert!(outdated(&map, head, 0).unwrap().is_empty());
-        assert_eq!(after(&map, 27, 10).unwrap(), None);
-        let found = after(&map, 28, 10).unwrap().unwrap();
-        assert_eq!((found.len(), found[0].sequence), (10, 29));
-        assert_eq!(after(&map, 128, 10).unwrap(), Some(Vec::new()));
-        assert_eq!(after(&map, 129, 10).unwrap(), None);
+        assert_eq!(after(&map, LogPosition::from_number(27), 10).unwrap(), None);
+        let found = after(&map, LogPosition::from_number(28), 10)
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (found.len(), found[0].position),
+            (10, LogPosition::from_number(29))
+        );
+        assert_eq!(
+            after(&map, LogPosition::from_number(128), 10).unwrap(),
+            Some(Vec::new())
+        );
+        assert_eq!(
+            after(&map, LogPosition::from_number(129), 10).unwrap(),
+            None
+        );
     }
 }

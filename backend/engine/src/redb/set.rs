@@ -9,6 +9,7 @@ use crate::{
     change::{Action, Change, Expect, Lane},
     fault::RecordName,
     index::Index,
+    position::LogPosition,
 };
 
 /// A set of changes, laid out.
@@ -30,7 +31,7 @@ pub(super) struct Set {
     /// A bit for the number of each kind that it changes.
     pub(super) kinds: u32,
     /// See [`crate::change::Set::rests_on`].
-    pub(super) rests_on: Option<u64>,
+    pub(super) rests_on: Option<LogPosition>,
     /// Whether what decisions rest on is changed.
     pub(super) defines: bool,
     /// Whether it adds to the store: such sets stop first when room runs out. What people change,

@@ -16,7 +16,7 @@ use super::{
     view::View,
     wal::Wal,
 };
-use crate::{change::Applied, fault::EngineError};
+use crate::{change::Applied, fault::EngineError, position::LogPosition};
 
 /// The outcome of a set: the position in the log, or why not.
 type Verdict = Result<Applied, EngineError>;
@@ -189,7 +189,7 @@ impl Writer {
                 group.definitions = sequence;
             }
             verdicts.push(Ok(Applied {
-                position: sequence,
+                position: LogPosition::from_number(sequence),
                 version: sequence,
             }));
         }
@@ -301,7 +301,8 @@ impl Writer {
         self.shared
             .layers
             .change(|layers| layers.active = group.memory);
-        self.shared.head.send_replace(group.head.sequence);
+        let head = LogPosition::from_number(group.head.sequence);
+        self.shared.head.send_replace(head);
     }
 
     /// Gets the group of which no one knows whether it is on disk there.

@@ -193,13 +193,13 @@ impl Snapshot {
         }
     }
 
-    /// The same, read up to a position in the change log.
+    /// The same, read up to the position in the change log that has that number.
     #[must_use]
     pub fn read_through(self, position: u64) -> Self {
         Self { position, ..self }
     }
 
-    /// The position in the change log up to which it was read: what is decided by it rests on that.
+    /// The number of the position in the change log up to which it was read.
     pub fn position(&self) -> u64 {
         self.position
     }

@@ -19,7 +19,9 @@ use crate::{
     domain::{CertificateName, Client, Dialect, KeyScope, Name, RecordId, Role},
     error::Error,
     limits::{PAGE_SIZE_MAX, STORE_NODES_FOLLOW_TIME_MAX},
-    store::{Direction, EngineError, Kind, Lane, Record, Store, Stored, engine::Range},
+    store::{
+        Direction, EngineError, Kind, Lane, LogPosition, Record, Store, Stored, engine::Range,
+    },
 };
 
 /// How often the times of last use are written.
@@ -62,7 +64,7 @@ pub struct Keys {
 #[derive(Debug, Default)]
 struct Table {
     /// The place in the change log up to which the rest is right.
-    followed: u64,
+    followed: LogPosition,
     /// The clients by the hash of their key or certificate.
     known: HashMap<[u8; 32], Arc<CachedKey>>,
     /// The hashes of the keys of each client, by the key of its record.
@@ -266,14 +268,14 @@ impl Keys {
             let engine = self.store.engine();
             let head = *engine.log_signal().borrow();
             if engine.last_changed(&[Kind::Client]) <= from {
-                self.table().followed = from.max(head);
+                self.table().followed = from.and(head);
                 return Ok(());
             }
             let Some(steps) = engine.log_after(from, LOG_PAGE).await? else {
                 self.read_all().await?;
                 continue;
             };
-            let Some(last) = steps.last().map(|step| step.sequence) else {
+            let Some(last) = steps.last().map(|step| step.position) else {
                 return Ok(());
             };
             let changed: HashSet<_> = steps
@@ -293,11 +295,11 @@ impl Keys {
     pub async fn catch_up_everywhere(&self) -> Result<(), Error> {
         self.catch_up().await?;
         let engine = self.store.engine();
-        let place = *engine.log_signal().borrow();
+        let position = *engine.log_signal().borrow();
         // Who has not followed by then does not live any more.
         engine
             .cluster()
-            .followed_by_all(place, STORE_NODES_FOLLOW_TIME_MAX)
+            .followed_by_all(position, STORE_NODES_FOLLOW_TIME_MAX)
             .await?;
         Ok(())
     }
@@ -359,7 +361,7 @@ impl Keys {
 
     /// Applies these clients as they are stored now, where the log has reached that place: whose
     /// key is gone or another one is not accepted any more, and their calls are ended.
-    async fn take_in(&self, at: u64, keys: HashSet<Vec<u8>>) -> Result<(), Error> {
+    async fn take_in(&self, at: LogPosition, keys: HashSet<Vec<u8>>) -> Result<(), Error> {
         let keys: Vec<_> = keys.into_iter().collect();
         let stored = self.store.get_many::<Client>(keys.clone()).await?;
         let mut table = self.table();

@@ -97,7 +97,7 @@ impl World {
     }
 
     async fn head(&self) -> u64 {
-        self.store.engine().log_head().await.unwrap()
+        self.store.engine().log_head().await.unwrap().to_number()
     }
 }
 

@@ -113,7 +113,7 @@ async fn decided(
 ) -> Result<(Changes, (Outcome, usize)), Error> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let mut changes = deciding.store.changes();
-    changes.rest_on(snapshot.position());
+    changes.rest_on(&snapshot);
     let mut outcome = Outcome::default();
     let mut decided = 0;
     for due in dues {

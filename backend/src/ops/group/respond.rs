@@ -72,7 +72,7 @@ async fn moved(
     let now_ms = deciding.clock.now_ms();
     let snapshot = deciding.ruleset.refreshed().await?;
     let mut changes = store.changes();
-    changes.rest_on(snapshot.position());
+    changes.rest_on(&snapshot);
     let mut reports = Reports::default();
     let Some(carrier) = store.get::<Occurrence>(key.to_vec()).await? else {
         return Ok((changes, (reports, false)));

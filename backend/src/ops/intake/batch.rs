@@ -226,7 +226,7 @@ async fn store(
         changes.insert(&receipts.known[key]);
     }
     if !changes.is_empty() {
-        changes.rest_on(snapshot.position());
+        changes.rest_on(&snapshot);
         if let Err(error) = deciding.store.apply(Lane::Bulk, changes).await {
             let contested = contested(&error, &lines, &deliveries, jobs);
             return Err(Failed { error, contested });

@@ -8,7 +8,7 @@ use crate::{
     error::Error,
     limits::PAGE_SIZE_MAX,
     matching::fold::fold,
-    store::{Direction, Store, engine::Range},
+    store::{Direction, LogPosition, Store, engine::Range},
 };
 
 /// Steps of the change log that are read at a time, and above which names are re-read instead.
@@ -18,7 +18,7 @@ const LOG_STEPS_MAX: u64 = 5_000;
 /// The names of one kind by what they look like, up to a place in the change log.
 #[derive(Debug, Default)]
 pub(super) struct Confusables {
-    followed: Option<u64>,
+    followed: Option<LogPosition>,
     names: HashMap<Look, BTreeSet<String>>,
 }
 
@@ -69,7 +69,10 @@ impl Confusables {
 
     async fn catch_up<T: Resource>(&mut self, store: &Store) -> Result<(), Error> {
         let head = store.engine().log_head().await?;
-        let Some(mut from) = self.followed.filter(|from| head - from <= LOG_STEPS_MAX) else {
+        let Some(mut from) = self
+            .followed
+            .filter(|from| head.steps_since(*from) <= LOG_STEPS_MAX)
+        else {
             return self.read::<T>(store, head).await;
         };
         while from < head {
@@ -77,7 +80,7 @@ impl Confusables {
                 return self.read::<T>(store, head).await;
             };
             let Some(last) = steps.last() else { break };
-            from = last.sequence;
+            from = last.position;
             let changed = steps.into_iter().flat_map(|step| step.changed);
             for (_, key) in changed.filter(|(kind, _)| *kind == T::KIND) {
                 let is_there = store.get::<T>(key.clone()).await?.is_some();
@@ -91,7 +94,7 @@ impl Confusables {
     }
 
     /// Reads all names.
-    async fn read<T: Resource>(&mut self, store: &Store, head: u64) -> Result<(), Error> {
+    async fn read<T: Resource>(&mut self, store: &Store, head: LogPosition) -> Result<(), Error> {
         self.names.clear();
         let mut start = Vec::new();
         loop {

@@ -19,7 +19,7 @@ use crate::{
         loop_guard::Reports, revision, silence::event_of,
     },
     store::{
-        Changes, Direction, Duty, Index, Lane, Stored,
+        Changes, Direction, Duty, Index, Lane, LogPosition, Stored,
         engine::{
             Range,
             ownership::{Owned, review_slot_of},
@@ -167,7 +167,7 @@ impl Ageing {
         let past = revision::past(store, &snapshot, found.iter().map(|it| &it.value)).await?;
         let past = past.asking(causes);
         let mut changes = store.changes();
-        changes.rest_on(snapshot.position());
+        changes.rest_on(&snapshot);
         let mut reports = Reports::default();
         for stored in found {
             reports.append(self.decide((&snapshot, &past), &stored, &mut changes));
@@ -229,7 +229,7 @@ impl Ageing {
     /// That long at most.
     async fn wait(
         &self,
-        (mut log, mut owned): (watch::Receiver<u64>, watch::Receiver<Owned>),
+        (mut log, mut owned): (watch::Receiver<LogPosition>, watch::Receiver<Owned>),
         since_ms: i64,
         most: Duration,
     ) {

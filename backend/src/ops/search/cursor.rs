@@ -1,11 +1,13 @@
 //! Where a walk from page to page stands: what its cursors carry.
 
+use crate::store::LogPosition;
+
 /// Where a walk stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cursor {
     /// The place in the change log where the walk began. What changed after it may have moved from
     /// what is still to be shown to what was shown already.
-    pub(super) begun: u64,
+    pub(super) begun: LogPosition,
     /// The newest moment of the order when the walk began, in milliseconds since 1970. What lies
     /// after it has moved there since, so that no walk runs after what keeps moving.
     pub(super) newest_ms: i64,
@@ -22,9 +24,9 @@ pub(super) enum Position {
     /// names after `from`.
     Moved {
         /// The log is read after this place.
-        from: u64,
+        from: LogPosition,
         /// The place in the log where the order was at its end: nothing after it matters.
-        through: u64,
+        through: LogPosition,
         /// The key of the record; empty at the beginning.
         after: Vec<u8>,
     },
@@ -39,7 +41,7 @@ const EVERYTHING: u8 = 2;
 impl Cursor {
     /// The cursor as bytes.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut bytes = self.begun.to_be_bytes().to_vec();
+        let mut bytes = self.begun.to_number().to_be_bytes().to_vec();
         bytes.extend(self.newest_ms.to_be_bytes());
         match &self.at {
             Position::InOrder(place) => {
@@ -52,8 +54,8 @@ impl Cursor {
                 after,
             } => {
                 bytes.push(MOVED);
-                bytes.extend(from.to_be_bytes());
-                bytes.extend(through.to_be_bytes());
+                bytes.extend(from.to_number().to_be_bytes());
+                bytes.extend(through.to_number().to_be_bytes());
                 bytes.extend(after);
             }
             Position::Everything(place) => {
@@ -75,8 +77,8 @@ impl Cursor {
                 let (from, rest) = rest.split_first_chunk()?;
                 let (through, after) = rest.split_first_chunk()?;
                 Position::Moved {
-                    from: u64::from_be_bytes(*from),
-                    through: u64::from_be_bytes(*through),
+                    from: position(*from),
+                    through: position(*through),
                     after: after.to_vec(),
                 }
             }
@@ -84,11 +86,15 @@ impl Cursor {
             _ => return None,
         };
         Some(Self {
-            begun: u64::from_be_bytes(*begun),
+            begun: position(*begun),
             newest_ms: i64::from_be_bytes(*newest_ms),
             at,
         })
     }
+}
+
+fn position(bytes: [u8; 8]) -> LogPosition {
+    LogPosition::from_number(u64::from_be_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -97,23 +103,29 @@ mod tests {
 
     use super::*;
 
+    fn log_positions() -> impl Strategy<Value = LogPosition> {
+        any::<u64>().prop_map(LogPosition::from_number)
+    }
+
     fn positions() -> impl Strategy<Value = Position> {
         prop_oneof![
             any::<Vec<u8>>().prop_map(Position::InOrder),
             any::<Vec<u8>>().prop_map(Position::Everything),
-            (any::<u64>(), any::<u64>(), any::<Vec<u8>>()).prop_map(|(from, through, after)| {
-                Position::Moved {
-                    from,
-                    through,
-                    after,
+            (log_positions(), log_positions(), any::<Vec<u8>>()).prop_map(
+                |(from, through, after)| {
+                    Position::Moved {
+                        from,
+                        through,
+                        after,
+                    }
                 }
-            }),
+            ),
         ]
     }
 
     proptest! {
         #[test]
-        fn a_cursor_comes_back_as_it_was(begun: u64, newest_ms: i64, at in positions()) {
+        fn a_cursor_comes_back_as_it_was(begun in log_positions(), newest_ms: i64, at in positions()) {
             let cursor = Cursor { begun, newest_ms, at };
             prop_assert_eq!(Cursor::decode(&cursor.encode()), Some(cursor));
         }

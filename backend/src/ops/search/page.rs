@@ -16,7 +16,7 @@ use crate::{
     error::Error,
     limits::WALK_LOG_NAMES_MAX,
     scan,
-    store::{Direction, Kind, Store},
+    store::{Direction, Kind, LogPosition, Store},
 };
 
 /// Steps of the change log that are read at a time.
@@ -155,7 +155,7 @@ impl<'a> Filling<'a> {
     async fn moved(
         &mut self,
         names: Names,
-        (from, through): (u64, u64),
+        (from, through): (LogPosition, LogPosition),
         after: &[u8],
     ) -> Result<Filled, Error> {
         let position = |after| Position::Moved {
@@ -229,15 +229,15 @@ const BY_START: Sort = Sort {
 pub(crate) struct Names {
     pub(crate) keys: BTreeSet<Vec<u8>>,
     /// The end of the stretch.
-    pub(crate) reached: u64,
+    pub(crate) reached: LogPosition,
 }
 
 /// The occurrences that the log names after one place up to another, or up to where they are too
 /// many; none when the log has forgotten them.
 pub(crate) async fn changed(
     store: &Store,
-    from: u64,
-    through: u64,
+    from: LogPosition,
+    through: LogPosition,
 ) -> Result<Option<Names>, Error> {
     let mut names = Names {
         keys: BTreeSet::new(),
@@ -251,9 +251,9 @@ pub(crate) async fn changed(
         }
         for step in steps
             .into_iter()
-            .take_while(|step| step.sequence <= through)
+            .take_while(|step| step.position <= through)
         {
-            names.reached = step.sequence;
+            names.reached = step.position;
             let changed = step.changed.into_iter();
             let keys = changed.filter_map(|(kind, key)| (kind == Kind::Occurrence).then_some(key));
             names.keys.extend(keys);

@@ -185,7 +185,7 @@ pub async fn forget(deciding: &Deciding) -> Result<(), Error> {
         };
         range.go_on_after(&last.value.key());
         let mut changes = store.changes();
-        changes.rest_on(snapshot.position());
+        changes.rest_on(&snapshot);
         for stored in &page {
             let is_over = stored.value.progress.stage == Stage::Over;
             if is_over && stored.value.end_ms < kept_ms {

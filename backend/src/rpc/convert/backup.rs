@@ -34,7 +34,7 @@ impl Shows<BackupEnd> for v1::BackupEnd {
     fn of(end: BackupEnd) -> Self {
         Self {
             identity: end.identity,
-            place: end.place,
+            place: end.place.to_number(),
             time: end.time,
         }
     }

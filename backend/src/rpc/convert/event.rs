@@ -17,6 +17,7 @@ use crate::{
         search::{Bucket, Group, Groups, SearchPage},
         watch::News,
     },
+    store::LogPosition,
 };
 
 /// An event with the occurrences that were asked for; all of them are of that event.
@@ -217,14 +218,14 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
     }
 }
 
-fn node(node: NodeOverview, log_head: u64) -> v1::NodeOverview {
+fn node(node: NodeOverview, log_head: LogPosition) -> v1::NodeOverview {
     let NodeOverview {
         seen,
         ignored_settings,
         differing_sections,
         settings_digest,
     } = node;
-    let behind = log_head.saturating_sub(seen.follows);
+    let behind = log_head.steps_since(seen.follows);
     v1::NodeOverview {
         name: seen.name,
         start_time: Some(super::time::timestamp(seen.since_ms)),

@@ -6,6 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::{BackupError, NEWEST, PROVEN, piece, step::BackupEnd};
+use crate::engine::LogPosition;
 
 /// The file's name.
 pub(super) const NAME: &str = "manifest.json";
@@ -50,7 +51,7 @@ impl Manifest {
             "version": self.version,
             "endTime": self.end_time,
             "store": STANDARD.encode(&self.end.identity),
-            "place": self.end.place,
+            "place": self.end.place.to_number(),
             "hasKeys": self.has_keys,
             "pieces": pieces.collect::<Vec<_>>(),
         });
@@ -110,7 +111,7 @@ impl Manifest {
             version: body["version"].as_str()?.into(),
             end: BackupEnd {
                 identity: STANDARD.decode(body["store"].as_str()?).ok()?,
-                place: body["place"].as_u64()?,
+                place: LogPosition::from_number(body["place"].as_u64()?),
                 time: if layout >= PROVEN {
                     end_time.into()
                 } else {

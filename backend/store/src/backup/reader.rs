@@ -11,7 +11,7 @@ use super::{
     step::{BackupEnd, BackupRecord, Step},
 };
 use crate::{
-    engine::{Delta, Direction, EngineError, Kind, Range, Row},
+    engine::{Delta, Direction, EngineError, Kind, LogPosition, Range, Row},
     limits::{BACKUP_LOG_STEPS, BACKUP_PAGE_RECORDS_MAX, BACKUP_STEP_BYTES},
     record::Store,
 };
@@ -69,7 +69,7 @@ impl Reader {
         let place = match place {
             None => ReadPosition {
                 identity,
-                cursor: store.engine().log_head().await?,
+                cursor: store.engine().log_head().await?.to_number(),
                 ..ReadPosition::default()
             },
             Some(bytes) => {
@@ -78,7 +78,8 @@ impl Reader {
                 if place.identity != identity {
                     return Err(BackupError::Foreign);
                 }
-                if store.engine().log_after(place.cursor, 1).await?.is_none() {
+                let cursor = LogPosition::from_number(place.cursor);
+                if store.engine().log_after(cursor, 1).await?.is_none() {
                     return Err(BackupError::Overtaken);
                 }
                 // One that was over and not finished accepts what came since.
@@ -107,8 +108,8 @@ impl Reader {
             let Some(kind) = self::walked().nth(walked) else {
                 return self.changes().await.map(Some);
             };
-            let behind = self.store.engine().log_head().await? - self.place.cursor;
-            if behind >= BACKUP_LOG_STEPS {
+            let head = self.store.engine().log_head().await?;
+            if head.steps_since(self.cursor()) >= BACKUP_LOG_STEPS {
                 return self.changes().await.map(Some);
             }
             if let Some(records) = self.page(kind).await? {
@@ -205,7 +206,7 @@ impl Reader {
     /// Reads what was changed since the last look at the log.
     async fn changes(&mut self) -> Result<Step, BackupError> {
         let engine = self.store.engine();
-        let delta = engine.changed_after(self.place.cursor, BACKUP_STEP_BYTES);
+        let delta = engine.changed_after(self.cursor(), BACKUP_STEP_BYTES);
         let delta = delta.await?.ok_or(BackupError::Overtaken)?;
         let Delta {
             through,
@@ -223,7 +224,7 @@ impl Reader {
                 attempts: found.attempts.into_iter().map(|row| row.value).collect(),
             });
         let mut records: Vec<_> = records.collect();
-        self.place.cursor = through;
+        self.place.cursor = through.to_number();
         let is_last = through == head && self.is_walked();
         let end = is_last.then(|| {
             let kept = |(kind, key, row): (Kind, Vec<u8>, Row)| BackupRecord {
@@ -243,6 +244,11 @@ impl Reader {
             }
         });
         Ok(self.step(records, end))
+    }
+
+    /// How far the change log was read.
+    fn cursor(&self) -> LogPosition {
+        LogPosition::from_number(self.place.cursor)
     }
 
     fn is_walked(&self) -> bool {

@@ -2,7 +2,10 @@
 
 use prost::Message;
 
-use crate::{engine::Kind, seal::Sealer};
+use crate::{
+    engine::{Kind, LogPosition},
+    seal::Sealer,
+};
 
 /// What proofs of steps are for.
 const PURPOSE: &str = "backup step";
@@ -48,7 +51,7 @@ pub struct BackupEnd {
     /// Tells the store from others.
     pub identity: Vec<u8>,
     /// The place in the change log that the backup holds everything up to.
-    pub place: u64,
+    pub place: LogPosition,
     /// When it was read, as RFC 3339 in UTC. Empty in a backup of an earlier version.
     pub time: String,
 }
@@ -120,7 +123,7 @@ impl Step {
             place: self.place,
             end: self.end.map(|end| EndV1 {
                 identity: end.identity,
-                place: end.place,
+                place: end.place.to_number(),
                 time: end.time,
             }),
             proof: self.proof,
@@ -154,7 +157,7 @@ impl Step {
             place: step.place,
             end: step.end.map(|end| BackupEnd {
                 identity: end.identity,
-                place: end.place,
+                place: LogPosition::from_number(end.place),
                 time: end.time,
             }),
             proof: step.proof,

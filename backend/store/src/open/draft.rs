@@ -7,7 +7,11 @@ use super::{
     Checks, OpenError, disk::Disk, folder::Folder, format, key_check, key_file::KeyFile,
     open_engine,
 };
-use crate::{engine::redb::Settings, record::Store, seal::Sealer};
+use crate::{
+    engine::{LogPosition, redb::Settings},
+    record::Store,
+    seal::Sealer,
+};
 
 /// Says that a folder is being filled. A service does not know it, and so leaves such a folder
 /// alone.
@@ -60,7 +64,7 @@ impl Draft {
         data_dir: &Path,
         key: &[u8],
         cache_bytes: usize,
-        first_position: u64,
+        first_position: LogPosition,
     ) -> Result<Self, OpenError> {
         let folder = Arc::new(Folder::take(data_dir)?);
         folder.write_private(
@@ -85,7 +89,7 @@ impl Draft {
     async fn make(
         folder: &Arc<Folder>,
         cache_bytes: usize,
-        first_position: u64,
+        first_position: LogPosition,
     ) -> Result<(Arc<Sealer>, Store), OpenError> {
         let sealer = Arc::new(KeyFile::of(folder).read()?);
         let settings = Settings {

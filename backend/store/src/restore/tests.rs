@@ -14,7 +14,7 @@ use super::{Restore, RestoreError, Restored, restore};
 use crate::{
     backup::{BackupError, BackupFolder, Keys, Reader, Step},
     domain::{Client, Delivery, DeliveryState, Occurrence},
-    engine::{Direction, Kind, Lane, Range},
+    engine::{Direction, Kind, Lane, LogPosition, Range},
     location::Location,
     record::{Record, Store},
     samples,
@@ -140,12 +140,15 @@ async fn what_is_restored_is_what_was_backed_up_and_its_log_lies_beyond() {
     let destinations = all::<crate::domain::Destination>(&new).await;
     assert_eq!(destinations, samples::destinations(), "secrets open");
     let place = old.engine().log_head().await.unwrap();
-    for later in [place, place + 1_000_000] {
+    for later in [
+        place,
+        LogPosition::from_number(place.to_number() + 1_000_000),
+    ] {
         let log = new.engine().log_after(later, 1).await.unwrap();
         assert_eq!(log, None, "a token of the old life is told of a gap");
     }
     let beginning = new.engine().log_head().await.unwrap();
-    let of_a_later_life = super::first_position(place, NOW_MS + 1);
+    let of_a_later_life = place.of_a_later_life(NOW_MS + 1);
     assert!(place < beginning && beginning < of_a_later_life);
     assert!(!setup.config().data_dir.join("restore.unfinished").exists());
     let again = setup.restore(None).await.unwrap_err();

@@ -37,9 +37,9 @@ impl Check<'_> {
             let mut faults = Vec::new();
             // A commit can be read a moment before the newest place is reported.
             let engine = self.store.engine();
-            if engine.versions_are_places()
-                && version > engine.log_head().await?
-                && engine.log_after(version, 1).await?.is_none()
+            if let Some(made_at) = engine.made_at(version)
+                && made_at > engine.log_head().await?
+                && engine.log_after(made_at, 1).await?.is_none()
             {
                 faults.push(format!(
                     "{} is newer than the change log",

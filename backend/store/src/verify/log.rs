@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use super::{Check, name};
-use crate::engine::{EngineError, Kind};
+use crate::engine::{EngineError, Kind, LogPosition};
 
 /// Steps read at a time.
 const STEPS: usize = 64;
@@ -12,32 +12,35 @@ impl Check<'_> {
     /// Reads the change log: its steps follow each other to the newest, and no record that it names
     /// is older than the step that names it.
     pub(super) async fn log(&mut self) -> Result<(), EngineError> {
-        let mut place = self.oldest_position().await?;
+        let mut place = self.store.engine().oldest_position().await?;
         while place < self.head {
             let begun = Instant::now();
             let steps = self.store.engine().log_after(place, STEPS).await?;
             if steps.is_none() && self.is_in_use {
                 // It was forgotten since the last step was read.
-                place = self.oldest_position().await?.max(place + 1);
-                continue;
+                let oldest = self.store.engine().oldest_position().await?;
+                if oldest > place {
+                    place = oldest;
+                    continue;
+                }
             }
             let steps = steps.unwrap_or_default();
             if steps.is_empty() {
-                let (from, to) = (place + 1, self.head);
-                let fault = format!("the change log lacks the steps {from} to {to}");
+                let (from, to) = (place, self.head);
+                let fault = format!("the change log lacks the steps after {from} up to {to}");
                 self.findings.tell(fault);
                 return Ok(());
             }
-            let mut newest: BTreeMap<u8, BTreeMap<Vec<u8>, u64>> = BTreeMap::new();
+            let mut newest: BTreeMap<u8, BTreeMap<Vec<u8>, LogPosition>> = BTreeMap::new();
             let count = steps.len();
             for step in steps {
-                if step.sequence != place + 1 {
-                    let (lacking, found) = (place + 1, step.sequence);
+                if step.position.steps_since(place) != 1 {
+                    let next = step.position;
                     let fault =
-                        format!("the change log lacks step {lacking}: step {found} comes next");
+                        format!("the change log lacks a step: step {next} comes after {place}");
                     self.findings.tell(fault);
                 }
-                place = step.sequence;
+                place = step.position;
                 for (kind, key) in step.changed {
                     newest.entry(kind as u8).or_default().insert(key, place);
                 }
@@ -55,7 +58,7 @@ impl Check<'_> {
     async fn named(
         &mut self,
         number: u8,
-        named: BTreeMap<Vec<u8>, u64>,
+        named: BTreeMap<Vec<u8>, LogPosition>,
     ) -> Result<(), EngineError> {
         let Some(kind) = Kind::from_number(number) else {
             return Ok(());
@@ -64,8 +67,8 @@ impl Check<'_> {
         let rows = self.store.engine().get(kind, &keys).await?;
         for ((key, step), row) in named.into_iter().zip(rows) {
             // One that is gone was deleted since.
-            let is_comparable = self.store.engine().versions_are_places();
-            if is_comparable && row.is_some_and(|row| row.version < step) {
+            let made_at = row.and_then(|row| self.store.engine().made_at(row.version));
+            if made_at.is_some_and(|it| it < step) {
                 let fault = format!(
                     "{} is older than step {step} of the change log, which changed it",
                     name(kind, &key)
@@ -74,26 +77,5 @@ impl Check<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The place before the oldest step that is remembered.
-    async fn oldest_position(&self) -> Result<u64, EngineError> {
-        let (mut forgotten, mut known) = (0, self.head);
-        if self.is_known(0).await? {
-            return Ok(0);
-        }
-        while known - forgotten > 1 {
-            let middle = forgotten + (known - forgotten) / 2;
-            if self.is_known(middle).await? {
-                known = middle;
-            } else {
-                forgotten = middle;
-            }
-        }
-        Ok(known)
-    }
-
-    async fn is_known(&self, place: u64) -> Result<bool, EngineError> {
-        Ok(self.store.engine().log_after(place, 1).await?.is_some())
     }
 }

@@ -58,7 +58,7 @@ fn wrong(made: Applied) -> [(&'static str, Token, crate::Set); 6] {
         ..TOKEN
     };
     let behind = crate::Set {
-        rests_on: Some(made.position - 1),
+        rests_on: Some(made.position.previous()),
         ..fine()
     };
     [
@@ -91,5 +91,5 @@ async fn an_old_epoch_a_fence_behind_and_a_failed_expectation_roll_all_back() {
         assert_eq!(engine.log_head().await.unwrap(), made.position, "{what}");
     }
     let fine = send(&session, TOKEN, with_new(insert(Kind::Delivery, b"d"))).await;
-    assert!(matches!(fine, Outcome::Committed(it) if it.position == made.position + 1));
+    assert!(matches!(fine, Outcome::Committed(it) if it.position == made.position.next()));
 }

@@ -17,6 +17,7 @@ use crate::{
     change::{Action, Change, Expect, Lane},
     fault::EngineError,
     kind::Kind,
+    position::LogPosition,
     postgres::Address,
 };
 
@@ -102,7 +103,11 @@ async fn nothing_answered_is_lost_and_nothing_refused_is_there() {
     }
     assert!(answered > 0);
     let head = direct.log_head().await.unwrap();
-    let steps = direct.log_after(0, 10_000).await.unwrap().unwrap();
-    let positions: Vec<_> = steps.iter().map(|step| step.sequence).collect();
-    assert_eq!(positions, (1..=head).collect::<Vec<_>>());
+    let steps = direct
+        .log_after(LogPosition::START, 10_000)
+        .await
+        .unwrap()
+        .unwrap();
+    let positions: Vec<_> = steps.iter().map(|step| step.position.to_number()).collect();
+    assert_eq!(positions, (1..=head.to_number()).collect::<Vec<_>>());
 }

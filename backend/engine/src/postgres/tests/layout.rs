@@ -18,6 +18,7 @@ use crate::{
     Engine,
     index::Index,
     kind::Kind,
+    position::LogPosition,
     read::{Direction, Range},
 };
 
@@ -150,7 +151,7 @@ async fn the_tables_are_those_of_the_list() {
         migration::NEWEST
     );
     assert!(
-        open(&address).await.log_head().await.unwrap() == 0,
+        open(&address).await.log_head().await.unwrap() == LogPosition::START,
         "nothing was made anew"
     );
 }

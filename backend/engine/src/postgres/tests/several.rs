@@ -15,6 +15,7 @@ use crate::{
     kind::Kind,
     limits::{STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX},
     ownership::{Claim, SLOTS},
+    position::LogPosition,
     postgres::Address,
 };
 
@@ -341,7 +342,7 @@ async fn a_node_is_not_ready_while_a_reserved_connection_is_missing() {
         let Some(address) = fresh().await else { return };
         let (owner, role, limited) = clerk(&address).await;
         let first = node(&limited, "first").await;
-        drop(first.changed_after(0, 1).await.unwrap());
+        drop(first.changed_after(LogPosition::START, 1).await.unwrap());
         let mut ready = first.within_reach().expect("it says so");
         assert!(*ready.borrow());
         cut(&owner, &role, last).await;
@@ -402,7 +403,7 @@ async fn a_place_is_waited_for_until_every_node_that_lives_has_followed_to_it() 
     let applied = first.apply(Lane::Admin, vec![change].into()).await.unwrap();
     assert!(first.followed_by_all(applied.position, LONG).await.unwrap());
     assert!(*second.log_signal().borrow() >= applied.position);
-    let beyond = applied.position + 1;
+    let beyond = applied.position.next();
     let followed = first.followed_by_all(beyond, Duration::from_millis(50));
     assert!(!followed.await.unwrap(), "nobody is there yet");
 }

@@ -11,6 +11,7 @@ use crate::{
     conformance::walk,
     fault::EngineError,
     kind::Kind,
+    position::LogPosition,
 };
 
 #[tokio::test]
@@ -36,7 +37,7 @@ async fn what_one_has_written_another_reads_and_follows() {
     assert_eq!(other.last_changed(&[Kind::Rule]), applied.position);
     assert!(other.last_changed(&[Kind::Client]) < applied.position);
     let steps = other
-        .log_after(applied.position - 1, 9)
+        .log_after(applied.position.previous(), 9)
         .await
         .unwrap()
         .unwrap();
@@ -64,7 +65,7 @@ async fn three_processes_lose_no_update_and_number_the_log_without_a_gap() {
             let action = Action::Put(vec![row.value[0] + 1]);
             let put = Change::new(Kind::Rule, b"n", Expect::Version(row.version), action);
             match engine.apply(lane, vec![put].into()).await {
-                Ok(applied) => positions.push(applied.position),
+                Ok(applied) => positions.push(applied.position.to_number()),
                 Err(EngineError::Conflict(names)) => {
                     assert_eq!(names, [(Kind::Rule, b"n".to_vec())]);
                 }
@@ -82,10 +83,17 @@ async fn three_processes_lose_no_update_and_number_the_log_without_a_gap() {
     let mut positions: Vec<_> = positions.into_iter().flatten().collect();
     positions.sort_unstable();
     let mut signal = engines[1].log_signal();
-    signal.wait_for(|head| *head == 121).await.unwrap();
-    let steps = engines[1].log_after(0, 1_000).await.unwrap().unwrap();
+    signal
+        .wait_for(|head| head.to_number() == 121)
+        .await
+        .unwrap();
+    let steps = engines[1]
+        .log_after(LogPosition::START, 1_000)
+        .await
+        .unwrap()
+        .unwrap();
     let dense: Vec<u64> = (1..=121).collect();
-    let log: Vec<_> = steps.iter().map(|step| step.sequence).collect();
+    let log: Vec<_> = steps.iter().map(|step| step.position.to_number()).collect();
     assert_eq!(log, dense, "no position is missing");
     assert_eq!(
         positions,

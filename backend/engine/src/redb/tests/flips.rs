@@ -9,6 +9,7 @@ use crate::{
     fault::EngineError,
     index::Index,
     kind::Kind,
+    position::LogPosition,
     read::{Direction, Range},
 };
 
@@ -73,7 +74,7 @@ async fn read_through(disk: &SimulatedDisk) -> Option<()> {
         Ok(entries) => assert_eq!(entries.len(), RECORDS as usize),
         Err(error) => return refuses(error),
     }
-    match engine.log_after(0, 10_000).await {
+    match engine.log_after(LogPosition::START, 10_000).await {
         Ok(log) => assert!(log.unwrap().len() >= RECORDS as usize),
         Err(error) => return refuses(error),
     }

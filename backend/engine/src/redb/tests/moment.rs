@@ -13,6 +13,7 @@ use crate::{
     change::{Action, Change, Entry, Expect, Lane},
     index::Index,
     kind::Kind,
+    position::LogPosition,
     read::{Direction, Range},
     redb::RedbEngine,
 };
@@ -166,7 +167,7 @@ async fn a_kind_that_is_not_changed_says_so() {
             .unwrap();
     }
     assert_eq!(engine.last_changed(&[Kind::Rule]), changed.position);
-    assert_eq!(engine.last_changed(&[Kind::Client]), 0);
+    assert_eq!(engine.last_changed(&[Kind::Client]), LogPosition::START);
     let head = engine.log_head().await.unwrap();
     assert_eq!(engine.last_changed(&[Kind::Rule, Kind::Occurrence]), head);
     drop(engine);

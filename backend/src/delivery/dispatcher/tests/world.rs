@@ -140,7 +140,7 @@ impl World {
         let clock = Arc::clone(&self.clock);
         let running = self.running.as_mut().unwrap();
         let settled = running.status.wait_for(|status| {
-            status.in_flight == 0 && status.wakes_ms > clock.now_ms() && status.log_sequence >= head
+            status.in_flight == 0 && status.wakes_ms > clock.now_ms() && status.log_position >= head
         });
         let settled = tokio::time::timeout(20 * SECOND, settled).await;
         settled.expect("settles within 20 s").unwrap().wakes_ms

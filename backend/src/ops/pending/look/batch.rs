@@ -243,7 +243,7 @@ impl<'a> Batch<'a> {
         let past = past.failing(failed);
         let now_ms = self.deciding.clock.now_ms();
         let mut changes = store.changes();
-        changes.rest_on(snapshot.position());
+        changes.rest_on(&snapshot);
         let mut reports = Reports::default();
         for stored in found {
             let mut next = stored.value.clone();

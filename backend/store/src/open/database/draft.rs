@@ -8,7 +8,7 @@ use bellwether_process::plain_file;
 use super::{DatabaseLocation, write_new};
 use crate::{
     engine::{
-        Action, Change, EngineError, Expect, Kind, Lane,
+        Action, Change, EngineError, Expect, Kind, Lane, LogPosition,
         postgres::{Layout, PostgresEngine, empty, migrate},
     },
     location::DatabaseConfig,
@@ -35,7 +35,7 @@ impl DatabaseDraft {
     pub(crate) async fn begin(
         database: &DatabaseConfig,
         key: &[u8],
-        first_position: u64,
+        first_position: LogPosition,
     ) -> Result<Self, OpenError> {
         let location = DatabaseLocation::of(database)?;
         let found = location.status().await?;
@@ -71,7 +71,7 @@ impl DatabaseDraft {
     async fn make(
         location: &DatabaseLocation,
         node: &str,
-        first_position: u64,
+        first_position: LogPosition,
     ) -> Result<Store, OpenError> {
         let emptied = empty(&location.address, first_position).await;
         emptied.map_err(|source| location.fault(source))?;
@@ -182,7 +182,7 @@ fn put_keys(location: &DatabaseLocation, key: &[u8]) -> Result<bool, OpenError> 
 
 async fn clear(location: &DatabaseLocation, made_key_file: bool) {
     // What stays anyway is no store, and the next filling takes it away.
-    drop(empty(&location.address, 0).await);
+    drop(empty(&location.address, LogPosition::START).await);
     if made_key_file {
         drop(fs::remove_file(&location.key_file));
     }

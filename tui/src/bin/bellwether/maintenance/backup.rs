@@ -5,6 +5,7 @@ use std::io::Write;
 
 use bellwether_backend::{
     limits::BACKUP_MESSAGE_BYTES_MAX,
+    store::LogPosition,
     store::{
         self, Kind,
         backup::{
@@ -248,7 +249,7 @@ fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
         place: step.place,
         end: step.end.map(|end| BackupEnd {
             identity: end.identity,
-            place: end.place,
+            place: LogPosition::from_number(end.place),
             time: end.time,
         }),
         proof: step.proof,

@@ -153,7 +153,7 @@ fn shown(status: &Status) -> (String, bool) {
             .map(|it| NodeReport::read(&it.about))
             .unwrap_or_default();
         for node in &store.nodes {
-            let behind = store.head.saturating_sub(node.follows);
+            let behind = store.head.steps_since(node.follows);
             let leads = if node.leads { ", leads" } else { "" };
             let since = jiff::Timestamp::from_millisecond(node.since_ms).unwrap_or_default();
             lines.push(format!(
