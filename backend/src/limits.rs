@@ -533,7 +533,7 @@ pub const REVIEW_BATCH: usize = 100;
 /// Deliveries about an event, or of a group, among which the order of a thread is looked for.
 pub const THREAD_LOOKED_AT_MAX: usize = 1_024;
 /// Occurrences of which what waits is decided in one commit.
-pub const LOOK_BATCH: usize = 200;
+pub const LOOK_BATCH: usize = 50;
 /// Concurrent commits of that kind.
 pub const LOOKS_AT_ONCE: usize = 4;
 /// Groups of a rule that one commit reports on.

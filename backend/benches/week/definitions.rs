@@ -74,8 +74,12 @@ pub(super) async fn define(grpc: &Grpc, outside: &Outside) {
         let inhibition = v1::Inhibition {
             name: format!("i{number}"),
             enabled: Some(true),
-            source_filter: format!("name=load host=h{number} severity=warning"),
-            target_filter: format!("name=\"job failed\" service=s{}", number * 10),
+            source_filter: format!("severity=critical service=s{}", number * 10),
+            target_filter: format!("severity=error service=s{}", number * 10),
+            equal: vec![v1::EqualFields {
+                source: "service".into(),
+                target: String::new(),
+            }],
             ..v1::Inhibition::default()
         };
         let request = v1::CreateInhibitionRequest {

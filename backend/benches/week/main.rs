@@ -152,6 +152,12 @@ fn events(minute: u64, batch: u64) -> Vec<cloud::Event> {
 /// Of an identity that sends for a minute.
 fn brief(minute: u64, number: u64, status: cloud::Status) -> cloud::Event {
     let service = (minute * 997 + number) % SERVICES;
+    // Every tenth is a cause of others.
+    let severity = if number.is_multiple_of(TENTH * TENTH) {
+        cloud::Severity::Critical
+    } else {
+        cloud::Severity::Error
+    };
     cloud::Event {
         name: "job failed".into(),
         dimensions: [
@@ -160,7 +166,7 @@ fn brief(minute: u64, number: u64, status: cloud::Status) -> cloud::Event {
         ]
         .into(),
         summary: "the job ended with an error".into(),
-        severity: cloud::Severity::Error.into(),
+        severity: severity.into(),
         status: status.into(),
         ..cloud::Event::default()
     }

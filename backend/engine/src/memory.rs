@@ -26,7 +26,7 @@ const LOG_LENGTH_MAX: usize = 100_000;
 const VERSION_STEP: u64 = 3;
 
 /// Keeps records in memory and forgets them when dropped.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct MemoryEngine {
     tables: Mutex<Tables>,
     head: watch::Sender<LogPosition>,
@@ -44,17 +44,6 @@ struct Tables {
     version: u64,
     /// The newest position at which something changed that decisions rest on.
     definitions: LogPosition,
-}
-
-impl Default for MemoryEngine {
-    fn default() -> Self {
-        Self {
-            tables: Mutex::default(),
-            head: watch::Sender::default(),
-            is_shared: false,
-            space: Mutex::default(),
-        }
-    }
 }
 
 impl MemoryEngine {

@@ -41,10 +41,17 @@ where
 /// Which inhibitions the decisions before asked about: the next one asks about the same, and need not be
 /// made twice for it.
 #[derive(Debug, Default)]
-pub struct Recent(Mutex<(BTreeSet<RecordId>, u32)>);
+pub struct Recent(Mutex<Expected>);
+
+#[derive(Debug, Default)]
+struct Expected {
+    /// The inhibitions; none where no target was looked at.
+    inhibitions: Option<BTreeSet<RecordId>>,
+    decisions: u32,
+}
 
 impl Recent {
-    fn inner(&self) -> MutexGuard<'_, (BTreeSet<RecordId>, u32)> {
+    fn inner(&self) -> MutexGuard<'_, Expected> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -54,9 +61,9 @@ impl Recent {
     /// Those of the store.
     pub async fn causes(&self, store: &Store) -> Result<Causes, EngineError> {
         let causes = Causes::default();
-        let expected = self.inner().0.clone();
-        if !expected.is_empty() {
-            causes.expect(expected);
+        let expected = self.inner().inhibitions.clone();
+        if let Some(inhibitions) = expected {
+            causes.expect(inhibitions);
             settle(store, &causes).await?;
         }
         Ok(causes)
@@ -67,8 +74,8 @@ impl Recent {
     pub fn note(&self, causes: &Causes) {
         let known = causes.known();
         let mut inner = self.inner();
-        inner.1 = (inner.1 + 1) % FORGET_AFTER;
-        inner.0 = if inner.1 == 0 { BTreeSet::new() } else { known };
+        inner.decisions = (inner.decisions + 1) % FORGET_AFTER;
+        inner.inhibitions = known.filter(|_| inner.decisions > 0);
     }
 }
 
@@ -84,8 +91,16 @@ pub async fn settle(store: &Store, causes: &Causes) -> Result<bool, EngineError>
         causes.learn_group(ask, group::at(store, ask).await?);
     }
     let under = |prefixes: Vec<Vec<u8>>| prefixes.iter().map(|it| Range::under(it)).collect();
-    let inhibitions = wanted.inhibitions.iter().map(|it| it.to_bytes().into());
-    let first = entries(store, under(inhibitions.collect()), 1).await?;
+    let prefixes = wanted.inhibitions.iter().map(|it| it.to_bytes().into());
+    let mut prefixes: Vec<Vec<u8>> = prefixes.collect();
+    if wanted.any {
+        prefixes.push(Vec::new());
+    }
+    let mut first = entries(store, under(prefixes), 1).await?;
+    if wanted.any {
+        let any = first.pop();
+        causes.learn_any(any.is_some_and(|it| !it.is_empty()));
+    }
     for (inhibition, first) in wanted.inhibitions.into_iter().zip(first) {
         causes.learn_of(inhibition, !first.is_empty());
     }

@@ -1,4 +1,5 @@
-//! What waits for the writer: two bounded lanes, of which the small one is served first.
+//! What waits for the writer: bounded lanes. What people wait for is served first, then intake; of what the
+//! service does by itself a commit takes a little, so that it delays neither.
 
 use std::{
     collections::VecDeque,
@@ -12,7 +13,8 @@ use crate::{
     change::{Applied, Lane},
     fault::EngineError,
     limits::{
-        STORE_BATCH_BYTES_MAX, STORE_BATCH_SETS_MAX, STORE_QUEUE_BYTES_MAX, STORE_QUEUE_SETS_MAX,
+        STORE_BATCH_BYTES_MAX, STORE_BATCH_OWN_BYTES_MAX, STORE_BATCH_SETS_MAX,
+        STORE_QUEUE_BYTES_MAX, STORE_QUEUE_SETS_MAX,
     },
 };
 
@@ -35,6 +37,8 @@ pub(super) struct Queue {
 struct Lanes {
     admin: VecDeque<Waiting>,
     bulk: VecDeque<Waiting>,
+    /// What a process does that leads or owns.
+    own: VecDeque<Waiting>,
     bytes: usize,
     closed: bool,
 }
@@ -57,7 +61,8 @@ impl Queue {
         let is_over = lanes.bytes > 0 && lanes.bytes + bytes > STORE_QUEUE_BYTES_MAX;
         let lane = match set.lane {
             Lane::Admin => &mut lanes.admin,
-            Lane::Bulk | Lane::Leader | Lane::Owner => &mut lanes.bulk,
+            Lane::Bulk => &mut lanes.bulk,
+            Lane::Leader | Lane::Owner => &mut lanes.own,
         };
         if lane.len() >= STORE_QUEUE_SETS_MAX || (is_over && set.lane != Lane::Admin) {
             return Err(EngineError::Unavailable(
@@ -70,7 +75,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for a batch of sets, small ones first. None when the queue is closed and empty.
+    /// Waits for a batch of sets, in the order of the lanes. None when the queue is closed and empty.
     pub(super) fn take(&self) -> Option<Vec<Waiting>> {
         let mut lanes = self.lanes();
         loop {
@@ -81,6 +86,13 @@ impl Queue {
                 let Some(set) = next.or_else(|| lanes.bulk.pop_front()) else {
                     break;
                 };
+                batch_bytes += set.set.bytes;
+                batch.push(set);
+            }
+            let others_bytes = batch_bytes;
+            while batch_bytes - others_bytes < STORE_BATCH_OWN_BYTES_MAX
+                && let Some(set) = lanes.own.pop_front()
+            {
                 batch_bytes += set.set.bytes;
                 batch.push(set);
             }
@@ -104,6 +116,7 @@ impl Queue {
         lanes.closed = true;
         lanes.admin.clear();
         lanes.bulk.clear();
+        lanes.own.clear();
     }
 
     /// Takes nothing more; what waits is still carried out.

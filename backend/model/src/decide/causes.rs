@@ -14,6 +14,8 @@ pub type CauseKey = (RecordId, EqualValues);
 /// What was asked for and is not known.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CauseQuery {
+    /// Whether it is to be known whether any inhibition has a source.
+    pub any: bool,
     /// Inhibitions of which it is not known whether they have any source.
     pub inhibitions: BTreeSet<RecordId>,
     /// Where sources are to be found.
@@ -51,6 +53,8 @@ pub struct Causes(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// Whether any inhibition has a source. Mostly none has, and then no target is looked at.
+    has_any: Option<bool>,
     /// Whether an inhibition has any source. Most have none at a time, and then no one has to look
     /// for those of each target.
     has_sources: BTreeMap<RecordId, bool>,
@@ -93,11 +97,24 @@ impl Causes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether any inhibition may have sources.
+    pub(super) fn may_have_any(&self) -> bool {
+        let mut inner = self.inner();
+        if !inner.decided_of.is_empty() {
+            return true;
+        }
+        inner.wanted.any |= inner.has_any.is_none();
+        inner.has_any.unwrap_or(false)
+    }
+
     /// Whether an inhibition may have sources.
     pub(super) fn may_have(&self, inhibition: RecordId) -> bool {
         let mut inner = self.inner();
         if inner.decided_of.contains(&inhibition) {
             return true;
+        }
+        if inner.has_any == Some(false) {
+            return false;
         }
         let known = inner.has_sources.get(&inhibition).copied();
         if known.is_none() {
@@ -164,14 +181,24 @@ impl Causes {
         std::mem::take(&mut inner.wanted)
     }
 
-    /// Has it found out before the decision of which of these inhibitions there are sources.
+    /// Has it found out before the decision whether there are sources, and of which of these inhibitions.
     pub fn expect(&self, inhibitions: BTreeSet<RecordId>) {
-        self.inner().wanted.inhibitions = inhibitions;
+        let mut inner = self.inner();
+        inner.wanted.any = true;
+        inner.wanted.inhibitions = inhibitions;
     }
 
-    /// The inhibitions of which it is known whether they have sources.
-    pub fn known(&self) -> BTreeSet<RecordId> {
-        self.inner().has_sources.keys().copied().collect()
+    /// The inhibitions of which it is known whether they have sources, as far as any has one; `None` where no
+    /// source was asked for.
+    pub fn known(&self) -> Option<BTreeSet<RecordId>> {
+        let inner = self.inner();
+        let known = inner.has_sources.keys().copied();
+        inner.has_any.map(|any| known.filter(|_| any).collect())
+    }
+
+    /// Notes whether any inhibition has a source.
+    pub fn learn_any(&self, has_any: bool) {
+        self.inner().has_any = Some(has_any);
     }
 
     /// Notes whether an inhibition has any source.

@@ -240,6 +240,9 @@ impl Inhibitions {
         now_ms: i64,
     ) -> Vec<(&LoadedInhibition, Arc<Occurrence>)> {
         let mut found = Vec::new();
+        if !causes.may_have_any() {
+            return found;
+        }
         for loaded in self.find(self.by_target.as_ref(), target) {
             let id = loaded.inhibition.id;
             if !causes.may_have(id) {

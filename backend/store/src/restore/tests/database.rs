@@ -8,7 +8,7 @@ use super::{
 use crate::{
     backup::Keys,
     domain::{Delivery, Destination, Occurrence, Secret},
-    engine::Lane,
+    engine::{Lane, LogPosition},
     location::{DatabaseConfig, Location},
     open,
     open::{DatabaseDraft, make_in_database},
@@ -70,7 +70,7 @@ async fn a_backup_becomes_a_store_in_a_database_once() {
         let engine = std::sync::Arc::clone(store.engine());
         async move { engine.log_head().await.unwrap() }
     };
-    assert!(head(&new).await > head(&old).await + super::super::LIFE);
+    assert!(head(&new).await.steps_since(head(&old).await) > 1 << 40);
     let refused = said(into(&config, &setup).await);
     assert!(refused.contains("stop these: restores"), "{refused}");
     new.engine().close().await;
@@ -88,7 +88,9 @@ async fn a_filling_that_was_cut_off_is_no_store_and_is_begun_again() {
     let old = filled(&setup).await;
     back_up(&old, &setup, Keys::Of(&setup.keys())).await;
     let key = fs::read(setup.keys().join("secret.key")).unwrap();
-    let draft = DatabaseDraft::begin(database, &key, 77).await.unwrap();
+    let draft = DatabaseDraft::begin(database, &key, LogPosition::from_number(77))
+        .await
+        .unwrap();
     let mut changes = draft.store().changes_of_the_past();
     changes.insert(&samples::occurrence(1));
     let filled = draft.store().apply(Lane::Bulk, changes).await;
@@ -138,7 +140,11 @@ async fn what_does_not_fit_leaves_neither_store_nor_key() {
     fs::remove_file(&key_file).unwrap();
 
     let key = fs::read(setup.keys().join("secret.key")).unwrap();
-    let draft = DatabaseDraft::begin(config.database.as_ref().unwrap(), &key, 77);
+    let draft = DatabaseDraft::begin(
+        config.database.as_ref().unwrap(),
+        &key,
+        LogPosition::from_number(77),
+    );
     draft.await.unwrap().discard().await;
     assert!(!key_file.exists(), "it was made for this");
     let refused = said(open(&config).await);
