@@ -25,6 +25,10 @@ pub enum Seen {
 
 /// Whether a character leaves no ink or acts on what is around it, wherever it stands. Spaces do not.
 pub fn is_hidden(c: char) -> bool {
+    // Most text is ASCII, for which no table is searched.
+    if c.is_ascii() {
+        return c.is_control();
+    }
     c.is_control()
         || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
         // Ends of lines, marks of annotations, and two characters that are drawn as nothing.
@@ -62,6 +66,9 @@ pub fn seen(text: &str) -> impl Iterator<Item = (char, Seen)> {
 
 /// Whether a character stands on the one before it.
 fn is_mark(c: char) -> bool {
+    if c.is_ascii() {
+        return false;
+    }
     let category = CodePointMapData::<GeneralCategory>::new().get(c);
     GeneralCategoryGroup::Mark.contains(category)
 }

@@ -175,7 +175,15 @@ async fn a_waiting_delivery_has_one_reason_and_time_in_the_list_on_its_page_and_
     };
     act(&rest, "pause").await;
     send(&rest, "a").await;
-    let paused = eventually("a delivery that waits", async || seen().await).await;
+    let paused = eventually("a delivery that waits for a reason", async || {
+        let seen = seen().await?;
+        // Until the dispatcher has looked at the new delivery, no reason is known.
+        let all = [&seen.0, &seen.1, &seen.2];
+        all.iter()
+            .all(|it| it["waitReason"].is_string())
+            .then_some(seen)
+    })
+    .await;
     assert_eq!(paused.0["waitReason"], "the destination is paused by admin");
     assert!(paused.0["nextAttemptTime"].is_null(), "{paused:?}");
     same(&paused);

@@ -235,7 +235,7 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// this engine after it.
     async fn close(&self) {}
 
-    /// The position of the commit that made a record of a version, where that can be told from it.
+    /// The position of the commit that made a record of a version, where versions show it.
     fn made_at(&self, _version: u64) -> Option<LogPosition> {
         None
     }

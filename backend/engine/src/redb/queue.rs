@@ -1,5 +1,5 @@
-//! What waits for the writer: bounded lanes. What people wait for is served first, then intake; of what the
-//! service does by itself a commit takes a little, so that it delays neither.
+//! What waits for the writer: bounded lanes. What people wait for is served first, then intake; of the service's
+//! own changes a commit takes a little, so that they delay neither.
 
 use std::{
     collections::VecDeque,
