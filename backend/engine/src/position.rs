@@ -9,8 +9,8 @@ const PLACES_PER_MS: u64 = 1 << 14;
 
 /// A position in the change log of a store: all commits up to it are before it.
 ///
-/// What is in one concerns the engine alone. An engine with a log for each writer would have a number for each
-/// of them, and of two positions neither would be before the other; so they are not totally ordered here.
+/// Its content concerns the engine alone. An engine with a log for each writer would have a number for each of
+/// them, and of two positions neither might be before the other: so they are only partly ordered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Hash)]
 pub struct LogPosition(u64);
 
@@ -18,19 +18,19 @@ impl LogPosition {
     /// Before the first commit.
     pub const START: Self = Self(0);
 
-    /// It as files, tokens and metrics have it.
+    /// The number that files, tokens and metrics have for it.
     pub const fn to_number(self) -> u64 {
         self.0
     }
 
-    /// The one that files or tokens had as that number; it need not be in any log.
+    /// The position of a number that was in a file or a token; it need not be in any log.
     pub const fn from_number(number: u64) -> Self {
         Self(number)
     }
 
-    /// The first position that is neither before this one nor before another one.
+    /// The first position that has everything before it that this one and another one have.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn later_of(self, other: Self) -> Self {
         Self(self.0.max(other.0))
     }
 
@@ -59,7 +59,7 @@ impl LogPosition {
         Self(self.0 + 1)
     }
 
-    /// The position before that of this commit.
+    /// The position of the commit before this one.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) const fn previous(self) -> Self {
         Self(self.0 - 1)

@@ -208,7 +208,7 @@ impl FieldsSeen {
         known.is_whole |= is_first;
         known.is_whole &= known.names.len() < FIELD_NAMES_MAX;
         if let Some((_, place)) = &mut known.read {
-            *place = through.and(*place);
+            *place = through.later_of(*place);
         }
         Ok(())
     }

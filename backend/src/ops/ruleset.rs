@@ -137,7 +137,7 @@ impl Ruleset {
         let mut loaded = self.loaded.lock().await;
         let changed = self.store.engine().last_changed(&FOLLOWED);
         if changed <= loaded.position {
-            loaded.position = loaded.position.and(head);
+            loaded.position = loaded.position.later_of(head);
         } else if loaded.position < head && loaded.catch_up(&self.store).await? {
             self.current.store(Arc::new(loaded.snapshot()));
             let settings = &loaded.settings;

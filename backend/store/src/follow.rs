@@ -51,7 +51,7 @@ impl LogFollower {
             // of what lies before it.
             let head = *self.engine.log_signal().borrow();
             if self.engine.last_changed(self.kinds) <= position {
-                self.position = Some(position.and(head));
+                self.position = Some(position.later_of(head));
                 return Ok(None);
             }
             if let Some(commits) = self.engine.log_after(position, PAGE).await? {

@@ -229,7 +229,7 @@ pub async fn a_check_writes_nothing_and_holds_the_set_to_the_version(engine: &dy
     let sets = (0..8_u8).map(|number| apply(engine, vec![work(&[number]), check(version)]));
     let positions = futures_util::future::join_all(sets).await;
     let positions = positions.into_iter().map(|it| it.unwrap().position);
-    let last = positions.reduce(LogPosition::and).unwrap();
+    let last = positions.reduce(LogPosition::later_of).unwrap();
     assert_eq!(
         read(engine, Kind::Rule, b"claim").await,
         Some((b"1".into(), version))

@@ -254,7 +254,7 @@ pub async fn kinds_tell_when_they_were_changed_last(engine: &dyn Engine) {
         let newest = last
             .values()
             .copied()
-            .reduce(LogPosition::and)
+            .reduce(LogPosition::later_of)
             .unwrap_or_default();
         assert!(engine.last_changed(&Kind::ALL) >= newest);
     }

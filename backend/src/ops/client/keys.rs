@@ -268,7 +268,7 @@ impl Keys {
             let engine = self.store.engine();
             let head = *engine.log_signal().borrow();
             if engine.last_changed(&[Kind::Client]) <= from {
-                self.table().followed = from.and(head);
+                self.table().followed = from.later_of(head);
                 return Ok(());
             }
             let Some(steps) = engine.log_after(from, LOG_PAGE).await? else {
