@@ -13,6 +13,7 @@ mod memory;
 mod panics;
 mod work;
 
+use futures_util::future::BoxFuture;
 use std::{net::SocketAddr, sync::Arc};
 
 use bellwether_process::{
@@ -108,37 +109,42 @@ impl Backend {
     /// # Errors
     /// A sentence for people that names the obstacle; nothing was changed then, except that a new
     /// data folder may have been made.
-    pub async fn bind(config: Config) -> Result<Self, StartError> {
-        Self::bind_at(config, Arc::new(SystemClock)).await
+    pub fn bind(config: Config) -> BoxFuture<'static, Result<Self, StartError>> {
+        Self::bind_at(config, Arc::new(SystemClock))
     }
 
     /// As [`Backend::bind`], with a clock of the caller's.
     ///
     /// # Errors
     /// Those of [`Backend::bind`].
-    pub async fn bind_at(config: Config, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
-        memory::write_no_core_files();
-        let addr = config.grpc_listen;
-        let listener = Listener::bind(addr)
-            .await
-            .map_err(|source| StartError::Address { addr, source })?;
-        let streams = CancellationToken::new();
-        let assembled =
-            assemble::assemble(&config, clock, listener.addr(), streams.clone()).await?;
-        Ok(Self {
-            listener,
-            routes: assembled.routes,
-            direct: assembled.direct,
-            front: assembled.front,
-            cors: Cors::new(config.origins.clone(), METHODS, TAKEN, SHOWN),
-            hosts: config.hosts.clone(),
-            work: assembled.work,
-            certificate: assembled.certificate,
-            streams,
-            tls: None,
-            metrics: assembled.metrics,
-            metrics_page: None,
-            engine: assembled.engine,
+    pub fn bind_at(
+        config: Config,
+        clock: Arc<dyn Clock>,
+    ) -> BoxFuture<'static, Result<Self, StartError>> {
+        Box::pin(async move {
+            memory::write_no_core_files();
+            let addr = config.grpc_listen;
+            let listener = Listener::bind(addr)
+                .await
+                .map_err(|source| StartError::Address { addr, source })?;
+            let streams = CancellationToken::new();
+            let assembled =
+                assemble::assemble(&config, clock, listener.addr(), streams.clone()).await?;
+            Ok(Self {
+                listener,
+                routes: assembled.routes,
+                direct: assembled.direct,
+                front: assembled.front,
+                cors: Cors::new(config.origins.clone(), METHODS, TAKEN, SHOWN),
+                hosts: config.hosts.clone(),
+                work: assembled.work,
+                certificate: assembled.certificate,
+                streams,
+                tls: None,
+                metrics: assembled.metrics,
+                metrics_page: None,
+                engine: assembled.engine,
+            })
         })
     }
 
@@ -185,47 +191,49 @@ impl Backend {
     ///
     /// # Errors
     /// When a part of the service ended automatically; everything accepted is on disk anyway.
-    pub async fn serve(self, shutdown: CancellationToken) -> Result<(), ServeError> {
-        let (closing, stopping) = (CancellationToken::new(), CancellationToken::new());
-        let (mut work, certificate) = (self.work, self.certificate);
-        if let Some(tls) = self.tls.clone() {
-            work.add("certificate watch", |stop| certificate.run(tls, stop));
-        }
-        let mut work = work.start(&stopping);
-        let service = listener::Calls {
-            services: GrpcWebLayer::new().layer(self.front),
-            cors: Arc::new(self.cors),
-            hosts: Arc::new(self.hosts),
-            metrics: self.metrics_page,
-        };
-        let limits = listener::LIMITS;
-        let serving = self
-            .listener
-            .serve(service, limits, self.tls, closing.clone());
-        let mut serving = std::pin::pin!(serving);
-        let mut went_back = None;
-        let ended = tokio::select! {
-            () = serving.as_mut() => Some("listener"),
-            part = work.failed() => Some(part),
-            why = self.engine.cluster().gone_back() => {
-                tracing::error!(%why, "the database has lost commits");
-                went_back = Some(why);
-                None
+    pub fn serve(self, shutdown: CancellationToken) -> BoxFuture<'static, Result<(), ServeError>> {
+        Box::pin(async move {
+            let (closing, stopping) = (CancellationToken::new(), CancellationToken::new());
+            let (mut work, certificate) = (self.work, self.certificate);
+            if let Some(tls) = self.tls.clone() {
+                work.add("certificate watch", |stop| certificate.run(tls, stop));
             }
-            () = shutdown.cancelled() => None,
-        };
-        self.streams.cancel();
-        closing.cancel();
-        if ended != Some("listener") {
-            serving.await;
-        }
-        stopping.cancel();
-        work.stop().await;
-        self.engine.close().await;
-        match (ended, went_back) {
-            (_, Some(why)) => Err(ServeError::StoreWentBack { why }),
-            (Some(part), None) => Err(ServeError::Part { part }),
-            (None, None) => Ok(()),
-        }
+            let mut work = work.start(&stopping);
+            let service = listener::Calls {
+                services: GrpcWebLayer::new().layer(self.front),
+                cors: Arc::new(self.cors),
+                hosts: Arc::new(self.hosts),
+                metrics: self.metrics_page,
+            };
+            let limits = listener::LIMITS;
+            let serving = self
+                .listener
+                .serve(service, limits, self.tls, closing.clone());
+            let mut serving = std::pin::pin!(serving);
+            let mut went_back = None;
+            let ended = tokio::select! {
+                () = serving.as_mut() => Some("listener"),
+                part = work.failed() => Some(part),
+                why = self.engine.cluster().gone_back() => {
+                    tracing::error!(%why, "the database has lost commits");
+                    went_back = Some(why);
+                    None
+                }
+                () = shutdown.cancelled() => None,
+            };
+            self.streams.cancel();
+            closing.cancel();
+            if ended != Some("listener") {
+                serving.await;
+            }
+            stopping.cancel();
+            work.stop().await;
+            self.engine.close().await;
+            match (ended, went_back) {
+                (_, Some(why)) => Err(ServeError::StoreWentBack { why }),
+                (Some(part), None) => Err(ServeError::Part { part }),
+                (None, None) => Ok(()),
+            }
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! The gateway as a whole: bound, served and drained.
 
+use futures_util::future::BoxFuture;
 use std::{io, net::SocketAddr, sync::Arc};
 
 use bellwether_process::{
@@ -55,16 +56,21 @@ impl Gateway {
     ///
     /// # Errors
     /// When a setting cannot be used or the address cannot be listened on.
-    pub async fn bind(config: Config, upstream: Upstream) -> Result<Self, StartError> {
-        config.validate()?;
-        let addr = config.listen;
-        let handler = Handler::new(config, upstream).map_err(StartError::Interface)?;
-        let refuse = |source| StartError::Listen { addr, source };
-        let listener = Listener::bind(addr).await.map_err(refuse)?;
-        Ok(Self {
-            listener,
-            handler,
-            tls: None,
+    pub fn bind(
+        config: Config,
+        upstream: Upstream,
+    ) -> BoxFuture<'static, Result<Self, StartError>> {
+        Box::pin(async move {
+            config.validate()?;
+            let addr = config.listen;
+            let handler = Handler::new(config, upstream).map_err(StartError::Interface)?;
+            let refuse = |source| StartError::Listen { addr, source };
+            let listener = Listener::bind(addr).await.map_err(refuse)?;
+            Ok(Self {
+                listener,
+                handler,
+                tls: None,
+            })
         })
     }
 
@@ -98,29 +104,31 @@ impl Gateway {
     ///
     /// # Cancel safety
     /// Dropping the future closes every connection immediately.
-    pub async fn serve(self, shutdown: CancellationToken) {
-        let config = &self.handler.config;
-        // A request under way may be silent until its deadline.
-        let silence = limits::IDLE.max(config.deadline + config.header_timeout);
-        let limits = Limits {
-            connections: config.max_connections,
-            strangers: Allowance {
-                connections: limits::STRANGERS,
-                connections_of_address: limits::STRANGERS_OF_ADDRESS,
-                calls: limits::STRANGER_REQUESTS,
-                calls_of_address: limits::STRANGER_REQUESTS_OF_ADDRESS,
-                quiet: limits::STRANGER_QUIET,
-            },
-            handshake: config.header_timeout,
-            first_request: config.header_timeout,
-            idle: silence,
-            silence: Some(silence),
-            drain: config.drain,
-        };
-        let service = Service(Arc::new(self.handler));
-        self.listener
-            .serve(service, limits, self.tls, shutdown)
-            .await;
+    pub fn serve(self, shutdown: CancellationToken) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let config = &self.handler.config;
+            // A request under way may be silent until its deadline.
+            let silence = limits::IDLE.max(config.deadline + config.header_timeout);
+            let limits = Limits {
+                connections: config.max_connections,
+                strangers: Allowance {
+                    connections: limits::STRANGERS,
+                    connections_of_address: limits::STRANGERS_OF_ADDRESS,
+                    calls: limits::STRANGER_REQUESTS,
+                    calls_of_address: limits::STRANGER_REQUESTS_OF_ADDRESS,
+                    quiet: limits::STRANGER_QUIET,
+                },
+                handshake: config.header_timeout,
+                first_request: config.header_timeout,
+                idle: silence,
+                silence: Some(silence),
+                drain: config.drain,
+            };
+            let service = Service(Arc::new(self.handler));
+            self.listener
+                .serve(service, limits, self.tls, shutdown)
+                .await;
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The service's calls by their names, with canonical JSON in and out: for commands and scripts.
 
+use futures_util::future::BoxFuture;
 use std::{fmt, time::Duration};
 
 use bellwether_proto::{
@@ -138,11 +139,13 @@ impl Api {
     ///
     /// # Errors
     /// Nothing answers, or the service does not know the key.
-    pub async fn connect(mut options: Options) -> Result<Self, CallError> {
-        let keys = Keys::of(&mut options);
-        let (carrier, _caller) = connect(options.endpoint, keys).await?;
-        Ok(Self {
-            reach: Reach::over(carrier),
+    pub fn connect(mut options: Options) -> BoxFuture<'static, Result<Self, CallError>> {
+        Box::pin(async move {
+            let keys = Keys::of(&mut options);
+            let (carrier, _caller) = connect(options.endpoint, keys).await?;
+            Ok(Self {
+                reach: Reach::over(carrier),
+            })
         })
     }
 
@@ -157,13 +160,13 @@ impl Api {
     ///
     /// # Errors
     /// The request does not fit the method, or the call fails.
-    pub async fn call(
-        &mut self,
-        service: &str,
-        method: &str,
-        request: &Value,
-    ) -> Result<Value, CallError> {
-        Ok(self.reach.ask_json(service, method, request).await?)
+    pub fn call<'a>(
+        &'a mut self,
+        service: &'a str,
+        method: &'a str,
+        request: &'a Value,
+    ) -> BoxFuture<'a, Result<Value, CallError>> {
+        Box::pin(async move { Ok(self.reach.ask_json(service, method, request).await?) })
     }
 
     /// Every resource of a kind, by name.
@@ -240,37 +243,44 @@ impl Api {
     ///
     /// # Errors
     /// Those of [`Api::call`].
-    pub async fn put_events(&mut self, events: &Value) -> Result<Value, CallError> {
-        let events: Events =
-            json::from_json(events.to_string().as_bytes()).map_err(|error| unfit(&error))?;
-        let carrier = self.reach.carrier.clone();
-        let mut service = DataReceiverServiceClient::new(carrier);
-        let call = time::timeout(self.reach.limit, service.put_events(events));
-        let answer = match call.await {
-            Ok(answer) => answer.map_err(|status| failure(&status))?,
-            Err(_elapsed) => {
-                let words = "no response in time; the events may have been accepted";
-                return Err(Failure::new(FailureKind::TimedOut, words).into());
-            }
-        };
-        let text = json::to_json(&answer.into_inner()).map_err(|error| unfit(&error))?;
-        serde_json::from_slice(&text)
-            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()).into())
+    pub fn put_events<'a>(
+        &'a mut self,
+        events: &'a Value,
+    ) -> BoxFuture<'a, Result<Value, CallError>> {
+        Box::pin(async move {
+            let events: Events =
+                json::from_json(events.to_string().as_bytes()).map_err(|error| unfit(&error))?;
+            let carrier = self.reach.carrier.clone();
+            let mut service = DataReceiverServiceClient::new(carrier);
+            let call = time::timeout(self.reach.limit, service.put_events(events));
+            let answer = match call.await {
+                Ok(answer) => answer.map_err(|status| failure(&status))?,
+                Err(_elapsed) => {
+                    let words = "no response in time; the events may have been accepted";
+                    return Err(Failure::new(FailureKind::TimedOut, words).into());
+                }
+            };
+            let text = json::to_json(&answer.into_inner()).map_err(|error| unfit(&error))?;
+            serde_json::from_slice(&text)
+                .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()).into())
+        })
     }
 
     /// Follows what changes; each message is the JSON of `WatchEventsResponse`.
     ///
     /// # Errors
     /// The request does not fit, or the service refuses.
-    pub async fn watch(&mut self, request: &Value) -> Result<Watch, CallError> {
-        let request: WatchEventsRequest =
-            json::from_json(request.to_string().as_bytes()).map_err(|error| unfit(&error))?;
-        let carrier = self.reach.carrier.clone();
-        let mut service =
-            EventQueryServiceClient::new(carrier).max_decoding_message_size(limits::MESSAGE_BYTES);
-        let answer = service.watch_events(request).await;
-        let stream = answer.map_err(|status| failure(&status))?.into_inner();
-        Ok(Watch { stream })
+    pub fn watch<'a>(&'a mut self, request: &'a Value) -> BoxFuture<'a, Result<Watch, CallError>> {
+        Box::pin(async move {
+            let request: WatchEventsRequest =
+                json::from_json(request.to_string().as_bytes()).map_err(|error| unfit(&error))?;
+            let carrier = self.reach.carrier.clone();
+            let mut service = EventQueryServiceClient::new(carrier)
+                .max_decoding_message_size(limits::MESSAGE_BYTES);
+            let answer = service.watch_events(request).await;
+            let stream = answer.map_err(|status| failure(&status))?.into_inner();
+            Ok(Watch { stream })
+        })
     }
 }
 
@@ -285,15 +295,17 @@ impl Watch {
     ///
     /// # Errors
     /// The connection broke, or the service ended the stream.
-    pub async fn next(&mut self) -> Result<Option<Value>, CallError> {
-        let message = self.stream.message().await;
-        let Some(message) = message.map_err(|status| failure(&status))? else {
-            return Ok(None);
-        };
-        let text = json::to_json(&message).map_err(|error| unfit(&error))?;
-        serde_json::from_slice(&text)
-            .map(Some)
-            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()).into())
+    pub fn next(&mut self) -> BoxFuture<'_, Result<Option<Value>, CallError>> {
+        Box::pin(async move {
+            let message = self.stream.message().await;
+            let Some(message) = message.map_err(|status| failure(&status))? else {
+                return Ok(None);
+            };
+            let text = json::to_json(&message).map_err(|error| unfit(&error))?;
+            serde_json::from_slice(&text)
+                .map(Some)
+                .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()).into())
+        })
     }
 }
 

@@ -5,6 +5,7 @@ mod json;
 
 use serde_json::Value;
 
+pub use self::difference::unified;
 pub(crate) use self::{difference::difference, json::readable};
 use bellwether_proto::filter;
 

@@ -1,5 +1,6 @@
 //! A console without a terminal: keys go in as text, screens come out as text.
 
+use futures_util::future::BoxFuture;
 use std::time::Duration;
 
 use crossterm::event::{Event, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -25,17 +26,19 @@ use crate::{
 ///
 /// # Panics
 /// Outside of a tokio runtime.
-pub async fn snapshot(
+pub fn snapshot(
     options: Options,
     screen: &str,
     columns: u16,
     rows: u16,
-) -> Result<Snapshot, UnknownScreen> {
-    let mut console = on_screen(options, screen, columns, rows).await?;
-    Ok(Snapshot {
-        frame: console.screen(),
-        picture: picture::svg(console.buffer()),
-        standing: console.console.standing(),
+) -> BoxFuture<'_, Result<Snapshot, UnknownScreen>> {
+    Box::pin(async move {
+        let mut console = on_screen(options, screen, columns, rows).await?;
+        Ok(Snapshot {
+            frame: console.screen(),
+            picture: picture::svg(console.buffer()),
+            standing: console.console.standing(),
+        })
     })
 }
 
@@ -47,24 +50,26 @@ pub async fn snapshot(
 ///
 /// # Panics
 /// Outside of a tokio runtime.
-pub async fn recording(
+pub fn recording<'a>(
     options: Options,
-    screen: &str,
-    steps: &[Step],
+    screen: &'a str,
+    steps: &'a [Step],
     columns: u16,
     rows: u16,
-) -> Result<Snapshot, UnknownScreen> {
-    let mut console = on_screen(options, screen, columns, rows).await?;
-    let mut frames = vec![console.buffer().clone()];
-    for step in steps.iter().take(STEPS) {
-        console.press_all(step.0.iter().copied());
-        console.idle().await;
-        frames.push(console.buffer().clone());
-    }
-    Ok(Snapshot {
-        frame: console.screen(),
-        picture: picture::recording(&frames),
-        standing: console.console.standing(),
+) -> BoxFuture<'a, Result<Snapshot, UnknownScreen>> {
+    Box::pin(async move {
+        let mut console = on_screen(options, screen, columns, rows).await?;
+        let mut frames = vec![console.buffer().clone()];
+        for step in steps.iter().take(STEPS) {
+            console.press_all(step.0.iter().copied());
+            console.idle().await;
+            frames.push(console.buffer().clone());
+        }
+        Ok(Snapshot {
+            frame: console.screen(),
+            picture: picture::recording(&frames),
+            standing: console.console.standing(),
+        })
     })
 }
 

@@ -20,8 +20,11 @@ mod text;
 mod theme;
 mod view;
 
+use futures_util::future::BoxFuture;
+
 pub use client::{Unlisted, listing, why_broken, why_failed, why_unreachable};
 pub use console::ServiceStatus;
+pub use document::unified;
 pub use headless::{Headless, Snapshot, Step, UnknownScreen, recording, screens, snapshot};
 pub use keymap::{KeyProblem, KeySetting, Keymap, Unknown as UnknownKey};
 pub use options::{
@@ -38,8 +41,8 @@ pub use theme::{has_kitty_keys, is_ascii_alone, is_colourless};
 ///
 /// # Errors
 /// There is no terminal, or it is gone.
-pub async fn run(options: Options) -> Result<Option<String>, Error> {
-    Box::pin(terminal::run(options)).await
+pub fn run(options: Options) -> BoxFuture<'static, Result<Option<String>, Error>> {
+    Box::pin(terminal::run(options))
 }
 
 /// Runs a console on lines of text, for screen readers, logs and pipes: commands are read from
@@ -48,6 +51,6 @@ pub async fn run(options: Options) -> Result<Option<String>, Error> {
 ///
 /// # Errors
 /// Standard input cannot be read.
-pub async fn run_plain(options: Options) -> Result<ServiceStatus, Error> {
-    Box::pin(plain::run(options)).await
+pub fn run_plain(options: Options) -> BoxFuture<'static, Result<ServiceStatus, Error>> {
+    Box::pin(plain::run(options))
 }

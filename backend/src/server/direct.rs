@@ -8,7 +8,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use bellwether_proto::cloud::Events;
 use bytes::Bytes;
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::BoxFuture};
 use prost::Message;
 use tonic::{Status, metadata::MetadataMap};
 
@@ -50,32 +50,36 @@ impl Direct {
     ///
     /// # Cancel safety
     /// The events of a dropped call may still be accepted.
-    pub async fn call(
+    pub fn call(
         &self,
         metadata: MetadataMap,
         message: Bytes,
-    ) -> Result<(MetadataMap, Bytes), Status> {
-        let limit = deadline::limit(metadata.as_ref());
-        let receive = |caller, message| self.receive(caller, &metadata, message);
-        let passing = self
-            .guard
-            .pass(Self::METHOD, metadata.as_ref(), message, receive);
-        let caught = AssertUnwindSafe(passing).catch_unwind();
-        let answering = async {
-            deadline::within(limit, caught)
-                .await?
-                .unwrap_or_else(|_panic| Err(panics::panicked()))
-        };
-        counted(&self.metrics, Self::METHOD, answering).await
+    ) -> BoxFuture<'_, Result<(MetadataMap, Bytes), Status>> {
+        Box::pin(async move {
+            let limit = deadline::limit(metadata.as_ref());
+            let receive = |caller, message| self.receive(caller, &metadata, message);
+            let passing = self
+                .guard
+                .pass(Self::METHOD, metadata.as_ref(), message, receive);
+            let caught = AssertUnwindSafe(passing).catch_unwind();
+            let answering = async {
+                deadline::within(limit, caught)
+                    .await?
+                    .unwrap_or_else(|_panic| Err(panics::panicked()))
+            };
+            counted(&self.metrics, Self::METHOD, answering).await
+        })
     }
 
     /// Whether the key in the metadata is known.
     ///
     /// # Errors
     /// What a call with it is answered.
-    pub async fn identify(&self, metadata: MetadataMap) -> Result<(), Status> {
-        self.guard.recognise(metadata.as_ref()).await?;
-        Ok(())
+    pub fn identify(&self, metadata: MetadataMap) -> BoxFuture<'_, Result<(), Status>> {
+        Box::pin(async move {
+            self.guard.recognise(metadata.as_ref()).await?;
+            Ok(())
+        })
     }
 
     async fn receive(

@@ -1,5 +1,6 @@
 //! Making a store in a database, with its keys and its first client.
 
+use futures_util::future::BoxFuture;
 use std::{path::Path, sync::Arc};
 
 use super::StartError;
@@ -25,20 +26,22 @@ pub enum Made {
 ///
 /// # Errors
 /// Those of opening a store, and when a file cannot be written.
-pub async fn init_store(
-    database: &DatabaseConfig,
-    admin_key_file: &Path,
-) -> Result<Made, StartError> {
-    let store = make_in_database(database).await?;
-    let engine = Arc::clone(store.engine());
-    let clock = engine.clock();
-    let clock = clock.unwrap_or_else(|| Arc::new(SystemClock) as Arc<dyn Clock>);
-    let made = async {
-        // Before any node counts.
-        store.begin_counting(clock.now_ms()).await?;
-        Clients::new(store, clock).make_admin(admin_key_file).await
-    };
-    let made = made.await;
-    engine.close().await;
-    Ok(if made? { Made::Store } else { Made::Nothing })
+pub fn init_store<'a>(
+    database: &'a DatabaseConfig,
+    admin_key_file: &'a Path,
+) -> BoxFuture<'a, Result<Made, StartError>> {
+    Box::pin(async move {
+        let store = make_in_database(database).await?;
+        let engine = Arc::clone(store.engine());
+        let clock = engine.clock();
+        let clock = clock.unwrap_or_else(|| Arc::new(SystemClock) as Arc<dyn Clock>);
+        let made = async {
+            // Before any node counts.
+            store.begin_counting(clock.now_ms()).await?;
+            Clients::new(store, clock).make_admin(admin_key_file).await
+        };
+        let made = made.await;
+        engine.close().await;
+        Ok(if made? { Made::Store } else { Made::Nothing })
+    })
 }

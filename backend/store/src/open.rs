@@ -15,6 +15,7 @@ mod reorder;
 mod rotate;
 mod trust;
 
+use futures_util::future::BoxFuture;
 use std::{path::Path, sync::Arc};
 
 pub(super) use self::{
@@ -66,36 +67,38 @@ impl Whereabouts for Folder {
 /// # Errors
 /// See [`OpenError`]. Only [`OpenError::Io`] may leave behind what a next start takes up or
 /// replaces.
-pub async fn open(config: &Location) -> Result<Store, OpenError> {
-    if let Some(database) = &config.database {
-        return database::open(database).await;
-    }
-    format::check_file(&config.data_dir)?;
-    let folder = Folder::claim(&config.data_dir)?;
-    let sealer = Arc::new(if folder.has_store() {
-        KeyFile::of(&folder).read()?
-    } else {
-        KeyFile::of(&folder).read_or_make()?
-    });
-    let settings = Settings {
-        two_phase_commit: config.options.two_phase_commit,
-        ..Settings::with_cache(config.options.cache_bytes)
-    };
-    let space = DiskSpace::new(&folder, config.options.free_space_floor_bytes);
-    let folder = Arc::new(folder);
-    if !folder.has_store() {
-        make(&folder, settings, &sealer).await?;
-    }
-    if let Some(older) = format::older(&config.data_dir) {
-        pre_upgrade_copy::keep(&folder, older)?;
-    }
-    // Said before there is a log, which an older version would not look for.
-    format::raise_file(&folder)?;
-    let medium = Disk::store(Arc::clone(&folder), space);
-    let store = open_engine(medium, settings, &sealer, &folder).await?;
-    format::raise(&store, &folder).await?;
-    key_check::check(&store, &sealer, folder.as_ref()).await?;
-    Ok(store)
+pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
+    Box::pin(async move {
+        if let Some(database) = &config.database {
+            return database::open(database).await;
+        }
+        format::check_file(&config.data_dir)?;
+        let folder = Folder::claim(&config.data_dir)?;
+        let sealer = Arc::new(if folder.has_store() {
+            KeyFile::of(&folder).read()?
+        } else {
+            KeyFile::of(&folder).read_or_make()?
+        });
+        let settings = Settings {
+            two_phase_commit: config.options.two_phase_commit,
+            ..Settings::with_cache(config.options.cache_bytes)
+        };
+        let space = DiskSpace::new(&folder, config.options.free_space_floor_bytes);
+        let folder = Arc::new(folder);
+        if !folder.has_store() {
+            make(&folder, settings, &sealer).await?;
+        }
+        if let Some(older) = format::older(&config.data_dir) {
+            pre_upgrade_copy::keep(&folder, older)?;
+        }
+        // Said before there is a log, which an older version would not look for.
+        format::raise_file(&folder)?;
+        let medium = Disk::store(Arc::clone(&folder), space);
+        let store = open_engine(medium, settings, &sealer, &folder).await?;
+        format::raise(&store, &folder).await?;
+        key_check::check(&store, &sealer, folder.as_ref()).await?;
+        Ok(store)
+    })
 }
 
 /// Makes the store's file under another name, so that a crash leaves no half of it.
@@ -121,28 +124,33 @@ async fn make(
 ///
 /// # Errors
 /// See [`OpenError`]; a missing key is no error, as most of a store can be read without.
-pub async fn open_to_read(data_dir: &Path, cache_bytes: usize) -> Result<ReadOnlyStore, OpenError> {
-    format::check_file(data_dir)?;
-    let folder = Arc::new(Folder::borrow(data_dir)?);
-    let (sealer, mut key_fault) = match KeyFile::of(&folder).read() {
-        Ok(sealer) => (sealer, None),
-        Err(error) => (Sealer::ephemeral(), Some(error)),
-    };
-    let sealer = Arc::new(sealer);
-    let settings = Settings {
-        two_phase_commit: false,
-        ..Settings::with_cache(cache_bytes)
-    };
-    let medium = Overlay::new(Arc::clone(&folder));
-    let store = open_engine(medium, settings, &sealer, &folder).await?;
-    // An older layout is made the newest in memory.
-    format::raise(&store, &folder).await?;
-    if key_fault.is_none() {
-        key_fault = key_check::check(&store, &sealer, folder.as_ref())
-            .await
-            .err();
-    }
-    Ok(ReadOnlyStore { store, key_fault })
+pub fn open_to_read(
+    data_dir: &Path,
+    cache_bytes: usize,
+) -> BoxFuture<'_, Result<ReadOnlyStore, OpenError>> {
+    Box::pin(async move {
+        format::check_file(data_dir)?;
+        let folder = Arc::new(Folder::borrow(data_dir)?);
+        let (sealer, mut key_fault) = match KeyFile::of(&folder).read() {
+            Ok(sealer) => (sealer, None),
+            Err(error) => (Sealer::ephemeral(), Some(error)),
+        };
+        let sealer = Arc::new(sealer);
+        let settings = Settings {
+            two_phase_commit: false,
+            ..Settings::with_cache(cache_bytes)
+        };
+        let medium = Overlay::new(Arc::clone(&folder));
+        let store = open_engine(medium, settings, &sealer, &folder).await?;
+        // An older layout is made the newest in memory.
+        format::raise(&store, &folder).await?;
+        if key_fault.is_none() {
+            key_fault = key_check::check(&store, &sealer, folder.as_ref())
+                .await
+                .err();
+        }
+        Ok(ReadOnlyStore { store, key_fault })
+    })
 }
 
 /// A store that is only read.

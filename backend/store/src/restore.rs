@@ -2,6 +2,7 @@
 
 mod fill;
 
+use futures_util::future::BoxFuture;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -163,44 +164,46 @@ impl RestoreTarget {
 ///
 /// # Errors
 /// See [`RestoreError`]; there is no store then.
-pub async fn restore(
-    config: &Location,
-    how: &Restore<'_>,
-    progress: &(dyn Fn(Stage, u64, u64) + Sync),
-) -> Result<Restored, RestoreError> {
-    let mut source = Source::open(how.from)?;
-    let keys = source.keys(how.key_file)?;
-    let (key, sealer) = keys.ok_or(RestoreError::NoKey)?;
-    let trust = match source.manifest().is_proven() {
-        true => Trust::Keys(&sealer),
-        false if how.accept_unproven => Trust::Checksums,
-        false => return Err(RestoreError::Unproven),
-    };
-    if config.database.is_none()
-        && let Some(found) = Draft::in_the_way(&config.data_dir)?
-    {
-        return Err(RestoreError::NotEmpty {
-            folder: config.data_dir.clone(),
-            found,
-        });
-    }
-    let bytes = source.manifest().bytes();
-    source.verify(trust, &|read| progress(Stage::Reading, read, bytes))?;
-    let admin_key = source.key_file("admin.key").map(read).transpose()?;
+pub fn restore<'a>(
+    config: &'a Location,
+    how: &'a Restore<'_>,
+    progress: &'a (dyn Fn(Stage, u64, u64) + Sync),
+) -> BoxFuture<'a, Result<Restored, RestoreError>> {
+    Box::pin(async move {
+        let mut source = Source::open(how.from)?;
+        let keys = source.keys(how.key_file)?;
+        let (key, sealer) = keys.ok_or(RestoreError::NoKey)?;
+        let trust = match source.manifest().is_proven() {
+            true => Trust::Keys(&sealer),
+            false if how.accept_unproven => Trust::Checksums,
+            false => return Err(RestoreError::Unproven),
+        };
+        if config.database.is_none()
+            && let Some(found) = Draft::in_the_way(&config.data_dir)?
+        {
+            return Err(RestoreError::NotEmpty {
+                folder: config.data_dir.clone(),
+                found,
+            });
+        }
+        let bytes = source.manifest().bytes();
+        source.verify(trust, &|read| progress(Stage::Reading, read, bytes))?;
+        let admin_key = source.key_file("admin.key").map(read).transpose()?;
 
-    let first_position = source.manifest().end.place.of_a_later_life(how.now_ms);
-    let target = RestoreTarget::begin(config, &key, first_position).await?;
-    match fill(&target, &source, how, progress).await {
-        Ok(mut restored) => {
-            target.finish(admin_key.as_deref()).await?;
-            restored.has_admin_key = admin_key.is_some();
-            Ok(restored)
+        let first_position = source.manifest().end.place.of_a_later_life(how.now_ms);
+        let target = RestoreTarget::begin(config, &key, first_position).await?;
+        match fill(&target, &source, how, progress).await {
+            Ok(mut restored) => {
+                target.finish(admin_key.as_deref()).await?;
+                restored.has_admin_key = admin_key.is_some();
+                Ok(restored)
+            }
+            Err(error) => {
+                target.discard().await;
+                Err(error)
+            }
         }
-        Err(error) => {
-            target.discard().await;
-            Err(error)
-        }
-    }
+    })
 }
 
 async fn fill(

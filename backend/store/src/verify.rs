@@ -5,14 +5,17 @@ mod audit_log;
 mod counters;
 mod in_use;
 mod log;
+mod part;
 mod references;
 mod tally;
 
+use futures_util::future::BoxFuture;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Instant,
 };
 
+use part::Part;
 use tally::EntryTally;
 
 use crate::{
@@ -21,7 +24,7 @@ use crate::{
         counter::{Counter, Numbers},
     },
     engine::{Direction, EngineError, Entry, Index, Kind, LogPosition, Range, Row},
-    record::{Record, Store, with_record},
+    record::Store,
 };
 
 /// Records or entries read at a time.
@@ -67,15 +70,21 @@ pub struct Progress {
 
 /// Reads every record, every index entry and the change log of a store that no one writes to
 /// meanwhile. `progress` is called every few hundred records.
-pub async fn verify(store: &Store, progress: &(dyn Fn(Progress) + Sync)) -> Findings {
-    Check::new(store, progress, false).run().await
+pub fn verify<'a>(
+    store: &'a Store,
+    progress: &'a (dyn Fn(Progress) + Sync),
+) -> BoxFuture<'a, Findings> {
+    Box::pin(Check::new(store, progress, false).run())
 }
 
 /// As [`verify`], of a store that is written to meanwhile: in short reads, with pauses between
 /// them, and reported is only what is wrong with a record or an entry that did not change while it
 /// was looked at. What changes after it was read is not read again.
-pub async fn verify_in_use(store: &Store, progress: &(dyn Fn(Progress) + Sync)) -> Findings {
-    Check::new(store, progress, true).run().await
+pub fn verify_in_use<'a>(
+    store: &'a Store,
+    progress: &'a (dyn Fn(Progress) + Sync),
+) -> BoxFuture<'a, Findings> {
+    Box::pin(Check::new(store, progress, true).run())
 }
 
 struct Check<'a> {
@@ -153,14 +162,18 @@ impl Check<'_> {
     }
 
     async fn kind(&mut self, kind: Kind) -> Result<(), EngineError> {
-        with_record!(kind, Of => self.records::<Of>().await, else self.untyped(kind).await)
+        match kind {
+            Kind::Counter => self.counters().await,
+            Kind::Meta => self.facts().await,
+            _ => self.records(kind).await,
+        }
     }
 
     async fn entries_at_rest(&mut self) -> Result<(), EngineError> {
         let wrong = self.indexes().await?;
         if !wrong.is_empty() {
             for kind in Kind::ALL {
-                with_record!(kind, Of => self.missing::<Of>(&wrong).await?, else {});
+                self.missing(kind, &wrong).await?;
             }
         }
         Ok(())
@@ -178,13 +191,6 @@ impl Check<'_> {
         }
     }
 
-    async fn untyped(&mut self, kind: Kind) -> Result<(), EngineError> {
-        match kind {
-            Kind::Counter => self.counters().await,
-            _ => self.facts().await,
-        }
-    }
-
     /// Reads what has no type above the engine; the engine's checksums are all there is to hold.
     async fn facts(&mut self) -> Result<(), EngineError> {
         let (begun, range) = (Instant::now(), Range::under(b""));
@@ -197,12 +203,12 @@ impl Check<'_> {
 
     /// Reads the records of a kind; each must decode, lie under its own key, have its entries and
     /// refer to what is there.
-    async fn records<T: Record>(&mut self) -> Result<(), EngineError> {
+    async fn records(&mut self, kind: Kind) -> Result<(), EngineError> {
         let mut range = Range::under(b"");
         loop {
             let begun = Instant::now();
             let engine = self.store.engine();
-            let page = engine.page(T::KIND, range.clone(), Direction::Ascending, PAGE);
+            let page = engine.page(kind, range.clone(), Direction::Ascending, PAGE);
             let page = page.await?;
             let Some((last, _)) = page.last() else {
                 return Ok(());
@@ -210,29 +216,25 @@ impl Check<'_> {
             range.start = after(last);
             let count = page.len();
             let head = self.store.engine().log_head().await?;
-            *self.findings.records.entry(T::KIND.word()).or_default() += count as u64;
-            let Read {
-                values,
-                entries,
-                mut faults,
-            } = self.read::<T>(page, head);
-            self.count(&values);
-            let dangling = references::dangling(&values, self.store).await?;
+            *self.findings.records.entry(kind.word()).or_default() += count as u64;
+            let (parts, mut faults) = self.read(kind, page, head);
+            self.count(&parts);
+            let dangling = references::dangling(kind, &parts, self.store).await?;
             if self.is_in_use {
-                faults.extend(self.entries_of(T::KIND, entries).await?);
+                faults.extend(self.entries_of(kind, owned(&parts)).await?);
                 let mut suspects: BTreeSet<_> = faults.into_iter().map(|(key, _)| key).collect();
                 if !dangling.is_empty() {
-                    suspects.extend(values.iter().map(Record::key));
+                    suspects.extend(parts.into_iter().map(|part| part.key));
                 }
                 for key in suspects {
-                    for fault in self.again::<T>(&key).await? {
+                    for fault in self.again(kind, &key).await? {
                         self.findings.tell(fault);
                     }
                 }
             } else {
-                for (key, entry) in entries {
+                for (key, entry) in owned(&parts) {
                     let tally = self.expected.entry(entry.index as u8).or_default();
-                    tally.add(&entry.key, &key);
+                    tally.add(&entry.key, key);
                 }
                 let faults = faults.into_iter().map(|(_, fault)| fault);
                 for fault in faults.chain(dangling) {
@@ -243,56 +245,47 @@ impl Check<'_> {
         }
     }
 
-    /// Decodes a page of records that was read when the change log had come that far.
-    fn read<T: Record>(&self, page: Vec<(Vec<u8>, Row)>, head: LogPosition) -> Read<T> {
-        let mut read = Read::default();
+    /// Decodes a page of records that was read when the change log had come that far; also answers
+    /// what is wrong, with the keys.
+    fn read(
+        &self,
+        kind: Kind,
+        page: Vec<(Vec<u8>, Row)>,
+        head: LogPosition,
+    ) -> (Vec<Part>, Vec<(Vec<u8>, String)>) {
+        let (mut parts, mut faults) = (Vec::new(), Vec::new());
         for (key, row) in page {
             let made_at = self.store.engine().made_at(row.version);
             if made_at.is_some_and(|it| it > head) {
-                let fault = format!("{} is newer than the change log", name(T::KIND, &key));
-                read.faults.push((key.clone(), fault));
+                let fault = format!("{} is newer than the change log", name(kind, &key));
+                faults.push((key.clone(), fault));
             }
-            match self.store.decode::<T>(&row.value) {
-                Ok(value) if value.key() == key => {
-                    let own = value.entries().into_iter();
-                    read.entries.extend(own.map(|entry| (key.clone(), entry)));
-                    read.values.push(value);
-                }
-                Ok(_) => {
-                    let fault = format!("{} lies under another's key", name(T::KIND, &key));
-                    read.faults.push((key, fault));
-                }
-                Err(error) => {
-                    let fault = format!("{} cannot be read: {error}", name(T::KIND, &key));
-                    read.faults.push((key, fault));
-                }
+            match Part::decode(self.store, kind, &key, &row.value) {
+                Ok(part) => parts.push(part),
+                Err(fault) => faults.push((key, fault)),
             }
         }
-        read
+        (parts, faults)
     }
 
-    /// Returns which records of a kind are not found by some indexes.
-    async fn missing<T: Record>(&mut self, wrong: &BTreeSet<u8>) -> Result<(), EngineError> {
+    /// Tells which records of a kind are not found by some indexes.
+    async fn missing(&mut self, kind: Kind, wrong: &BTreeSet<u8>) -> Result<(), EngineError> {
         let mut range = Range::under(b"");
         loop {
             let engine = self.store.engine();
-            let page = engine.page(T::KIND, range.clone(), Direction::Ascending, PAGE);
+            let page = engine.page(kind, range.clone(), Direction::Ascending, PAGE);
             let page = page.await?;
             let Some((last, _)) = page.last() else {
                 return Ok(());
             };
             range.start = after(last);
-            let mut owned = Vec::new();
-            for (key, row) in page {
-                // Those that cannot be read have been reported.
-                let Ok(value) = self.store.decode::<T>(&row.value) else {
-                    continue;
-                };
-                let entries = value.entries().into_iter();
-                let entries = entries.filter(|entry| wrong.contains(&(entry.index as u8)));
-                owned.extend(entries.map(|entry| (key.clone(), entry)));
-            }
-            for (_, fault) in self.entries_of(T::KIND, owned).await? {
+            // Those that cannot be read have been reported.
+            let parts = page
+                .iter()
+                .filter_map(|(key, row)| Part::decode(self.store, kind, key, &row.value).ok());
+            let parts: Vec<_> = parts.collect();
+            let owned = owned(&parts).filter(|(_, entry)| wrong.contains(&(entry.index as u8)));
+            for (_, fault) in self.entries_of(kind, owned).await? {
                 self.findings.tell(fault);
             }
         }
@@ -300,13 +293,13 @@ impl Check<'_> {
 
     /// Looks for the entries that records must have, given with the records' keys; answers what is
     /// wrong, with the keys.
-    async fn entries_of(
-        &mut self,
+    async fn entries_of<'p>(
+        &self,
         kind: Kind,
-        owned: Vec<(Vec<u8>, Entry)>,
+        owned: impl Iterator<Item = (&'p [u8], &'p Entry)>,
     ) -> Result<Vec<(Vec<u8>, String)>, EngineError> {
         let mut faults = Vec::new();
-        let mut by_index: BTreeMap<u8, Vec<(Vec<u8>, Entry)>> = BTreeMap::new();
+        let mut by_index: BTreeMap<u8, Vec<(&[u8], &Entry)>> = BTreeMap::new();
         for (key, entry) in owned {
             let of_index = by_index.entry(entry.index as u8).or_default();
             of_index.push((key, entry));
@@ -321,7 +314,7 @@ impl Check<'_> {
             for ((record, _), found) in owned.iter().zip(found.await?) {
                 if found.first().is_none_or(|(_, target)| target != record) {
                     let fault = format!("{} is not found by {index:?}", name(kind, record));
-                    faults.push((record.clone(), fault));
+                    faults.push((record.to_vec(), fault));
                 }
             }
         }
@@ -376,21 +369,10 @@ impl Check<'_> {
     }
 }
 
-/// What a page of records is, decoded; entries and faults with the keys of their records.
-struct Read<T> {
-    values: Vec<T>,
-    entries: Vec<(Vec<u8>, Entry)>,
-    faults: Vec<(Vec<u8>, String)>,
-}
-
-impl<T> Default for Read<T> {
-    fn default() -> Self {
-        Self {
-            values: Vec::new(),
-            entries: Vec::new(),
-            faults: Vec::new(),
-        }
-    }
+/// The entries of records, each with the key of its record.
+fn owned(parts: &[Part]) -> impl Iterator<Item = (&[u8], &Entry)> {
+    let owned = parts.iter().map(|part| (&*part.key, &part.entries));
+    owned.flat_map(|(key, entries)| entries.iter().map(move |entry| (key, entry)))
 }
 
 /// The stretch that holds one entry at the most.

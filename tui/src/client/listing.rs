@@ -1,6 +1,7 @@
 //! What a screen lists, as the JSON that REST answers.
 
 use bellwether_proto::json;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::time::{Duration, timeout};
 
@@ -85,30 +86,32 @@ fn list(
 ///
 /// # Errors
 /// There is no such list, nothing answers, or the service refuses.
-pub async fn listing(mut options: Options, screen: &str) -> Result<String, Unlisted> {
-    let lists = lists();
-    let found = lists
-        .iter()
-        .find(|list| list.screen.eq_ignore_ascii_case(screen));
-    let Some(list) = found else {
-        let names: Vec<_> = lists.iter().map(|list| list.screen).collect();
-        return Err(Unlisted::Unknown {
-            screen: screen.to_owned(),
-            names: names.join(", "),
-        });
-    };
-    let reading = async {
-        let keys = Keys::of(&mut options);
-        let (carrier, _caller) = link::connect(options.endpoint, keys).await?;
-        let mut reach = Reach::over(carrier);
-        reach.limit = PATIENCE;
-        read(&mut reach, list).await
-    };
-    match timeout(PATIENCE, reading).await {
-        Ok(Ok(json)) => canonical(list, &json).map_err(|failure| unlisted(&failure)),
-        Ok(Err(failure)) => Err(unlisted(&failure)),
-        Err(_elapsed) => Err(Unlisted::Away("no answer in time".to_owned())),
-    }
+pub fn listing(mut options: Options, screen: &str) -> BoxFuture<'_, Result<String, Unlisted>> {
+    Box::pin(async move {
+        let lists = lists();
+        let found = lists
+            .iter()
+            .find(|list| list.screen.eq_ignore_ascii_case(screen));
+        let Some(list) = found else {
+            let names: Vec<_> = lists.iter().map(|list| list.screen).collect();
+            return Err(Unlisted::Unknown {
+                screen: screen.to_owned(),
+                names: names.join(", "),
+            });
+        };
+        let reading = async {
+            let keys = Keys::of(&mut options);
+            let (carrier, _caller) = link::connect(options.endpoint, keys).await?;
+            let mut reach = Reach::over(carrier);
+            reach.limit = PATIENCE;
+            read(&mut reach, list).await
+        };
+        match timeout(PATIENCE, reading).await {
+            Ok(Ok(json)) => canonical(list, &json).map_err(|failure| unlisted(&failure)),
+            Ok(Err(failure)) => Err(unlisted(&failure)),
+            Err(_elapsed) => Err(Unlisted::Away("no answer in time".to_owned())),
+        }
+    })
 }
 
 /// The answer in the order of its message's fields.

@@ -1,20 +1,31 @@
 //! What differs between two texts.
 
+use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
+
 use crate::theme::Token;
 
 /// What changes, line by line, with so many lines around it.
-pub(crate) fn difference(before: &str, after: &str, around: usize) -> Vec<(Token, String)> {
-    let diff = similar::TextDiff::from_lines(before, after);
-    let mut lines = Vec::new();
-    for group in diff.grouped_ops(around) {
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let (token, sign) = match change.tag() {
-                similar::ChangeTag::Delete => (Token::Bad, '-'),
-                similar::ChangeTag::Insert => (Token::Good, '+'),
-                similar::ChangeTag::Equal => (Token::Dim, ' '),
-            };
-            lines.push((token, format!("{sign} {}", change.value().trim_end())));
-        }
-    }
-    lines
+pub(crate) fn difference(before: &str, after: &str, around: u32) -> Vec<(Token, String)> {
+    let unified = unified(before, after, around);
+    let lines = unified.lines().filter_map(|line| {
+        let (token, sign) = match line.chars().next()? {
+            '-' => (Token::Bad, '-'),
+            '+' => (Token::Good, '+'),
+            ' ' => (Token::Dim, ' '),
+            _ => return None,
+        };
+        Some((token, format!("{sign} {}", line[1..].trim_end())))
+    });
+    lines.collect()
+}
+
+/// The difference as a unified diff without names of files, with so many lines around it.
+pub fn unified(before: &str, after: &str, around: u32) -> String {
+    let input = InternedInput::new(before, after);
+    let mut diff = Diff::compute(Algorithm::Myers, &input);
+    diff.postprocess_lines(&input);
+    let printer = BasicLineDiffPrinter(&input.interner);
+    let mut config = UnifiedDiffConfig::default();
+    config.context_len(around);
+    diff.unified_diff(&printer, config, &input).to_string()
 }

@@ -1,6 +1,7 @@
 //! Reading a store for a backup while it is in use: page after page, then what the change log says
 //! was changed meanwhile, until one last look at one point in time leaves nothing out.
 
+use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
 
 use prost::Message;
@@ -64,33 +65,38 @@ impl Reader {
     /// # Errors
     /// [`BackupError::Foreign`] for a place in another store; [`BackupError::Overtaken`] when the
     /// change log no longer reaches back to it; those of the store.
-    pub async fn begin(store: Store, place: Option<&[u8]>) -> Result<Self, BackupError> {
-        let identity = identity(&store).await?;
-        let place = match place {
-            None => ReadPosition {
-                identity,
-                cursor: store.engine().log_head().await?.to_number(),
-                ..ReadPosition::default()
-            },
-            Some(bytes) => {
-                let mut place =
-                    ReadPosition::decode(bytes).map_err(|_fault| BackupError::Foreign)?;
-                if place.identity != identity {
-                    return Err(BackupError::Foreign);
+    pub fn begin<'a>(
+        store: Store,
+        place: Option<&'a [u8]>,
+    ) -> BoxFuture<'a, Result<Self, BackupError>> {
+        Box::pin(async move {
+            let identity = identity(&store).await?;
+            let place = match place {
+                None => ReadPosition {
+                    identity,
+                    cursor: store.engine().log_head().await?.to_number(),
+                    ..ReadPosition::default()
+                },
+                Some(bytes) => {
+                    let mut place =
+                        ReadPosition::decode(bytes).map_err(|_fault| BackupError::Foreign)?;
+                    if place.identity != identity {
+                        return Err(BackupError::Foreign);
+                    }
+                    let cursor = LogPosition::from_number(place.cursor);
+                    if store.engine().log_after(cursor, 1).await?.is_none() {
+                        return Err(BackupError::Overtaken);
+                    }
+                    // One that was over and not finished accepts what came since.
+                    place.is_over = false;
+                    place
                 }
-                let cursor = LogPosition::from_number(place.cursor);
-                if store.engine().log_after(cursor, 1).await?.is_none() {
-                    return Err(BackupError::Overtaken);
-                }
-                // One that was over and not finished accepts what came since.
-                place.is_over = false;
-                place
-            }
-        };
-        Ok(Self {
-            store,
-            place,
-            page_records: BACKUP_PAGE_RECORDS_MAX / 10,
+            };
+            Ok(Self {
+                store,
+                place,
+                page_records: BACKUP_PAGE_RECORDS_MAX / 10,
+            })
         })
     }
 
@@ -99,25 +105,27 @@ impl Reader {
     /// # Errors
     /// [`BackupError::Overtaken`] when the store changes quicker than it is read; those of the
     /// store.
-    pub async fn next(&mut self) -> Result<Option<Step>, BackupError> {
-        loop {
-            if self.place.is_over {
-                return Ok(None);
+    pub fn next(&mut self) -> BoxFuture<'_, Result<Option<Step>, BackupError>> {
+        Box::pin(async move {
+            loop {
+                if self.place.is_over {
+                    return Ok(None);
+                }
+                let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
+                let Some(kind) = self::walked().nth(walked) else {
+                    return self.changes().await.map(Some);
+                };
+                let head = self.store.engine().log_head().await?;
+                if head.steps_since(self.cursor()) >= BACKUP_LOG_STEPS {
+                    return self.changes().await.map(Some);
+                }
+                if let Some(records) = self.page(kind).await? {
+                    return Ok(Some(self.step(records, None)));
+                }
+                self.place.walked += 1;
+                (self.place.after, self.place.bound) = (None, None);
             }
-            let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
-            let Some(kind) = self::walked().nth(walked) else {
-                return self.changes().await.map(Some);
-            };
-            let head = self.store.engine().log_head().await?;
-            if head.steps_since(self.cursor()) >= BACKUP_LOG_STEPS {
-                return self.changes().await.map(Some);
-            }
-            if let Some(records) = self.page(kind).await? {
-                return Ok(Some(self.step(records, None)));
-            }
-            self.place.walked += 1;
-            (self.place.after, self.place.bound) = (None, None);
-        }
+        })
     }
 
     /// Whether every page was read, and only what was changed meanwhile is left.

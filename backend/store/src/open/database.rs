@@ -4,6 +4,7 @@ mod draft;
 
 pub(crate) use self::draft::DatabaseDraft;
 
+use futures_util::future::BoxFuture;
 use std::{
     fs, io,
     io::Write,
@@ -183,97 +184,103 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
 ///
 /// # Errors
 /// See [`OpenError`].
-pub async fn make_in_database(database: &DatabaseConfig) -> Result<Store, OpenError> {
-    let location = DatabaseLocation::of(database)?;
-    let server = location.status().await?;
-    server
-        .check_database()
-        .map_err(|why| location.refuse(why))?;
-    let (sealer, new_key) = if let Some(sealer) = location.key()? {
-        (sealer, None)
-    } else {
-        let (sealer, content) = first_key();
-        (sealer, Some(content))
-    };
-    if server.layout.is_some() {
-        Layout::check(server.layout).map_err(|why| location.refuse(why))?;
-    } else {
-        let made = migrate(&location.address).await;
-        made.map_err(|source| location.fault(source))?;
-    }
-    let store = location.open(&database.node_name, sealer).await?;
-    let made = async {
-        let fault = |source| location.fault(source);
-        draft::check(&store, &location).await?;
-        if let Some(content) = new_key {
-            // A key that seals nothing would only be taken for the one that does.
-            let checks = key_check::judge(&store, store.sealer(), &location).await;
-            if !checks.is_ok_and(|checks| checks.is_empty()) {
-                return Err(location.key_fault(
+pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store, OpenError>> {
+    Box::pin(async move {
+        let location = DatabaseLocation::of(database)?;
+        let server = location.status().await?;
+        server
+            .check_database()
+            .map_err(|why| location.refuse(why))?;
+        let (sealer, new_key) = if let Some(sealer) = location.key()? {
+            (sealer, None)
+        } else {
+            let (sealer, content) = first_key();
+            (sealer, Some(content))
+        };
+        if server.layout.is_some() {
+            Layout::check(server.layout).map_err(|why| location.refuse(why))?;
+        } else {
+            let made = migrate(&location.address).await;
+            made.map_err(|source| location.fault(source))?;
+        }
+        let store = location.open(&database.node_name, sealer).await?;
+        let made = async {
+            let fault = |source| location.fault(source);
+            draft::check(&store, &location).await?;
+            if let Some(content) = new_key {
+                // A key that seals nothing would only be taken for the one that does.
+                let checks = key_check::judge(&store, store.sealer(), &location).await;
+                if !checks.is_ok_and(|checks| checks.is_empty()) {
+                    return Err(location.key_fault(
                     "there is a store already, and the file with its key is missing; put it there"
                         .into(),
                 ));
+                }
+                write_new(&location.key_file, content.as_bytes())?;
             }
-            write_new(&location.key_file, content.as_bytes())?;
+            // Before there is a text of the keys: a store without one says that all of it is proven.
+            if format::in_store(&store).await.map_err(fault)?.is_none() {
+                format::write(&store).await.map_err(fault)?;
+            }
+            key_check::check(&store, store.sealer(), &location).await?;
+            format::settle(&store).await.map_err(fault)
+        };
+        if let Err(error) = made.await {
+            store.engine().close().await;
+            return Err(error);
         }
-        // Before there is a text of the keys: a store without one says that all of it is proven.
-        if format::in_store(&store).await.map_err(fault)?.is_none() {
-            format::write(&store).await.map_err(fault)?;
-        }
-        key_check::check(&store, store.sealer(), &location).await?;
-        format::settle(&store).await.map_err(fault)
-    };
-    if let Err(error) = made.await {
-        store.engine().close().await;
-        return Err(error);
-    }
-    Ok(store)
+        Ok(store)
+    })
 }
 
 /// Raises the tables of a store to the newest layout; answers the one that they had.
 ///
 /// # Errors
 /// See [`OpenError`].
-pub async fn migrate_database(database: &DatabaseConfig) -> Result<Layout, OpenError> {
-    let location = DatabaseLocation::of(database)?;
-    let found = location.status().await?;
-    found.check_server().map_err(|why| location.refuse(why))?;
-    let Some(layout) = found.layout else {
-        let why = Layout::check(None).err().unwrap_or_default();
-        return Err(location.refuse(why));
-    };
-    if layout.version < Layout::NEWEST {
-        for node in found.store.iter().flat_map(|store| &store.nodes) {
-            tracing::info!(node = node.name, "a node uses the store meanwhile");
+pub fn migrate_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Layout, OpenError>> {
+    Box::pin(async move {
+        let location = DatabaseLocation::of(database)?;
+        let found = location.status().await?;
+        found.check_server().map_err(|why| location.refuse(why))?;
+        let Some(layout) = found.layout else {
+            let why = Layout::check(None).err().unwrap_or_default();
+            return Err(location.refuse(why));
+        };
+        if layout.version < Layout::NEWEST {
+            for node in found.store.iter().flat_map(|store| &store.nodes) {
+                tracing::info!(node = node.name, "a node uses the store meanwhile");
+            }
+            let raised = migrate(&location.address).await;
+            raised.map_err(|source| location.fault(source))?;
+        } else {
+            Layout::check(Some(layout)).map_err(|why| location.refuse(why))?;
         }
-        let raised = migrate(&location.address).await;
-        raised.map_err(|source| location.fault(source))?;
-    } else {
-        Layout::check(Some(layout)).map_err(|why| location.refuse(why))?;
-    }
-    Ok(layout)
+        Ok(layout)
+    })
 }
 
 /// The statements that raise the tables of a store to the newest layout, or make them.
 ///
 /// # Errors
 /// See [`OpenError`].
-pub async fn database_script(database: &DatabaseConfig) -> Result<String, OpenError> {
-    let location = DatabaseLocation::of(database)?;
-    let found = location.status().await?.layout;
-    if found.is_some_and(|found| found.version >= Layout::NEWEST) {
-        return Ok("-- The tables have the newest layout.\n".into());
-    }
-    let version = found.map_or(0, |found| found.version);
-    Ok(location.address.script(version))
+pub fn database_script(database: &DatabaseConfig) -> BoxFuture<'_, Result<String, OpenError>> {
+    Box::pin(async move {
+        let location = DatabaseLocation::of(database)?;
+        let found = location.status().await?.layout;
+        if found.is_some_and(|found| found.version >= Layout::NEWEST) {
+            return Ok("-- The tables have the newest layout.\n".into());
+        }
+        let version = found.map_or(0, |found| found.version);
+        Ok(location.address.script(version))
+    })
 }
 
 /// Looks at a store without taking it.
 ///
 /// # Errors
 /// See [`OpenError`].
-pub async fn database_status(database: &DatabaseConfig) -> Result<Status, OpenError> {
-    DatabaseLocation::of(database)?.status().await
+pub fn database_status(database: &DatabaseConfig) -> BoxFuture<'_, Result<Status, OpenError>> {
+    Box::pin(async move { DatabaseLocation::of(database)?.status().await })
 }
 
 /// Changes the key file of a store that no node uses; answers the number of the newest key in it.

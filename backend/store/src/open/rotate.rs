@@ -8,6 +8,7 @@ use super::{
     open,
 };
 use crate::location::Location;
+use futures_util::future::BoxFuture;
 
 /// Which key a store is sealed with now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,16 +23,18 @@ pub struct Rotated {
 ///
 /// # Errors
 /// See [`OpenError`].
-pub async fn rotate_key(config: &Location, forget: bool) -> Result<Rotated, OpenError> {
-    let number = change(config, append).await?;
-    let store = open(config).await?;
-    store.engine().close().await;
-    // It holds the folder.
-    drop(store);
-    if forget {
-        change(config, newest_alone).await?;
-    }
-    Ok(Rotated { number })
+pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<Rotated, OpenError>> {
+    Box::pin(async move {
+        let number = change(config, append).await?;
+        let store = open(config).await?;
+        store.engine().close().await;
+        // It holds the folder.
+        drop(store);
+        if forget {
+            change(config, newest_alone).await?;
+        }
+        Ok(Rotated { number })
+    })
 }
 
 /// Changes the content of the key file; answers the number of the newest key in it.

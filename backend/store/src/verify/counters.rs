@@ -2,19 +2,20 @@
 
 use std::time::Instant;
 
-use super::{Check, PAGE, after};
+use super::{Check, PAGE, after, part::Part};
 use crate::{
     domain::counter::Period,
     engine::{Direction, EngineError, Kind, Range},
-    record::{Record, counters::read},
+    record::counters::read,
 };
 
 impl Check<'_> {
     /// Counts records, which are to be compared with the counters.
-    pub(super) fn count<T: Record>(&mut self, records: &[T]) {
-        for (counter, tally) in records.iter().flat_map(Record::counted) {
+    pub(super) fn count(&mut self, parts: &[Part]) {
+        for (counter, tally) in parts.iter().flat_map(|part| &part.counted) {
             if counter.period == Period::Now {
-                self.counted.entry(counter).or_default().add(tally, 1);
+                let numbers = self.counted.entry(counter.clone()).or_default();
+                numbers.add(*tally, 1);
             }
         }
     }

@@ -6,11 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Check, PAGE, after, name, references};
-use crate::{
-    engine::{Direction, EngineError, Index, Kind, Range},
-    record::{Record, with_record},
-};
+use super::{Check, PAGE, after, name, part::Part, references};
+use crate::engine::{Direction, EngineError, Index, Kind, Range};
 
 /// How often a record that changes while it is looked at is looked at again. One that changes every
 /// time is in use, and found whole by those who use it.
@@ -28,9 +25,9 @@ pub(super) async fn pause(read: Duration) {
 
 impl Check<'_> {
     /// Looks again at a record in which something is wrong; answers what is wrong with it anyway.
-    pub(super) async fn again<T: Record>(&self, key: &[u8]) -> Result<Vec<String>, EngineError> {
+    pub(super) async fn again(&self, kind: Kind, key: &[u8]) -> Result<Vec<String>, EngineError> {
         for _ in 0..LOOKS {
-            let before = self.version(T::KIND, key).await?;
+            let before = self.version(kind, key).await?;
             let Some((version, value)) = before else {
                 return Ok(Vec::new());
             };
@@ -41,28 +38,22 @@ impl Check<'_> {
                 && made_at > engine.log_head().await?
                 && engine.log_after(made_at, 1).await?.is_none()
             {
-                faults.push(format!(
-                    "{} is newer than the change log",
-                    name(T::KIND, key)
-                ));
+                faults.push(format!("{} is newer than the change log", name(kind, key)));
             }
-            match self.store.decode::<T>(&value) {
-                Ok(value) if value.key() == key => {
-                    for entry in value.entries() {
-                        if !self.leads_to(&entry, key).await? {
+            match Part::decode(self.store, kind, key, &value) {
+                Ok(part) => {
+                    for entry in &part.entries {
+                        if !self.leads_to(entry, key).await? {
                             let index = entry.index;
-                            let fault = format!("{} is not found by {index:?}", name(T::KIND, key));
+                            let fault = format!("{} is not found by {index:?}", name(kind, key));
                             faults.push(fault);
                         }
                     }
-                    faults.extend(references::dangling(&[value], self.store).await?);
+                    faults.extend(references::dangling(kind, &[part], self.store).await?);
                 }
-                Ok(_) => faults.push(format!("{} lies under another's key", name(T::KIND, key))),
-                Err(error) => {
-                    faults.push(format!("{} cannot be read: {error}", name(T::KIND, key)));
-                }
+                Err(fault) => faults.push(fault),
             }
-            let now = self.version(T::KIND, key).await?;
+            let now = self.version(kind, key).await?;
             if now.is_some_and(|(now, _)| now == version) {
                 return Ok(faults);
             }
@@ -73,12 +64,13 @@ impl Check<'_> {
     /// Reads every entry; each must lead to a record that has it.
     pub(super) async fn entries_in_use(&mut self) -> Result<(), EngineError> {
         for index in Index::ALL {
-            with_record!(index.kind(), Of => self.entries_to::<Of>(index).await?, else {});
+            self.entries_to(index).await?;
         }
         Ok(())
     }
 
-    async fn entries_to<T: Record>(&mut self, index: Index) -> Result<(), EngineError> {
+    async fn entries_to(&mut self, index: Index) -> Result<(), EngineError> {
+        let kind = index.kind();
         let mut range = Range::under(b"");
         loop {
             let begun = Instant::now();
@@ -92,19 +84,20 @@ impl Check<'_> {
             let count = page.len();
             let keys: BTreeSet<_> = page.iter().map(|(_, record)| record.clone()).collect();
             let keys: Vec<_> = keys.into_iter().collect();
-            let rows = engine.get(T::KIND, &keys).await?;
+            let rows = engine.get(kind, &keys).await?;
             let mut own = BTreeSet::new();
             for (key, row) in keys.into_iter().zip(rows) {
                 // One that cannot be read was reported when the records were read.
-                if let Some(Ok(value)) = row.map(|row| self.store.decode::<T>(&row.value)) {
-                    let entries = value.entries().into_iter();
+                let part = row.map(|row| Part::decode(self.store, kind, &key, &row.value));
+                if let Some(Ok(part)) = part {
+                    let entries = part.entries.into_iter();
                     let of_index = entries.filter(|entry| entry.index == index);
                     own.extend(of_index.map(|entry| (entry.key, key.clone())));
                 }
             }
             for entry in page {
-                if !own.contains(&entry) && self.is_left_over::<T>(index, &entry).await? {
-                    let record = name(T::KIND, &entry.1);
+                if !own.contains(&entry) && self.is_left_over(index, &entry).await? {
+                    let record = name(kind, &entry.1);
                     let fault = format!(
                         "the index {index:?} has an entry that leads to {record} and is not its own"
                     );
@@ -117,18 +110,19 @@ impl Check<'_> {
     }
 
     /// Whether an entry leads to a record that does not have it, or is not there.
-    async fn is_left_over<T: Record>(
+    async fn is_left_over(
         &self,
         index: Index,
         (entry, record): &(Vec<u8>, Vec<u8>),
     ) -> Result<bool, EngineError> {
+        let kind = index.kind();
         for _ in 0..LOOKS {
-            let before = self.version(T::KIND, record).await?;
+            let before = self.version(kind, record).await?;
             let own = match &before {
                 None => false,
-                Some((_, value)) => match self.store.decode::<T>(value) {
-                    Ok(value) => {
-                        let mut own = value.entries().into_iter();
+                Some((_, value)) => match Part::decode(self.store, kind, record, value) {
+                    Ok(part) => {
+                        let mut own = part.entries.iter();
                         own.any(|own| own.index == index && own.key == *entry)
                     }
                     // That is a separate fault.
@@ -142,7 +136,7 @@ impl Check<'_> {
             if own || !self.leads_to(&looked, record).await? {
                 return Ok(false);
             }
-            let now = self.version(T::KIND, record).await?;
+            let now = self.version(kind, record).await?;
             let version = |found: &Option<(u64, _)>| found.as_ref().map(|(version, _)| *version);
             if version(&before) == version(&now) {
                 return Ok(true);

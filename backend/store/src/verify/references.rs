@@ -1,83 +1,82 @@
 //! What records must find elsewhere: rules their triggers and destinations, attempts their
 //! delivery, a leased delivery the attempt under way.
 
-use std::{
-    any::Any,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::part::{AttemptPart, Part};
 use crate::{
-    domain::{Attempt, Delivery, DeliveryState},
+    domain::{Delivery, RecordId},
     engine::{EngineError, Kind},
-    record::{Record, Store, bytes::Key},
+    record::{Store, bytes::Key},
 };
 
-/// What records refer to and is not there, one sentence each. Many refer to nothing, or to what may be
-/// gone: an occurrence keeps the rules that notified, a delivery its destination and its event, also
-/// when these are deleted.
-pub(super) async fn dangling<T: Record>(
-    values: &[T],
+/// What records of a kind refer to and is not there, one sentence each. Many refer to nothing, or to
+/// what may be gone: an occurrence keeps the rules that notified, a delivery its destination and its
+/// event, also when these are deleted.
+pub(super) async fn dangling(
+    kind: Kind,
+    parts: &[Part],
     store: &Store,
 ) -> Result<Vec<String>, EngineError> {
-    let mut faults = without_attempt(&of_type(values), store).await?;
-    faults.extend(without_delivery(&of_type(values), store).await?);
-    for kind in Kind::ALL {
-        let asked = values.iter().flat_map(|value| {
-            let others = value.refers().into_iter().filter(|it| it.kind == kind);
-            others.map(move |it| (value, it.name.as_str()))
+    let attempts: Vec<_> = parts.iter().filter_map(|part| part.attempt).collect();
+    let mut faults = without_attempt(&attempts, store).await?;
+    faults.extend(without_delivery(&attempts, store).await?);
+    for other in Kind::ALL {
+        let asked = parts.iter().flat_map(|part| {
+            let others = part.refers.iter().filter(|(kind, _)| *kind == other);
+            others.map(move |(_, name)| (part, name))
         });
         let asked: Vec<_> = asked.collect();
         if asked.is_empty() {
             continue;
         }
         let keys = asked.iter().map(|(_, name)| name.as_bytes().into());
-        let found = store.engine().get(kind, &keys.collect::<Vec<_>>()).await?;
+        let found = store.engine().get(other, &keys.collect::<Vec<_>>()).await?;
         let missing = asked.iter().zip(found).filter(|(_, row)| row.is_none());
         faults.extend(missing.map(|((holder, name), _)| {
-            let (word, holder) = (T::KIND.word(), holder.key());
-            let (holder, kind) = (String::from_utf8_lossy(&holder), kind.word());
-            format!("{word} `{holder}` names the {kind} `{name}`, which is not there")
+            let (word, other) = (kind.word(), other.word());
+            let holder = String::from_utf8_lossy(&holder.key);
+            format!("{word} `{holder}` names the {other} `{name}`, which is not there")
         }));
     }
     Ok(faults)
 }
 
-/// The values that are of a type: all of them, or none.
-fn of_type<T: Any, U: Any>(values: &[T]) -> Vec<&U> {
-    let values = values.iter().map(|it| it as &dyn Any);
-    values.filter_map(|it| it.downcast_ref()).collect()
-}
-
 async fn without_attempt(
-    deliveries: &[&Delivery],
+    attempts: &[AttemptPart],
     store: &Store,
 ) -> Result<Vec<String>, EngineError> {
-    let leased = deliveries
-        .iter()
-        .filter(|delivery| matches!(delivery.state, DeliveryState::Leased { .. }));
-    let leased: Vec<_> = leased.collect();
+    let leased = attempts.iter().filter_map(|attempt| match *attempt {
+        AttemptPart::UnderWay { delivery, number } => Some((delivery, number)),
+        AttemptPart::Of { .. } => None,
+    });
+    let leased: Vec<(RecordId, u32)> = leased.collect();
     if leased.is_empty() {
         return Ok(Vec::new());
     }
-    let key = |delivery: &&&Delivery| Key::new().id(delivery.id).number(delivery.attempts).build();
+    let key = |&(id, number): &(RecordId, u32)| Key::new().id(id).number(number).build();
     let keys: Vec<_> = leased.iter().map(key).collect();
     let found = store.engine().get(Kind::Attempt, &keys).await?;
     let missing = leased.iter().zip(found).filter(|(_, row)| row.is_none());
-    let fault = |delivery: &Delivery| {
-        let (id, number) = (delivery.id, delivery.attempts);
+    let fault = |(id, number): &(RecordId, u32)| {
         format!("delivery {id} is under way, and its attempt {number} is not there")
     };
-    Ok(missing.map(|(delivery, _)| fault(delivery)).collect())
+    Ok(missing.map(|(leased, _)| fault(leased)).collect())
 }
 
 async fn without_delivery(
-    attempts: &[&Attempt],
+    attempts: &[AttemptPart],
     store: &Store,
 ) -> Result<Vec<String>, EngineError> {
+    let attempts = attempts.iter().filter_map(|attempt| match *attempt {
+        AttemptPart::Of { delivery, number } => Some((delivery, number)),
+        AttemptPart::UnderWay { .. } => None,
+    });
+    let attempts: Vec<(RecordId, u32)> = attempts.collect();
     if attempts.is_empty() {
         return Ok(Vec::new());
     }
-    let ids: BTreeSet<_> = attempts.iter().map(|attempt| attempt.delivery).collect();
+    let ids: BTreeSet<_> = attempts.iter().map(|(delivery, _)| *delivery).collect();
     let keys = ids.iter().map(|id| id.to_bytes().into()).collect();
     let found = store.get_many::<Delivery>(keys).await;
     // One that cannot be read was reported when deliveries were read.
@@ -89,9 +88,8 @@ async fn without_delivery(
         .zip(found)
         .map(|(id, found)| (id, found.map(|found| found.value.attempts)))
         .collect();
-    let fault = |attempt: &&Attempt| {
-        let (number, delivery) = (attempt.number, attempt.delivery);
-        match counts.get(&delivery).copied().flatten() {
+    let fault =
+        |&(delivery, number): &(RecordId, u32)| match counts.get(&delivery).copied().flatten() {
             None => Some(format!(
                 "attempt {number} belongs to delivery {delivery}, which is not there"
             )),
@@ -99,7 +97,6 @@ async fn without_delivery(
                 "attempt {number} of delivery {delivery} is there, and only {begun} were begun"
             )),
             Some(_) => None,
-        }
-    };
+        };
     Ok(attempts.iter().filter_map(fault).collect())
 }

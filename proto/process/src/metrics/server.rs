@@ -1,6 +1,6 @@
 //! A separate address for the page, apart from where the service is called.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{
@@ -64,9 +64,15 @@ impl Server {
     ///
     /// # Cancel safety
     /// Dropping the future closes every connection immediately.
-    pub async fn serve(self, tls: Option<Tls>, shutdown: CancellationToken) {
-        let service = Pages(self.page);
-        self.listener.serve(service, LIMITS, tls, shutdown).await;
+    pub fn serve(
+        self,
+        tls: Option<Tls>,
+        shutdown: CancellationToken,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            let service = Pages(self.page);
+            self.listener.serve(service, LIMITS, tls, shutdown).await;
+        })
     }
 }
 

@@ -68,14 +68,14 @@ impl Direct for PastHttp {
         metadata: MetadataMap,
         message: Bytes,
     ) -> Pin<Box<dyn Future<Output = Answered> + Send + '_>> {
-        Box::pin(self.0.call(metadata, message))
+        self.0.call(metadata, message)
     }
 
     fn identify(
         &self,
         metadata: MetadataMap,
     ) -> Pin<Box<dyn Future<Output = Result<(), Status>> + Send + '_>> {
-        Box::pin(self.0.identify(metadata))
+        self.0.identify(metadata)
     }
 }
 

@@ -1,14 +1,13 @@
 //! What changes, for people.
 
-use bellwether_tui::api::ConfigKind;
+use bellwether_tui::{api::ConfigKind, unified};
 use serde_json::Value;
-use similar::TextDiff;
 
 use super::answer;
 use crate::failure::Failure;
 
 /// Lines around a difference.
-const AROUND: usize = 2;
+const AROUND: u32 = 2;
 
 /// Whether nothing was to be done.
 pub(super) fn is_unchanged(change: &Value) -> bool {
@@ -47,15 +46,9 @@ fn differences(change: &Value) -> Result<Vec<String>, Failure> {
     }
     if let (Some(before), Some(after)) = (authored(change, "before"), authored(change, "after")) {
         let (before, after) = (answer::yaml(&before)?, answer::yaml(&after)?);
-        let diff = TextDiff::from_lines(&before, &after);
-        let unified = diff.unified_diff().context_radius(AROUND).to_string();
+        let unified = unified(&before, &after, AROUND);
         let shown = unified.lines().map(|line| answer::inline(&line.into()));
-        lines.extend(shown.map(|line| {
-            format!(
-                "    {line}
-"
-            )
-        }));
+        lines.extend(shown.map(|line| format!("    {line}\n")));
     }
     for secret in change["changedSecrets"].as_array().into_iter().flatten() {
         lines.push(format!("    secret {} changed\n", answer::inline(secret)));
