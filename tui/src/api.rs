@@ -295,17 +295,15 @@ impl Watch {
     ///
     /// # Errors
     /// The connection broke, or the service ended the stream.
-    pub fn next(&mut self) -> BoxFuture<'_, Result<Option<Value>, CallError>> {
-        Box::pin(async move {
-            let message = self.stream.message().await;
-            let Some(message) = message.map_err(|status| failure(&status))? else {
-                return Ok(None);
-            };
-            let text = json::to_json(&message).map_err(|error| unfit(&error))?;
-            serde_json::from_slice(&text)
-                .map(Some)
-                .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()).into())
-        })
+    pub async fn next(&mut self) -> Result<Option<Value>, CallError> {
+        let message = self.stream.message().await;
+        let Some(message) = message.map_err(|status| failure(&status))? else {
+            return Ok(None);
+        };
+        let text = json::to_json(&message).map_err(|error| unfit(&error))?;
+        serde_json::from_slice(&text)
+            .map(Some)
+            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()).into())
     }
 }
 

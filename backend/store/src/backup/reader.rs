@@ -65,10 +65,7 @@ impl Reader {
     /// # Errors
     /// [`BackupError::Foreign`] for a place in another store; [`BackupError::Overtaken`] when the
     /// change log no longer reaches back to it; those of the store.
-    pub fn begin<'a>(
-        store: Store,
-        place: Option<&'a [u8]>,
-    ) -> BoxFuture<'a, Result<Self, BackupError>> {
+    pub fn begin(store: Store, place: Option<&[u8]>) -> BoxFuture<'_, Result<Self, BackupError>> {
         Box::pin(async move {
             let identity = identity(&store).await?;
             let place = match place {
@@ -105,27 +102,25 @@ impl Reader {
     /// # Errors
     /// [`BackupError::Overtaken`] when the store changes quicker than it is read; those of the
     /// store.
-    pub fn next(&mut self) -> BoxFuture<'_, Result<Option<Step>, BackupError>> {
-        Box::pin(async move {
-            loop {
-                if self.place.is_over {
-                    return Ok(None);
-                }
-                let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
-                let Some(kind) = self::walked().nth(walked) else {
-                    return self.changes().await.map(Some);
-                };
-                let head = self.store.engine().log_head().await?;
-                if head.steps_since(self.cursor()) >= BACKUP_LOG_STEPS {
-                    return self.changes().await.map(Some);
-                }
-                if let Some(records) = self.page(kind).await? {
-                    return Ok(Some(self.step(records, None)));
-                }
-                self.place.walked += 1;
-                (self.place.after, self.place.bound) = (None, None);
+    pub async fn next(&mut self) -> Result<Option<Step>, BackupError> {
+        loop {
+            if self.place.is_over {
+                return Ok(None);
             }
-        })
+            let walked = usize::try_from(self.place.walked).unwrap_or(usize::MAX);
+            let Some(kind) = self::walked().nth(walked) else {
+                return self.changes().await.map(Some);
+            };
+            let head = self.store.engine().log_head().await?;
+            if head.steps_since(self.cursor()) >= BACKUP_LOG_STEPS {
+                return self.changes().await.map(Some);
+            }
+            if let Some(records) = self.page(kind).await? {
+                return Ok(Some(self.step(records, None)));
+            }
+            self.place.walked += 1;
+            (self.place.after, self.place.bound) = (None, None);
+        }
     }
 
     /// Whether every page was read, and only what was changed meanwhile is left.

@@ -14,7 +14,7 @@ impl Check<'_> {
     pub(super) fn count(&mut self, parts: &[Part]) {
         for (counter, tally) in parts.iter().flat_map(|part| &part.counted) {
             if counter.period == Period::Now {
-                let numbers = self.counted.entry(counter.clone()).or_default();
+                let numbers = self.counted.entry(*counter).or_default();
                 numbers.add(*tally, 1);
             }
         }
