@@ -29,7 +29,7 @@ impl Drop for Threads {
 }
 
 impl Background {
-    /// Starts the threads: half as many as there are processors.
+    /// Starts the threads: one for every two processors.
     ///
     /// # Errors
     /// When there are none to be had.

@@ -101,8 +101,8 @@ pub(crate) trait DestinationType: Clone + Send + Sync + 'static {
     /// service decide that, or where the secret is itself the address.
     fn receivers(&self, secret: &str, language: TemplateLanguage) -> Vec<(&'static str, String)>;
 
-    /// Makes the message. It always makes one: in place of a template that fails stands what is sent
-    /// by default, and the facts note why.
+    /// Builds the message. A template that fails is replaced by the default text, and the facts note
+    /// why.
     fn message(&self, facts: &mut Facts<'_>) -> Self::Message;
 
     /// The message as JSON for people to look at.

@@ -436,17 +436,17 @@ pub const FIELD_NAMES_MAX: usize = 10_000;
 pub const CONNECTIONS_MAX: usize = 10_240;
 /// Concurrent unauthenticated connections, in all and of one address (of IPv6: of one network of 64
 /// bits). Above it the oldest are closed.
-pub const STRANGERS_MAX: usize = 1_024;
+pub const UNAUTHENTICATED_MAX: usize = 1_024;
 /// Those of one address.
-pub const STRANGERS_OF_ADDRESS_MAX: usize = 512;
+pub const UNAUTHENTICATED_OF_ADDRESS_MAX: usize = 512;
 /// Concurrent calls on such connections; above it the oldest connections are closed.
-pub const STRANGER_CALLS_MAX: usize = 4_096;
+pub const UNAUTHENTICATED_CALLS_MAX: usize = 4_096;
 /// Those of one address.
-pub const STRANGER_CALLS_OF_ADDRESS_MAX: usize = 2_048;
+pub const UNAUTHENTICATED_CALLS_OF_ADDRESS_MAX: usize = 2_048;
 /// How long nothing may happen on such a connection.
-pub const STRANGER_QUIET_MAX: Duration = Duration::from_secs(30);
+pub const UNAUTHENTICATED_QUIET_MAX: Duration = Duration::from_secs(30);
 /// Bytes of the request of a call that needs no key.
-pub const STRANGER_REQUEST_BYTES_MAX: usize = 4 * 1024;
+pub const UNAUTHENTICATED_REQUEST_BYTES_MAX: usize = 4 * 1024;
 /// Concurrent calls on one connection; a client that has more makes another connection.
 pub const STREAMS_PER_CONNECTION_MAX: u32 = 256;
 /// Bytes that a connection or a call may send ahead of being read.

@@ -56,16 +56,16 @@ impl LeftOut {
         if self.ignored.is_empty() && self.refused.is_empty() {
             return Ok(answer);
         }
-        let mut told = if self.refused.is_empty() {
+        let mut encoded = if self.refused.is_empty() {
             answer.to_vec()
         } else {
             let answer = EventStatusResult::decode(answer)?;
             refuse(answer, self.refused, self.detailed).encode_to_vec()
         };
         for path in self.ignored {
-            wire::put_bytes_field(&mut told, IGNORED_FIELDS, path.as_bytes());
+            wire::put_bytes_field(&mut encoded, IGNORED_FIELDS, path.as_bytes());
         }
-        Ok(told.into())
+        Ok(encoded.into())
     }
 }
 

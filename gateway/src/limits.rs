@@ -28,15 +28,15 @@ pub(crate) const STRANGE_BODIES_KIB: usize = 16 * 1024;
 pub(crate) const STRANGE_BODY_BYTES: usize = 256 * 1024;
 /// Concurrent unauthenticated connections, in all and of one address (of IPv6: of one network of 64
 /// bits). Above it the oldest are closed.
-pub(crate) const STRANGERS: usize = 1_024;
+pub(crate) const UNAUTHENTICATED: usize = 1_024;
 /// Those of one address.
-pub(crate) const STRANGERS_OF_ADDRESS: usize = 512;
+pub(crate) const UNAUTHENTICATED_OF_ADDRESS: usize = 512;
 /// Concurrent requests on such connections; above it the oldest connections are closed.
-pub(crate) const STRANGER_REQUESTS: usize = 2_048;
+pub(crate) const UNAUTHENTICATED_REQUESTS: usize = 2_048;
 /// Those of one address.
-pub(crate) const STRANGER_REQUESTS_OF_ADDRESS: usize = 1_024;
+pub(crate) const UNAUTHENTICATED_REQUESTS_OF_ADDRESS: usize = 1_024;
 /// How long nothing may happen on such a connection.
-pub(crate) const STRANGER_QUIET: Duration = Duration::from_secs(30);
+pub(crate) const UNAUTHENTICATED_QUIET: Duration = Duration::from_secs(30);
 /// Bytes from which on an answer is compressed for who takes that.
 pub(crate) const COMPRESSED_FROM: usize = 1024;
 /// Bytes up to which it is compressed without leaving the thread.
@@ -92,7 +92,7 @@ pub(crate) const ALERTS_BYTES: usize = 32 * 1024 * 1024;
 pub(crate) const ANNOTATION_BYTES: usize = 4 * 1024;
 /// How far ahead the end of an alert lies that states none, in milliseconds.
 pub(crate) const RESOLVE_TIMEOUT_MS: i64 = 5 * 60 * 1000;
-/// Silences, and receivers, that a request of Alertmanager's API looks at, as many as the backend stores.
+/// Silences, and receivers, that a request of Alertmanager's API reads, up to what the backend stores.
 pub(crate) const SILENCES: usize = 10_000;
 /// Those that are looked at in one step.
 pub(crate) const SILENCES_PER_PAGE: i32 = 1_000;

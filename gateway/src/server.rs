@@ -111,12 +111,12 @@ impl Gateway {
             let silence = limits::IDLE.max(config.deadline + config.header_timeout);
             let limits = Limits {
                 connections: config.max_connections,
-                strangers: Allowance {
-                    connections: limits::STRANGERS,
-                    connections_of_address: limits::STRANGERS_OF_ADDRESS,
-                    calls: limits::STRANGER_REQUESTS,
-                    calls_of_address: limits::STRANGER_REQUESTS_OF_ADDRESS,
-                    quiet: limits::STRANGER_QUIET,
+                unauthenticated: Allowance {
+                    connections: limits::UNAUTHENTICATED,
+                    connections_of_address: limits::UNAUTHENTICATED_OF_ADDRESS,
+                    calls: limits::UNAUTHENTICATED_REQUESTS,
+                    calls_of_address: limits::UNAUTHENTICATED_REQUESTS_OF_ADDRESS,
+                    quiet: limits::UNAUTHENTICATED_QUIET,
                 },
                 handshake: config.header_timeout,
                 first_request: config.header_timeout,

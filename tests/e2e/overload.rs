@@ -5,8 +5,8 @@
 mod attack;
 mod compressed;
 mod scans;
-mod strangers;
 mod together;
+mod unauthenticated;
 
 use std::{
     io::Write,

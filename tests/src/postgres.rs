@@ -183,7 +183,7 @@ impl Postgres {
         self.end("QUIT");
     }
 
-    /// Has all its processes stand still, as under a storage that hangs, or go on.
+    /// Suspends all its processes, as under a storage that hangs, or resumes them.
     ///
     /// # Panics
     /// When they cannot be signalled.

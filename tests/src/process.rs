@@ -171,7 +171,7 @@ impl Service {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Whether it has ended by itself.
+    /// Whether it exited on its own.
     ///
     /// # Panics
     /// When that cannot be found out.

@@ -209,7 +209,7 @@ impl World {
         self.service.take().expect("the service runs").kill();
     }
 
-    /// Whether the service has ended by itself.
+    /// Whether the service exited on its own.
     ///
     /// # Panics
     /// When it was never started.

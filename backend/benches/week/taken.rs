@@ -1,6 +1,6 @@
 //! What the process takes, and whether that grows.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
 use bellwether_process::metrics::Source;
 
@@ -27,7 +27,8 @@ impl Taken {
         descriptors | threads | series | open | held | waiting";
 
     pub(super) fn now(folder: &Path, page: &str) -> Self {
-        let bytes = |name: &str| fs::metadata(folder.join(name)).map_or(0, |it| it.len());
+        // What it takes of the disk: redb doubles the length of a file up to 4 GiB, and most of that is a hole.
+        let bytes = |name: &str| fs::metadata(folder.join(name)).map_or(0, |it| it.blocks() * 512);
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let number = |name: &str| -> u64 {
             let line = status.lines().find_map(|line| line.strip_prefix(name));

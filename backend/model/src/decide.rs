@@ -57,7 +57,7 @@ pub use calendars::{Calendars, LoadedCalendar};
 pub use causes::{CauseKey, CauseQuery, Causes, GroupAsk, GroupAt};
 pub use condition::{CONDITIONS, Case, Condition, Hold, Tense, Verdict, would_pass_again};
 pub use content::{of_update, rule_content, trigger_of_update};
-pub use flapping::{hand_over, told as told_flapping};
+pub use flapping::{hand_over, reported as reported_flapping};
 pub use grouping::{freed_key, group_key, shared_text, shared_values};
 pub use heartbeats::{AlarmFacts, AlarmTexts, Heartbeats, LoadedHeartbeat, alarm_faults};
 pub use hold::{HOLDS, HoldCondition, Sending};

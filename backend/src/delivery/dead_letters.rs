@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::domain::RecordId;
 
-/// Deliveries that die within [`WINDOW_MS`] before anything is reported: one alone may be its own
+/// Deliveries that die within [`WINDOW_MS`] before anything is reported: a single one may be its own
 /// fault.
 const OPENING: u32 = 3;
 /// It is over when nothing died for so long.

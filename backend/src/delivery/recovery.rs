@@ -122,7 +122,10 @@ mod tests {
         for attempt in samples::all::<Attempt>(&store).await {
             assert_eq!(attempt.outcome, Some(Outcome::Unknown));
         }
-        assert_eq!(verify(&store, &|_| {}).await.told, Vec::<String>::new());
+        assert_eq!(
+            verify(&store, &|_| {}).await.descriptions,
+            Vec::<String>::new()
+        );
         assert_eq!(recover(&store, &clock).await.unwrap(), 0);
     }
 }

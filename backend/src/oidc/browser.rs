@@ -66,7 +66,7 @@ impl Browsers {
             .provider
             .describe()
             .await
-            .map_err(|fault| told(&fault))?;
+            .map_err(|fault| refusal(&fault))?;
         *described = Some((Instant::now(), found.clone()));
         Ok(found)
     }
@@ -97,7 +97,7 @@ impl SignIns {
         };
         let address = asked
             .address(&endpoint)
-            .map_err(|fault| told(&fault))?
+            .map_err(|fault| refusal(&fault))?
             .into();
         Ok(SignInStart {
             address,
@@ -124,7 +124,7 @@ impl SignIns {
         let provider = &self.browsers.provider;
         let tokens =
             provider.tokens_of_redirect(&endpoint, client_id, &redirect_uri, code, verifier);
-        let tokens = tokens.await.map_err(|fault| told(&fault))?;
+        let tokens = tokens.await.map_err(|fault| refusal(&fault))?;
         // It came from the provider itself, so what it says of the sign-in counts without its signature.
         if let Some(token) = &tokens.id_token
             && Token::read(token)?.claims()["nonce"] != challenge(verifier)
@@ -170,7 +170,7 @@ fn needed(endpoint: Option<String>, name: &str) -> Result<String, Error> {
     })
 }
 
-fn told(fault: &Fault) -> Error {
+fn refusal(fault: &Fault) -> Error {
     match fault {
         Fault::Refused { .. } => Error::Unauthenticated(fault.to_string()),
         Fault::Away(_) | Fault::Unfit(_) => Error::Unavailable(fault.to_string()),

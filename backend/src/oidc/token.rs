@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::refused;
 use crate::{error::Error, limits::TOKEN_BYTES_MAX};
 
-/// How a token may be signed: with a key of its own kind, of which only one half is published.
+/// How a token may be signed: asymmetrically, so that only the public key is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rs256,

@@ -265,10 +265,10 @@ pub async fn explain(
     let ahead_ms = i64::try_from(EVENT_AHEAD_MAX.as_millis()).unwrap_or(i64::MAX);
     let since_ms = occurrence.start_ms.saturating_sub(ahead_ms + EDIT_MS);
     let definitions = Definitions::read(store, snapshot, since_ms).await?;
-    let told = occurrence.notified.iter().flat_map(|it| &it.destinations);
-    let told = told.map(|(id, name)| (*id, name));
+    let notified = occurrence.notified.iter().flat_map(|it| &it.destinations);
+    let notified = notified.map(|(id, name)| (*id, name));
     let current = snapshot.destinations().map(|it| (it.id, &it.name));
-    let pauses = Pauses::read(store, told.chain(current)).await?;
+    let pauses = Pauses::read(store, notified.chain(current)).await?;
     let limit = (LOOKS_MAX / definitions.len().max(1)).clamp(2, POINTS_MAX);
     let points = timeline::points(occurrence, limit).into_iter();
     let now = Point {
@@ -302,16 +302,19 @@ pub async fn explain(
         let subject = Subject {
             name: &name,
             id,
-            told: occurrence.notified.iter().find(|it| it.rule == id),
+            notified: occurrence.notified.iter().find(|it| it.rule == id),
             sent: &deliveries,
         };
         let explained = one(&mut judge, &subject, deleted_ms);
         explanations
             .extend(explained.map(|it| it.with(deliveries).waiting(id, snapshot, occurrence)));
     }
-    for told in &occurrence.notified {
-        if !known.contains(&told.rule) {
-            explanations.push(forgotten(told, sent.remove(&told.rule).unwrap_or_default()));
+    for notified in &occurrence.notified {
+        if !known.contains(&notified.rule) {
+            explanations.push(forgotten(
+                notified,
+                sent.remove(&notified.rule).unwrap_or_default(),
+            ));
         }
     }
     explanations.sort_by(|a, b| {
@@ -348,8 +351,8 @@ fn one(
     subject: &Subject<'_>,
     deleted_ms: Option<i64>,
 ) -> Option<RuleExplanation> {
-    let decided = subject.told.is_some() || !subject.sent.is_empty();
-    let is_notified = subject.told.is_some_and(|it| !it.shadow);
+    let decided = subject.notified.is_some() || !subject.sent.is_empty();
+    let is_notified = subject.notified.is_some_and(|it| !it.shadow);
     let notified = is_notified || subject.sent.iter().any(|it| !it.is_shadow());
     let now = judge.now(subject);
     let decisions = judge.states.len();
@@ -360,8 +363,8 @@ fn one(
             if last.is_some_and(|it| it.last && it.at_ms > opening.at_ms) {
                 others.push(judge.decision(subject, 0));
             }
-            let told = notified_so_far(subject.sent);
-            opening.reason.push_str(&told);
+            let so_far = notified_so_far(subject.sent);
+            opening.reason.push_str(&so_far);
             Some(opening)
         }
         _ => {
@@ -392,7 +395,7 @@ fn one(
         notified,
         main,
         others,
-        notifications: sent::notifications(subject.told, subject.sent),
+        notifications: sent::notifications(subject.notified, subject.sent),
         deliveries: Vec::new(),
         held_by: Vec::new(),
         skipped_reason: None,
@@ -436,15 +439,15 @@ impl RuleExplanation {
 }
 
 /// A rule that reported something and of which nothing is kept any more.
-fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation {
+fn forgotten(notified: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation {
     let first = deliveries.first().map(|it| it.delivery.create_ms);
-    let at_ms = first.unwrap_or(told.last_ms);
+    let at_ms = first.unwrap_or(notified.last_ms);
     let so_far = notified_so_far(&deliveries);
     RuleExplanation {
-        rule_name: told.rule_name.clone(),
+        rule_name: notified.rule_name.clone(),
         deleted: true,
         deleted_ms: None,
-        notified: !told.shadow,
+        notified: !notified.shadow,
         main: Judgement {
             basis: Basis::Notification,
             at_ms,
@@ -458,7 +461,7 @@ fn forgotten(told: &Notified, deliveries: Vec<SentDelivery>) -> RuleExplanation 
             gates: Vec::new(),
         },
         others: Vec::new(),
-        notifications: sent::notifications(Some(told), &deliveries),
+        notifications: sent::notifications(Some(notified), &deliveries),
         deliveries,
         held_by: Vec::new(),
         skipped_reason: None,

@@ -185,8 +185,8 @@ impl NotifyOpen {
         reports.note(&notices, occurrence, now_ms);
         Ok(Decided {
             notifications: {
-                let told = occurrence.notified.iter().filter(|it| !it.shadow);
-                told.filter(|it| !known.contains(&it.rule)).count()
+                let notified = occurrence.notified.iter().filter(|it| !it.shadow);
+                notified.filter(|it| !known.contains(&it.rule)).count()
             },
             deliveries: notices.deliveries,
             reports,

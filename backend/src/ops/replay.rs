@@ -45,7 +45,7 @@ pub struct Replayed {
     pub messages: Vec<Message>,
     /// The occurrences with notifications, each with the time of the first, in milliseconds since
     /// 1970.
-    pub told: HashMap<Opening, i64>,
+    pub notified: HashMap<Opening, i64>,
     /// Everything up to this moment was replayed, in milliseconds since 1970.
     pub until_ms: i64,
 }
@@ -242,7 +242,7 @@ impl World {
         while let Some(page) = pages.next().await? {
             for occurrence in page.into_iter().map(|it| it.value) {
                 if let Some(at_ms) = first_notified_ms(&occurrence) {
-                    replayed.told.insert(Opening::of(&occurrence), at_ms);
+                    replayed.notified.insert(Opening::of(&occurrence), at_ms);
                 }
             }
         }
@@ -252,8 +252,8 @@ impl World {
 
 /// When an occurrence was first notified of, in milliseconds since 1970.
 fn first_notified_ms(occurrence: &Occurrence) -> Option<i64> {
-    let told = occurrence.notified.iter().filter(|it| !it.shadow);
-    let opened = told.map(|it| it.opening.as_ref().map_or(it.last_ms, |it| it.at_ms));
+    let notified = occurrence.notified.iter().filter(|it| !it.shadow);
+    let opened = notified.map(|it| it.opening.as_ref().map_or(it.last_ms, |it| it.at_ms));
     opened.min()
 }
 

@@ -195,7 +195,7 @@ impl Origin {
 pub trait Drafted: Resource + PartialEq {
     /// It as its author describes it.
     type Draft: Described;
-    /// It as readers are shown it. Made of the resource alone, it lacks what is known about its use.
+    /// The form that readers get. Built only from the resource, it lacks what is known about its use.
     type View: Shows<Self> + Send;
 
     /// The resource that a draft describes, and what else changes with it; `stored` is what it

@@ -163,8 +163,8 @@ mod tests {
         let Err(Error::Invalid(violations)) = views.create(&wrong, false).await else {
             panic!("it was taken");
         };
-        let told: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
-        assert_eq!(told, ["filter", "sort", "groupBy", "columns[0]"]);
+        let fields: Vec<_> = violations.iter().map(|it| it.field.as_str()).collect();
+        assert_eq!(fields, ["filter", "sort", "groupBy", "columns[0]"]);
         let place = &violations[0].description;
         assert!(place.starts_with("at character 8: "), "{place}");
         let unread = v1::View {

@@ -96,12 +96,12 @@ impl CheckService for Checks {
             shutdown: self.shutdown.clone(),
             _permit: permit,
         };
-        let told = stream::unfold(Some(checking), |checking| async {
+        let report = stream::unfold(Some(checking), |checking| async {
             let mut checking = checking?;
-            let (told, goes_on) = checking.next().await;
-            Some((told, goes_on.then_some(checking)))
+            let (report, goes_on) = checking.next().await;
+            Some((report, goes_on.then_some(checking)))
         });
-        Ok(Response::new(Box::pin(told)))
+        Ok(Response::new(Box::pin(report)))
     }
 }
 
@@ -124,10 +124,10 @@ mod tests {
         let second = checks.check_store(request()).await.err().unwrap();
         assert_eq!(second.code(), Code::ResourceExhausted);
         drop(first);
-        let told = checks.check_store(request()).await.unwrap().into_inner();
-        let told: Vec<_> = told.map(Result::unwrap).collect().await;
-        let (last, before) = told.split_last().unwrap();
-        assert!(before.iter().all(|told| told.findings.is_none()));
+        let reports = checks.check_store(request()).await.unwrap().into_inner();
+        let reports: Vec<_> = reports.map(Result::unwrap).collect().await;
+        let (last, before) = reports.split_last().unwrap();
+        assert!(before.iter().all(|reports| reports.findings.is_none()));
         let findings = last.findings.as_ref().unwrap();
         assert_eq!((findings.faults, findings.is_complete), (0, true));
     }
@@ -136,10 +136,10 @@ mod tests {
     async fn a_check_ends_with_the_service() {
         let shutdown = CancellationToken::new();
         let checks = Checks::new(samples::store(), shutdown.clone());
-        let mut told = checks.check_store(request()).await.unwrap().into_inner();
+        let mut reports = checks.check_store(request()).await.unwrap().into_inner();
         shutdown.cancel();
-        let ended = told.next().await.unwrap().unwrap_err();
+        let ended = reports.next().await.unwrap().unwrap_err();
         assert_eq!(ended.code(), Code::Unavailable);
-        assert!(told.next().await.is_none());
+        assert!(reports.next().await.is_none());
     }
 }

@@ -52,8 +52,8 @@ impl ConfigService for ConfigApi {
         let answer = v1::ApplyConfigResponse {
             changes: changes.into_iter().map(|it| wire(it, shown)).collect(),
         };
-        let told = format!("{count} resources");
-        Ok(audit::unless(shown || count == 0, told, answer))
+        let summary = format!("{count} resources");
+        Ok(audit::unless(shown || count == 0, summary, answer))
     }
 
     async fn preview_impact(

@@ -66,7 +66,7 @@ impl EventManagementService for EventManagement {
                     result.occurrence_id = occurrence.to_string();
                     result.annotation_id = annotation;
                 }
-                Err(error) => (result.error, result.code) = told(error),
+                Err(error) => (result.error, result.code) = error_and_code(error),
             }
         }
         Ok(Response::new(AnnotateResponse {
@@ -103,7 +103,7 @@ impl EventManagementService for EventManagement {
                         result.warnings.push(MAY_REOPEN.into());
                     }
                 }
-                Err(error) => (result.error, result.code) = told(error),
+                Err(error) => (result.error, result.code) = error_and_code(error),
             }
             result
         });
@@ -114,7 +114,7 @@ impl EventManagementService for EventManagement {
 }
 
 /// The text and the code of an item that failed.
-fn told(error: Error) -> (String, i32) {
+fn error_and_code(error: Error) -> (String, i32) {
     let text = error.to_string();
     (text, Status::from(error).code().into())
 }

@@ -42,7 +42,7 @@ impl SignInService for SignInApi {
         &self,
         _request: Request<GetSignInRequest>,
     ) -> Result<Response<GetSignInResponse>, Status> {
-        let told = self.0.as_ref().map(|sign_ins| {
+        let response = self.0.as_ref().map(|sign_ins| {
             let config = sign_ins.config();
             GetSignInResponse {
                 issuer: config.issuer.clone(),
@@ -52,7 +52,7 @@ impl SignInService for SignInApi {
                 page: config.page.clone(),
             }
         });
-        Ok(Response::new(told.unwrap_or_default()))
+        Ok(Response::new(response.unwrap_or_default()))
     }
 
     async fn start_sign_in(

@@ -95,12 +95,12 @@ impl TriggerService for TriggerApi {
         let (draft, span) = trigger_tried::draft(request.into_inner());
         let run = self.triggers.begin_test(&draft, span).await?;
         let shutdown = self.shutdown.clone();
-        let told = stream::unfold(Some((run, false)), move |state| {
+        let reported = stream::unfold(Some((run, false)), move |state| {
             let shutdown = shutdown.clone();
             async move {
                 let state = state?;
                 tokio::select! {
-                    told = tell(state) => Some(told),
+                    reported = tell(state) => Some(reported),
                     () = shutdown.cancelled() => {
                         let stops = Error::Unavailable("the service is stopping".into());
                         Some((Err(stops.into()), None))
@@ -108,6 +108,6 @@ impl TriggerService for TriggerApi {
                 }
             }
         });
-        Ok(Response::new(Box::pin(told)))
+        Ok(Response::new(Box::pin(reported)))
     }
 }

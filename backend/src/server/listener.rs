@@ -19,8 +19,9 @@ use tower::{Service, ServiceExt};
 use crate::limits::{
     CONNECTION_IDLE_MAX, CONNECTIONS_MAX, DRAIN_TIME_MAX, FIRST_CALL_TIME_MAX, HANDSHAKE_TIME_MAX,
     HEADER_BYTES_MAX, HEADER_READ_TIME_MAX, KEEP_ALIVE_INTERVAL, KEEP_ALIVE_TIMEOUT,
-    RESETS_PENDING_MAX, STRANGER_CALLS_MAX, STRANGER_CALLS_OF_ADDRESS_MAX, STRANGER_QUIET_MAX,
-    STRANGERS_MAX, STRANGERS_OF_ADDRESS_MAX, STREAMS_PER_CONNECTION_MAX, WINDOW_BYTES,
+    RESETS_PENDING_MAX, STREAMS_PER_CONNECTION_MAX, UNAUTHENTICATED_CALLS_MAX,
+    UNAUTHENTICATED_CALLS_OF_ADDRESS_MAX, UNAUTHENTICATED_MAX, UNAUTHENTICATED_OF_ADDRESS_MAX,
+    UNAUTHENTICATED_QUIET_MAX, WINDOW_BYTES,
 };
 
 /// Bytes of one answer that may wait to be read by its caller, beside the message it is part of.
@@ -30,12 +31,12 @@ const SEND_BYTES: usize = 64 * 1024;
 /// ever.
 pub(super) const LIMITS: Limits = Limits {
     connections: CONNECTIONS_MAX,
-    strangers: Allowance {
-        connections: STRANGERS_MAX,
-        connections_of_address: STRANGERS_OF_ADDRESS_MAX,
-        calls: STRANGER_CALLS_MAX,
-        calls_of_address: STRANGER_CALLS_OF_ADDRESS_MAX,
-        quiet: STRANGER_QUIET_MAX,
+    unauthenticated: Allowance {
+        connections: UNAUTHENTICATED_MAX,
+        connections_of_address: UNAUTHENTICATED_OF_ADDRESS_MAX,
+        calls: UNAUTHENTICATED_CALLS_MAX,
+        calls_of_address: UNAUTHENTICATED_CALLS_OF_ADDRESS_MAX,
+        quiet: UNAUTHENTICATED_QUIET_MAX,
     },
     handshake: HANDSHAKE_TIME_MAX,
     first_request: FIRST_CALL_TIME_MAX,

@@ -13,7 +13,7 @@ use crate::{
 /// Reads everything and fails on the first thing that does not belong together.
 pub(super) async fn check(store: &Store, attempts_max: usize) {
     let findings = verify(store, &|_| {}).await;
-    assert_eq!(findings.told, Vec::<String>::new());
+    assert_eq!(findings.descriptions, Vec::<String>::new());
     assert!(findings.is_complete);
     let occurrences: Vec<Occurrence> = all(store).await;
     let events: HashSet<_> = occurrences.iter().map(Occurrence::id).collect();

@@ -24,7 +24,7 @@ const END_TIME_MAX: Duration = Duration::from_secs(3);
 pub struct TraceConfig {
     /// `http://HOST:PORT` or `https://HOST:PORT`.
     pub endpoint: String,
-    /// Which share of events without a trace of their own begin one, from 0 to 1. Of those that come with
+    /// The share of events without a trace that begin one, from 0 to 1. Of those that come with
     /// one, its sender has decided.
     pub sample: f64,
 }

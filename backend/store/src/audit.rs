@@ -138,7 +138,7 @@ impl AuditedChange {
 #[derive(Debug)]
 pub(super) struct Audited {
     pub(super) by: Arc<By>,
-    pub(super) told: Vec<AuditedChange>,
+    pub(super) changes: Vec<AuditedChange>,
 }
 
 impl Audited {
@@ -147,8 +147,9 @@ impl Audited {
     /// # Errors
     /// [`EngineError::Forbidden`], naming the first thing that it may not change.
     pub(super) fn check_scope(&self) -> Result<(), EngineError> {
-        let is_outside = |told: &&AuditedChange| !told.tags().all(|tags| self.by.may_change(tags));
-        let Some(told) = self.told.iter().find(is_outside) else {
+        let is_outside =
+            |change: &&AuditedChange| !change.tags().all(|tags| self.by.may_change(tags));
+        let Some(change) = self.changes.iter().find(is_outside) else {
             return Ok(());
         };
         let tags: Vec<_> = self
@@ -160,8 +161,8 @@ impl Audited {
             .collect();
         Err(EngineError::Forbidden(format!(
             "the {} `{}` has none of the tags that `{}` is restricted to: {}",
-            told.kind.word(),
-            told.name(),
+            change.kind.word(),
+            change.name(),
             self.by.client,
             tags.join(", ")
         )))
@@ -170,17 +171,17 @@ impl Audited {
     /// An entry for each thing that people define, and one for what else was done to each kind.
     pub(super) fn entries(self) -> Vec<AuditEntry> {
         let (defined, counted): (Vec<_>, Vec<_>) =
-            self.told.into_iter().partition(AuditedChange::has_state);
+            self.changes.into_iter().partition(AuditedChange::has_state);
         let mut entries: Vec<AuditEntry> = Vec::new();
-        for told in defined {
-            let (action, name) = (told.action(), told.name().to_owned());
-            let before = told.before.and_then(|seen| seen.state);
-            let after = told.after.and_then(|seen| seen.state);
+        for change in defined {
+            let (action, name) = (change.action(), change.name().to_owned());
+            let before = change.before.and_then(|seen| seen.state);
+            let after = change.after.and_then(|seen| seen.state);
             let changed_secrets = after
                 .as_ref()
                 .map(|after| after.changed_secrets(before.as_ref()));
             entries.push(AuditEntry {
-                kind: told.kind.word().into(),
+                kind: change.kind.word().into(),
                 names: vec![name],
                 changed_secrets: changed_secrets.unwrap_or_default(),
                 before,
@@ -189,9 +190,9 @@ impl Audited {
             });
         }
         let first_counted = entries.len();
-        for told in counted {
-            let (action, word) = (told.action(), told.kind.word());
-            let outcome = told.after.as_ref().map(|seen| seen.outcome.clone());
+        for change in counted {
+            let (action, word) = (change.action(), change.kind.word());
+            let outcome = change.after.as_ref().map(|seen| seen.outcome.clone());
             let reason = outcome.unwrap_or_default();
             let is_same = |entry: &&mut AuditEntry| {
                 entry.action == action && entry.kind == word && entry.reason == reason
@@ -200,12 +201,12 @@ impl Audited {
             if let Some(entry) = group {
                 entry.count = entry.count.saturating_add(1);
                 if entry.names.len() < NAMES_MAX {
-                    entry.names.push(told.name().to_owned());
+                    entry.names.push(change.name().to_owned());
                 }
             } else {
                 entries.push(AuditEntry {
                     kind: word.into(),
-                    names: vec![told.name().to_owned()],
+                    names: vec![change.name().to_owned()],
                     reason,
                     ..self.by.entry(action)
                 });
@@ -216,15 +217,15 @@ impl Audited {
 }
 
 /// What was reported about changes that are kept back, each record once.
-pub(super) fn merged(told: Vec<AuditedChange>) -> Vec<AuditedChange> {
+pub(super) fn merged(changes: Vec<AuditedChange>) -> Vec<AuditedChange> {
     let mut merged: Vec<AuditedChange> = Vec::new();
-    for next in told {
+    for next in changes {
         let is_same = |it: &&mut AuditedChange| it.kind == next.kind && it.name() == next.name();
         match merged.iter_mut().find(is_same) {
             Some(earlier) => earlier.after = next.after,
             None => merged.push(next),
         }
     }
-    merged.retain(|told| told.before.is_some() || told.after.is_some());
+    merged.retain(|change| change.before.is_some() || change.after.is_some());
     merged
 }

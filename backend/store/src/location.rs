@@ -41,7 +41,7 @@ pub struct StoreConfig {
 impl Default for StoreConfig {
     fn default() -> Self {
         Self {
-            cache_bytes: 64 * 1024 * 1024,
+            cache_bytes: 32 * 1024 * 1024,
             two_phase_commit: true,
             free_space_floor_bytes: 64 * 1024 * 1024,
         }

@@ -331,7 +331,7 @@ impl Store {
     pub fn changes(&self) -> Changes {
         let audited = audit::current().map(|by| Audited {
             by,
-            told: Vec::new(),
+            changes: Vec::new(),
         });
         Changes {
             sealer: Arc::clone(&self.sealer),
@@ -402,9 +402,9 @@ impl Store {
     /// Those of the engine.
     pub async fn stage(&self) -> Result<StagedStore, EngineError> {
         let engine = Arc::new(StagedEngine::over(Arc::clone(&self.engine)).await?);
-        let told = Arc::default();
+        let audited = Arc::default();
         let store = Self {
-            staged: Some(Arc::clone(&told)),
+            staged: Some(Arc::clone(&audited)),
             ..Self::new(
                 Arc::clone(&engine) as Arc<dyn Engine>,
                 Arc::clone(&self.sealer),
@@ -413,7 +413,7 @@ impl Store {
         Ok(StagedStore {
             store,
             engine,
-            told,
+            audited,
         })
     }
 
@@ -427,7 +427,7 @@ impl Store {
             (None, Some(_)) => Lane::Leader,
             (None, None) => lane,
         };
-        let Some(audited) = changes.audited.take().filter(|it| !it.told.is_empty()) else {
+        let Some(audited) = changes.audited.take().filter(|it| !it.changes.is_empty()) else {
             return self.apply_plain(lane, changes).await;
         };
         audited.check_scope()?;
@@ -436,8 +436,8 @@ impl Store {
         };
         let applied = self.apply_plain(lane, changes).await?;
         // It holds whole entries between any two statements.
-        let mut told = staged.lock().unwrap_or_else(PoisonError::into_inner);
-        told.extend(audited.told);
+        let mut kept = staged.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(audited.changes);
         Ok(applied)
     }
 
@@ -484,7 +484,7 @@ pub fn slot(destination: RecordId) -> u8 {
 pub struct StagedStore {
     store: Store,
     engine: Arc<StagedEngine>,
-    told: Arc<Mutex<Vec<AuditedChange>>>,
+    audited: Arc<Mutex<Vec<AuditedChange>>>,
 }
 
 impl StagedStore {
@@ -498,8 +498,8 @@ impl StagedStore {
         let mut changes = self.store.changes();
         changes.list = self.engine.changes();
         if let Some(audited) = &mut changes.audited {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            audited.told = audit::merged(std::mem::take(&mut told));
+            let mut kept = self.audited.lock().unwrap_or_else(PoisonError::into_inner);
+            audited.changes = audit::merged(std::mem::take(&mut kept));
         }
         changes
     }
@@ -555,7 +555,7 @@ impl Changes {
         if let Some(audited) = &mut self.audited {
             let (before, after) = (before.and_then(T::seen), after.and_then(T::seen));
             audited
-                .told
+                .changes
                 .extend(AuditedChange::of(T::KIND, before, after));
         }
     }

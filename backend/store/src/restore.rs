@@ -230,7 +230,7 @@ async fn fill(
     let checking = |at: Progress| progress(Stage::Checking, at.done, at.total);
     let findings = verify(store, &checking).await;
     if findings.faults > 0 {
-        return Err(RestoreError::NotWhole(findings.told.join("; ")));
+        return Err(RestoreError::NotWhole(findings.descriptions.join("; ")));
     }
     Ok(Restored {
         findings,

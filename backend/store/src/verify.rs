@@ -30,7 +30,7 @@ use crate::{
 /// Records or entries read at a time.
 const PAGE: usize = 500;
 /// Faults that are reported; more are only counted.
-const FAULTS_TOLD_MAX: usize = 100;
+const FAULTS_DESCRIBED_MAX: usize = 100;
 
 /// What was found.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct Findings {
     /// How much is wrong.
     pub faults: u64,
     /// What is wrong, one sentence each, the first hundred.
-    pub told: Vec<String>,
+    pub descriptions: Vec<String>,
     /// Whether everything was read. What cannot be read is a fault, and ends the reading.
     pub is_complete: bool,
 }
@@ -53,8 +53,8 @@ impl Findings {
     /// Adds a fault.
     pub fn tell(&mut self, fault: impl Into<String>) {
         self.faults += 1;
-        if self.told.len() < FAULTS_TOLD_MAX {
-            self.told.push(fault.into());
+        if self.descriptions.len() < FAULTS_DESCRIBED_MAX {
+            self.descriptions.push(fault.into());
         }
     }
 }

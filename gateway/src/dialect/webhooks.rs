@@ -51,8 +51,8 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
         return Err(Fault::invalid("the body is empty: send JSON"));
     }
     let success = Success::whole(|outcome| {
-        let told = json!({"succeeded": outcome.result.succeeded, "dropped": outcome.dropped});
-        Answer::json(StatusCode::OK, &told)
+        let counts = json!({"succeeded": outcome.result.succeeded, "dropped": outcome.dropped});
+        Answer::json(StatusCode::OK, &counts)
     });
     Ok(Translated {
         webhook: Some(ReceiveWebhookRequest {

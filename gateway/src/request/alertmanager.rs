@@ -107,7 +107,7 @@ impl Handler {
             Ok(holder) => holder,
             Err(status) => {
                 body::pass_over(stream, limits::STRANGE_BODY_BYTES).await;
-                return Err(self.told(&status));
+                return Err(self.problem_of(&status));
             }
         };
         let mut memory = body::Memory::new(&self.memory, holder);

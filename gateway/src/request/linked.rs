@@ -131,7 +131,7 @@ impl Handler {
             }
         };
         let shown = tokio::time::timeout_at(exchange.deadline, showing).await;
-        let stranger = if sign_in_page.is_empty() {
+        let unauthenticated = if sign_in_page.is_empty() {
             Entry::Key
         } else {
             Entry::SignIn(path)
@@ -139,14 +139,14 @@ impl Handler {
         let entry = if has_session {
             Entry::SignedIn
         } else {
-            stranger.clone()
+            unauthenticated.clone()
         };
         match shown.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
             Ok((Value::Null, _)) => page(StatusCode::OK, linked::welcome(entry)),
             Ok((found, notice)) => {
                 page(StatusCode::OK, linked::page(&found, notice.as_ref(), entry))
             }
-            Err(problem) => refused(&problem, stranger),
+            Err(problem) => refused(&problem, unauthenticated),
         }
     }
 
@@ -292,7 +292,7 @@ impl Handler {
         own.insert(header::AUTHORIZATION, key);
         let metadata = || headers::metadata(&own, &exchange);
         let holder = self.recognise(&metadata(), exchange).await;
-        *permit = Some(self.admit(holder.map_err(|status| self.told(&status))?)?);
+        *permit = Some(self.admit(holder.map_err(|status| self.problem_of(&status))?)?);
         let notice = match form.what.as_str() {
             "acknowledge" => Some(true),
             "unacknowledge" => Some(false),
@@ -451,7 +451,7 @@ impl Handler {
         let name = method.rsplit('/').next().unwrap_or(method);
         match called {
             Ok((_, answer)) => Ok((format!("bellwether.v1.{name}Response"), answer)),
-            Err(status) => Err(self.told(&status)),
+            Err(status) => Err(self.problem_of(&status)),
         }
     }
 
@@ -474,7 +474,7 @@ impl Handler {
     }
 
     /// What a client is answered for a call that failed.
-    pub(super) fn told(&self, status: &Status) -> Problem {
+    pub(super) fn problem_of(&self, status: &Status) -> Problem {
         Problem::from_status(status, self.config.body_limit_bytes)
     }
 }
@@ -520,9 +520,9 @@ pub(super) fn refused(problem: &Problem, entry: Entry) -> Reply {
     let entry = (problem.code == Code::Unauthenticated).then_some(entry);
     let mut reply = page(problem.status, linked::refusal(&problem.message, entry));
     reply.code = problem.code;
-    let told = problem.headers();
+    let named = problem.headers();
     for name in [header::ALLOW, header::RETRY_AFTER] {
-        if let Some(value) = told.get(&name) {
+        if let Some(value) = named.get(&name) {
             reply.headers.insert(name, value.clone());
         }
     }

@@ -79,7 +79,7 @@ pub struct Limits {
     /// closed, or else the new one.
     pub connections: usize,
     /// What those may take who have shown no key.
-    pub strangers: Allowance,
+    pub unauthenticated: Allowance,
     /// How long a client may take to agree on TLS.
     pub handshake: Duration,
     /// How long a connection may stay without its first request.
@@ -141,7 +141,7 @@ impl Listener {
         shutdown: CancellationToken,
     ) {
         let connections = limits.connections.min(descriptors::for_connections());
-        let visitors = Visitors::new(connections, limits.strangers);
+        let visitors = Visitors::new(connections, limits.unauthenticated);
         let mut connections = JoinSet::new();
         loop {
             let accepted = tokio::select! {

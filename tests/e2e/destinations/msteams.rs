@@ -108,7 +108,7 @@ async fn a_disabled_workflow_is_the_destinations_fault_and_ends_no_message() {
         let place = stage.rest.get(path).await.ok();
         let health = &place["destination"]["health"];
         assert_eq!(health["state"], "FAILING", "{body}: {health}");
-        // It arrives once somebody turned the workflow on.
+        // It arrives once the workflow is enabled.
         teams.misbehave(None);
         let id = ended["id"].as_str().expect("an id");
         let retry = format!("/v1/notification/deliveries/{id}:retry");

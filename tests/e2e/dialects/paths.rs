@@ -200,8 +200,8 @@ async fn what_is_wrong_is_refused_and_nothing_of_it_is_taken_in() {
         }
     }
     let found = stored(&world.rest()).await;
-    let strangers = found.iter().filter(|(_, value, _)| value != "bellwether");
-    assert_eq!(strangers.count(), 0, "{found:?}");
+    let unknown = found.iter().filter(|(_, value, _)| value != "bellwether");
+    assert_eq!(unknown.count(), 0, "{found:?}");
 }
 
 #[tokio::test]

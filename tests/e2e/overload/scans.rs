@@ -209,7 +209,7 @@ async fn who_asks_for_all_that_costs_most_holds_up_neither_ingest_nor_others_and
                         "{path}: {}",
                         answer.text()
                     );
-                    // As an impatient client does; `strangers` has what costs less than a refusal.
+                    // As an impatient client does; `unauthenticated` has what costs less than a refusal.
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             });

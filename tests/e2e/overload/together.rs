@@ -17,7 +17,7 @@ use super::{
     attack::{Http2, hold_open, hostile_times, post_head},
     compressed::{framed, packed, tried},
     is_whole, peak_mib,
-    strangers::{EMPTY, PER_CONNECTION, grpc_call},
+    unauthenticated::{EMPTY, PER_CONNECTION, grpc_call},
 };
 use crate::samples;
 

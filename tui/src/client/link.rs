@@ -268,8 +268,8 @@ impl Supervisor {
         self.followed_with = self.keys.changes();
         *stream = match &self.watched {
             Some(watched) => {
-                let told = (self.news.clone(), heard.clone());
-                Stream::watch(carrier.clone(), watched.clone(), told)
+                let reports = (self.news.clone(), heard.clone());
+                Stream::watch(carrier.clone(), watched.clone(), reports)
             }
             None => Stream::none(),
         };
@@ -284,14 +284,16 @@ impl Stream {
         Self(JoinSet::new())
     }
 
-    fn watch(carrier: Carrier, watched: Watched, told: (mpsc::Sender<News>, Heard)) -> Self {
+    fn watch(carrier: Carrier, watched: Watched, reports: (mpsc::Sender<News>, Heard)) -> Self {
         let mut task = JoinSet::new();
         let Watched {
             generation,
             filter,
             position,
         } = watched;
-        task.spawn(watch::follow(carrier, generation, filter, position, told));
+        task.spawn(watch::follow(
+            carrier, generation, filter, position, reports,
+        ));
         Self(task)
     }
 

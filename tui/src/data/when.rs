@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn what_was_understood_is_told_with_how_far_it_is() {
         let now: Timestamp = NOW.parse().unwrap();
-        for (text, told) in [
+        for (text, expected) in [
             ("2h", "Wed 25 Nov 15:05:30 CET, in 2h"),
             ("08:00", "Thu 26 Nov 08:00 CET, in 18h54m"),
             ("2027-07-01 08:00", "1 Jul 2027 08:00 CEST, in 217d17h"),
@@ -337,7 +337,7 @@ mod tests {
             ("now", "Wed 25 Nov 13:05:30 CET, now"),
         ] {
             let at = moment(text, now.as_millisecond(), &berlin()).unwrap();
-            assert_eq!(understood(at, now.as_millisecond(), &berlin()), told);
+            assert_eq!(understood(at, now.as_millisecond(), &berlin()), expected);
         }
     }
 

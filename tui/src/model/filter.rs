@@ -251,8 +251,8 @@ mod tests {
             assert_eq!(hint(typed, &reader()), None, "{typed}");
         }
         for (typed, here) in [("alertname=x", "`name`"), ("labels.host=a", "`host`")] {
-            let told = hint(typed, &reader()).unwrap().to_string();
-            assert!(told.contains(&format!("use {here}")), "{told}");
+            let text = hint(typed, &reader()).unwrap().to_string();
+            assert!(text.contains(&format!("use {here}")), "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! One page of the stack: where it is, its cursor and what it alone holds.
+//! One page of the stack: its place, its cursor and its own state.
 
 use bellwether_proto::v1;
 

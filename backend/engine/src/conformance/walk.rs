@@ -309,7 +309,7 @@ pub async fn the_signal_follows_the_log(engine: &dyn Engine) {
         .position;
     assert!(
         *engine.log_signal().borrow() >= position,
-        "it is known at once"
+        "it is known immediately"
     );
     signal.changed().await.unwrap();
     assert_eq!(*signal.borrow_and_update(), position);

@@ -351,7 +351,7 @@ mod tests {
             (at(7), at(7))
         );
         assert_eq!(known.last_changed(&[Kind::Client]), at(6));
-        assert_eq!(known.last_changed(&[Kind::Health]), at(6), "nobody says");
+        assert_eq!(known.last_changed(&[Kind::Health]), at(6), "unreported");
         assert_eq!(known.after(at(5), 9).unwrap().len(), 2);
         assert_eq!(known.after(at(6), 9).unwrap(), [of(7, Kind::Rule)]);
         assert_eq!(known.after(at(5), 1).unwrap(), [of(6, Kind::Client)]);

@@ -108,7 +108,7 @@ impl Node {
     /// owns.
     pub(super) async fn keep(self: Arc<Self>, known: Arc<LogCache>) {
         let mut log = known.signal();
-        let mut told = known.last_changed(&AWAITED);
+        let mut seen = known.last_changed(&AWAITED);
         let mut answered = Instant::now();
         // Since when the database has answered without a break; none from the start on.
         let mut steady = None::<Instant>;
@@ -116,7 +116,7 @@ impl Node {
         while !*self.is_gone.borrow() {
             // Who waits until a key is revoked everywhere, or a setting in force, does not wait for the next time.
             let is_news = async {
-                while known.last_changed(&AWAITED) <= told {
+                while known.last_changed(&AWAITED) <= seen {
                     if log.changed().await.is_err() {
                         std::future::pending::<()>().await;
                     }
@@ -127,7 +127,7 @@ impl Node {
                 () = self.hurry.notified() => {}
                 () = is_news => {}
             }
-            told = known.last_changed(&AWAITED);
+            seen = known.last_changed(&AWAITED);
             if answered.elapsed() >= STEADY_GAP {
                 steady = Some(Instant::now());
             }

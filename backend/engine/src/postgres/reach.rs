@@ -1,4 +1,4 @@
-//! Whether the database answers. When it stops, calls that wait for it fail at once instead of after
+//! Whether the database answers. When it stops, calls that wait for it fail immediately instead of after
 //! their own time limit.
 
 use std::sync::Arc;

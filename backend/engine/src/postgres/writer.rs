@@ -458,10 +458,10 @@ impl Writer {
     ) -> VecDeque<Waiting> {
         self.settled = applied.position;
         let changes = || group.iter().flat_map(|waiting| &waiting.set.changes);
-        let told = changes().filter(|change| plan::is_logged(change));
+        let logged = changes().filter(|change| plan::is_logged(change));
         let step = Logged {
             position: applied.position,
-            changed: told.map(|it| (it.kind, it.key.clone())).collect(),
+            changed: logged.map(|it| (it.kind, it.key.clone())).collect(),
         };
         let kinds = changes().fold(0, |kinds, change| kinds | log_cache::bit(change.kind));
         let origin = Origin {

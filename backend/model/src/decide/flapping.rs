@@ -96,19 +96,19 @@ pub(super) fn flaps(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -
 }
 
 /// How a message of a rule reports on it: flapping, or settled by now; else nothing.
-pub fn told(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Vec<Flapping> {
+pub fn reported(occurrence: &Occurrence, rule: Option<&Rule>, now_ms: i64) -> Vec<Flapping> {
     let is_settled = has_settled(occurrence, rule, now_ms);
     if !is_settled && flaps(occurrence, rule, now_ms).is_none() {
         return Vec::new();
     }
     let known = occurrence.flapping.iter();
     let of_rule = known.filter(|it| rule.is_some_and(|rule| rule.id == it.rule));
-    let told = of_rule.map(|it| Flapping {
+    let reported = of_rule.map(|it| Flapping {
         openings: Vec::new(),
         since_ms: it.since_ms.filter(|_| !is_settled),
         ..it.clone()
     });
-    told.collect()
+    reported.collect()
 }
 
 /// Whether it flapped until now, and that was not reported yet.

@@ -29,7 +29,7 @@ pub struct Notices {
     /// Rules whose `event` destinations the loop guard stopped.
     pub stopped: Vec<Name>,
     /// What there is to tell with the group of [`StepKind::NotifyGroup`]; none when nothing.
-    pub told: Option<MemberNotice>,
+    pub member: Option<MemberNotice>,
     /// Deliveries of responses that are to report on a group, each with the group.
     pub of_groups: Vec<(RecordId, RecordId)>,
     /// Responses of which all rounds are over now, and those of which that was so.
@@ -81,7 +81,7 @@ pub fn notify(
         }
         return Notices::default();
     }
-    // What reports on an end alone is held back as well: no one was notified of a beginning.
+    // What reports only on an end is held back as well: no one was notified of a beginning.
     let inhibited = if occurrence.status == Status::Suppressed {
         Vec::new()
     } else {
@@ -185,8 +185,8 @@ impl Writer<'_> {
             if !held_by.is_empty() {
                 let named = (entry.rule, &entry.rule_name);
                 let before = self.step.transition.before.unwrap_or(self.current());
-                let told = news.last_notified.or(news.is_owed.then_some(before));
-                self.waiting.wait(named, told, false, held_by);
+                let notified_of = news.last_notified.or(news.is_owed.then_some(before));
+                self.waiting.wait(named, notified_of, false, held_by);
                 continue;
             }
             entry.cleared = self.occurrence.status == Status::Closed;
@@ -206,7 +206,7 @@ impl Writer<'_> {
                 if is_opening {
                     entry.shadow = rule.is_some_and(|it| it.shadow);
                 }
-                self.notices.told = Some(MemberNotice { change });
+                self.notices.member = Some(MemberNotice { change });
                 continue;
             }
             if is_opening {
@@ -279,8 +279,8 @@ impl Writer<'_> {
             let rule = self.snapshot.rule(entry.rule).filter(|it| it.send_updates);
             if let Some(flaps) = self.flaps(rule) {
                 let named = (entry.rule, &entry.rule_name);
-                let told = Some(self.current());
-                self.waiting.wait(named, told, false, vec![flaps]);
+                let notified_of = Some(self.current());
+                self.waiting.wait(named, notified_of, false, vec![flaps]);
             }
         }
     }
@@ -396,8 +396,8 @@ impl Writer<'_> {
             if clear {
                 self.waiting.spare(rule.id, held_by);
             } else if known.is_some() && !(place.joins && rule.group.is_some()) {
-                let told = self.step.transition.before.or(Some(self.current()));
-                self.waiting.wait(named, told, true, held_by);
+                let notified_of = self.step.transition.before.or(Some(self.current()));
+                self.waiting.wait(named, notified_of, true, held_by);
             } else {
                 self.waiting.wait(named, None, false, held_by);
             }
@@ -410,7 +410,7 @@ impl Writer<'_> {
             .filter(|_| !clear && place.is_in_group());
         let sent = if tells.is_some() {
             let change = place.change();
-            self.notices.told = Some(MemberNotice { change });
+            self.notices.member = Some(MemberNotice { change });
             let all = destinations.iter();
             all.map(|it| (it.id, it.name.clone())).collect()
         } else {
@@ -463,7 +463,7 @@ impl Writer<'_> {
             .shown
             .get_or_insert_with(|| as_notified(self.occurrence));
         let of_rule = self.snapshot.rule(rule);
-        shown.flapping = flapping::told(self.occurrence, of_rule, self.step.now_ms);
+        shown.flapping = flapping::reported(self.occurrence, of_rule, self.step.now_ms);
         self.notices.deliveries.push(Delivery {
             rule: Some(rule),
             event: Some(self.occurrence.event),

@@ -2,12 +2,12 @@
 
 use crate::domain::{OccurrenceId, RecordId};
 
-/// When a rule takes an event for flapping.
+/// When a rule regards an event as flapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlappingLimits {
-    /// With how many openings it begins.
+    /// The number of openings with which it begins.
     pub open_count: u32,
-    /// Within what time these are, in milliseconds.
+    /// The time within which these happen, in milliseconds.
     pub window_ms: i64,
     /// For how long nothing opens or closes when it ends, in milliseconds.
     pub settle_ms: i64,
@@ -19,7 +19,7 @@ pub struct FlappingLimits {
 pub struct Flapping {
     /// The rule, by identity.
     pub rule: RecordId,
-    /// When it opened, in milliseconds since 1970, oldest first; as many as the rule counts at most.
+    /// When it opened, in milliseconds since 1970, oldest first; up to the count of the rule.
     pub openings: Vec<i64>,
     /// The occurrence whose opening was counted last, by number.
     pub number: u32,

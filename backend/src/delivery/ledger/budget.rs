@@ -191,11 +191,11 @@ impl Ledger {
         };
         for delivery in held.iter().chain(&*beyond) {
             let Delivery {
-                content: told,
+                content: reported,
                 create_ms,
                 ..
             } = &delivery.value;
-            content.fold(told.digest_item(*create_ms));
+            content.fold(reported.digest_item(*create_ms));
             let folded = folded(&delivery.value, content.id, now_ms);
             plan.changes.update(delivery, &folded);
         }

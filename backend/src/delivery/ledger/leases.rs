@@ -269,7 +269,7 @@ impl Ledger {
         Ok(due)
     }
 
-    /// The first deliveries that are due, at most as many as wanted, and what is left after them.
+    /// The first deliveries that are due, up to the number wanted, and what is left after them.
     async fn first(
         &self,
         ready: &Ready,

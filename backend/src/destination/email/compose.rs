@@ -75,7 +75,7 @@ pub(super) fn compose(
         let each: Vec<_> = all.iter().map(ToString::to_string).collect();
         each.join(", ")
     };
-    let told = [
+    let named = [
         ("from", sender.to_string()),
         ("to", shown(&head.to)),
         ("cc", shown(&head.cc)),
@@ -83,12 +83,12 @@ pub(super) fn compose(
         ("subject", mail.subject.clone()),
         ("message-id", head.message_id.clone()),
     ];
-    let told = told.into_iter().filter(|(_, value)| !value.is_empty());
-    let told = told.map(|(name, value)| (name.to_owned(), attempt.masker.mask(&value, 1024)));
+    let named = named.into_iter().filter(|(_, value)| !value.is_empty());
+    let named = named.map(|(name, value)| (name.to_owned(), attempt.masker.mask(&value, 1024)));
     let request = delivery::Request {
         method: "SMTP".into(),
         url: format!("smtp://{}:{}", smtp.host, smtp.port),
-        headers: told.collect(),
+        headers: named.collect(),
         body: attempt.masker.mask(&mail.text, BODY_BYTES_MAX),
     };
     let mut addresses = super::recipients(email);

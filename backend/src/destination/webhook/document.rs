@@ -46,7 +46,7 @@ pub(super) fn document(facts: &Facts<'_>) -> Value {
     document
 }
 
-/// As many as fit, from the first on.
+/// Those that fit, from the first on.
 fn fitting(all: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut left_bytes = MEMBERS_BYTES_MAX;
     all.take_while(|shown| {

@@ -73,7 +73,7 @@ async fn all(log: &AuditLog, filter: &AuditFilter) -> Vec<AuditEntry> {
 }
 
 async fn faults(store: &Store) -> Vec<String> {
-    verify(store, &|_| {}).await.told
+    verify(store, &|_| {}).await.descriptions
 }
 
 #[tokio::test]

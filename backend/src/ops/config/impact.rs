@@ -144,8 +144,8 @@ pub(super) fn compared(
     let (start_ms, end_ms) = (timeline.since_ms, before.until_ms.min(after.until_ms));
     let is_notified = |at_ms: i64| (start_ms..=end_ms).contains(&at_ms);
     let of = |all: &'_ Replayed| {
-        let told = all.told.iter().filter(|(_, at_ms)| **at_ms <= end_ms);
-        told.map(|(opening, _)| *opening).collect::<Vec<_>>()
+        let notified = all.notified.iter().filter(|(_, at_ms)| **at_ms <= end_ms);
+        notified.map(|(opening, _)| *opening).collect::<Vec<_>>()
     };
     let mut impact = Impact {
         start_ms,
@@ -156,19 +156,19 @@ pub(super) fn compared(
     let is_meant =
         |it: &&Occurrence| it.order_ms().max(it.close.map_or(i64::MAX, |it| it.at_ms)) >= start_ms;
     impact.occurrence_count = timeline.occurrences.values().filter(is_meant).count();
-    let mut told: HashMap<Opening, (bool, bool)> = HashMap::new();
+    let mut notified: HashMap<Opening, (bool, bool)> = HashMap::new();
     for opening in of(before) {
-        told.entry(opening).or_default().0 = true;
+        notified.entry(opening).or_default().0 = true;
     }
     for opening in of(after) {
-        told.entry(opening).or_default().1 = true;
+        notified.entry(opening).or_default().1 = true;
     }
-    for (opening, told) in told {
+    for (opening, notified) in notified {
         let occurrence = timeline.occurrences.get(&opening).filter(is_meant);
         let Some(occurrence) = occurrence else {
             continue;
         };
-        match told {
+        match notified {
             (true, false) => impact.no_longer_notified.push(occurrence.clone()),
             (false, true) => impact.newly_notified_count += 1,
             _ => {}

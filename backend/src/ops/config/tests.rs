@@ -92,7 +92,7 @@ impl World {
             .apply(documents, (owner, Role::Editor), false)
             .await?;
         let findings = verify(&self.store, &|_| {}).await;
-        assert_eq!(findings.told, Vec::<String>::new());
+        assert_eq!(findings.descriptions, Vec::<String>::new());
         Ok(signs(&changes))
     }
 

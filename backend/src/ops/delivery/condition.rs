@@ -164,11 +164,11 @@ fn document(delivery: &Delivery) -> Document {
     if delivery.state.due_ms().is_some() {
         states.push(WAITING);
     }
-    let told = events(delivery).map(|it| it.event.to_string());
+    let ids = events(delivery).map(|it| it.event.to_string());
     let mut own = json!({
         "state": states,
         "destination": delivery.destination_name,
-        "event": told.collect::<Vec<_>>(),
+        "event": ids.collect::<Vec<_>>(),
         "attempts": delivery.attempts,
         "test": delivery.test,
         "resent": delivery.retried_as.is_some(),

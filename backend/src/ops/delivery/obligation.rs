@@ -275,7 +275,7 @@ fn owed(
         (entry.rule, *destination, *contact)
     });
     let mut places = HashMap::new();
-    let told =
+    let notified =
         |(entry, destination, name, contact): (&Notified, RecordId, &Name, Option<&Name>)| {
             let nth = places.entry((entry.rule, destination)).or_insert(0_u32);
             let place = ObligationKey {
@@ -300,7 +300,7 @@ fn owed(
                 place,
             }
         };
-    let all = owed.into_iter().map(told);
+    let all = owed.into_iter().map(notified);
     all.filter(|it| after.is_none_or(|place| place.is_before(it.place)))
         .filter(|it| filter.passes(&it.rule_name, &it.destination_name))
         .collect()

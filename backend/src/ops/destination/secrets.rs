@@ -83,7 +83,7 @@ fn leave_at_address(
         let elsewhere = receivers(draft, language, field)
             .into_iter()
             .find(|(receiver, to)| {
-                // What has no address of its own is sent to the first one.
+                // What has no own address is sent to the first one.
                 let same = from.iter().find(|(other, _)| other == receiver);
                 same.or(from.first()).is_none_or(|(_, from)| from != to)
             });

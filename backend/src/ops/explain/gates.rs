@@ -55,7 +55,7 @@ pub(super) fn destination_paused(
 /// What was beyond the budget of its destination goes out in a digest, or waits; none where all was
 /// sent separately.
 pub(super) fn budget(sent: &[SentDelivery]) -> Option<Gate> {
-    let told = sent.iter().filter_map(|it| {
+    let details = sent.iter().filter_map(|it| {
         let name = &it.delivery.destination_name;
         if let Some(digest) = &it.digest {
             let (id, count) = (digest.id, digest.count);
@@ -70,10 +70,10 @@ pub(super) fn budget(sent: &[SentDelivery]) -> Option<Gate> {
             "`{name}` is notified at {until}, with what else is by then"
         ))
     });
-    let told: Vec<_> = told.collect();
-    (!told.is_empty()).then(|| Gate {
+    let details: Vec<_> = details.collect();
+    (!details.is_empty()).then(|| Gate {
         name: "budget",
         passed: false,
-        detail: told.join("; "),
+        detail: details.join("; "),
     })
 }

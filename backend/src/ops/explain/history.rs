@@ -35,7 +35,7 @@ pub fn story(occurrence: &Occurrence, rules: &[RuleExplanation]) -> Vec<Moment> 
     let mut moments = changes(occurrence);
     for rule in rules {
         moments.extend(holds(rule));
-        moments.extend(told(rule));
+        moments.extend(moments_of(rule));
         moments.extend(rule.deliveries.iter().filter_map(|it| ended(rule, it)));
         moments.extend(rule.deliveries.iter().filter_map(|it| folded(rule, it)));
     }
@@ -134,7 +134,7 @@ fn receiver(delivery: &Delivery) -> String {
 }
 
 /// Each time a rule notified.
-fn told(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
+fn moments_of(rule: &RuleExplanation) -> impl Iterator<Item = Moment> {
     rule.notifications.iter().map(|notification| {
         let is_part = |it: &&SentDelivery| notification.deliveries.contains(&it.delivery.id);
         let sent: Vec<_> = rule.deliveries.iter().filter(is_part).collect();

@@ -21,7 +21,7 @@ use crate::{
 pub(super) struct Subject<'a> {
     pub(super) name: &'a Name,
     pub(super) id: RecordId,
-    pub(super) told: Option<&'a Notified>,
+    pub(super) notified: Option<&'a Notified>,
     pub(super) sent: &'a [SentDelivery],
 }
 
@@ -147,7 +147,7 @@ impl Judge<'_> {
         let case = Case {
             rule,
             occurrence: &state.occurrence,
-            notified: subject.told,
+            notified: subject.notified,
             by_event: state.by_event,
             snapshot: self.snapshot,
             repeat_waits: false,
@@ -235,8 +235,8 @@ impl Judge<'_> {
                 held_by.find(|it| it.kind == HoldKind::Flapping)
             }),
             group: waits.and_then(|it| it.group_hold()),
-            is_opening: subject.told.is_none(),
-            is_repeat: subject.told.is_some() && rule.repeat,
+            is_opening: subject.notified.is_none(),
+            is_repeat: subject.notified.is_some() && rule.repeat,
             first_ms: waits.map_or(point.at_ms, |it| it.since_ms),
             now_ms: point.at_ms,
         };

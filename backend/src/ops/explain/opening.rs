@@ -26,9 +26,9 @@ impl Judge<'_> {
         let mut sent = subject.sent.iter().map(|it| &it.delivery);
         let sent = sent.find(|it| it.create_ms == opening.at_ms && !it.content.clear);
         let own = self.now.1.occurrence.id();
-        let told = sent.and_then(|it| it.content.occurrences().find(|it| it.id() == own));
-        let state = match told {
-            Some(told) => PastState::whole(told.clone()),
+        let reported = sent.and_then(|it| it.content.occurrences().find(|it| it.id() == own));
+        let state = match reported {
+            Some(reported) => PastState::whole(reported.clone()),
             None => state(&self.now.1.occurrence, point),
         };
         let found = self.rule_then(subject, &opening, point);
@@ -40,7 +40,9 @@ impl Judge<'_> {
             .iter()
             .map(|name| self.trigger_then(name, &opening, sent, (point, &state)))
             .collect();
-        let notified = subject.told.map_or(&[][..], |told| &told.destinations);
+        let notified = subject
+            .notified
+            .map_or(&[][..], |notified| &notified.destinations);
         let destinations: Vec<_> = notified.iter().map(|(_, name)| name.clone()).collect();
         let gates = found.as_ref().map(|(rule, _)| {
             let case = Case {
@@ -57,14 +59,14 @@ impl Judge<'_> {
             gates.push(destination_paused(&destinations, &self.pauses, at));
             gates
         });
-        let is_shadow = subject.told.is_some_and(|it| it.shadow);
+        let is_shadow = subject.notified.is_some_and(|it| it.shadow);
         let is_shadow = sent.map_or(is_shadow, |it| it.state == DeliveryState::Shadowed);
         let did = if is_shadow {
             "it only recorded the notification: dry run"
         } else {
             "it notified"
         };
-        let thread = subject.told.and_then(|it| it.thread);
+        let thread = subject.notified.and_then(|it| it.thread);
         let thread = thread.map_or(String::new(), |it| {
             let number = it.number;
             format!("; that was occurrence {number}, and the event flaps: this one continues it")
@@ -128,7 +130,10 @@ impl Judge<'_> {
 
 /// What is noted of the opening; else what its first message tells.
 fn noted(subject: &Subject<'_>) -> Option<Opening> {
-    if let Some(opening) = subject.told.and_then(|told| told.opening.as_ref()) {
+    if let Some(opening) = subject
+        .notified
+        .and_then(|notified| notified.opening.as_ref())
+    {
         return Some(opening.clone());
     }
     let mut sent = subject.sent.iter().map(|it| &it.delivery);

@@ -39,9 +39,9 @@ pub(super) async fn by_rule(
     let digests = digests(store, found.iter().map(|(_, it)| &it.value)).await?;
     let mut in_full = 0;
     for delivery in found.into_iter().map(|(_, found)| found.value) {
-        let mut told_of = delivery.content.occurrences();
-        let about_it = told_of.any(|it| it.id() == occurrence.id()) && !delivery.test;
-        drop(told_of);
+        let mut mentioned = delivery.content.occurrences();
+        let about_it = mentioned.any(|it| it.id() == occurrence.id()) && !delivery.test;
+        drop(mentioned);
         let (Some(rule), true) = (delivery.rule, about_it) else {
             continue;
         };
@@ -98,7 +98,10 @@ async fn attempts_of(store: &Store, delivery: RecordId) -> Result<Vec<Attempt>, 
 }
 
 /// Each time a rule notified, oldest first. What was sent again by hand is none of them.
-pub(super) fn notifications(told: Option<&Notified>, sent: &[SentDelivery]) -> Vec<Notification> {
+pub(super) fn notifications(
+    notified: Option<&Notified>,
+    sent: &[SentDelivery],
+) -> Vec<Notification> {
     let mut notifications: BTreeMap<(i64, bool), Notification> = BTreeMap::new();
     for delivery in sent.iter().map(|it| &it.delivery) {
         if delivery.retry_of.is_some() {
@@ -118,7 +121,7 @@ pub(super) fn notifications(told: Option<&Notified>, sent: &[SentDelivery]) -> V
         notification.deliveries.push(delivery.id);
     }
     // Deliveries are forgotten before an occurrence is that stays open.
-    let opening = told.and_then(|told| told.opening.as_ref());
+    let opening = notified.and_then(|notified| notified.opening.as_ref());
     if let Some(opening) = opening {
         let known = notifications.entry((opening.at_ms, false));
         known.or_insert_with(|| Notification {

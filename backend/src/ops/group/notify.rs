@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     decide::{
         Causes, Notices, Past, Snapshot, Step, StepKind, Transition, as_notified, group_key,
-        notify, of_update, sending_state, told_flapping, trigger_of_update, would_pass_again,
+        notify, of_update, reported_flapping, sending_state, trigger_of_update, would_pass_again,
     },
     domain::{
         Content, Delivery, Destination, DestinationKind, Group, GroupContent, MemberChange, Name,
@@ -75,7 +75,7 @@ pub struct Outcome {
     /// out is known by now.
     pub rest: Vec<Vec<u8>>,
     /// Those of which nothing waits for these groups any more.
-    pub told: Vec<RecordId>,
+    pub settled: Vec<RecordId>,
     reports: Reports,
 }
 
@@ -99,7 +99,7 @@ pub async fn notify_group(
         let ((outcome, decided), _) = commit(store, Lane::Bulk, decide).await?;
         intake.report_all(outcome.reports);
         all.rest.extend(outcome.rest);
-        all.told.extend(outcome.told);
+        all.settled.extend(outcome.settled);
         dues = &dues[decided..];
     }
     Ok(all)
@@ -120,7 +120,7 @@ async fn decided(
         let in_force = (&*snapshot, causes);
         decide(deciding, *due, in_force, (&mut changes, &mut outcome)).await?;
         decided += 1;
-        if outcome.told.len() >= TELL_MEMBERS {
+        if outcome.settled.len() >= TELL_MEMBERS {
             break;
         }
     }
@@ -272,7 +272,7 @@ async fn decide(
         snapshot,
         past: &past,
         shared: Vec::new(),
-        told: Vec::new(),
+        reported: Vec::new(),
         others,
         members: responder.map(|it| (it.value.clone(), it)).collect(),
     };
@@ -287,11 +287,11 @@ async fn decide(
     }
     // What was freed is due as it stands, and is reported next.
     if found.is_more && !is_freed {
-        let told: BTreeSet<_> = waiting.into_iter().collect();
+        let waiting: BTreeSet<_> = waiting.into_iter().collect();
         let rest = GroupNow::rest(store, due, found.stored.as_ref().map(|it| it.value.id)).await?;
         outcome
             .rest
-            .extend(rest.into_iter().filter(|it| !told.contains(it)));
+            .extend(rest.into_iter().filter(|it| !waiting.contains(it)));
     }
     Ok(())
 }
@@ -324,7 +324,7 @@ struct Making<'a> {
     /// What the first that joins shares with the others.
     shared: Vec<SharedValue>,
     /// The members that there is something to report on, as they are now.
-    told: Vec<(MemberChange, Occurrence)>,
+    reported: Vec<(MemberChange, Occurrence)>,
     /// The most severe of those of which there is nothing to tell.
     others: Vec<Occurrence>,
     /// Those of which there may be something to tell and the one that carries the response, as they are after
@@ -355,23 +355,23 @@ impl Making<'_> {
         for delivery in &notices.deliveries {
             changes.insert(delivery);
         }
-        if self.told.is_empty() && notices.told.is_some() {
+        if self.reported.is_empty() && notices.member.is_some() {
             let mut pending = stored.value.pending.iter();
             let waited = pending.find(|it| it.rule == due.rule);
             let hold = waited.and_then(Pending::group_hold);
             self.shared = hold.map_or_else(Vec::new, |it| it.shared.clone());
         }
-        if notices.told.is_some() {
-            outcome.told.push(next.key);
+        if notices.member.is_some() {
+            outcome.settled.push(next.key);
         }
-        if let Some(told) = notices.told {
+        if let Some(member) = notices.member {
             // The message reports on what ends with it.
             let flapping = stored.value.flapping.clone();
             let shown = Occurrence {
                 flapping,
                 ..next.clone()
             };
-            self.told.push((told.change, shown));
+            self.reported.push((member.change, shown));
         }
         self.members.push((next, stored));
     }
@@ -389,7 +389,7 @@ impl Making<'_> {
     }
 
     fn count(&self, change: MemberChange) -> u32 {
-        let count = self.told.iter().filter(|it| it.0 == change).count();
+        let count = self.reported.iter().filter(|it| it.0 == change).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
@@ -401,7 +401,7 @@ impl Making<'_> {
         outcome: &mut Outcome,
     ) {
         let stored = found.stored.as_ref();
-        if let Some(stored) = stored.filter(|_| is_dead && !self.told.is_empty()) {
+        if let Some(stored) = stored.filter(|_| is_dead && !self.reported.is_empty()) {
             // The next one takes its place.
             let over = Group {
                 end_ms: Some(self.now_ms),
@@ -410,7 +410,7 @@ impl Making<'_> {
             changes.update(stored, &over);
         }
         let stored = stored.filter(|_| !is_dead);
-        if self.told.is_empty() {
+        if self.reported.is_empty() {
             return;
         }
         let rule = self.snapshot.rule(self.due.rule);
@@ -441,7 +441,12 @@ impl Making<'_> {
         rule: Option<&Rule>,
     ) -> Option<(GroupContent, Group)> {
         let is_up = |it: &&(MemberChange, Occurrence)| it.1.status != Status::Closed;
-        let now_open: BTreeSet<_> = self.told.iter().filter(is_up).map(|it| it.1.key).collect();
+        let now_open: BTreeSet<_> = self
+            .reported
+            .iter()
+            .filter(is_up)
+            .map(|it| it.1.key)
+            .collect();
         let was_open = found.open.iter().filter_map(|key| id_at(key, 0));
         let open: BTreeSet<_> = was_open.chain(now_open).collect();
         let closed = self.count(MemberChange::Closed);
@@ -466,7 +471,7 @@ impl Making<'_> {
         }
         next.end_ms = is_over.then_some(self.now_ms);
         let mut members: Vec<(Option<MemberChange>, &Occurrence)> = Vec::new();
-        members.extend(self.told.iter().map(|(change, it)| (Some(*change), it)));
+        members.extend(self.reported.iter().map(|(change, it)| (Some(*change), it)));
         members.extend(self.others.iter().map(|it| (None, it)));
         members.sort_by_key(|(change, it)| {
             let is_closed = it.status == Status::Closed;
@@ -532,14 +537,14 @@ impl Making<'_> {
     fn as_notified(&self, member: &Occurrence) -> Occurrence {
         let rule = self.snapshot.rule(self.due.rule);
         Occurrence {
-            flapping: told_flapping(member, rule, self.now_ms),
+            flapping: reported_flapping(member, rule, self.now_ms),
             ..as_notified(member)
         }
     }
 
     fn acknowledged(&self, found: &GroupNow, open: &BTreeSet<RecordId>) -> bool {
         let known: BTreeMap<_, _> = self
-            .told
+            .reported
             .iter()
             .map(|(_, it)| it)
             .chain(&self.others)
@@ -555,7 +560,7 @@ impl Making<'_> {
     /// The occurrence that stands for the others: the most severe that is open, then the oldest; when
     /// none is, the one that was closed last.
     fn main(&self, of: impl Fn(&Occurrence) -> bool) -> Option<&Occurrence> {
-        let all = self.told.iter().map(|(_, it)| it).chain(&self.others);
+        let all = self.reported.iter().map(|(_, it)| it).chain(&self.others);
         let all: Vec<_> = all.filter(|it| of(it)).collect();
         let open = all.iter().filter(|it| it.status != Status::Closed);
         let worst = open.min_by_key(|it| (u8::MAX - it.severity as u8, it.key));
@@ -575,11 +580,11 @@ impl Making<'_> {
         outcome: &mut Outcome,
     ) -> (Vec<Delivery>, Vec<(RecordId, Name)>) {
         let is_notified = self
-            .told
+            .reported
             .iter()
             .any(|(change, _)| matches!(change, MemberChange::Joined | MemberChange::Repeated));
         let is_news = self
-            .told
+            .reported
             .iter()
             .any(|(change, _)| matches!(change, MemberChange::Closed | MemberChange::Changed));
         let mut receivers: Vec<&Destination> = Vec::new();
@@ -589,9 +594,9 @@ impl Making<'_> {
             let names = rule.destination_names.iter();
             receivers.extend(names.filter_map(|name| self.snapshot.destination_named(name)));
         }
-        let mut told = group.destinations.clone();
+        let mut notified = group.destinations.clone();
         if is_news {
-            let before = told.iter();
+            let before = notified.iter();
             for found in before.filter_map(|(id, _)| self.snapshot.destination(*id)) {
                 if !receivers.iter().any(|it| it.id == found.id) {
                     receivers.push(found);
@@ -615,11 +620,11 @@ impl Making<'_> {
                 continue;
             };
             deliveries.push(self.delivery((main, content), group, rule, destination, !is_notified));
-            if is_notified && !told.iter().any(|(id, _)| *id == destination.id) {
-                told.push((destination.id, destination.name.clone()));
+            if is_notified && !notified.iter().any(|(id, _)| *id == destination.id) {
+                notified.push((destination.id, destination.name.clone()));
             }
         }
-        (deliveries, told)
+        (deliveries, notified)
     }
 
     fn delivery(
@@ -650,7 +655,7 @@ impl Making<'_> {
         let mut occurrence = self.as_notified(main);
         // What an event is built from that stands for all of them.
         let mut chain: Vec<RecordId> = Vec::new();
-        let all = self.told.iter().map(|(_, it)| it).chain(&self.others);
+        let all = self.reported.iter().map(|(_, it)| it).chain(&self.others);
         let all = all.filter(|it| !would_pass_again(it, self.due.rule, destination));
         for rule in all.flat_map(|it| &it.chain) {
             if !chain.contains(rule) {

@@ -125,7 +125,7 @@ pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mappe
     };
     let Value::Object(mut members) = document else {
         return match document {
-            // A list alone is what `each` leads through when it names nothing.
+            // `each` without a path runs over the list itself.
             Value::Array(list) => ready.all(json!({REQUEST: request(incoming)}), list, broken),
             _ => Err(wrong("is no JSON object or list".into())),
         };

@@ -188,7 +188,8 @@ impl Ageing {
         }
         let mut next = stored.value.clone();
         // What reports on a silence lasts as long as that.
-        let ends_ms = told_silence_ends(&stored.value, rules.0, now_ms).filter(|it| *it > now_ms);
+        let ends_ms =
+            reported_silence_ends(&stored.value, rules.0, now_ms).filter(|it| *it > now_ms);
         let review = review(&stored.value, now_ms, rules.0.settings());
         match (review, ends_ms) {
             (Review::Age | Review::Expire, Some(ends_ms)) => next.review_ms = ends_ms,
@@ -272,7 +273,7 @@ impl Ageing {
 
 /// When the silence ends that an occurrence of the service's own reports on, in milliseconds since
 /// 1970; none when it reports on none, or that is over.
-fn told_silence_ends(occurrence: &Occurrence, snapshot: &Snapshot, now_ms: i64) -> Option<i64> {
+fn reported_silence_ends(occurrence: &Occurrence, snapshot: &Snapshot, now_ms: i64) -> Option<i64> {
     let name = occurrence.dimensions.get("silence")?;
     let mut all = snapshot.silences().all().iter();
     let loaded = all.find(|it| it.silence.name.as_str() == name)?;

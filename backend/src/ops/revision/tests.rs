@@ -113,7 +113,7 @@ async fn a_deleted_rule_closes_with_the_text_and_trigger_of_its_opening_message(
     assert_eq!(closing.rule.message, "disk of {{event.name}}");
     assert_eq!(closing.trigger, Some(samples::trigger(DISK_TRIGGER)));
     let findings = verify(&service.store, &|_| {}).await;
-    assert_eq!(findings.told, Vec::<String>::new());
+    assert_eq!(findings.descriptions, Vec::<String>::new());
 }
 
 #[tokio::test]

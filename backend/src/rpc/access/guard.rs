@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    limits::{DIALECT_BYTES_MAX, REQUEST_BYTES_MAX, STRANGER_REQUEST_BYTES_MAX},
+    limits::{DIALECT_BYTES_MAX, REQUEST_BYTES_MAX, UNAUTHENTICATED_REQUEST_BYTES_MAX},
     oidc::SignIns,
     ops::{
         audit::AuditLog,
@@ -574,8 +574,8 @@ fn limited(
         }
     };
     if needs_no_key {
-        let body = Body::new(Small::new(body, STRANGER_REQUEST_BYTES_MAX));
-        return unpacked(body, STRANGER_REQUEST_BYTES_MAX);
+        let body = Body::new(Small::new(body, UNAUTHENTICATED_REQUEST_BYTES_MAX));
+        return unpacked(body, UNAUTHENTICATED_REQUEST_BYTES_MAX);
     }
     match share {
         Some(share) => share.measure(body, bytes_max, is_packed),

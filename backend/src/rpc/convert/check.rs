@@ -15,7 +15,7 @@ impl Shows<Findings> for v1::CheckFindings {
             entries: findings.entries,
             log_steps: findings.log_steps,
             faults: findings.faults,
-            told: findings.told,
+            told: findings.descriptions,
             is_complete: findings.is_complete,
         }
     }

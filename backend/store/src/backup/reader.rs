@@ -29,7 +29,7 @@ fn walked() -> impl Iterator<Item = Kind> {
 pub struct Reader {
     store: Store,
     place: ReadPosition,
-    /// Records of the next page: as many as make a step of the size that is meant.
+    /// Records of the next page, so that a step has the intended size.
     page_records: usize,
 }
 

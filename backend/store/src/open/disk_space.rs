@@ -16,7 +16,7 @@ use super::folder::{Folder, private_file};
 use crate::engine::FreeSpace;
 
 const RESERVE_BYTES: u64 = 8 * 1024 * 1024;
-/// What a row takes in the file, in bytes for each that it has in the log: pages are replaced before
+/// The size of a row in the file relative to the log, in bytes per byte: pages are replaced before
 /// the old ones are free.
 const GROWTH: u64 = 2;
 /// How long a reading of the free space holds.

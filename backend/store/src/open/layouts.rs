@@ -183,7 +183,7 @@ async fn what_the_first_layout_holds_is_changed_as_what_is_written_now() {
     drop(store);
     let store = open(&config).await.unwrap();
     let after = verify(&store, &|_| {}).await;
-    assert_eq!(after.told, Vec::<String>::new());
+    assert_eq!(after.descriptions, Vec::<String>::new());
     assert_eq!(
         (after.records, after.entries),
         (before.records, before.entries)
@@ -307,7 +307,7 @@ async fn has_all(folder: &TempDir) {
     assert_eq!(all::<Receipt>(&store).await, [samples::receipt()]);
     assert_eq!(all::<Revision>(&store).await, samples::revisions());
     let findings = verify(&store, &|_| {}).await;
-    assert_eq!(findings.told, Vec::<String>::new());
+    assert_eq!(findings.descriptions, Vec::<String>::new());
     // Facts are not counted; what came later than these layouts is not in them.
     let later = [
         Kind::Meta,
@@ -433,9 +433,13 @@ impl<T: Record + PartialEq> Definitions<T> {
         // Nor after a start, and the check of a store reports on it.
         let store = open(config).await.unwrap();
         assert!(self.is_there(&store).await.is_err(), "{}", T::KIND.word());
-        let told = verify(&store, &|_| {}).await.told;
+        let descriptions = verify(&store, &|_| {}).await.descriptions;
         let is_told = |it: &String| it.contains("cannot be read") || it.contains("another's key");
-        assert!(told.iter().any(is_told), "{}: {told:?}", T::KIND.word());
+        assert!(
+            descriptions.iter().any(is_told),
+            "{}: {descriptions:?}",
+            T::KIND.word()
+        );
     }
 
     async fn are_proven(self, config: &Location) {

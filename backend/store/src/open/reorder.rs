@@ -176,7 +176,7 @@ mod tests {
             }
             reorder(&store).await.unwrap();
             let findings = verify(&store, &|_| {}).await;
-            assert_eq!((findings.faults, findings.told), (0, Vec::new()));
+            assert_eq!((findings.faults, findings.descriptions), (0, Vec::new()));
             assert!(mark(&store).await.unwrap().is_none());
         }
     }

@@ -517,7 +517,10 @@ mod tests {
         }
         assert_eq!(now(&store).await, [0; SLOTS]);
         assert_eq!(happened(&store).await, before);
-        assert_eq!(verify(&store, &|_| {}).await.told, Vec::<String>::new());
+        assert_eq!(
+            verify(&store, &|_| {}).await.descriptions,
+            Vec::<String>::new()
+        );
     }
 
     #[tokio::test]
@@ -549,7 +552,10 @@ mod tests {
             assert_eq!(now(&store).await, [4, 0, 0, 1, 0, 0]);
         }
         assert_eq!(happened(&store).await, []);
-        assert_eq!(verify(&store, &|_| {}).await.told, Vec::<String>::new());
+        assert_eq!(
+            verify(&store, &|_| {}).await.descriptions,
+            Vec::<String>::new()
+        );
     }
 
     #[tokio::test]
@@ -591,7 +597,7 @@ mod tests {
         let changes: Vec<_> = counts.changes().collect();
         let engine = store.engine();
         engine.apply(Lane::Bulk, changes.into()).await.unwrap();
-        let told = verify(&store, &|_| {}).await.told;
-        assert_eq!(told.len(), 1, "{told:?}");
+        let descriptions = verify(&store, &|_| {}).await.descriptions;
+        assert_eq!(descriptions.len(), 1, "{descriptions:?}");
     }
 }

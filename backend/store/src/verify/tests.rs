@@ -56,7 +56,7 @@ fn change(kind: Kind, key: &[u8]) -> Change {
 #[tokio::test]
 async fn a_whole_store_has_no_faults() {
     let findings = findings(&with_clients().await).await;
-    assert_eq!(findings.told, Vec::<String>::new());
+    assert_eq!(findings.descriptions, Vec::<String>::new());
     assert_eq!(findings.records["client"], 3);
     assert_eq!((findings.entries, findings.log_steps), (3, 1));
     assert!(findings.is_complete);
@@ -122,8 +122,11 @@ async fn what_does_not_belong_together_is_told() {
             (verify_in_use(&store, &|_| {}).await, in_use),
         ] {
             assert!(findings.faults > 0);
-            let is_reported = findings.told.iter().any(|fault| fault.contains(expected));
-            assert!(is_reported, "{expected}: {:?}", findings.told);
+            let is_reported = findings
+                .descriptions
+                .iter()
+                .any(|fault| fault.contains(expected));
+            assert!(is_reported, "{expected}: {:?}", findings.descriptions);
         }
     }
 }
@@ -138,8 +141,8 @@ async fn what_leads_to_a_record_that_is_gone_is_told_while_the_store_is_in_use()
     };
     apply(&store, deleted).await;
     let findings = verify_in_use(&store, &|_| {}).await;
-    assert_eq!(findings.faults, 1, "{:?}", findings.told);
-    assert!(findings.told[0].contains("leads to client `client 1` and is not its own"));
+    assert_eq!(findings.faults, 1, "{:?}", findings.descriptions);
+    assert!(findings.descriptions[0].contains("leads to client `client 1` and is not its own"));
 }
 
 /// Makes, changes and deletes clients, rules and triggers, always whole, as quickly as it can.
@@ -180,7 +183,7 @@ async fn what_changes_while_it_is_read_is_not_taken_for_a_fault() {
     let checking = async {
         for _ in 0..5 {
             let findings = verify_in_use(&store, &|_| {}).await;
-            assert_eq!(findings.told, Vec::<String>::new());
+            assert_eq!(findings.descriptions, Vec::<String>::new());
             assert!(findings.is_complete);
         }
     };
@@ -211,7 +214,7 @@ async fn what_refers_to_nothing_is_told() {
     changes.insert(&samples::attempt(3, 5));
     store.apply(Lane::Admin, changes).await.unwrap();
     let findings = findings(&store).await;
-    assert_eq!(findings.faults, 5, "{:?}", findings.told);
+    assert_eq!(findings.faults, 5, "{:?}", findings.descriptions);
     for expected in [
         "rule `page` names the trigger `disk`",
         "rule `page` names the destination `pager`",
@@ -219,7 +222,10 @@ async fn what_refers_to_nothing_is_told() {
         "attempt 1 belongs to delivery",
         "is there, and only 1 were begun",
     ] {
-        let is_reported = findings.told.iter().any(|fault| fault.contains(expected));
-        assert!(is_reported, "{expected}: {:?}", findings.told);
+        let is_reported = findings
+            .descriptions
+            .iter()
+            .any(|fault| fault.contains(expected));
+        assert!(is_reported, "{expected}: {:?}", findings.descriptions);
     }
 }

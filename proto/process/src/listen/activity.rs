@@ -77,7 +77,7 @@ impl Activity {
     }
 
     /// How long a request under way may be silent, of a client that has shown no key.
-    pub(super) fn stranger_silence(&self) -> Option<Duration> {
+    pub(super) fn unauthenticated_silence(&self) -> Option<Duration> {
         let is_bound = !self.visit.is_known() && !self.may_be_silent.load(Relaxed);
         is_bound.then(|| self.visit.allowance().quiet)
     }

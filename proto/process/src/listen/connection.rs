@@ -67,13 +67,13 @@ pub(super) async fn serve<Io, S>(
     let mut leaving = false;
     loop {
         let (under_way, seen) = (activity.is_under_way(), activity.requests_seen());
-        let stranger = activity.stranger_silence();
+        let unauthenticated = activity.unauthenticated_silence();
         let most = match (under_way, leaving) {
-            (true, _) => stranger.into_iter().chain(limits.silence).min(),
+            (true, _) => unauthenticated.into_iter().chain(limits.silence).min(),
             (_, true) => Some(FAREWELL),
             // Also covers who sends only the beginning of what tells HTTP/2 from HTTP/1.1.
             _ if !seen => Some(limits.first_request),
-            _ => Some(stranger.map_or(limits.idle, |most| most.min(limits.idle))),
+            _ => Some(unauthenticated.map_or(limits.idle, |most| most.min(limits.idle))),
         };
         let left = match most.map(|most| most.checked_sub(activity.quiet())) {
             None => limits.idle,

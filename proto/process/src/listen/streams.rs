@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hyper::rt::Executor;
 use tokio::task::JoinSet;
 
-/// The tasks of one connection; as many as it has streams, which the HTTP library limits. Dropping
+/// The tasks of one connection, one per stream; the HTTP library limits the number of streams. Dropping
 /// the last handle aborts them.
 #[derive(Debug, Clone, Default)]
 pub struct Streams(Arc<Mutex<JoinSet<()>>>);

@@ -73,7 +73,7 @@ struct Table {
     arrived: u64,
     open: usize,
     /// By the order they arrived in.
-    strangers: HashMap<u64, Stranger>,
+    unauthenticated: HashMap<u64, Unauthenticated>,
     networks: HashMap<IpAddr, Network>,
     calls: usize,
     /// Connections of each client.
@@ -83,7 +83,7 @@ struct Table {
 }
 
 #[derive(Debug)]
-struct Stranger {
+struct Unauthenticated {
     network: IpAddr,
     calls: usize,
     away: CancellationToken,
@@ -125,18 +125,18 @@ impl Visitors {
         let number = table.arrived;
         table.arrived += 1;
         table.open += 1;
-        let stranger = Stranger {
+        let unauthenticated = Unauthenticated {
             network,
             calls: 0,
             away: away.clone(),
         };
-        table.strangers.insert(number, stranger);
+        table.unauthenticated.insert(number, unauthenticated);
         let of_network = table.networks.entry(network).or_default();
         of_network.connections.insert(number);
         if of_network.connections.len() > self.allowance.connections_of_address {
             table.send_away_of(network, false);
         }
-        if table.strangers.len() > self.allowance.connections {
+        if table.unauthenticated.len() > self.allowance.connections {
             table.send_away_of_most();
         }
         table.tell();
@@ -166,31 +166,35 @@ impl Visitors {
 
 impl Table {
     /// Forgets an unauthenticated connection that was closed or is authenticated now.
-    fn remove(&mut self, number: u64) -> Option<Stranger> {
-        let stranger = self.strangers.remove(&number)?;
-        self.calls -= stranger.calls;
-        if let Some(network) = self.networks.get_mut(&stranger.network) {
+    fn remove(&mut self, number: u64) -> Option<Unauthenticated> {
+        let unauthenticated = self.unauthenticated.remove(&number)?;
+        self.calls -= unauthenticated.calls;
+        if let Some(network) = self.networks.get_mut(&unauthenticated.network) {
             network.connections.remove(&number);
-            network.calls -= stranger.calls;
+            network.calls -= unauthenticated.calls;
             if network.connections.is_empty() {
-                self.networks.remove(&stranger.network);
+                self.networks.remove(&unauthenticated.network);
             }
         }
-        Some(stranger)
+        Some(unauthenticated)
     }
 
     /// Sends the oldest of an address away, or the oldest of those that make calls.
     fn send_away_of(&mut self, network: IpAddr, calling: bool) -> bool {
         let of_network = self.networks.get(&network);
         let number = of_network.and_then(|network| {
-            let calls = |number: &u64| self.strangers.get(number).is_some_and(|it| it.calls > 0);
+            let calls = |number: &u64| {
+                self.unauthenticated
+                    .get(number)
+                    .is_some_and(|it| it.calls > 0)
+            };
             let mut oldest = network.connections.iter().copied();
             oldest.find(|number| !calling || calls(number))
         });
-        let Some(stranger) = number.and_then(|number| self.remove(number)) else {
+        let Some(unauthenticated) = number.and_then(|number| self.remove(number)) else {
             return false;
         };
-        stranger.away.cancel();
+        unauthenticated.away.cancel();
         self.sent_away += 1;
         true
     }
@@ -220,11 +224,11 @@ impl Table {
             .logged
             .is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL);
         if self.sent_away > 0 && is_due {
-            let (closed, strangers) = (self.sent_away, self.strangers.len());
+            let (closed, unauthenticated) = (self.sent_away, self.unauthenticated.len());
             tracing::warn!(
                 closed,
                 open = self.open,
-                strangers,
+                unauthenticated,
                 "unauthenticated connections were closed, to make room for others"
             );
             (self.sent_away, self.logged) = (0, Some(Instant::now()));
@@ -273,12 +277,12 @@ impl Visit {
         let allowance = self.visitors.allowance;
         let mut table = self.visitors.table();
         let table = &mut *table;
-        let Some(stranger) = table.strangers.get_mut(&self.number) else {
+        let Some(unauthenticated) = table.unauthenticated.get_mut(&self.number) else {
             return;
         };
-        stranger.calls += 1;
+        unauthenticated.calls += 1;
         table.calls += 1;
-        let address = stranger.network;
+        let address = unauthenticated.network;
         let network = table.networks.entry(address).or_default();
         network.calls += 1;
         if network.calls > allowance.calls_of_address {
@@ -298,11 +302,11 @@ impl Visit {
         let mut table = self.visitors.table();
         let table = &mut *table;
         // Calls that began before the connection was known were forgotten with its strangeness.
-        if let Some(stranger) = table.strangers.get_mut(&self.number)
-            && let Some(network) = table.networks.get_mut(&stranger.network)
-            && stranger.calls > 0
+        if let Some(unauthenticated) = table.unauthenticated.get_mut(&self.number)
+            && let Some(network) = table.networks.get_mut(&unauthenticated.network)
+            && unauthenticated.calls > 0
         {
-            stranger.calls -= 1;
+            unauthenticated.calls -= 1;
             network.calls -= 1;
             table.calls -= 1;
         }
@@ -355,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_strangers_of_an_address_go_and_others_stay() {
+    fn the_oldest_unauthenticated_connections_of_an_address_go_and_others_stay() {
         let visitors = visitors(100);
         let other = visitors.arrive(address(9)).unwrap();
         let arrive = |_| visitors.arrive(address(1)).unwrap();
@@ -418,7 +422,8 @@ mod tests {
     }
 
     #[test]
-    fn one_client_has_a_share_of_the_connections_and_a_stranger_makes_way_for_the_last() {
+    fn one_client_has_a_share_of_the_connections_and_an_unauthenticated_one_makes_way_for_the_last()
+    {
         let visitors = visitors(8);
         let known = |client: &str| {
             let visit = visitors.arrive(address(1)).unwrap();

@@ -24,7 +24,7 @@ const IDLE: Duration = Duration::from_secs(300);
 
 const LIMITS: Limits = Limits {
     connections: CONNECTIONS,
-    strangers: Allowance {
+    unauthenticated: Allowance {
         connections: CONNECTIONS,
         connections_of_address: CONNECTIONS,
         calls: CONNECTIONS,

@@ -182,8 +182,8 @@ mod tests {
             ("verification_uri", "http://login.example.net/device"),
             ("verification_uri_complete", "javascript:alert(1)"),
         ] {
-            let told = read(field, wrong.into());
-            assert!(matches!(told, Err(Fault::Unfit(_))), "{field} {wrong}");
+            let outcome = read(field, wrong.into());
+            assert!(matches!(outcome, Err(Fault::Unfit(_))), "{field} {wrong}");
         }
     }
 

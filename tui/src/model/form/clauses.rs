@@ -161,10 +161,10 @@ impl ClauseInput {
         true
     }
 
-    /// Adds a part after the one that has the focus; says where the focus goes.
+    /// Adds a part after the one that has the focus; returns where the focus goes.
     ///
     /// # Errors
-    /// There are as many as there can be; a sentence for people.
+    /// The limit of clauses is reached; a sentence for people.
     pub(crate) fn add(&mut self, part: usize) -> Result<usize, String> {
         if self.rows.len() >= limits::FORM_CLAUSES {
             return Err(format!("at most {} rows", limits::FORM_CLAUSES));

@@ -91,8 +91,8 @@ impl Making<'_> {
             Some(ResponseState::Acknowledged) => self.newest(&[Joined, Changed]),
             Some(ResponseState::Active | ResponseState::Held) => {
                 let joined = self.newest(&[Joined])?;
-                let told = self.told.iter().filter(|(change, _)| *change != Joined);
-                let others = told.map(|(_, it)| it).chain(&self.others);
+                let reported = self.reported.iter().filter(|(change, _)| *change != Joined);
+                let others = reported.map(|(_, it)| it).chain(&self.others);
                 let mut others = others.filter(|it| it.status != Status::Closed);
                 let severity = self.members[joined].0.severity as u8;
                 let is_worst = others.all(|it| (it.severity as u8) < severity);
@@ -103,9 +103,9 @@ impl Making<'_> {
 
     /// The most severe member that no one acknowledged, of those to which that happened.
     fn newest(&self, changes: &[MemberChange]) -> Option<usize> {
-        let told = self.told.iter();
-        let told = told.filter(|(change, it)| changes.contains(change) && is_escalated(it));
-        let worst = told.min_by_key(|(_, it)| (u8::MAX - it.severity as u8, it.key))?;
+        let reported = self.reported.iter();
+        let reported = reported.filter(|(change, it)| changes.contains(change) && is_escalated(it));
+        let worst = reported.min_by_key(|(_, it)| (u8::MAX - it.severity as u8, it.key))?;
         self.place(worst.1.key)
     }
 
@@ -140,7 +140,7 @@ impl Making<'_> {
             |it: &(MemberChange, _)| matches!(it.0, MemberChange::Closed | MemberChange::Changed);
         let Some(main) = self
             .main(|_| true)
-            .filter(|_| self.told.iter().any(is_news))
+            .filter(|_| self.reported.iter().any(is_news))
         else {
             return Vec::new();
         };

@@ -123,7 +123,7 @@ impl<'a> Batch<'a> {
         let tells = batches.map(|batch| self.tell_all(batch));
         let tells: Vec<_> = tells.collect();
         let tells = stream::iter(tells).buffer_unordered(TELLS_AT_ONCE);
-        let told: BTreeSet<_> = tells
+        let settled: BTreeSet<_> = tells
             .collect::<Vec<_>>()
             .await
             .into_iter()
@@ -133,7 +133,7 @@ impl<'a> Batch<'a> {
             let mut due = it.value.pending.iter().filter(is_due);
             let is_due = due.any(|it| Due::of(it).is_none());
             let is_left = is_due || !it.value.causes.is_empty();
-            is_left || respond::is_to_move(&it.value, now_ms) || !told.contains(&it.value.key)
+            is_left || respond::is_to_move(&it.value, now_ms) || !settled.contains(&it.value.key)
         });
     }
 
@@ -155,30 +155,32 @@ impl<'a> Batch<'a> {
     /// decided with that.
     async fn tell_all(&self, due: &[Due]) -> Vec<RecordId> {
         match self.tell_some(due).await {
-            Ok(told) => return told,
+            Ok(settled) => return settled,
             Err(error) => {
                 error!(%error, "groups were not notified; their events are notified one by one");
             }
         }
-        let mut all_told = Vec::new();
+        let mut all_settled = Vec::new();
         for due in due.chunks(1) {
             match self.tell_some(due).await {
-                Ok(told) => all_told.extend(told),
+                Ok(settled) => all_settled.extend(settled),
                 Err(error) => error!(%error, "a group was not notified"),
             }
         }
-        all_told
+        all_settled
     }
 
     async fn tell_some(&self, due: &[Due]) -> Result<Vec<RecordId>, Error> {
         let deciding = (self.deciding, self.intake);
-        let notify::Outcome { rest, mut told, .. } = notify::notify_group(deciding, due).await?;
-        told.extend(rest.iter().filter_map(|key| id_at(key, 0)));
+        let notify::Outcome {
+            rest, mut settled, ..
+        } = notify::notify_group(deciding, due).await?;
+        settled.extend(rest.iter().filter_map(|key| id_at(key, 0)));
         for keys in rest.chunks(LOOK_BATCH) {
             let found = self.read(keys.to_vec()).await?;
             self.decide_all(found, &Together::default()).await;
         }
-        Ok(told)
+        Ok(settled)
     }
 
     /// Re-evaluates some occurrences, many with a commit; where that fails, one by one.

@@ -7,7 +7,7 @@ use crate::model::field::TextField;
 /// A comparison, or what joins the rows below it that stand further in.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
-    /// How far in it stands; the first row alone is at 0.
+    /// The depth of its indentation; only the first row is at 0.
     pub(crate) depth: usize,
     pub(crate) negated: bool,
     pub(crate) node: Node,

@@ -1,4 +1,4 @@
-//! Views of the events, and what stands beside a list.
+//! Views of the events, and what is beside a list.
 
 use super::*;
 

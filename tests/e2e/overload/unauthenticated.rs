@@ -140,7 +140,7 @@ async fn connections_that_were_answered_and_stay_lock_nobody_out() {
 }
 
 #[tokio::test]
-async fn with_few_descriptors_sockets_of_strangers_stop_neither_calls_nor_deliveries() {
+async fn with_few_descriptors_unauthenticated_sockets_stop_neither_calls_nor_deliveries() {
     let world = World::with_descriptors(512);
     let receiver = Receiver::start().await;
     let rest = world.rest();
