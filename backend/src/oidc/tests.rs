@@ -189,8 +189,7 @@ async fn a_token_that_is_not_good_is_refused_with_why() {
 }
 
 #[tokio::test]
-async fn unauthenticated_clients_cannot_have_the_provider_asked_without_limit_and_its_keys_stay_when_it_is_away()
- {
+async fn unauthenticated_clients_cannot_flood_the_provider_and_its_keys_stay_when_it_is_away() {
     let mut provider = StandIn::start().await;
     let sign_ins = provider.sign_ins();
     for id in 0..200 {

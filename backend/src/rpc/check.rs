@@ -127,7 +127,7 @@ mod tests {
         let reports = checks.check_store(request()).await.unwrap().into_inner();
         let reports: Vec<_> = reports.map(Result::unwrap).collect().await;
         let (last, before) = reports.split_last().unwrap();
-        assert!(before.iter().all(|reports| reports.findings.is_none()));
+        assert!(before.iter().all(|report| report.findings.is_none()));
         let findings = last.findings.as_ref().unwrap();
         assert_eq!((findings.faults, findings.is_complete), (0, true));
     }
