@@ -9,13 +9,13 @@ use super::{
 pub enum Lane {
     /// Small changes that people wait for; served first.
     Admin,
-    /// Intake and deliveries.
+    /// Intake.
     Bulk,
     /// What only the process that leads does: it is refused to one that does not any more. Where no
-    /// other may use the store, the same as [`Lane::Bulk`].
+    /// other may use the store, the service's own changes, of which a commit takes only a little.
     Leader,
     /// What only the owner of something does: see [`Set::claims`]. Where no other may use the store, the
-    /// same as [`Lane::Bulk`].
+    /// same as [`Lane::Leader`].
     Owner,
 }
 

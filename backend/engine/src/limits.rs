@@ -10,9 +10,9 @@ pub const STORE_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub const STORE_BATCH_SETS_MAX: usize = 2_000;
 /// Bytes of sets of changes after which a commit takes no more.
 pub const STORE_BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Bytes of the service's own changes, such as deliveries and releases, after which a commit takes no more of them:
-/// what people and clients wait for is in the commit after it.
-pub const STORE_BATCH_OWN_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of the service's own changes, such as deliveries and releases, after which a commit takes no more of them,
+/// unless it has as many of others: what people and clients wait for is in the commit after it.
+pub const STORE_BATCH_OWN_BYTES: usize = 64 * 1024;
 /// Bytes of the store's file from which on every commit saves what a start after a kill would have
 /// to find out: a smaller file is scanned faster than people notice.
 pub const STORE_QUICK_REPAIR_FROM: u64 = 128 * 1024 * 1024;

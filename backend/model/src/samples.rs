@@ -6,6 +6,7 @@ mod digests;
 mod holds;
 mod occurrences;
 pub mod plain;
+mod response;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,23 +14,19 @@ use std::{
 };
 
 use crate::domain::{
-    Calendar, CertificateName, Clause, Client, Contact, ContactMethod, Delivery, DeliverySettings,
-    DeliveryState, Destination, DestinationKind, Dialect, EscalationPlan, EscalationPolicy,
-    EscalationStep, EscalationTarget, EventId, Expectation, Heartbeat, HeartbeatEvent,
-    IntakeMapping, KeyScope, Literal, MappedEvent, MappedSeverity, Name, Notified, Occurrence,
-    OpenAlarm, Paged, PagedContact, Query, QueuedMethod, Rates, Receipt, RecordId, Refusal,
-    Response, Revised, Revision, Role, Rule, SavedView, Schedule, Secret, Settings, Severity,
-    SharedSettings, SignatureScheme, SortField, TemplateLanguage, Trigger, WebhookSignature,
+    Calendar, CertificateName, Clause, Client, Delivery, DeliverySettings, DeliveryState,
+    Destination, DestinationKind, Dialect, IntakeMapping, KeyScope, Literal, MappedEvent,
+    MappedSeverity, Name, Notified, Query, Rates, Receipt, RecordId, Refusal, Revised, Revision,
+    Role, Rule, SavedView, Secret, Settings, Severity, SharedSettings, SignatureScheme, SortField,
+    TemplateLanguage, Trigger, WebhookSignature,
     calendar::{Window, WindowText},
     destination::{
         Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams, OnClear,
         PagerDuty, ServiceNow, Slack, ValueMap, Webhook, WebhookMethod,
     },
-    heartbeat::{ExpectedWindow, HeartbeatRun},
-    schedule::{Layer, Override, Slot},
 };
 
-pub use self::{deliveries::*, digests::*, holds::*, occurrences::*};
+pub use self::{deliveries::*, digests::*, holds::*, occurrences::*, response::*};
 
 /// When things happened, in milliseconds since 1970.
 const AT_MS: i64 = 1_790_000_000_000;
@@ -390,243 +387,6 @@ pub fn view(called: &str) -> SavedView {
         revision: 3,
         create_ms: AT_MS,
         update_ms: AT_MS + 1,
-    }
-}
-
-/// A contact that has all that one can have.
-pub fn contact(called: &str) -> Contact {
-    Contact {
-        id: id(74),
-        name: name(called),
-        description: "database".into(),
-        tags: vec!["team:db".into()],
-        time_zone: "Europe/Berlin".into(),
-        client: Some(name("ana")),
-        subject: String::new(),
-        methods: vec![ContactMethod {
-            destination: name("phone"),
-            variables: [("phone".to_owned(), "+49 30 1234".to_owned())].into(),
-            after_ms: 120_000,
-            min_severity: Some(Severity::Error),
-            calendar: Some(name("office hours")),
-        }],
-        revision: 2,
-        create_ms: AT_MS,
-        update_ms: AT_MS + 1,
-    }
-}
-
-/// The hand-offs of a layer.
-///
-/// # Panics
-/// When the texts are none.
-pub fn rotation(dtstart: &str, rrule: &str) -> Window {
-    let text = WindowText {
-        dtstart: dtstart.into(),
-        duration: "P1D".into(),
-        rrule: rrule.into(),
-        ..WindowText::default()
-    };
-    Window::read(&text).expect("the window is valid")
-}
-
-/// A schedule that has all that one can have.
-pub fn schedule(called: &str) -> Schedule {
-    let hand_offs = rotation("2027-01-04T08:00:00", "FREQ=WEEKLY");
-    Schedule {
-        id: id(75),
-        name: name(called),
-        description: "who is called at night".into(),
-        tags: vec!["team:db".into()],
-        time_zone: "Europe/Berlin".into(),
-        layers: vec![Layer {
-            name: "nights".into(),
-            slots: vec![
-                Slot {
-                    contacts: vec![name("ana")],
-                },
-                Slot {
-                    contacts: vec![name("ben"), name("cleo")],
-                },
-            ],
-            hand_offs,
-            calendar: Some(name("office hours")),
-        }],
-        gaps_allowed: true,
-        overrides: vec![Override {
-            id: id(76),
-            contacts: vec![name("ben")],
-            start_ms: AT_MS,
-            end_ms: AT_MS + 3_600_000,
-            reason: "ana is ill".into(),
-            author: Some(name("ops")),
-        }],
-        revision: 4,
-        create_ms: AT_MS,
-        update_ms: AT_MS + 1,
-    }
-}
-
-/// An escalation policy that has all that one can have.
-pub fn policy(called: &str) -> EscalationPolicy {
-    let step = |target, wait_ms| EscalationStep {
-        targets: vec![target],
-        wait_ms,
-    };
-    EscalationPolicy {
-        id: id(77),
-        name: name(called),
-        description: "database".into(),
-        tags: vec!["team:db".into()],
-        plan: EscalationPlan {
-            steps: vec![
-                step(EscalationTarget::Schedule(name("nights")), 300_000),
-                step(EscalationTarget::Contact(name("cleo")), 600_000),
-                step(EscalationTarget::Destination(name("on call")), 60_000),
-            ],
-            rounds: 2,
-            ack_timeout_ms: 3_600_000,
-            fallback: Some(name("on call")),
-        },
-        revision: 1,
-        create_ms: AT_MS,
-        update_ms: AT_MS,
-    }
-}
-
-/// A rule that follows an escalation policy.
-pub fn paging_rule() -> Rule {
-    Rule {
-        escalation_policy: Some(name("database")),
-        ..rule("page at night")
-    }
-}
-
-/// An occurrence that is escalated, and was acknowledged for a while.
-pub fn escalated() -> Occurrence {
-    let mut occurrence = occurrence(91);
-    occurrence.acknowledged_until_ms = Some(AT_MS + 900_000);
-    let contact = PagedContact {
-        name: name("ana"),
-        variables: [("phone".to_owned(), "+49 30 1234".to_owned())].into(),
-        response: id(78),
-    };
-    let response = Response {
-        round: 2,
-        step: 1,
-        checks: 3,
-        next_ms: Some(AT_MS + 300_000),
-        look_ms: Some(AT_MS + 60_000),
-        queued: vec![QueuedMethod {
-            contact: name("ana"),
-            schedule: Some(name("nights")),
-            method: 1,
-            due_ms: AT_MS + 120_000,
-        }],
-        paged: vec![Paged {
-            contact: Some(contact),
-            schedule: Some(name("nights")),
-            destination: (id(1), name("to 0")),
-            delivery: id(79),
-            at_ms: AT_MS,
-            round: 2,
-            step: 1,
-        }],
-        end_ms: None,
-        is_unanswered: true,
-        ..Response::new(id(78), &policy("database"), AT_MS)
-    };
-    for notified in occurrence.notified.iter_mut().take(1) {
-        notified.response = Some(Box::new(response.clone()));
-    }
-    occurrence
-}
-
-/// A heartbeat that has all that one can have.
-pub fn heartbeat(called: &str) -> Heartbeat {
-    Heartbeat {
-        id: id(72),
-        name: name(called),
-        description: "what runs at night".into(),
-        tags: vec!["team:db".into()],
-        enabled: true,
-        query: Some(Query {
-            clause: Clause::Exists("dimensions.job".into()),
-        }),
-        by: vec!["host".into(), "dimensions.job".into()],
-        every_ms: 86_400_000,
-        calendar: None,
-        max_run_ms: None,
-        grace_ms: 600_000,
-        forget_ms: 864_000_000,
-        event: HeartbeatEvent {
-            name: "no backup".into(),
-            severity: Severity::Critical,
-            summary: "the backup did not run".into(),
-            dimensions: [("team".to_owned(), "db".to_owned())].into(),
-        },
-        key_number: 2,
-        revision: 3,
-        create_ms: AT_MS,
-        update_ms: AT_MS + 1,
-    }
-}
-
-/// What that heartbeat expects, and has missed.
-pub fn expectation() -> Expectation {
-    Expectation {
-        heartbeat: id(72),
-        key: id(73),
-        values: vec![
-            ("host".into(), Some("db-1".into())),
-            ("dimensions.job".into(), None),
-        ],
-        last_ms: Some(AT_MS),
-        beat_service_ms: 5_000,
-        has_failed: true,
-        open: Some(OpenAlarm {
-            event: EventId::from_bytes([7; 20]),
-            service_ms: 4_000,
-            is_failure: true,
-            is_reported: true,
-        }),
-        run: None,
-        run_ms: None,
-        gaps_ms: Vec::new(),
-        window: None,
-    }
-}
-
-/// A heartbeat with a beat in each window of a calendar, whose runs are measured.
-pub fn window_heartbeat(called: &str) -> Heartbeat {
-    Heartbeat {
-        every_ms: 0,
-        calendar: Some(name("office hours")),
-        max_run_ms: Some(3_600_000),
-        ..heartbeat(called)
-    }
-}
-
-/// What that heartbeat expects, while it runs.
-pub fn running_expectation() -> Expectation {
-    Expectation {
-        has_failed: false,
-        open: None,
-        run: Some(HeartbeatRun {
-            since_service_ms: 6_000,
-            start_service_ms: 7_000,
-            start_ms: AT_MS + 2_000,
-        }),
-        run_ms: Some(1_500),
-        gaps_ms: vec![1_000, 2_000],
-        window: Some(ExpectedWindow {
-            start_ms: AT_MS,
-            length_ms: 3_600_000,
-            service_ms: 4_000,
-            slack_ms: 5_000,
-            is_over: true,
-        }),
-        ..expectation()
     }
 }
 

@@ -6,6 +6,8 @@ pub mod counters;
 #[cfg(test)]
 mod frozen;
 mod kinds;
+#[cfg(test)]
+mod lane_tests;
 pub mod noise;
 mod steps;
 mod table;
@@ -152,6 +154,8 @@ pub struct Store {
     duty: Option<Duty>,
     /// What the process owned when it began what is changed by this, where that is work of owners.
     owns: Option<watch::Receiver<Owned>>,
+    /// The lane of what the service does for itself; none for what others wait for.
+    own_lane: Option<Lane>,
 }
 
 impl Store {
@@ -165,6 +169,7 @@ impl Store {
             staged: None,
             duty: None,
             owns: None,
+            own_lane: None,
         }
     }
 
@@ -362,22 +367,27 @@ impl Store {
     pub fn leading(&self, duty: Duty) -> Self {
         Self {
             duty: self.engine.is_shared().then_some(duty),
+            own_lane: Some(Lane::Leader),
             ..self.clone()
         }
     }
 
     /// This store for work that of the nodes that share it each does for the destinations or events that it
     /// owns: what it changes of others is refused, and what it changes of those that it does not own any
-    /// more. Where one owns all, that changes nothing.
+    /// more. Where one owns all, nothing is refused.
     #[must_use]
     pub fn owning(self, duty: Duty, owned: watch::Receiver<Owned>) -> Self {
+        let store = Self {
+            own_lane: Some(Lane::Owner),
+            ..self
+        };
         if *owned.borrow() == Owned::All {
-            return self;
+            return store;
         }
         Self {
             duty: Some(duty),
             owns: Some(owned),
-            ..self
+            ..store
         }
     }
 
@@ -422,11 +432,7 @@ impl Store {
     /// # Errors
     /// Those of [`Engine::apply`].
     pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
-        let lane = match (&self.owns, self.duty) {
-            (Some(_), _) => Lane::Owner,
-            (None, Some(_)) => Lane::Leader,
-            (None, None) => lane,
-        };
+        let lane = self.lane(lane);
         let Some(audited) = changes.audited.take().filter(|it| !it.changes.is_empty()) else {
             return self.apply_plain(lane, changes).await;
         };
@@ -439,6 +445,11 @@ impl Store {
         let mut kept = staged.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend(audited.changes);
         Ok(applied)
+    }
+
+    /// The lane that changes wait in: what the service does for itself has its own, whatever is asked for.
+    fn lane(&self, asked: Lane) -> Lane {
+        self.own_lane.unwrap_or(asked)
     }
 
     /// What has to be owned for changes in these slots.

@@ -1,5 +1,5 @@
 //! What waits for the writer: bounded lanes. What people wait for is served first, then intake; of the service's
-//! own changes a commit takes a little, so that they delay neither.
+//! own changes a commit takes a little, or as much as of the others, so that they neither delay these nor fall behind.
 
 use std::{
     collections::VecDeque,
@@ -13,8 +13,8 @@ use crate::{
     change::{Applied, Lane},
     fault::EngineError,
     limits::{
-        STORE_BATCH_BYTES_MAX, STORE_BATCH_OWN_BYTES_MAX, STORE_BATCH_SETS_MAX,
-        STORE_QUEUE_BYTES_MAX, STORE_QUEUE_SETS_MAX,
+        STORE_BATCH_BYTES_MAX, STORE_BATCH_OWN_BYTES, STORE_BATCH_SETS_MAX, STORE_QUEUE_BYTES_MAX,
+        STORE_QUEUE_SETS_MAX,
     },
 };
 
@@ -90,7 +90,8 @@ impl Queue {
                 batch.push(set);
             }
             let others_bytes = batch_bytes;
-            while batch_bytes - others_bytes < STORE_BATCH_OWN_BYTES_MAX
+            let own_bytes_max = others_bytes.max(STORE_BATCH_OWN_BYTES);
+            while batch_bytes - others_bytes < own_bytes_max
                 && let Some(set) = lanes.own.pop_front()
             {
                 batch_bytes += set.set.bytes;
@@ -123,5 +124,56 @@ impl Queue {
     pub(super) fn close(&self) {
         self.lanes().closed = true;
         self.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        change::{Action, Change, Expect},
+        kind::Kind,
+    };
+
+    const SET_BYTES: usize = 16 * 1024;
+
+    fn put(queue: &Queue, lane: Lane, sets: u32) {
+        for number in 0..sets {
+            let value = Action::Put(vec![0; SET_BYTES]);
+            let key = number.to_be_bytes();
+            let change = Change::new(Kind::Occurrence, &key, Expect::Absent, value);
+            let set = Set::new(lane, &vec![change].into());
+            let (answer, _unread) = oneshot::channel();
+            queue.push(Waiting { lane, set, answer }).unwrap();
+        }
+    }
+
+    fn taken(queue: &Queue) -> (usize, usize) {
+        let batch = queue.take().unwrap();
+        let others = batch.iter().take_while(|it| it.lane == Lane::Bulk).count();
+        assert!(batch[others..].iter().all(|it| it.lane != Lane::Bulk));
+        (others, batch.len() - others)
+    }
+
+    #[test]
+    fn of_the_services_own_changes_a_commit_takes_a_little_or_as_much_as_of_others() {
+        // Sets of intake and of the service that wait, and how many of these the next two commits take.
+        let table = [
+            (0, 3, [(0, 3), (0, 0)]),
+            (0, 6, [(0, 4), (0, 2)]),
+            (1, 6, [(1, 4), (0, 2)]),
+            (20, 50, [(20, 20), (0, 4)]),
+            (20, 5, [(20, 5), (0, 0)]),
+        ];
+        for own_lane in [Lane::Leader, Lane::Owner] {
+            for (others, own, expected) in table {
+                let queue = Queue::default();
+                put(&queue, own_lane, own);
+                put(&queue, Lane::Bulk, others);
+                for expected in expected.into_iter().filter(|it| *it != (0, 0)) {
+                    assert_eq!(taken(&queue), expected, "{others} and {own}");
+                }
+            }
+        }
     }
 }

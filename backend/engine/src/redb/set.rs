@@ -124,7 +124,7 @@ impl Set {
                 });
             }
         }
-        set.adds &= lane == Lane::Bulk;
+        set.adds &= lane != Lane::Admin;
         set.sort();
         set
     }

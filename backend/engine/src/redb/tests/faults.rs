@@ -154,10 +154,14 @@ async fn fills_and_empties(settings: Settings) {
     }
     let admin = put(Kind::Rule, 1, Expect::Absent);
     engine.apply(Lane::Admin, vec![admin].into()).await.unwrap();
-    assert!(matches!(
-        insert(&engine, last).await,
-        Err(EngineError::Full(_))
-    ));
+    for lane in [Lane::Bulk, Lane::Leader, Lane::Owner] {
+        let added = put(Kind::Occurrence, last, Expect::Absent);
+        let refused = engine.apply(lane, vec![added].into()).await;
+        assert!(
+            matches!(refused, Err(EngineError::Full(_))),
+            "{lane:?}: {refused:?}"
+        );
+    }
     disk.free_space();
     insert(&engine, last).await.unwrap();
     for number in 50..last {

@@ -2,6 +2,7 @@
 
 mod database;
 mod oidc;
+mod smtp;
 mod unit;
 
 use std::{net::SocketAddr, path::Path, time::Duration};
@@ -9,7 +10,7 @@ use std::{net::SocketAddr, path::Path, time::Duration};
 use bellwether_backend::{
     config::{
         Authorities, Config, DeliveryConfig, EgressConfig, Hosts, NoProxy, Origins, PingConfig,
-        ProviderConfig, Proxies, ProxyConfig, SmtpConfig, SmtpLogin, SmtpSecurity, StoreConfig,
+        ProviderConfig, Proxies, ProxyConfig, SmtpConfig, SmtpSecurity, StoreConfig,
     },
     domain::{Secret, SharedSettings},
     limits::{
@@ -51,7 +52,7 @@ pub(crate) struct ServiceSettings {
     database: database::Database,
     delivery: DeliveryConfig,
     egress: EgressConfig,
-    smtp: Smtp,
+    smtp: smtp::Smtp,
     oidc: oidc::Oidc,
     providers: ProviderConfig,
     gateway: GatewayConfig,
@@ -86,29 +87,6 @@ pub(crate) struct MetricsSettings {
     pub(crate) listen: Option<SocketAddr>,
     /// What has to be shown to read them; none means nothing.
     pub(crate) key: Option<Secret>,
-}
-
-/// The mail server, as far as it was named.
-#[derive(Debug, Clone, Default)]
-struct Smtp {
-    host: Option<String>,
-    port: Option<u16>,
-    security: Option<SmtpSecurity>,
-    from: Option<String>,
-    hello: String,
-    user: Option<String>,
-    password: Option<Secret>,
-    oauth: SmtpOAuth,
-}
-
-/// How tokens for the mail server are asked for, as far as it was named.
-#[derive(Debug, Clone, Default)]
-struct SmtpOAuth {
-    token_url: String,
-    client_id: String,
-    client_secret: Secret,
-    refresh_token: Secret,
-    scope: String,
 }
 
 /// The settings of the service.
@@ -570,83 +548,6 @@ impl ServiceSettings {
 
 fn missing(setting: &str, because: &str) -> ConfigError {
     ConfigError(format!("{setting}: missing, although {because} is given"))
-}
-
-impl Smtp {
-    /// The mail server; none when it is not configured.
-    fn config(&self) -> Result<Option<SmtpConfig>, ConfigError> {
-        let (host, from) = match (&self.host, &self.from) {
-            (Some(host), Some(from)) => (host.clone(), from.clone()),
-            (Some(_), None) => return Err(missing("smtp.from", "smtp.host")),
-            (None, Some(_)) => return Err(missing("smtp.host", "smtp.from")),
-            (None, None) => return Ok(None),
-        };
-        let from = bellwether_backend::config::mailbox(&from)
-            .map_err(|wrong| ConfigError(format!("smtp.from: {wrong}")))?;
-        let login = self.login()?;
-        let security = self.security.unwrap_or(SmtpSecurity::StartTls);
-        let port = self.port.unwrap_or(match security {
-            SmtpSecurity::Tls => 465,
-            SmtpSecurity::StartTls => 587,
-            SmtpSecurity::None => 25,
-        });
-        Ok(Some(SmtpConfig {
-            host,
-            port,
-            security,
-            from,
-            hello: self.hello.clone(),
-            login,
-        }))
-    }
-
-    /// How the service authenticates: with a password, or with a token of OAuth 2.
-    fn login(&self) -> Result<Option<SmtpLogin>, ConfigError> {
-        let SmtpOAuth {
-            token_url,
-            client_id,
-            client_secret,
-            refresh_token,
-            scope,
-        } = &self.oauth;
-        let settings = [
-            ("smtp.oauth_token_url", token_url.as_str()),
-            ("smtp.oauth_client_id", client_id),
-            ("smtp.oauth_client_secret", client_secret.reveal()),
-            ("smtp.oauth_refresh_token", refresh_token.reveal()),
-            ("smtp.oauth_scope", scope),
-        ];
-        let Some((given, _)) = settings.iter().find(|(_, value)| !value.is_empty()) else {
-            return match (&self.user, &self.password) {
-                (Some(user), Some(password)) => Ok(Some(SmtpLogin::Password {
-                    user: user.clone(),
-                    password: password.clone(),
-                })),
-                (Some(_), None) => Err(missing("smtp.password", "smtp.user")),
-                (None, Some(_)) => Err(missing("smtp.user", "smtp.password")),
-                (None, None) => Ok(None),
-            };
-        };
-        if self.password.is_some() {
-            return Err(ConfigError(format!(
-                "smtp.password: given beside {given}; one of the two authenticates"
-            )));
-        }
-        let Some(user) = self.user.clone() else {
-            return Err(missing("smtp.user", given));
-        };
-        if let Some((absent, _)) = settings[..3].iter().find(|(_, value)| value.is_empty()) {
-            return Err(missing(absent, given));
-        }
-        Ok(Some(SmtpLogin::OAuth2 {
-            user,
-            token_url: token_url.clone(),
-            client_id: client_id.clone(),
-            client_secret: client_secret.clone(),
-            refresh_token: refresh_token.clone(),
-            scope: scope.clone(),
-        }))
-    }
 }
 
 impl Ping {

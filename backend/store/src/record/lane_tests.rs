@@ -1,0 +1,27 @@
+//! What the service changes for itself gives way, in a folder as in a database.
+
+use std::sync::Arc;
+
+use crate::{
+    engine::{Duty, Engine, Lane, memory::MemoryEngine, ownership::Owned},
+    record::Store,
+    seal::Sealer,
+};
+
+#[test]
+fn what_the_service_does_for_itself_waits_in_a_lane_of_its_own() {
+    for engine in [MemoryEngine::new(), MemoryEngine::shared()] {
+        let engine: Arc<dyn Engine> = Arc::new(engine);
+        let store = Store::new(engine, Arc::new(Sealer::ephemeral()));
+        for asked in [Lane::Admin, Lane::Bulk] {
+            let owning = |owned| {
+                let owned = tokio::sync::watch::Sender::new(owned).subscribe();
+                store.clone().owning(Duty::Delivery, owned).lane(asked)
+            };
+            assert_eq!(store.lane(asked), asked);
+            assert_eq!(store.leading(Duty::Review).lane(asked), Lane::Leader);
+            assert_eq!(owning(Owned::All), Lane::Owner);
+            assert_eq!(owning(Owned::none()), Lane::Owner);
+        }
+    }
+}
