@@ -1,4 +1,4 @@
-//! Definitions that somebody else wrote into the database.
+//! Definitions in the database that another program changed.
 
 use std::fmt::Write as _;
 

@@ -35,8 +35,13 @@ use crate::{
     position::LogPosition,
 };
 
-/// How long an answer is waited for at the least before the database counts as away.
-const LOOK_BEFORE_AWAY: Duration = Duration::from_secs(1);
+/// How long an answer is waited for at the least before the database counts as away, after this process was
+/// suspended: time limits that passed meanwhile tell nothing about the database.
+const LOOK_BEFORE_AWAY: Duration = Duration::from_secs(3);
+/// How often this process looks whether it was suspended,
+const PULSE_EVERY: Duration = Duration::from_millis(250);
+/// and by how much that has to be late.
+const SUSPENDED_FROM: Duration = Duration::from_secs(1);
 /// How often is looked whether others have followed the log.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// A gap between two answers from which on the database counts as having been away: no node renewed meanwhile.
@@ -62,6 +67,8 @@ pub struct Node {
     advanced: std::sync::Mutex<[Option<Instant>; 3]>,
     /// Has it say immediately what it has to say.
     hurry: Notify,
+    /// When this process was found to have been suspended.
+    suspended: std::sync::Mutex<Option<Instant>>,
 }
 
 impl Node {
@@ -86,6 +93,7 @@ impl Node {
             about: watch::Sender::default(),
             advanced: std::sync::Mutex::default(),
             hurry: Notify::new(),
+            suspended: std::sync::Mutex::default(),
         })
     }
 
@@ -107,6 +115,37 @@ impl Node {
     /// Renews it until it is forgotten. While the database does not answer no one takes what another one
     /// owns.
     pub(super) async fn keep(self: Arc<Self>, known: Arc<LogCache>) {
+        tokio::select! {
+            // Before any time limit is seen to have passed.
+            biased;
+            () = self.note_suspensions() => {}
+            () = self.renew_on(known) => {}
+        }
+    }
+
+    async fn note_suspensions(&self) {
+        loop {
+            let begin = Instant::now();
+            sleep(PULSE_EVERY).await;
+            if begin.elapsed() >= PULSE_EVERY + SUSPENDED_FROM {
+                *self.suspended() = Some(Instant::now());
+            }
+        }
+    }
+
+    fn suspended(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.suspended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it was suspended so lately that the database may not have had the time to answer since.
+    fn was_suspended(&self) -> bool {
+        self.suspended()
+            .is_some_and(|at| at.elapsed() < LOOK_BEFORE_AWAY)
+    }
+
+    async fn renew_on(&self, known: Arc<LogCache>) {
         let mut log = known.signal();
         let mut seen = known.last_changed(&AWAITED);
         let mut answered = Instant::now();
@@ -132,16 +171,10 @@ impl Node {
                 steady = Some(Instant::now());
             }
             let is_steady = steady.is_none_or(|since| since.elapsed() >= STORE_NODE_TIME_MAX);
-            let mut renewing = std::pin::pin!(self.renew(known.newest(), is_steady));
-            // After a suspension of this process the last answer is old: ask again first.
-            let late = (answered + STORE_AWAY_AFTER).max(Instant::now() + LOOK_BEFORE_AWAY);
-            let renewed = match timeout_at(late, renewing.as_mut()).await {
-                Ok(renewed) => renewed,
-                Err(_late) => {
-                    self.address.reach.set(false);
-                    renewing.await
-                }
-            };
+            let renewing = self.renew(known.newest(), is_steady);
+            let renewed = self
+                .noting_silence(renewing, answered + STORE_AWAY_AFTER)
+                .await;
             match renewed {
                 Ok(next) => {
                     pace = next;
@@ -153,13 +186,28 @@ impl Node {
                 }
                 Err(error) => {
                     tracing::debug!(%error, "the lease of this node cannot be renewed now");
-                    if answered.elapsed() >= STORE_AWAY_AFTER {
+                    if answered.elapsed() >= STORE_AWAY_AFTER && !self.was_suspended() {
                         self.address.reach.set(false);
                     }
                     sleep(STORE_NODE_RENEWED_EVERY).await;
                 }
             }
         }
+    }
+
+    /// Waits for an answer of the database. When there is none at that time, the database counts as away.
+    async fn noting_silence<T>(&self, work: impl Future<Output = T>, late: Instant) -> T {
+        let mut work = std::pin::pin!(work);
+        if let Ok(answer) = timeout_at(late, work.as_mut()).await {
+            return answer;
+        }
+        if self.was_suspended()
+            && let Ok(answer) = timeout(LOOK_BEFORE_AWAY, work.as_mut()).await
+        {
+            return answer;
+        }
+        self.address.reach.set(false);
+        work.await
     }
 
     async fn renew(&self, follows: LogPosition, is_steady: bool) -> Result<Duration, EngineError> {
