@@ -377,17 +377,12 @@ impl Store {
     /// more. Where one owns all, nothing is refused.
     #[must_use]
     pub fn owning(self, duty: Duty, owned: watch::Receiver<Owned>) -> Self {
-        let store = Self {
+        let is_shared = *owned.borrow() != Owned::All;
+        Self {
+            duty: is_shared.then_some(duty),
+            owns: is_shared.then_some(owned),
             own_lane: Some(Lane::Owner),
             ..self
-        };
-        if *owned.borrow() == Owned::All {
-            return store;
-        }
-        Self {
-            duty: Some(duty),
-            owns: Some(owned),
-            ..store
         }
     }
 
