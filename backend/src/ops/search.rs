@@ -174,14 +174,6 @@ async fn begin(store: &Store, request: &SearchRequest) -> Result<Cursor, Error> 
 /// How many there are in all; none when that takes more than [`TOTAL_SCANNED_MAX`] reads.
 async fn total(store: &Store, request: &SearchRequest, sort: Sort) -> Result<Option<usize>, Error> {
     let mut walk = Walk::narrow(store, &request.filter, sort, None, None).await?;
-    let filter = &request.filter;
-    if request.cursor.is_empty()
-        && filter.start_ms.is_none()
-        && filter.is_answered_by(SortField::LastSeen)
-    {
-        // An index counts it at any size; later pages are not worth that.
-        return Ok(Some(count(store, filter).await?));
-    }
     if request.filter.is_answered_by(sort.field) {
         let count = walk.count(TOTAL_SCANNED_MAX + 1).await?;
         return Ok((count <= TOTAL_SCANNED_MAX).then_some(count));

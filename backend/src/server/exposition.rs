@@ -228,7 +228,11 @@ impl Exposition {
             open.get_or_create(&[("severity", severity.word())])
                 .set(count);
         }
-        to.register("open_occurrences", "Occurrences that are open", open);
+        to.register(
+            "open_occurrences",
+            "Occurrences that are open; of each severity 100,000 are counted at most",
+            open,
+        );
         Ok(())
     }
 
@@ -242,13 +246,18 @@ impl Exposition {
             end,
         };
         let held = engine.count(due, until(None), HELD_COUNTED_MAX).await?;
-        gauge(to, "pending", "Occurrences with held notifications", held);
+        gauge(
+            to,
+            "pending",
+            "Occurrences with held notifications; 10,000 are counted at most",
+            held,
+        );
         let late = Key::new().moment(now_ms.saturating_sub(LATE_MS)).build();
         let overdue = engine.count(due, until(Some(late)), HELD_COUNTED_MAX);
         gauge(
             to,
             "due_overdue",
-            "Of those, overdue by more than a second",
+            "Of those, overdue by more than a second; 10,000 are counted at most",
             overdue.await?,
         );
         let snapshot = self.ruleset.refreshed().await?;

@@ -9,7 +9,7 @@ use super::{
     write::Write,
 };
 use crate::{
-    client::ReadTaken,
+    client::{ReadTaken, Ticket},
     data::{Back, Counted, Kind, Object, Transition},
 };
 
@@ -28,6 +28,10 @@ pub(crate) enum Then {
     /// A page of events, and whether it continues after one before.
     Events {
         more: bool,
+    },
+    /// How many events the list of that query has in all.
+    EventTotal {
+        generation: Ticket,
     },
     /// How many events the filter leaves that is typed.
     Matching,

@@ -5,6 +5,7 @@ mod flips;
 mod log;
 mod moment;
 mod power;
+mod unions;
 
 use std::sync::Arc;
 

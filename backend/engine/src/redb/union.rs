@@ -1,4 +1,4 @@
-//! Runs of one level become one of the next, a slice of their entries at a time.
+//! Runs of one level become one of the next, or all become one, a slice of their entries at a time.
 
 use std::{ops::Bound, sync::Arc};
 
@@ -8,7 +8,7 @@ use super::{
     fault::Fault,
     filter::{self, Filter},
     merge::Merge,
-    runs::{RUNS, Run, name_of, out_of_order, table},
+    runs::{self, Run, name_of, out_of_order, table},
     tree::Tree,
 };
 
@@ -20,16 +20,17 @@ const SLICE: usize = 50_000;
 pub(super) struct Union {
     sources: Vec<Arc<Run>>,
     id: u64,
+    level: u8,
     filter: Filter,
     count: u64,
+    removals: u64,
     /// The last key that was taken over.
     last: Option<Vec<u8>>,
-    /// Whether nothing older is left, so that removals have done their work.
-    is_oldest: bool,
 }
 
 impl Union {
-    /// Begins with the oldest of a level that is full; none when no level is.
+    /// Begins with all when they are about half garbage, else with the oldest of a level that is full;
+    /// none when no level is.
     pub(super) fn begin(tree: &Tree, fan: usize, id: u64) -> Option<Self> {
         let runs = tree.run_list();
         let highest = runs.iter().map(|run| run.level).max()?;
@@ -37,18 +38,24 @@ impl Union {
             let of_level = runs.iter().filter(move |run| run.level == level);
             of_level.rev().take(fan).cloned().collect::<Vec<_>>()
         };
-        let mut levels = (0..=highest).map(of_level);
-        let mut sources = levels.find(|sources| sources.len() >= fan)?;
-        let is_oldest = runs.last().is_some_and(|oldest| oldest.id == sources[0].id);
+        let (mut sources, level) = if is_half_garbage(&runs) {
+            (runs, highest)
+        } else {
+            let mut levels = (0..=highest).map(of_level);
+            let sources = levels.find(|sources| sources.len() >= fan)?;
+            let level = sources[0].level + 1;
+            (sources, level)
+        };
         // The newest first, as the tree has them.
-        sources.reverse();
+        sources.sort_by_key(|run| std::cmp::Reverse(run.order));
         Some(Self {
             id,
+            level,
             filter: Filter::for_events(sources.iter().map(|run| run.count).sum()),
             sources,
             count: 0,
+            removals: 0,
             last: None,
-            is_oldest,
         })
     }
 
@@ -65,6 +72,8 @@ impl Union {
     ) -> Result<Option<Vec<u64>>, Fault> {
         let is_source = |run: &Run| self.sources.iter().any(|source| source.id == run.id);
         let sources = tree.runs.iter().filter(|(run, _)| is_source(run));
+        let older = tree.runs.iter().rev().map(|(run, _)| run);
+        let older: Vec<_> = older.take_while(|run| !is_source(run)).collect();
         let start = self
             .last
             .as_deref()
@@ -83,9 +92,13 @@ impl Union {
                 let Some(found) = merge.next()? else { break };
                 taken += 1;
                 let key = found.key();
-                if found.cell().is_some() || !self.is_oldest {
-                    self.filter.add(filter::event_of(key));
+                let event = filter::event_of(key);
+                let is_removal = found.cell().is_none();
+                // A removal has done its work where no older run has the event.
+                if !is_removal || older.iter().any(|run| run.filter.may_have(event)) {
+                    self.filter.add(event);
                     self.count += 1;
+                    self.removals += u64::from(is_removal);
                     let put = cursor.insert_before(key, found.cell().unwrap_or_default());
                     put.map_err(out_of_order)?;
                 }
@@ -105,21 +118,24 @@ impl Union {
     /// Puts the new run in the place of those that it was built from.
     fn name(&self, transaction: &WriteTransaction) -> Result<Vec<u64>, Fault> {
         let ids: Vec<_> = self.sources.iter().map(|run| run.id).collect();
-        {
-            let mut list = transaction.open_table(RUNS)?;
-            for id in &ids {
-                list.remove(id)?;
-            }
-        }
-        let newest = &self.sources[0];
+        runs::unname(transaction, &ids)?;
         let run = Run {
             id: self.id,
-            level: newest.level + 1,
-            order: newest.order,
+            level: self.level,
+            order: self.sources[0].order,
             count: self.count,
+            removals: self.removals,
             filter: self.filter.clone(),
         };
         run.name(transaction)?;
         Ok(ids)
     }
+}
+
+/// Whether about half of the entries are removals and what they remove. Without this rule a store of which
+/// as much is deleted as is added would keep all removals until as many runs are full as it ever had.
+fn is_half_garbage(runs: &[Arc<Run>]) -> bool {
+    let sum = |of: fn(&Run) -> u64| runs.iter().map(|run| of(run)).sum::<u64>();
+    let removals = sum(|run| run.removals);
+    removals > 0 && removals * 4 >= sum(|run| run.count)
 }

@@ -191,6 +191,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             events(model, more, client::events::found(answer), effects);
             true
         }
+        Then::EventTotal { generation } => event_total(model, generation, answer),
         Then::Matching => {
             let found = client::events::estimated(answer);
             model.page.list.matching.heard(ticket, found)
@@ -224,10 +225,7 @@ fn answer(model: &mut Model, ticket: Ticket, answer: Answer, effects: &mut Vec<E
             true
         }
         Then::Silence => silencing::counted(model, ticket, message(answer), effects),
-        Then::Check => {
-            checked(model, ticket, answer);
-            true
-        }
+        Then::Check => checked(model, ticket, answer),
         Then::Save(saving) => looked_at(model, ticket, *saving, answer, effects),
         Then::Live => match model.page.form_mut() {
             Some(form) => form.hear_live(ticket, answer),
@@ -406,6 +404,7 @@ fn events(
     page: Result<Page<EventRow>, Failure>,
     effects: &mut Vec<Effect>,
 ) {
+    let is_uncounted = !more && matches!(&page, Ok(page) if page.total.is_none());
     let events = &mut model.store.events;
     events.waiting = None;
     match page {
@@ -429,15 +428,30 @@ fn events(
     if model.page.list.to_end && events.failure.is_none() {
         navigate::to_end(model, effects);
     }
+    if is_uncounted && !model.store.events.next.is_empty() {
+        read::count_events(model, effects);
+    }
+}
+
+/// Takes the number of all events of a query, unless another list was asked for meanwhile.
+fn event_total(model: &mut Model, generation: Ticket, answer: Answer) -> bool {
+    let events = &mut model.store.events;
+    let counted: Result<v1::CountEventsResponse, Failure> = message(answer);
+    let total = counted.ok().and_then(|it| it.count);
+    let is_news = events.generation == generation && total.is_some();
+    if is_news {
+        events.total = total;
+    }
+    is_news
 }
 
 /// The service looked at the form.
-fn checked(model: &mut Model, ticket: Ticket, answer: Answer) {
+fn checked(model: &mut Model, ticket: Ticket, answer: Answer) -> bool {
     let Some(form) = model.page.form_mut() else {
-        return;
+        return false;
     };
     if form.checking != Some((ticket, form.version)) {
-        return;
+        return false;
     }
     match answer {
         Ok(_) => form.checked = true,
@@ -450,6 +464,7 @@ fn checked(model: &mut Model, ticket: Ticket, answer: Answer) {
         // Anything else is reported when it is saved.
         Err(_) => {}
     }
+    true
 }
 
 fn written(

@@ -388,6 +388,13 @@ pub(super) fn first_page(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.events.waiting = Some(ticket);
 }
 
+/// Asks how many events there are, where the first page does not say: counting many takes longer.
+pub(super) fn count_events(model: &mut Model, effects: &mut Vec<Effect>) {
+    let events = &model.store.events;
+    let (count, generation) = (events.filter.count(), events.generation);
+    call(model, count, Then::EventTotal { generation }, effects);
+}
+
 /// Asks how many events the filter that is typed would leave, when nothing was typed for a moment.
 pub(super) fn count_if_due(model: &mut Model, effects: &mut Vec<Effect>) {
     let list = &mut model.page.list;

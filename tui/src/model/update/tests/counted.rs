@@ -49,3 +49,50 @@ fn the_longer_counting_takes_the_longer_the_next_count_waits() {
     assert!(pause(1_000) >= 20, "{}", pause(1_000));
     assert!(pause(5_000) >= 100, "{}", pause(5_000));
 }
+
+/// Answers the calls of a method among effects; returns what follows.
+fn answered(model: &mut Model, effects: &[Effect], method: &str, answer: &[u8]) -> Vec<Effect> {
+    let tickets = effects.iter().filter_map(|effect| match effect {
+        Effect::Send(Command::Call(ticket, call)) => (call.method == method).then_some(*ticket),
+        _ => None,
+    });
+    let tickets: Vec<_> = tickets.collect();
+    let answer = |ticket| News::Answer(ticket, Ok(answer.to_vec()));
+    let follow = |ticket| update(model, Msg::News(answer(ticket)));
+    tickets.into_iter().flat_map(follow).collect()
+}
+
+#[test]
+fn the_total_of_many_events_is_asked_for_after_their_first_page() {
+    let mut model = model(Role::Admin);
+    let many = |next| {
+        let mut page = found((0..5).map(occurrence).collect(), next);
+        page.page_info.as_mut().unwrap().total_count = None;
+        page.encode_to_vec()
+    };
+    let count = v1::CountEventsResponse {
+        count: Some(20_346),
+        ..v1::CountEventsResponse::default()
+    };
+    let count = count.encode_to_vec();
+    press(&mut model, "2/severity>=warning");
+    let asked = update(&mut model, Msg::Key(keymap::parse("<Enter>").unwrap()[0]));
+    let asked = answered(&mut model, &asked, "SearchEvents", &many("more"));
+    assert_eq!(model.store.events.total, None);
+    answered(&mut model, &asked, "CountEvents", &count);
+    assert_eq!(model.store.events.total, Some(20_346));
+    // A later page asks for none, and neither does a list that is complete.
+    let asked = update(&mut model, Msg::Key(keymap::parse("G").unwrap()[0]));
+    let asked = answered(&mut model, &asked, "SearchEvents", &many(""));
+    assert_eq!(asked, []);
+    assert_eq!(model.store.events.total, Some(20_346));
+
+    // The count of another filter is not that of this one.
+    press(&mut model, "/severity>=error");
+    let asked = update(&mut model, Msg::Key(keymap::parse("<Enter>").unwrap()[0]));
+    let asked = answered(&mut model, &asked, "SearchEvents", &many("more"));
+    press(&mut model, "/severity>=info<Enter>");
+    let total = model.store.events.total;
+    answered(&mut model, &asked, "CountEvents", &count);
+    assert_eq!(model.store.events.total, total);
+}

@@ -1,0 +1,140 @@
+//! What unions of runs leave of entries that were removed.
+
+use std::time::{Duration, Instant};
+
+use super::{NARROW, SETTINGS, Settings, SimulatedDisk, open_with};
+use crate::{
+    Engine,
+    change::{Action, Change, Entry, Expect, Lane},
+    index::Index,
+    kind::Kind,
+    read::{Direction, Range},
+    redb::RedbEngine,
+};
+
+/// Records of a set.
+const EACH: u32 = 50;
+/// Sets that are there at a time.
+const KEPT: u32 = 10;
+const SETS: u32 = 600;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn entry(number: u32) -> Entry {
+    // In no order, as events come.
+    let event = u128::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
+    Entry {
+        index: Index::OccurrenceByEvent,
+        key: event.to_be_bytes().into(),
+    }
+}
+
+fn added(number: u32) -> Change {
+    Change {
+        add: vec![entry(number)],
+        ..Change::new(
+            Kind::Occurrence,
+            &number.to_be_bytes(),
+            Expect::Absent,
+            Action::Put(b"it".into()),
+        )
+    }
+}
+
+async fn removed(engine: &RedbEngine, numbers: impl Iterator<Item = u32>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for number in numbers {
+        let key = number.to_be_bytes();
+        let rows = engine.get(Kind::Occurrence, &[key.into()]).await.unwrap();
+        let version = rows.into_iter().flatten().next().unwrap().version;
+        changes.push(Change {
+            remove: vec![entry(number)],
+            ..Change::new(
+                Kind::Occurrence,
+                &key,
+                Expect::Version(version),
+                Action::Delete,
+            )
+        });
+    }
+    changes
+}
+
+fn entries_in_runs(engine: &RedbEngine) -> u64 {
+    let layers = engine.shared.layers.get();
+    let tree = layers.tree.as_ref().unwrap();
+    tree.runs.iter().map(|(run, _)| run.count).sum()
+}
+
+/// Adds sets, and removes from each the records of an earlier one.
+async fn add_and_remove(engine: &RedbEngine, sets: std::ops::Range<u32>) {
+    for set in sets {
+        let of = |set: u32| set * EACH..(set + 1) * EACH;
+        let mut changes: Vec<_> = of(set).map(added).collect();
+        if let Some(old) = set.checked_sub(KEPT) {
+            changes.extend(removed(engine, of(old)).await);
+        }
+        engine.apply(Lane::Bulk, changes.into()).await.unwrap();
+    }
+}
+
+async fn has_little(engine: &RedbEngine) {
+    let begun = Instant::now();
+    // Not more than half of them are removals and what they remove.
+    let most = u64::from(2 * KEPT * EACH);
+    while entries_in_runs(engine) > most {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "{} entries are left of {}",
+            entries_in_runs(engine),
+            KEPT * EACH
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let all = Range::under(b"");
+    let kept = engine.count(Index::OccurrenceByEvent, all.clone(), usize::MAX);
+    assert_eq!(kept.await.unwrap(), (KEPT * EACH) as usize);
+    let shown = engine.entries(
+        Index::OccurrenceByEvent,
+        all,
+        Direction::Ascending,
+        usize::MAX,
+    );
+    assert_eq!(shown.await.unwrap().len(), (KEPT * EACH) as usize);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_as_much_is_removed_as_is_added_runs_do_not_grow() {
+    for fan in [2, 8, 1_000] {
+        let disk = SimulatedDisk::default();
+        let settings = Settings { fan, ..NARROW };
+        let engine = open_with(&disk, settings).unwrap();
+        add_and_remove(&engine, 0..SETS).await;
+        has_little(&engine).await;
+        // Counts of removals are on the disk.
+        drop(engine);
+        let engine = open_with(&disk, settings).unwrap();
+        add_and_remove(&engine, SETS..SETS + 20).await;
+        has_little(&engine).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_united_where_little_was_removed() {
+    let disk = SimulatedDisk::default();
+    let settings = Settings {
+        memory_bytes: NARROW.memory_bytes,
+        fan: 1_000,
+        ..SETTINGS
+    };
+    let engine = open_with(&disk, settings).unwrap();
+    for set in 0..20 {
+        let changes: Vec<_> = (set * EACH..(set + 1) * EACH).map(added).collect();
+        engine.apply(Lane::Bulk, changes.into()).await.unwrap();
+    }
+    let few = removed(&engine, 0..EACH).await;
+    engine.apply(Lane::Bulk, few.into()).await.unwrap();
+    let layers = engine.shared.layers.get();
+    let tree = layers.tree.as_ref().unwrap();
+    assert!(tree.runs.len() > 1, "{} runs", tree.runs.len());
+}
