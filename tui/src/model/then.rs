@@ -29,7 +29,7 @@ pub(crate) enum Then {
     Events {
         more: bool,
     },
-    /// How many events the list of that query has in all.
+    /// The number of events of the query of a list.
     EventTotal {
         generation: Ticket,
     },

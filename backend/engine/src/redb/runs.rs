@@ -1,9 +1,9 @@
 //! Entries by event in sorted runs. Their positions are random, so that one by one each would cost a
 //! page of the tree; a run is written from its beginning to its end, and eight become one, or all when
-//! about half of their entries are removals and what they remove.
+//! half of their entries are tombstones and what these delete.
 //!
 //! A run is a table that does not change, with a filter that says of which events it may have
-//! entries. An empty cell stands for an entry that was removed. Tables that the list does not name
+//! entries. An empty cell is a tombstone: its entry was deleted. Tables that the list does not name
 //! are what a crash left of making one.
 
 use std::{ops::Bound, sync::Arc};
@@ -22,9 +22,9 @@ use super::{
 
 /// Which runs there are, by number: level, order, how many entries.
 pub(super) const RUNS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("runs");
-/// How many of a run's entries are removals, by number; nothing of runs that an earlier version wrote. It
-/// is a table of its own because those versions read the list above, and pass over this one.
-const REMOVALS: TableDefinition<'static, u64, u64> = TableDefinition::new("removals");
+/// How many tombstones each run has, by number; none for runs that an earlier version wrote. A separate
+/// table, because earlier versions could not read longer rows in the list of runs.
+const TOMBSTONES: TableDefinition<'static, u64, u64> = TableDefinition::new("tombstones");
 /// The name of a run's table begins so.
 const PREFIX: &str = "events.";
 
@@ -37,8 +37,8 @@ pub(super) struct Run {
     /// The newer a run, the greater; where two have a key, the newer one holds.
     pub(super) order: u64,
     pub(super) count: u64,
-    /// How many of them stand for entries that were removed.
-    pub(super) removals: u64,
+    /// How many of them delete an entry of an older run.
+    pub(super) tombstones: u64,
     pub(super) filter: Filter,
 }
 
@@ -68,7 +68,7 @@ impl Run {
         bytes
     }
 
-    fn decode(id: u64, bytes: &[u8], removals: u64, filter: &[u8]) -> Option<Self> {
+    fn decode(id: u64, bytes: &[u8], tombstones: u64, filter: &[u8]) -> Option<Self> {
         let (level, rest) = bytes.split_first()?;
         let (order, rest) = rest.split_first_chunk()?;
         Some(Self {
@@ -76,7 +76,7 @@ impl Run {
             level: *level,
             order: u64::from_be_bytes(*order),
             count: u64::from_be_bytes(rest.try_into().ok()?),
-            removals,
+            tombstones,
             filter: Filter::from_bytes(filter)?,
         })
     }
@@ -89,8 +89,8 @@ impl Run {
         let mut list = transaction.open_table(RUNS)?;
         list.insert(self.id, self.encode().as_slice())?;
         transaction
-            .open_table(REMOVALS)?
-            .insert(self.id, self.removals)?;
+            .open_table(TOMBSTONES)?
+            .insert(self.id, self.tombstones)?;
         Ok(())
     }
 }
@@ -98,24 +98,24 @@ impl Run {
 /// Takes runs off the list.
 pub(super) fn unname(transaction: &WriteTransaction, ids: &[u64]) -> Result<(), Fault> {
     let mut list = transaction.open_table(RUNS)?;
-    let mut removals = transaction.open_table(REMOVALS)?;
+    let mut tombstones = transaction.open_table(TOMBSTONES)?;
     for id in ids {
         list.remove(id)?;
-        removals.remove(id)?;
+        tombstones.remove(id)?;
     }
     Ok(())
 }
 
 fn read_run(transaction: &ReadTransaction, id: u64, bytes: &[u8]) -> Result<Run, Fault> {
-    let removals = match transaction.open_table(REMOVALS) {
-        Ok(removals) => removals.get(id)?.map_or(0, |count| count.value()),
+    let tombstones = match transaction.open_table(TOMBSTONES) {
+        Ok(tombstones) => tombstones.get(id)?.map_or(0, |count| count.value()),
         Err(TableError::TableDoesNotExist(_)) => 0,
         Err(error) => return Err(error.into()),
     };
     let name = filter_name_of(id);
     let filter = transaction.open_table(filter_table(&name))?;
     let filter = filter.get(())?.ok_or_else(damaged)?;
-    Run::decode(id, bytes, removals, filter.value()).ok_or_else(damaged)
+    Run::decode(id, bytes, tombstones, filter.value()).ok_or_else(damaged)
 }
 
 /// Reads which runs there are, the newest first; those that are known are not read again.
@@ -184,14 +184,14 @@ pub(super) fn write<'a>(
         return Ok(());
     }
     let mut filter = Filter::for_events(count);
-    let mut removals = 0;
+    let mut tombstones = 0;
     {
         let name = name_of(id);
         let mut into = transaction.open_table(table(&name))?;
         let mut cursor = into.upper_bound_mut(Bound::<&[u8]>::Unbounded)?;
         for (key, slot) in entries {
             filter.add(filter::event_of(key));
-            removals += u64::from(slot.is_none());
+            tombstones += u64::from(slot.is_none());
             let put = cursor.insert_before(key, slot.unwrap_or_default());
             put.map_err(out_of_order)?;
         }
@@ -202,7 +202,7 @@ pub(super) fn write<'a>(
         level: 0,
         order: id,
         count,
-        removals,
+        tombstones,
         filter,
     };
     run.name(transaction)

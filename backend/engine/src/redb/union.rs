@@ -23,13 +23,13 @@ pub(super) struct Union {
     level: u8,
     filter: Filter,
     count: u64,
-    removals: u64,
+    tombstones: u64,
     /// The last key that was taken over.
     last: Option<Vec<u8>>,
 }
 
 impl Union {
-    /// Begins with all when they are about half garbage, else with the oldest of a level that is full;
+    /// Begins with all when half of their entries are garbage, else with the oldest of a level that is full;
     /// none when no level is.
     pub(super) fn begin(tree: &Tree, fan: usize, id: u64) -> Option<Self> {
         let runs = tree.run_list();
@@ -54,7 +54,7 @@ impl Union {
             filter: Filter::for_events(sources.iter().map(|run| run.count).sum()),
             sources,
             count: 0,
-            removals: 0,
+            tombstones: 0,
             last: None,
         })
     }
@@ -93,12 +93,12 @@ impl Union {
                 taken += 1;
                 let key = found.key();
                 let event = filter::event_of(key);
-                let is_removal = found.cell().is_none();
-                // A removal has done its work where no older run has the event.
-                if !is_removal || older.iter().any(|run| run.filter.may_have(event)) {
+                let is_tombstone = found.cell().is_none();
+                // A tombstone is needed only if an older run may have its entry.
+                if !is_tombstone || older.iter().any(|run| run.filter.may_have(event)) {
                     self.filter.add(event);
                     self.count += 1;
-                    self.removals += u64::from(is_removal);
+                    self.tombstones += u64::from(is_tombstone);
                     let put = cursor.insert_before(key, found.cell().unwrap_or_default());
                     put.map_err(out_of_order)?;
                 }
@@ -124,7 +124,7 @@ impl Union {
             level: self.level,
             order: self.sources[0].order,
             count: self.count,
-            removals: self.removals,
+            tombstones: self.tombstones,
             filter: self.filter.clone(),
         };
         run.name(transaction)?;
@@ -132,10 +132,10 @@ impl Union {
     }
 }
 
-/// Whether about half of the entries are removals and what they remove. Without this rule a store of which
-/// as much is deleted as is added would keep all removals until as many runs are full as it ever had.
+/// Whether half of the entries are tombstones and what these delete. Merging by level alone drops a tombstone
+/// only together with the oldest run, and the longer a store exists the more rarely that happens.
 fn is_half_garbage(runs: &[Arc<Run>]) -> bool {
     let sum = |of: fn(&Run) -> u64| runs.iter().map(|run| of(run)).sum::<u64>();
-    let removals = sum(|run| run.removals);
-    removals > 0 && removals * 4 >= sum(|run| run.count)
+    let tombstones = sum(|run| run.tombstones);
+    tombstones > 0 && tombstones * 4 >= sum(|run| run.count)
 }

@@ -433,7 +433,7 @@ fn events(
     }
 }
 
-/// Takes the number of all events of a query, unless another list was asked for meanwhile.
+/// Takes the total of a query, unless the list has another query since.
 fn event_total(model: &mut Model, generation: Ticket, answer: Answer) -> bool {
     let events = &mut model.store.events;
     let counted: Result<v1::CountEventsResponse, Failure> = message(answer);

@@ -388,7 +388,7 @@ pub(super) fn first_page(model: &mut Model, effects: &mut Vec<Effect>) {
     model.store.events.waiting = Some(ticket);
 }
 
-/// Asks how many events there are, where the first page does not say: counting many takes longer.
+/// Asks how many events the query has, if the first page does not contain the total.
 pub(super) fn count_events(model: &mut Model, effects: &mut Vec<Effect>) {
     let events = &model.store.events;
     let (count, generation) = (events.filter.count(), events.generation);

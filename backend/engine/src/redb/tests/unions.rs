@@ -1,4 +1,4 @@
-//! What unions of runs leave of entries that were removed.
+//! What unions of runs leave of entries that were deleted.
 
 use std::time::{Duration, Instant};
 
@@ -14,14 +14,14 @@ use crate::{
 
 /// Records of a set.
 const EACH: u32 = 50;
-/// Sets that are there at a time.
+/// Sets whose records exist at a time.
 const KEPT: u32 = 10;
 const SETS: u32 = 600;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn entry(number: u32) -> Entry {
-    // In no order, as events come.
+    // Not in order, like identities of events.
     let event = u128::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
     Entry {
         index: Index::OccurrenceByEvent,
@@ -80,7 +80,7 @@ async fn add_and_remove(engine: &RedbEngine, sets: std::ops::Range<u32>) {
 
 async fn has_little(engine: &RedbEngine) {
     let begun = Instant::now();
-    // Not more than half of them are removals and what they remove.
+    // At most half of them are tombstones and what these delete.
     let most = u64::from(2 * KEPT * EACH);
     while entries_in_runs(engine) > most {
         assert!(
@@ -111,7 +111,7 @@ async fn where_as_much_is_removed_as_is_added_runs_do_not_grow() {
         let engine = open_with(&disk, settings).unwrap();
         add_and_remove(&engine, 0..SETS).await;
         has_little(&engine).await;
-        // Counts of removals are on the disk.
+        // The numbers of tombstones are on disk.
         drop(engine);
         let engine = open_with(&disk, settings).unwrap();
         add_and_remove(&engine, SETS..SETS + 20).await;
