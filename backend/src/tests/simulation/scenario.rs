@@ -468,7 +468,10 @@ impl Scenario {
         match self.random.random_range(0..12) {
             0 => {
                 self.model.rules.remove(&number);
-                self.model.deleted.insert(number, rule);
+                // Only recorded, and so no closing is outstanding.
+                if !is_shadow(number) {
+                    self.model.deleted.insert(number, rule);
+                }
                 let name = format!("r{number}");
                 return self.service.rules().delete(&name, "", false).await.unwrap();
             }
