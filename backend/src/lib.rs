@@ -22,5 +22,7 @@ pub use bellwether_backend_model::{
     calendar, decide, domain, lifecycle, matching, message, secret, template,
 };
 pub use bellwether_backend_store::{self as store, metrics};
+#[cfg(test)]
+use bellwether_backend_testing as testing;
 pub use config::Config;
 pub use server::{Backend, ServeError, StartError};

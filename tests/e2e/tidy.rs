@@ -84,7 +84,7 @@ fn needs_comment(line: &str) -> bool {
 }
 
 /// The packages that each package may be built from.
-const CRATE_ARROWS: [(&str, &[&str]); 9] = [
+const CRATE_ARROWS: [(&str, &[&str]); 10] = [
     ("proto", &[]),
     ("proto/process", &[]),
     ("backend/engine", &[]),
@@ -92,6 +92,10 @@ const CRATE_ARROWS: [(&str, &[&str]); 9] = [
     (
         "backend/store",
         &["process", "backend-engine", "backend-model"],
+    ),
+    (
+        "backend/testing",
+        &["backend-engine", "backend-model", "backend-store"],
     ),
     (
         "backend",
@@ -212,12 +216,13 @@ fn the_picture_of_the_backend_shows_its_modules_and_the_arrows_they_keep_to() {
 }
 
 /// The crates, as the folders of their roots.
-const CRATES: [&str; 14] = [
+const CRATES: [&str; 15] = [
     "proto/src",
     "proto/process/src",
     "backend/engine/src",
     "backend/model/src",
     "backend/store/src",
+    "backend/testing/src",
     "backend/src",
     "gateway/src",
     "tui/src",

@@ -44,8 +44,8 @@ pub fn binary() -> &'static Path {
         }
         build.args(["build", "--bin", "bellwether"]);
         if cfg!(debug_assertions) {
-            // With the features of the whole workspace's tests, so that nothing is compiled twice.
-            build.args(["--workspace", "--test", "e2e"]);
+            // As `cargo run` builds it, so that nothing is compiled twice.
+            build.arg("--workspace");
         } else {
             build.args(["--package", "bellwether-tui", "--release"]);
         }

@@ -7,18 +7,7 @@
 mod change;
 pub mod clock;
 mod cluster;
-#[cfg(any(test, feature = "testing"))]
-#[expect(
-    missing_docs,
-    clippy::missing_panics_doc,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "these are tests; each name is its documentation"
-)]
-pub mod conformance;
 mod fault;
-#[cfg(any(test, feature = "testing"))]
-pub mod faulty;
 mod index;
 mod kind;
 pub mod limits;
@@ -30,6 +19,20 @@ pub mod postgres;
 mod read;
 pub mod redb;
 pub mod staged;
+/// Parts of `bellwether-backend-testing`, built against this crate.
+#[cfg(test)]
+#[path = "../../testing/src"]
+#[expect(
+    missing_docs,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "these are for tests; each name is its documentation"
+)]
+pub mod testing {
+    pub mod conformance;
+    pub mod simulated_disk;
+}
 
 use std::{fmt::Debug, sync::Arc};
 
@@ -38,6 +41,8 @@ use prometheus_client::registry::Registry;
 use tokio::sync::watch;
 
 use self::cluster::Alone;
+#[cfg(test)]
+use self::testing::conformance;
 pub use self::{
     change::{Action, Applied, Change, Entry, Expect, Lane, Set, add_to, numbers},
     cluster::{Cluster, Duty, NodeSeen},

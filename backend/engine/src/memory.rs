@@ -53,7 +53,6 @@ impl MemoryEngine {
     }
 
     /// An empty engine that is taken for one that other processes use as well.
-    #[cfg(any(test, feature = "testing"))]
     pub fn shared() -> Self {
         Self {
             is_shared: true,
@@ -62,7 +61,6 @@ impl MemoryEngine {
     }
 
     /// Reports that much space on the disk that it does not have.
-    #[cfg(any(test, feature = "testing"))]
     pub fn set_free_space(&self, space: Option<FreeSpace>) {
         *self.space.lock().unwrap_or_else(PoisonError::into_inner) = space;
     }

@@ -54,14 +54,13 @@ impl LogPosition {
         Self(self.0 + later.steps_since(self) / 2)
     }
 
-    /// The position of the next commit.
-    pub(crate) const fn next(self) -> Self {
+    /// Returns the position of the next commit.
+    pub const fn next(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// The position of the commit before this one.
-    #[cfg(any(test, feature = "testing"))]
-    pub(crate) const fn previous(self) -> Self {
+    /// Returns the position of the commit before this one.
+    pub const fn previous(self) -> Self {
         Self(self.0 - 1)
     }
 }

@@ -35,8 +35,6 @@ mod queue;
 mod rows;
 mod runs;
 mod set;
-#[cfg(any(test, feature = "testing"))]
-mod simulated;
 mod tree;
 mod union;
 mod view;
@@ -443,5 +441,3 @@ impl Engine for RedbEngine {
 
 #[cfg(test)]
 mod tests;
-#[cfg(any(test, feature = "testing"))]
-pub use simulated::SimulatedDisk;

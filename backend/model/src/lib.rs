@@ -11,13 +11,20 @@ pub mod lifecycle;
 pub mod limits;
 pub mod matching;
 pub mod message;
-#[cfg(any(test, feature = "testing"))]
+pub mod secret;
+pub mod template;
+/// Samples from `bellwether-backend-testing`, built against this crate.
+#[cfg(test)]
+#[path = "../../testing/src"]
 #[expect(
     clippy::missing_panics_doc,
     clippy::unwrap_used,
     reason = "these are for tests; each name is its documentation"
 )]
-pub mod samples;
-pub mod secret;
-pub mod template;
+pub mod testing {
+    pub mod samples;
+}
 pub mod violation;
+
+#[cfg(test)]
+use self::testing::samples;

@@ -182,7 +182,7 @@ fn event(called: &str, schedule: &Name, now_ms: i64) -> IncomingEvent {
 mod tests {
     use std::time::Duration;
 
-    use bellwether_backend_model::samples as full;
+    use crate::testing::samples as full;
 
     use super::*;
     use crate::{domain::Occurrence, ops::samples, store::Lane};

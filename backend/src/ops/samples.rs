@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-pub(crate) use bellwether_backend_model::samples::plain::*;
+pub(crate) use crate::testing::samples::plain::*;
 
 /// A clock that stands at [`START_MS`], and by which six seconds pass with every look.
 #[derive(Debug, Default)]

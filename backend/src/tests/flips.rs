@@ -12,9 +12,9 @@ use crate::{
     error::Error,
     ops::{delivery::Deliveries, destination::Destinations, find, rule::Rules, samples::all},
     store::{
-        Changes, Direction, EngineError, Index, Kind, Lane, LogPosition, Range, Store, samples,
-        verify,
+        Changes, Direction, EngineError, Index, Kind, Lane, LogPosition, Range, Store, verify,
     },
+    testing::{audit, samples},
 };
 
 const FLIPS_DEFAULT: u64 = 100;
@@ -57,7 +57,7 @@ async fn filled() -> Ground {
     changes.insert(&samples::reaching_webhook());
     changes.insert(&samples::client("root"));
     changes.insert(&samples::receipt());
-    changes.insert(&samples::audit_entry());
+    changes.insert(&audit::audit_entry());
     changes.insert(&samples::silence("quiet"));
     for called in ["holidays", "office"] {
         changes.insert(&Calendar {

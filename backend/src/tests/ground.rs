@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use rand::rngs::StdRng;
 
-use crate::store::{
-    EngineError, Sealer, Store,
-    engine::{
-        memory::MemoryEngine,
-        postgres::{Address, PostgresEngine, migrate},
-        redb::{Medium, RedbEngine, Settings, SimulatedDisk},
+use crate::{
+    store::{
+        EngineError, Sealer, Store,
+        engine::{
+            memory::MemoryEngine,
+            postgres::{Address, PostgresEngine, migrate},
+            redb::{Medium, RedbEngine, Settings},
+        },
     },
+    testing::SimulatedDisk,
 };
 
 const SETTINGS: Settings = Settings {

@@ -10,8 +10,6 @@ pub mod open;
 pub mod pages;
 pub mod record;
 pub mod restore;
-#[cfg(any(test, feature = "testing"))]
-pub mod samples;
 pub mod seal;
 #[cfg(test)]
 #[path = "../../../tests/src/postgres.rs"]
@@ -25,6 +23,8 @@ pub mod verify;
 
 pub use bellwether_backend_engine as engine;
 use bellwether_backend_model::{decide, domain};
+#[cfg(test)]
+use bellwether_backend_testing::{self as testing, samples};
 pub use engine::{
     Direction, Duty, Engine, EngineError, Index, Kind, Lane, LogPosition, Membership, Range,
     SilenceStanding,

@@ -22,8 +22,7 @@ use tokio::sync::watch;
 
 pub(super) use self::kinds::{Proven, proven_since, with_record};
 pub use self::kinds::{RUNNING, by_beat, by_response, by_start, uses};
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use self::v1::audit::chained;
+pub use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts, noise::NoiseCounts};
 use crate::{
     audit::{self, Audited, AuditedChange, Seen},

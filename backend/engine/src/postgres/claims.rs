@@ -6,15 +6,16 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use tokio::{sync::watch, time::Instant};
+use tokio::sync::watch;
 use tokio_postgres::Error;
 
 use super::{query::Query, session::Session};
 use crate::{
+    clock::Clock,
     limits::{
         STORE_NODE_RENEWED_EVERY, STORE_NODE_TIME_MAX, STORE_REST_TIME_MAX, STORE_REST_TIME_MIN,
     },
@@ -37,6 +38,8 @@ pub(super) type NodeId = [u8; 16];
 #[derive(Debug)]
 pub(super) struct Claims {
     id: NodeId,
+    /// All times here are as [`Clock::passed`] counts them.
+    clock: Arc<dyn Clock>,
     state: Mutex<State>,
     owned: watch::Sender<Owned>,
     /// The epoch of the lead, while this node leads.
@@ -53,9 +56,9 @@ struct State {
     stands: bool,
     rest: Option<Rest>,
     /// When it renewed last that it works,
-    worked: Option<Instant>,
+    worked: Option<Duration>,
     /// and when that it lives.
-    lived: Option<Instant>,
+    lived: Option<Duration>,
     /// The slots that it is asked to leave.
     leaving: BTreeMap<u8, Leaving>,
     /// The number of the newest request to leave a slot.
@@ -65,21 +68,15 @@ struct State {
 /// A node that could not work leaves that to others for a while.
 #[derive(Debug, Clone, Copy)]
 struct Rest {
-    until: Instant,
+    until: Duration,
     lasts: Duration,
     /// Whether what it owns goes also while something is under way.
     is_forced: bool,
 }
 
 impl State {
-    fn rests(&self) -> bool {
-        self.rest.is_some_and(|rest| !rest.is_over())
-    }
-}
-
-impl Rest {
-    fn is_over(&self) -> bool {
-        self.until <= Instant::now()
+    fn rests(&self, now: Duration) -> bool {
+        self.rest.is_some_and(|rest| now < rest.until)
     }
 }
 
@@ -163,9 +160,10 @@ impl Division {
 }
 
 impl Claims {
-    pub(super) fn new(id: NodeId) -> Self {
+    pub(super) fn new(id: NodeId, clock: Arc<dyn Clock>) -> Self {
         Self {
             id,
+            clock,
             state: Mutex::default(),
             owned: watch::Sender::new(Owned::none()),
             lead: watch::Sender::new(None),
@@ -183,27 +181,28 @@ impl Claims {
     }
 
     /// Records that it works, as others have seen at that time or later.
-    pub(super) fn worked(&self, at: Instant) {
+    pub(super) fn worked(&self, at: Duration) {
         self.state().worked = Some(at);
     }
 
     /// Records that it lives, as others have seen at that time or later.
-    pub(super) fn lived(&self, at: Instant) {
+    pub(super) fn lived(&self, at: Duration) {
         self.state().lived = Some(at);
     }
 
     /// Whether no other node takes it for dead.
     pub(super) fn is_sure(&self) -> bool {
-        let state = self.state();
-        let is_recent =
-            |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < STORE_NODE_TIME_MAX);
+        let (state, now) = (self.state(), self.clock.passed());
+        let is_recent = |at: Option<Duration>| at.is_some_and(|at| now < at + STORE_NODE_TIME_MAX);
         is_recent(state.worked) && is_recent(state.lived)
     }
 
     /// What it writes with, while it is to own something: what its row says.
     pub(super) fn owns_with(&self) -> Option<NodeId> {
-        let state = self.state();
-        state.writer.filter(|_| state.takes_part && !state.rests())
+        let (state, now) = (self.state(), self.clock.passed());
+        state
+            .writer
+            .filter(|_| state.takes_part && !state.rests(now))
     }
 
     pub(super) fn owned(&self) -> watch::Receiver<Owned> {
@@ -244,9 +243,8 @@ impl Claims {
     /// already.
     pub(super) fn rest(&self, is_forced: bool) -> bool {
         let mut state = self.state();
-        let now = Instant::now();
-        let before = state.rest;
-        let is_new = before.is_none_or(|rest| rest.is_over());
+        let now = self.clock.passed();
+        let (before, is_new) = (state.rest, !state.rests(now));
         let lasts = match before {
             Some(rest) if !is_new => rest.lasts,
             Some(rest) if now < rest.until + STORE_REST_TIME_MAX => rest.lasts * 2,
@@ -279,7 +277,7 @@ impl Claims {
         }
         let (stands, rests, writer) = {
             let state = self.state();
-            (state.stands, state.rests(), state.writer)
+            (state.stands, state.rests(self.clock.passed()), state.writer)
         };
         let mut division = Division::of(self.id, stands && !rests, &living, &held);
         if !is_steady {
@@ -318,19 +316,19 @@ impl Claims {
 
     /// Ends a rest when no node is there that could work instead; whether it did.
     fn wakes(&self, living: &[Living]) -> bool {
-        let mut state = self.state();
-        if !state.takes_part || !state.rests() || living.iter().any(|it| it.owns) {
+        let (mut state, now) = (self.state(), self.clock.passed());
+        if !state.takes_part || !state.rests(now) || living.iter().any(|it| it.owns) {
             return false;
         }
         if let Some(rest) = &mut state.rest {
-            rest.until = Instant::now();
+            rest.until = now;
         }
         true
     }
 
     /// Asks for what is to be left, and answers what can be handed over.
     fn leave(&self, division: &Division) -> Vec<(u8, NodeId)> {
-        let mut state = self.state();
+        let (mut state, now) = (self.state(), self.clock.passed());
         let State {
             leaving,
             number,
@@ -339,7 +337,7 @@ impl Claims {
         } = &mut *state;
         leaving.retain(|slot, _| division.leaves.contains_key(slot));
         let leaves_all = division.leaves.len() + 1 >= division.mine.len();
-        let is_forced = rest.is_some_and(|it| it.is_forced && !it.is_over());
+        let is_forced = rest.is_some_and(|it| it.is_forced && now < it.until);
         let most = if leaves_all { SLOTS } else { LEAVING_MAX };
         for slot in division.leaves.keys() {
             if leaving.len() >= most {
@@ -416,7 +414,7 @@ impl Claims {
                 leaving: state.leaving.get(&slot).map(|it| it.number),
             });
         }
-        let rests = state.rests();
+        let rests = state.rests(self.clock.passed());
         drop(state);
         let owned = Owned::Slots(slots);
         self.owned.send_if_modified(|before| {

@@ -27,32 +27,37 @@ struct Turns {
     next: Option<Instant>,
 }
 
+impl Turns {
+    /// Returns the time of the next attempt; `None` if it may be made at once.
+    fn next(&mut self, now: Instant) -> Option<Instant> {
+        let pause = self.pause?;
+        let turn = self.next.unwrap_or(now).clamp(now, now + WAIT_MAX);
+        self.next = Some(turn + pause);
+        Some(turn)
+    }
+
+    fn record(&mut self, is_open: bool) {
+        self.pause = match self.pause {
+            _ if is_open => None,
+            None => Some(PAUSE),
+            Some(pause) => Some((pause * 2).min(PAUSE_MAX)),
+        };
+    }
+}
+
 impl Gate {
     /// Tries to connect, when it is its turn.
     pub(super) async fn pass<T, E>(
         &self,
         attempt: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        if let Some(turn) = self.turn() {
+        let turn = self.turns().next(Instant::now());
+        if let Some(turn) = turn {
             sleep_until(turn).await;
         }
         let opened = attempt.await;
-        let mut turns = self.turns();
-        turns.pause = match turns.pause {
-            _ if opened.is_ok() => None,
-            None => Some(PAUSE),
-            Some(pause) => Some((pause * 2).min(PAUSE_MAX)),
-        };
+        self.turns().record(opened.is_ok());
         opened
-    }
-
-    fn turn(&self) -> Option<Instant> {
-        let mut turns = self.turns();
-        let pause = turns.pause?;
-        let now = Instant::now();
-        let turn = turns.next.unwrap_or(now).clamp(now, now + WAIT_MAX);
-        turns.next = Some(turn + pause);
-        Some(turn)
     }
 
     fn turns(&self) -> MutexGuard<'_, Turns> {
@@ -63,37 +68,39 @@ impl Gate {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::atomic::{AtomicUsize, Ordering},
-        time::Duration,
-    };
+    use std::collections::BinaryHeap;
 
-    use futures_util::future::join_all;
-    use tokio::time::Instant;
+    use super::*;
 
-    use super::Gate;
-
-    #[tokio::test(start_paused = true)]
-    async fn many_that_are_refused_try_a_few_times_a_second_and_none_waits_once_one_was_let_in() {
-        let (gate, tried) = (Gate::default(), AtomicUsize::new(0));
-        let begin = Instant::now();
-        let refused = async || {
-            while begin.elapsed() < Duration::from_secs(10) {
-                let attempt = async {
-                    tried.fetch_add(1, Ordering::Relaxed);
-                    Err::<(), ()>(())
-                };
-                assert!(gate.pass(attempt).await.is_err());
-            }
-        };
-        join_all((0..11).map(|_| refused())).await;
-        let tried = tried.into_inner();
-        assert!((30..=130).contains(&tried), "{tried} attempts in 10 s");
-        gate.pass(async { Ok::<(), ()>(()) }).await.unwrap();
-        let let_in = Instant::now();
-        for _ in 0..50 {
-            gate.pass(async { Ok::<(), ()>(()) }).await.unwrap();
+    #[test]
+    fn refused_callers_share_a_few_attempts_a_second() {
+        const CALLERS: usize = 11;
+        let (mut turns, begin, mut attempts) = (Turns::default(), Instant::now(), 0);
+        // Each caller tries again as soon as it was refused.
+        let mut due: BinaryHeap<_> = vec![std::cmp::Reverse(begin); CALLERS].into();
+        while let Some(std::cmp::Reverse(now)) = due.pop()
+            && now < begin + Duration::from_secs(10)
+        {
+            attempts += 1;
+            turns.record(false);
+            due.push(std::cmp::Reverse(turns.next(now).unwrap_or(now)));
         }
-        assert_eq!(let_in.elapsed(), Duration::ZERO);
+        assert!((30..=130).contains(&attempts), "{attempts} in 10 s");
+        turns.record(true);
+        assert_eq!(turns.next(begin), None);
+    }
+
+    #[tokio::test]
+    async fn callers_wait_for_their_turn_only_after_a_refusal() {
+        let gate = Gate::default();
+        let begin = Instant::now();
+        assert_eq!(gate.pass(async { Err::<(), ()>(()) }).await, Err(()));
+        for pauses in [0, 1] {
+            // The first attempt after a refusal is made at once, the second after a pause.
+            assert_eq!(gate.pass(async { Err::<(), ()>(()) }).await, Err(()));
+            assert!(begin.elapsed() >= PAUSE * pauses);
+        }
+        assert_eq!(gate.pass(async { Ok::<(), ()>(()) }).await, Ok(()));
+        assert_eq!(gate.turns().pause, None);
     }
 }

@@ -88,7 +88,7 @@ impl Node {
             id,
             clock: Arc::new(clock),
             session: Mutex::new(Some(session)),
-            claims: Claims::new(id),
+            claims: Claims::new(id, Arc::new(SystemClock)),
             is_gone: watch::Sender::new(false),
             about: watch::Sender::default(),
             advanced: std::sync::Mutex::default(),
@@ -246,7 +246,7 @@ impl Node {
         let writer = self.claims.owns_with();
         let writer = writer.as_ref().map(|it| &it[..]);
         let statement = session.statement(Query::Renew).await?;
-        let (before, begin) = (SystemClock.passed(), Instant::now());
+        let before = SystemClock.passed();
         let Some(row) = client
             .query_opt(&statement, &[&id, &follows, &about, &writer])
             .await?
@@ -258,7 +258,7 @@ impl Node {
         };
         self.clock
             .read(before, SystemClock.passed(), row.try_get(0)?);
-        self.claims.lived(begin);
+        self.claims.lived(before);
         self.claims.look(session, is_steady).await
     }
 
@@ -369,7 +369,7 @@ impl Lease {
     /// Renews it.
     pub(super) async fn renew(&self, session: &Session) -> Result<(), Error> {
         let statement = session.statement(Query::Works).await?;
-        let (node, begin) = (&self.0.id[..], Instant::now());
+        let (node, begin) = (&self.0.id[..], SystemClock.passed());
         session.client.execute(&statement, &[&node]).await?;
         self.0.claims.worked(begin);
         Ok(())

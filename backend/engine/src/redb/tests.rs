@@ -9,8 +9,9 @@ mod unions;
 
 use std::sync::Arc;
 
-use super::{Medium, RedbEngine, Settings, SimulatedDisk};
+use super::{Medium, RedbEngine, Settings};
 use crate::fault::EngineError;
+use crate::testing::simulated_disk::SimulatedDisk;
 
 const SETTINGS: Settings = Settings {
     quick_repair_from: 0,

@@ -10,9 +10,10 @@ use crate::{
     store::{
         Direction, Lane, Range, Store,
         audit::{By, by},
-        samples::{self, chained},
+        record::chained,
         verify,
     },
+    testing::samples,
 };
 
 const NOW_MS: i64 = 1_800_000_000_000;

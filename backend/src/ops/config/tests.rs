@@ -285,7 +285,7 @@ fn inhibition(name: &str) -> Document {
 }
 
 fn mapping(name: &str, secret: &str) -> Document {
-    let sample = crate::store::samples::mapping(name);
+    let sample = crate::testing::samples::mapping(name);
     put(Definition::Mapping(v1::IntakeMapping {
         name: name.into(),
         signature: Some(v1::WebhookSignature {

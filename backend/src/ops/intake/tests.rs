@@ -11,10 +11,8 @@ use crate::{
         samples::{self, DISK_TRIGGER, event, rule},
         statistics::Counting,
     },
-    store::{
-        Lane, Record as _, Sealer, Store,
-        engine::{faulty::FaultyEngine, memory::MemoryEngine},
-    },
+    store::{Lane, Record as _, Sealer, Store, engine::memory::MemoryEngine},
+    testing::FaultyEngine,
 };
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use super::*;
 use crate::{
     domain::{Secret, SignatureScheme},
     limits::DIALECT_EVENTS_MAX,
-    store::samples,
+    testing::samples,
 };
 
 fn no_headers() -> BTreeMap<String, String> {

@@ -34,7 +34,7 @@ use crate::{
         trigger::event_type,
         wire::time,
     },
-    store::{self, Lane},
+    store::Lane,
     tests::{ground::Ground, service::Service},
 };
 
@@ -551,7 +551,7 @@ fn inhibition() -> Inhibition {
             target: site,
         }],
         linger_ms: 0,
-        ..store::samples::inhibition("outages")
+        ..crate::testing::samples::inhibition("outages")
     }
 }
 

@@ -288,9 +288,9 @@ mod conforms_on_a_disk {
     use std::{fs::File, sync::Arc};
 
     use super::super::{Disk, DiskSpace, Folder};
-    use crate::engine::{
-        conformance,
-        redb::{RedbEngine, Settings},
+    use crate::{
+        engine::redb::{RedbEngine, Settings},
+        testing::conformance,
     };
 
     conformance!({

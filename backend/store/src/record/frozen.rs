@@ -247,7 +247,7 @@ fn every_kind_of_record_is_read_and_written_as_it_lies_on_disks() {
     heartbeats(&mut differences);
     on_call(&mut differences);
     differences.record("calendar", &samples::calendar("nights"), false);
-    differences.record("audit entry", &samples::audit_entry(), false);
+    differences.record("audit entry", &crate::testing::audit::audit_entry(), false);
     differences.record("receipt", &samples::receipt(), false);
     differences.record("retried delivery", &samples::retried_delivery(), false);
     for (revision, of) in samples::revisions().into_iter().zip(["trigger", "rule"]) {

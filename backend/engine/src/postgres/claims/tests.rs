@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
+use crate::clock::ManualClock;
 
 /// How many slots each node is to own.
 fn shares(living: &[Living]) -> HashMap<NodeId, usize> {
@@ -31,6 +32,12 @@ fn held_by(node: impl Fn(i16) -> u8) -> Vec<Held> {
         node: [node(slot); 16],
     };
     (0..=LEAD).map(held).collect()
+}
+
+/// The claims of node 2, and the clock that they go by.
+fn claims() -> (Claims, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::at(0));
+    (Claims::new([2; 16], Arc::clone(&clock) as _), clock)
 }
 
 #[test]
@@ -77,9 +84,9 @@ fn a_node_that_is_to_own_nothing_leaves_everything_and_alone_keeps_it() {
     assert_eq!(division.leaves.len(), 0);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_slot_is_handed_over_when_it_is_vacant_and_a_few_are_left_at_a_time() {
-    let claims = Claims::new([2; 16]);
+#[test]
+fn a_slot_is_handed_over_when_it_is_vacant_and_a_few_are_left_at_a_time() {
+    let (claims, _clock) = claims();
     let nodes = living(&[1, 2]);
     let division = Division::of([2; 16], true, &nodes, &held_by(|_| 2));
     assert_eq!(claims.leave(&division), []);
@@ -102,9 +109,9 @@ async fn a_slot_is_handed_over_when_it_is_vacant_and_a_few_are_left_at_a_time() 
     assert_eq!(claims.leave(&division), []);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_node_that_cannot_work_rests_longer_each_time_and_is_left_nothing() {
-    let claims = Claims::new([2; 16]);
+#[test]
+fn a_node_that_cannot_work_rests_longer_each_time_and_is_left_nothing() {
+    let (claims, clock) = claims();
     claims.write_with([7; 16]);
     claims.take_part(true);
     let division = Division::of([2; 16], true, &living(&[1, 2]), &held_by(|_| 2));
@@ -122,15 +129,15 @@ async fn a_node_that_cannot_work_rests_longer_each_time_and_is_left_nothing() {
             division.leaves.len().min(LEAVING_MAX)
         );
         let lasts = STORE_REST_TIME_MIN * 2_u32.pow(round);
-        tokio::time::advance(lasts.mul_f64(0.99)).await;
+        clock.advance(lasts.mul_f64(0.99));
         assert_eq!(claims.owns_with(), None);
-        tokio::time::advance(lasts.mul_f64(0.02)).await;
+        clock.advance(lasts.mul_f64(0.02));
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_node_rests_only_while_another_one_owns() {
-    let claims = Claims::new([2; 16]);
+#[test]
+fn a_node_rests_only_while_another_one_owns() {
+    let (claims, clock) = claims();
     claims.write_with([7; 16]);
     claims.take_part(true);
     assert!(!claims.wakes(&living(&[1])), "it does not rest");
@@ -145,28 +152,28 @@ async fn a_node_rests_only_while_another_one_owns() {
     assert_eq!(claims.owns_with(), Some([7; 16]));
     // The next time lasts longer, although this one was cut short.
     assert!(claims.rest(true));
-    tokio::time::advance(STORE_REST_TIME_MIN.mul_f64(1.5)).await;
+    clock.advance(STORE_REST_TIME_MIN.mul_f64(1.5));
     assert_eq!(claims.owns_with(), None);
     // One that ends does not come back.
     claims.take_part(false);
     assert!(!claims.wakes(&nodes));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_node_is_sure_while_it_was_seen_to_live_and_to_work() {
-    let claims = Claims::new([2; 16]);
+#[test]
+fn a_node_is_sure_while_it_was_seen_to_live_and_to_work() {
+    let (claims, clock) = claims();
     let half = STORE_NODE_TIME_MAX / 2;
-    claims.worked(Instant::now());
+    claims.worked(clock.passed());
     assert!(!claims.is_sure());
-    claims.lived(Instant::now());
+    claims.lived(clock.passed());
     assert!(claims.is_sure());
     for renew in [Claims::worked, Claims::lived] {
-        tokio::time::advance(half).await;
-        renew(&claims, Instant::now());
-        tokio::time::advance(half).await;
+        clock.advance(half);
+        renew(&claims, clock.passed());
+        clock.advance(half);
         assert!(!claims.is_sure());
-        claims.worked(Instant::now());
-        claims.lived(Instant::now());
+        claims.worked(clock.passed());
+        claims.lived(clock.passed());
         assert!(claims.is_sure());
     }
 }

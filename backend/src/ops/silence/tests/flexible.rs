@@ -10,10 +10,8 @@ use super::*;
 use crate::{
     clock::{Clock, ManualClock},
     ops::deciding::Deciding,
-    store::{
-        Sealer,
-        engine::{faulty::FaultyEngine, memory::MemoryEngine},
-    },
+    store::{Sealer, engine::memory::MemoryEngine},
+    testing::FaultyEngine,
 };
 
 const HOUR: u64 = 3_600;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     domain::{EqualFields, Inhibition},
-    store,
+    testing,
 };
 
 /// A rule for what happened to hosts and disks alike.
@@ -36,7 +36,7 @@ fn inhibition() -> Inhibition {
         }],
         counted_revision: 0,
         revision: 1,
-        ..store::samples::inhibition("dead host")
+        ..testing::samples::inhibition("dead host")
     }
 }
 

@@ -77,8 +77,8 @@ pub(crate) fn read(from: Reader<'_>, sealer: &Sealer) -> Result<Option<AuditEntr
     }))
 }
 
-/// The entry with its place in the chain, after the one with that hash.
-pub(crate) fn chained(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
+/// Returns the entry with its place in the chain, after the one with that hash.
+pub fn chained(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
     let entry = AuditEntry {
         number,
         previous,

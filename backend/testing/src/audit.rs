@@ -1,14 +1,12 @@
-//! Records with every field set, as [`bellwether_backend_model::samples`] has them, and an entry of the audit log.
+//! Samples of entries of the audit log.
 
-use super::{audit::By, record};
-use crate::domain::{AnyResource, AuditAction, AuditEntry};
+use bellwether_backend_store::audit::By;
+use bellwether_backend_store::record::chained;
 
-pub use bellwether_backend_model::samples::*;
-
-/// An entry as the log stores it: with its number, after one with that hash.
-pub fn chained(entry: AuditEntry, number: u64, previous: [u8; 32]) -> AuditEntry {
-    record::chained(entry, number, previous)
-}
+use crate::{
+    domain::{AnyResource, AuditAction, AuditEntry},
+    samples::trigger,
+};
 
 /// An entry of the audit log, at the beginning of a chain.
 pub fn audit_entry() -> AuditEntry {

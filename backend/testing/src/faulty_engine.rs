@@ -5,15 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use super::{
-    Engine,
-    change::{Applied, Lane, Set},
-    fault::EngineError,
-    index::Index,
-    kind::Kind,
-    log::{Delta, Logged},
-    position::LogPosition,
-    read::{Direction, Found, Range, Row},
+use crate::{
+    Applied, Delta, Direction, Engine, EngineError, Found, Index, Kind, Lane, LogPosition, Logged,
+    Range, Row, Set,
 };
 
 /// How often a call waits for others at the most, before it begins and before it answers.
@@ -214,10 +208,7 @@ mod tests {
     use futures_util::future::join_all;
 
     use super::{Engine, EngineError, FaultyEngine, Kind, Lane};
-    use crate::{
-        change::{Action, Change, Expect},
-        memory::MemoryEngine,
-    };
+    use crate::{Action, Change, Expect, memory::MemoryEngine};
 
     const CALLERS: u8 = 8;
     const TURNS: u8 = 12;

@@ -3,11 +3,7 @@
 use futures_util::future::join_all;
 
 use super::{apply, change, change::addition, insert, is_conflict, read};
-use crate::{
-    Engine,
-    change::{Action, Expect, Lane, numbers},
-    kind::Kind,
-};
+use crate::{Action, Engine, Expect, Kind, Lane, numbers};
 
 pub async fn of_many_inserts_of_one_key_one_succeeds(engine: &dyn Engine) {
     for round in 0..20_u8 {

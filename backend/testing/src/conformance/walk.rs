@@ -4,13 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{apply, change, entry, insert, read};
 use crate::{
-    Engine,
-    change::{Action, Applied, Change, Expect},
-    index::Index,
-    kind::Kind,
-    log::Logged,
-    position::LogPosition,
-    read::{Direction, Range},
+    Action, Applied, Change, Direction, Engine, Expect, Index, Kind, LogPosition, Logged, Range,
 };
 
 fn range(start: &[u8], end: Option<&[u8]>) -> Range {

@@ -53,13 +53,7 @@ macro_rules! conformance {
     };
 }
 
-use crate::{
-    Engine,
-    change::{Action, Applied, Change, Entry, Expect, Lane},
-    fault::EngineError,
-    index::Index,
-    kind::Kind,
-};
+use crate::{Action, Applied, Change, Engine, EngineError, Entry, Expect, Index, Kind, Lane};
 
 /// A change without entries.
 fn change(kind: Kind, key: &[u8], expect: Expect, action: Action) -> Change {

@@ -2,13 +2,8 @@
 
 use super::{apply, change, entry, insert, is_conflict, read};
 use crate::{
-    Engine,
-    change::{Action, Applied, Change, Expect, Lane, Set, numbers},
-    fault::EngineError,
-    index::Index,
-    kind::Kind,
-    position::LogPosition,
-    read::{Direction, Range},
+    Action, Applied, Change, Direction, Engine, EngineError, Expect, Index, Kind, Lane,
+    LogPosition, Range, Set, numbers,
 };
 
 pub async fn a_record_reads_as_it_was_written(engine: &dyn Engine) {

@@ -10,14 +10,8 @@ use proptest::{
 
 use super::{change, entry, read};
 use crate::{
-    Engine,
-    change::{Action, Change, Entry, Expect, Lane},
-    fault::{EngineError, RecordName},
-    index::Index,
-    kind::Kind,
-    memory::MemoryEngine,
-    position::LogPosition,
-    read::{Direction, Range, Row},
+    Action, Change, Direction, Engine, EngineError, Entry, Expect, Index, Kind, Lane, LogPosition,
+    Range, RecordName, Row, memory::MemoryEngine,
 };
 
 const KINDS: [Kind; 4] = [Kind::Rule, Kind::Occurrence, Kind::Delivery, Kind::Attempt];

@@ -8,7 +8,7 @@ use std::{
 use rand::{Rng, rngs::StdRng, seq::SliceRandom};
 use redb::StorageBackend;
 
-use super::Medium;
+use crate::redb::Medium;
 
 const SECTOR_BYTES: usize = 512;
 

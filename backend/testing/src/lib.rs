@@ -1,0 +1,23 @@
+//! Test code that several crates of the backend use: samples of every record, engines and disks that
+//! fail, and the tests that every engine must pass.
+//!
+//! The engine and the model build parts of it again for their own tests, against themselves; so
+//! `crate::` in those parts is either this crate or theirs.
+#![expect(
+    missing_docs,
+    clippy::missing_panics_doc,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "these are tests; each name is its documentation"
+)]
+
+pub mod audit;
+pub mod conformance;
+pub mod faulty_engine;
+pub mod samples;
+pub mod simulated_disk;
+
+use bellwether_backend_engine::*;
+use bellwether_backend_model::{domain, lifecycle};
+
+pub use self::{faulty_engine::FaultyEngine, simulated_disk::SimulatedDisk};
