@@ -8,11 +8,11 @@ WORKDIR /src
 ARG VERGEN_GIT_SHA
 ARG VERGEN_GIT_COMMIT_DATE
 COPY . .
-RUN cargo build --profile dist --locked --bin bellwether \
+RUN cargo build --release --locked --bin bellwether \
     && mkdir /data && chmod 0700 /data
 
 FROM gcr.io/distroless/cc-debian13:nonroot
-COPY --from=build /src/target/dist/bellwether /usr/bin/bellwether
+COPY --from=build /src/target/release/bellwether /usr/bin/bellwether
 COPY --from=build --chown=nonroot:nonroot /data /data
 # Where keys are made that nodes over a database share.
 COPY --from=build --chown=nonroot:nonroot /data /keys

@@ -5,7 +5,7 @@ default:
 
 # Open the console on a service of its own.
 run *ARGUMENTS:
-    cargo run --release -- {{ARGUMENTS}}
+    cargo run -- {{ARGUMENTS}}
 
 # Run the tests whose name contains FILTER, or all.
 test FILTER="":

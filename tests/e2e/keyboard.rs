@@ -46,7 +46,8 @@ async fn two_events(world: &World) {
 async fn a_sequence_that_arrives_in_pieces_is_one_key_and_a_paste_never_runs_as_keys() {
     let world = World::start();
     two_events(&world).await;
-    let mut console = console(&world, &[]);
+    // Long enough for pieces that a busy machine delivers late.
+    let mut console = console(&world, &[("BELLWETHER_ESCAPE_DELAY", "1s")]);
     console.shows(&["● connected"]);
     console.press("2");
     console.shows(&["1/2", "db-1", "db-2"]);

@@ -17,7 +17,7 @@ use bellwether_tests::{
 use serde_json::json;
 
 /// How long something may take that takes milliseconds.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn stdout(command: Command) -> (i32, String, String) {
     let output = process::run(command);

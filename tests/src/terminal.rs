@@ -38,6 +38,8 @@ struct Output {
 
 /// Columns and rows of the screen, unless a test wants others.
 const SIZE: (u16, u16) = (120, 36);
+/// Shorter than `eventually` waits, so that a failure shows the screen.
+const SHOWN_WITHIN: Duration = Duration::from_secs(100);
 /// How many looks in a row find the same when nothing is drawn any more.
 const QUIET_LOOKS: u32 = 10;
 
@@ -200,7 +202,7 @@ impl Terminal {
     /// When it does not; with what it shows.
     pub fn shows(&self, texts: &[&str]) -> String {
         let mut last = String::new();
-        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        let deadline = std::time::Instant::now() + SHOWN_WITHIN;
         eventually_blocking("the screen", || {
             last = self.screen();
             let shown = texts.iter().all(|text| last.contains(text));

@@ -146,7 +146,7 @@ pub fn screens() -> Vec<&'static str> {
 pub struct UnknownScreen(String);
 
 /// Time that a console gets to become idle.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Time that news get to come.
 const BREATH: Duration = Duration::from_millis(2);
@@ -225,12 +225,12 @@ impl Headless {
     }
 
     /// Waits until nothing is under way: every call is answered, and the link is up or known to be
-    /// down. `false` when that takes longer than 20 s.
+    /// down. `false` after a minute.
     pub async fn idle(&mut self) -> bool {
         self.until(|_| true).await
     }
 
-    /// Waits until the screen shows this and nothing is under way. `false` after 20 s.
+    /// Waits until the screen shows this and nothing is under way. `false` after a minute.
     pub async fn shows(&mut self, wanted: &str) -> bool {
         self.until(|screen| screen.contains(wanted)).await
     }

@@ -135,9 +135,8 @@ impl Tables {
         if after.next() < oldest || after > self.head {
             return None;
         }
-        let newer = self.log.iter();
-        let newer = newer.skip_while(|logged| logged.position <= after);
-        Some(newer.take(limit).cloned().collect())
+        let first = self.log.partition_point(|logged| logged.position <= after);
+        Some(self.log.range(first..).take(limit).cloned().collect())
     }
 
     fn write(&mut self, version: u64, change: &Change) {
@@ -303,8 +302,10 @@ impl Engine for MemoryEngine {
         let changed = named.into_iter().filter_map(|(number, key)| {
             let kind = Kind::from_number(number)?;
             let rows = tables.records.get(&kind);
-            let attempts = all(Kind::Attempt)
-                .filter(|(attempt, _)| kind == Kind::Delivery && attempt.starts_with(&key));
+            let attempts = tables.records.get(&Kind::Attempt);
+            let attempts = attempts.filter(|_| kind == Kind::Delivery).into_iter();
+            let attempts = attempts.flat_map(|rows| rows.range(key.clone()..));
+            let attempts = attempts.take_while(|(attempt, _)| attempt.starts_with(&key));
             Some(Changed {
                 kind,
                 row: rows.and_then(|rows| rows.get(&key)).cloned(),

@@ -21,7 +21,7 @@ use crate::{
     server::Backend,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A call that carries the key.
 fn with_key<T>(key: &str, message: T) -> Request<T> {

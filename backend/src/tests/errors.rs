@@ -22,7 +22,7 @@ use crate::{
 };
 
 const ROUNDS_DEFAULT: u64 = 150;
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What happened to what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -272,7 +272,7 @@ impl State {
 impl Unsynced {
     fn apply(&self, image: &mut Vec<u8>) {
         match self {
-            Self::Length(length) => image.resize(*length, 0),
+            Self::Length(length) => resize(image, *length),
             Self::Sector(at, data) => {
                 if let Some(position) = image.get_mut(*at..*at + data.len()) {
                     position.copy_from_slice(data);
@@ -280,6 +280,13 @@ impl Unsynced {
             }
         }
     }
+}
+
+/// `Vec::resize` by bytes is slow without optimization.
+fn resize(bytes: &mut Vec<u8>, length: usize) {
+    let added = length.saturating_sub(bytes.len());
+    bytes.extend_from_slice(&vec![0; added]);
+    bytes.truncate(length);
 }
 
 impl Medium for SimulatedDisk {
@@ -384,7 +391,7 @@ impl StorageBackend for OpenFile {
         if self.number > 0 && growth > 0 && state.capacity.is_some_and(is_over) {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        state.live[self.number].resize(length, 0);
+        resize(&mut state.live[self.number], length);
         state.unsynced.push((self.number, Unsynced::Length(length)));
         Ok(())
     }

@@ -24,14 +24,17 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{EVENTS, join, nodes, three};
-use crate::{crash::rounds, postgres::Database, samples};
+use crate::{
+    crash::{is_measured, rounds},
+    postgres::Database,
+    samples,
+};
 
 /// So many that each of three nodes owns some: it is chance, and no other outcome was seen in 10^6.
 pub(super) const DESTINATIONS: usize = 24;
 const IN_FLIGHT: usize = 2;
-/// How long deliveries of a node that is gone may pause, and what a busy machine adds.
+/// Longest pause of the deliveries of a lost node, on a machine that does nothing else.
 const PAUSE_MAX: Duration = Duration::from_secs(8);
-const BUSY: Duration = Duration::from_secs(2);
 /// The longest that a destination waits whose owner stays.
 const STEADY_MAX: Duration = Duration::from_secs(4);
 /// How soon after it is stopped another node has what a node owned.
@@ -300,7 +303,14 @@ async fn lose(
     } else {
         process::signal("-STOP", worlds[lost].service().id());
     }
-    tokio::time::sleep(PAUSE_MAX + BUSY).await;
+    // Nothing that the lost node had in flight arrives as late as this.
+    let resumed = begin + Duration::from_secs(1);
+    eventually("a message to every destination", async || {
+        let arrivals = arrivals.lock().unwrap();
+        let is_resumed = |at: &Vec<Instant>| at.last().is_some_and(|at| *at > resumed);
+        arrivals.at.values().all(is_resumed).then_some(())
+    })
+    .await;
     let gaps = arrivals.lock().unwrap().gaps(begin, Instant::now());
     let steady = gaps.iter().filter(|it| **it <= STEADY_MAX);
     let (kept, longest) = (steady.clone().count(), gaps.iter().max().unwrap());
@@ -312,8 +322,10 @@ async fn lose(
         DESTINATIONS - kept,
         steady.max().unwrap_or(&Duration::ZERO),
     );
-    assert!(*longest <= PAUSE_MAX, "{gaps:?}");
-    assert!((DESTINATIONS / 3..DESTINATIONS).contains(&kept), "{gaps:?}");
+    if is_measured() {
+        assert!(*longest <= PAUSE_MAX, "{gaps:?}");
+        assert!((DESTINATIONS / 3..DESTINATIONS).contains(&kept), "{gaps:?}");
+    }
     if is_killed {
         worlds[lost].start_again();
     } else {

@@ -23,7 +23,7 @@ use crate::samples;
 const LIFE: u32 = 8;
 const LEEWAY: u64 = 60;
 /// How long something may take that takes milliseconds.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The console on a user's service, in a user's home.
 fn console(terminal: &Terminal) -> Screen {

@@ -24,7 +24,7 @@ use crate::proxy::{Fault, Proxy};
 const ROUNDS: usize = 6;
 const SEED: u64 = 1;
 /// Time that a connection gets to come back: longer than its longest pause.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// What the monkey does in a round.
 const DEEDS: usize = 120;
 

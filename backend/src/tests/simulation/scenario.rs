@@ -95,7 +95,8 @@ impl Scenario {
         let schedule = SCHEDULE_SECONDS.map(Duration::from_secs).to_vec();
         let mut config = Config::new("unused");
         config.egress.allow = vec!["127.0.0.0/8".parse().unwrap()];
-        // The only time that is not simulated: how long the hanging one is waited for.
+        // The only time that is not simulated: how long the hanging receiver is waited for. The others
+        // have a timeout that no busy machine reaches.
         config.delivery.timeout = Duration::from_millis(200);
         config.delivery.schedule.clone_from(&schedule);
         config.shared = SharedSettings {
@@ -199,6 +200,7 @@ impl Scenario {
             }),
             delivery: Some(v1::DeliverySettings {
                 max_attempts: if is_hanging { 2 } else { 0 },
+                timeout: (!is_hanging).then(|| time::duration(Duration::from_secs(30))),
                 budget: (number < BUDGETED).then(|| v1::MessageBudget {
                     messages: BUDGET.messages.try_into().unwrap(),
                     per: Some(time::duration(BUDGET.per)),

@@ -5,6 +5,8 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 use bellwether_process::plain_file;
@@ -15,6 +17,8 @@ use crate::engine::EngineError;
 const STORE: &str = "store.redb";
 const UNFINISHED: &str = "store.redb.new";
 const LOCK: &str = "lock";
+/// A process that was killed, or a child that has not run its program yet, gives up a lock a moment later.
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(1);
 /// The folder that a separate disk comes with.
 const FOUND: &str = "lost+found";
 /// The two files of the log.
@@ -62,13 +66,7 @@ impl Folder {
         let lock_path = path.join(LOCK);
         let lock = private_file().create(true).truncate(false).open(&lock_path);
         let lock = lock.map_err(|error| OpenError::io("open", &lock_path, error))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path.into())),
-            Err(TryLockError::Error(error)) => {
-                return Err(OpenError::io("lock", lock_path, error));
-            }
-        }
+        obtain(path, || lock.try_lock())?;
         Ok(Self {
             path: path.into(),
             _lock: Some(lock),
@@ -93,14 +91,11 @@ impl Folder {
             }
             Err(error) => return Err(OpenError::io("open", lock_path, error)),
         };
-        match lock.try_lock_shared() {
-            Ok(()) => Ok(Self {
-                path: path.into(),
-                _lock: Some(lock),
-            }),
-            Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path.into())),
-            Err(TryLockError::Error(error)) => Err(OpenError::io("lock", lock_path, error)),
-        }
+        obtain(path, || lock.try_lock_shared())?;
+        Ok(Self {
+            path: path.into(),
+            _lock: Some(lock),
+        })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -173,6 +168,23 @@ impl Folder {
         match source {
             EngineError::Corrupt(why) => OpenError::Damaged { file, why },
             source => OpenError::Store { file, source },
+        }
+    }
+}
+
+/// Obtains the lock of a folder, or reports that another process has it.
+fn obtain(path: &Path, lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), OpenError> {
+    let begin = Instant::now();
+    loop {
+        match lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if begin.elapsed() < LOCK_WAIT_MAX => {
+                thread::sleep(LOCK_WAIT_MAX / 50);
+            }
+            Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(path.into())),
+            Err(TryLockError::Error(error)) => {
+                return Err(OpenError::io("lock", path.join(LOCK), error));
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use ratatui::{
     style::{Color, Modifier, Style},
 };
 
-use super::*;
+use super::{world::MEASURED, *};
 
 const NONE: Modifier = Modifier::empty();
 /// The style of the head.
@@ -79,13 +79,38 @@ pub(super) fn grid(buffer: &Buffer) -> String {
     let mut out = String::new();
     let area = buffer.area;
     for y in area.top()..area.bottom() {
-        let row: String = (area.left()..area.right())
-            .map(|x| letter(&buffer[(x, y)]))
+        let cells = (area.left()..area.right()).map(|x| &buffer[(x, y)]);
+        let cells = cells.map(|cell| (cell.symbol(), letter(cell))).collect();
+        let row: String = steady(cells)
+            .into_iter()
+            .map(|(_, letter)| letter)
             .collect();
         out += row.trim_end_matches('.');
         out.push('\n');
     }
     out
+}
+
+/// Leaves one cell for each measured figure, however many digits it has, as the text of a snapshot does.
+fn steady(mut cells: Vec<(&str, char)>) -> Vec<(&str, char)> {
+    for unit in MEASURED {
+        for at in (1..cells.len().saturating_sub(unit.len())).rev() {
+            let text = cells[at..at + unit.len()].iter().map(|(text, _)| *text);
+            if text.collect::<String>() != unit {
+                continue;
+            }
+            let is_figure =
+                |(text, _): &&(&str, char)| !text.is_empty() && "0123456789.".contains(text);
+            let digits = cells[..at].iter().rev().take_while(is_figure).count();
+            let (start, end) = (at - digits, at.saturating_sub(1));
+            if digits > 0 && start >= 2 && cells[start - 2..start].iter().all(|it| it.0 == " ") {
+                cells[start..end].fill((" ", '.'));
+            } else if digits > 0 {
+                cells.drain(start..end);
+            }
+        }
+    }
+    cells
 }
 
 /// How a line of the map is drawn without colours.

@@ -14,7 +14,7 @@ use crate::{
 /// What the disk says of an operation that fails.
 const OWN_FAULT: &str = "the operation failed";
 /// How long it may take to continue automatically.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn put(kind: Kind, number: u32, expect: Expect) -> Change {
     Change {
