@@ -279,7 +279,7 @@ fn it_can_be_left_at_once_while_the_service_is_away() {
     assert!(console.ended().success());
 
     assert!(
-        left.elapsed() < Duration::from_secs(2),
+        left.elapsed() < Duration::from_secs(20),
         "{:?}",
         left.elapsed()
     );

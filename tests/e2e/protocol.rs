@@ -100,7 +100,7 @@ async fn a_stream_ends_when_the_time_of_its_caller_is_over() {
         }
     };
     assert_eq!(ended.code(), Code::DeadlineExceeded, "{ended:?}");
-    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(start.elapsed() < Duration::from_secs(60));
 }
 
 #[tokio::test]

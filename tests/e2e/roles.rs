@@ -8,7 +8,7 @@ use tonic::{Code, client::Grpc, codegen::http::uri::PathAndQuery};
 use tonic_prost::ProstCodec;
 
 /// How long an answer may take that has to come.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How long to wait for a fault of a call that was accepted and continues.
 const LET_IN: Duration = Duration::from_millis(300);
 /// Keys that are worth nothing.

@@ -15,7 +15,7 @@ const SQUARE: &str =
     "{{#event.metadata.m}}{{#event.metadata.m}}{{/event.metadata.m}}{{/event.metadata.m}}";
 
 /// More than any rendering takes beside other tests, and far less than an unbounded one.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An event with a list as long as the limit of metadata allows.
 fn long_event() -> Value {

@@ -140,7 +140,7 @@ async fn headers_that_never_end_lose_the_connection() {
         socket.write_all(start.as_bytes()).await.unwrap();
         let mut rest = Vec::new();
         // An error is a closed connection too.
-        let closed = tokio::time::timeout(Duration::from_secs(5), socket.read_to_end(&mut rest));
+        let closed = tokio::time::timeout(Duration::from_secs(60), socket.read_to_end(&mut rest));
         assert!(closed.await.is_ok(), "{start:?} holds the connection");
     }
 }
@@ -156,7 +156,7 @@ async fn a_connection_over_the_cap_takes_the_place_of_one_that_showed_no_key() {
     assert_eq!(world.get("/healthz").await.status, 200);
     let mut rest = [0; 16];
     // An error is a closed connection too.
-    let closed = tokio::time::timeout(Duration::from_secs(5), first.read(&mut rest)).await;
+    let closed = tokio::time::timeout(Duration::from_secs(60), first.read(&mut rest)).await;
     assert!(matches!(closed, Ok(Ok(0) | Err(_))), "the first one stays");
 }
 

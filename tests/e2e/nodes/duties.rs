@@ -19,7 +19,7 @@ use crate::postgres::{Database, refused, serve, settings};
 /// Until a node that does not advance has left what it owns.
 const LEFT_WITHIN: Duration = Duration::from_secs(60);
 /// Until a node that reaches no receiver has.
-const UNREACHED_WITHIN: Duration = Duration::from_secs(20);
+const UNREACHED_WITHIN: Duration = Duration::from_secs(90);
 
 /// A node that connects as a role which is not the owner.
 fn clerk(database: &Database, first: &World, name: &str) -> World {

@@ -38,7 +38,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(8);
 /// The longest that a destination waits whose owner stays.
 const STEADY_MAX: Duration = Duration::from_secs(4);
 /// How soon after it is stopped another node has what a node owned.
-const STOPPED_WITHIN: Duration = Duration::from_secs(20);
+const STOPPED_WITHIN: Duration = Duration::from_secs(90);
 
 /// Destinations with a rule each: of events whose host ends with their number.
 pub(super) async fn routes(rest: &Rest, receiver: &Receiver) {

@@ -13,7 +13,7 @@ use crate::{journey, postgres::Database, samples};
 const SETTINGS: &str = "/v1/settings";
 const EVENTS: usize = 12;
 /// From the answer to an edit until each node works by it.
-const IN_FORCE_WITHIN: Duration = Duration::from_secs(5);
+const IN_FORCE_WITHIN: Duration = Duration::from_secs(60);
 
 async fn put(rest: &Rest, host: &str) {
     let event = samples::event("full", host, "SEVERITY_ERROR", "disk is full");

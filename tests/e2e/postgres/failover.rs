@@ -13,7 +13,7 @@ use super::{Database, settings};
 use crate::samples;
 
 /// From the promotion until every node works from what the database holds.
-const WORKS_AGAIN_MAX: Duration = Duration::from_secs(10);
+const WORKS_AGAIN_MAX: Duration = Duration::from_secs(60);
 const EVENTS: &str = "/v1/data-receiver/events";
 const TRIGGERS: &str = "/v1/notification/triggers";
 

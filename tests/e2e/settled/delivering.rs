@@ -25,7 +25,7 @@ use super::{event, send, set_status, with};
 
 /// How long a good message may wait beyond its own attempt, on a machine that is busy: far below the
 /// 10 s of a breaker that opens.
-const HELD_MAX: Duration = Duration::from_secs(4);
+const HELD_MAX: Duration = Duration::from_secs(8);
 
 /// One event a message, each with its own thing.
 async fn set_up(wire: &Wire, name: &str, url: &str, delivery: Value) {

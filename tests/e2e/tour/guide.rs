@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::page::{self, Page};
 
 /// How long a screen may take until it is the one of the document.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Guide {
     pub(super) receiver: Receiver,

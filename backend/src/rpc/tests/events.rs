@@ -169,7 +169,7 @@ async fn a_watch_sees_what_comes_in() {
     let stream = world.events(&world.key).watch_events(request).await;
     let mut stream = inner(stream.unwrap());
     put(&world, vec![event("a")]).await;
-    let seen = tokio::time::timeout(Duration::from_secs(10), async {
+    let seen = tokio::time::timeout(Duration::from_secs(60), async {
         loop {
             let news = stream.message().await.unwrap().unwrap();
             if !news.events.is_empty() {

@@ -26,7 +26,7 @@ async fn live_until(world: &mut World, receiver: &Receiver, requests: usize) {
             tokio::task::yield_now().await;
         }
     };
-    let came = tokio::time::timeout(10 * SECOND, came).await;
+    let came = tokio::time::timeout(MINUTE, came).await;
     came.expect("the requests come");
     world.kill();
     recover(&world.store, world.clock.as_ref()).await.unwrap();

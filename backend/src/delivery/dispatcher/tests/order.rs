@@ -113,7 +113,7 @@ async fn of_many_threads_whose_messages_are_refused_now_and_then_the_closing_com
                     tokio::task::yield_now().await;
                 }
             };
-            let came = tokio::time::timeout(10 * SECOND, came).await;
+            let came = tokio::time::timeout(MINUTE, came).await;
             came.expect("the requests come");
             world.kill();
             recover(world.store(), world.clock.as_ref()).await.unwrap();
