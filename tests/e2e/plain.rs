@@ -142,7 +142,7 @@ async fn nothing_is_changed_without_a_yes_and_what_is_wrong_is_told_in_a_line() 
         &[
             "> ack 3\nerror: `3`: there is no such row; rows 1 to 2 were printed",
             "> ack\nerror: ack: which row? For example `ack 1`",
-            "> ackk 1\nerror: `ackk 1` is nothing that can be done here; is it `ack`",
+            "> ackk 1\nerror: unknown command `ackk 1`; is it `ack`",
             "> ack 1-2\nAcknowledge these 2 occurrences?",
             // What answers a question with something else is a No, and is not done either.
             "> close 1\nNo. Nothing was changed.",

@@ -20,7 +20,7 @@ impl Key {
     /// A key as it was handed out; white space around it is dropped.
     ///
     /// # Errors
-    /// The text has characters that no key has.
+    /// The text has a character that no API key contains.
     pub fn new(text: &str) -> Result<Self, Error> {
         let value = format!("Bearer {}", text.trim());
         let mut value: MetadataValue<Ascii> = value.parse().map_err(|_characters| Error::Key)?;
@@ -259,7 +259,7 @@ pub enum Error {
         source: tonic::transport::Error,
     },
     /// Give another key.
-    #[error("the key has characters that no key has")]
+    #[error("invalid character in the API key")]
     Key,
     /// There is no terminal, or it is gone.
     #[error("failed to use the terminal")]

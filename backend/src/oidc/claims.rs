@@ -75,7 +75,7 @@ fn check_time(claims: &Value, now_ms: i64) -> Result<i64, Error> {
     for claim in ["nbf", "iat"] {
         let since_ms = moment(claim)?.unwrap_or(i64::MIN);
         if since_ms.saturating_sub(leeway_ms) > now_ms {
-            return Err(refused(&format!("its time has not come yet (`{claim}`)")));
+            return Err(refused(&format!("not valid yet (`{claim}`)")));
         }
     }
     Ok(ends_ms)

@@ -317,7 +317,7 @@ impl Clients {
         taken(client, others.iter().map(|other| &other.value))?;
         if others.len() >= CLIENTS_MAX {
             return Err(Error::Exhausted {
-                message: format!("there are {CLIENTS_MAX} clients, and no more are kept"),
+                message: format!("limit of {CLIENTS_MAX} clients reached"),
                 retry_after: None,
             });
         }

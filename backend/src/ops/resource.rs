@@ -452,14 +452,14 @@ impl<T: Drafted> Resources<T> {
         let Some(Stored { value: stored, .. }) = stored else {
             if !etag.is_empty() {
                 let word = T::WORD;
-                let gone = format!("there is no {word} `{text}` any more");
+                let gone = format!("{word} `{text}` was deleted concurrently");
                 return Err(Error::Aborted(gone));
             }
             return Ok(Put::Created(self.store_new(draft, false).await?));
         };
         if must_be_new {
             let word = T::WORD;
-            let there = format!("there is a {word} `{text}` meanwhile");
+            let there = format!("{word} `{text}` was created concurrently");
             return Err(Error::Aborted(there));
         }
         check_etag(etag, &stored)?;

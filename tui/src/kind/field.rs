@@ -132,25 +132,25 @@ pub(super) const LANGUAGE: FieldSpec = FieldSpec::new(
     "templateLanguage",
     "Templates",
     FieldKind::Word(&[("mustache", ""), ("jinja", "JINJA")]),
-    "Mustache, or Jinja with conditions, loops and filters. The topic templates has both.",
+    "Mustache, or Jinja with conditions, loops and filters. The topic templates covers both.",
 );
 
 pub(super) const NAME: FieldSpec = FieldSpec::new(
     "name",
     "Name",
     FieldKind::Text,
-    "1 to 100 letters, digits, . _ - and inner spaces. It never changes.",
+    "1 to 100 letters, digits, . _ - and inner spaces. Cannot be changed later.",
 )
 .needed();
 pub(super) const DESCRIPTION: FieldSpec = FieldSpec::new(
     "description",
     "Description",
     FieldKind::Text,
-    "For people. At most 1,000 characters.",
+    "Description, at most 1,000 characters.",
 );
 pub(super) const TAGS: FieldSpec = FieldSpec::new(
     "tags",
     "Tags",
     FieldKind::Words,
-    "Labels to find it by, separated by commas.",
+    "Labels for searching, separated by commas.",
 );

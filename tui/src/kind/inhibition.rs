@@ -55,40 +55,40 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "enabled",
             "Enabled",
             FieldKind::Toggle,
-            "Only an enabled inhibition holds.",
+            "Hold notifications only while this is on.",
         ),
         FieldSpec::new(
             "sourceFilter",
             "While open",
             FieldKind::Text,
-            "The causes, as name=host-down.",
+            "Causes, such as name=host-down.",
         )
         .needed(),
         FieldSpec::new(
             "targetFilter",
             "Holds",
             FieldKind::Text,
-            "Their effects, as type=disk severity<critical.",
+            "Effects, such as type=disk severity<critical.",
         )
         .needed(),
         FieldSpec::new(
             "equal.0.source",
             "Equal field",
             FieldKind::Text,
-            "The field that holds the same on both, as host. A missing field is equal to nothing.",
+            "Field with the same value on both, such as host. A missing field never matches.",
         )
         .needed(),
         FieldSpec::new(
             "equal.0.target",
             "Of effects",
             FieldKind::Text,
-            "Its name on the effects, as parent, where that is another one.",
+            "Name of the field on the effects, if it differs, such as parent.",
         ),
         FieldSpec::new(
             "linger",
             "Linger",
             FieldKind::Length,
-            "How long it holds on after the cause closed, as 1m, which is the default.",
+            "Time that it keeps holding after the cause closes. Empty: 1m.",
         ),
         DESCRIPTION,
         TAGS,

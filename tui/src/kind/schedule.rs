@@ -59,21 +59,21 @@ pub(super) const SPEC: KindSpec = KindSpec {
             "timeZone",
             "Time zone",
             FieldKind::Text,
-            "The zone of its local times, by its IANA name, such as Europe/Berlin.",
+            "IANA time zone of the local times, such as Europe/Berlin.",
         )
         .needed(),
         FieldSpec::new(
             "layers",
             "Layers",
             FieldKind::Written(Written::Layers),
-            "A line each: `ana, ben + cleo from 2027-01-04T08:00:00 weekly`, then `in CALENDAR` if wanted. A later line goes over those before it.",
+            "One layer per line: `ana, ben + cleo from 2027-01-04T08:00:00 weekly`, optionally `in CALENDAR`. Later lines override earlier ones.",
         )
         .needed(),
         FieldSpec::new(
             "gapsAllowed",
             "Gaps allowed",
             FieldKind::Toggle,
-            "Whether times at which no one is on call are meant.",
+            "Allow gaps with no one on call.",
         ),
         DESCRIPTION,
         TAGS,

@@ -65,7 +65,7 @@ fn length(of: &Value, field: &str) -> Option<String> {
 fn read_length(written: &str) -> Result<Value, String> {
     let ms = when::length_ms(written).ok_or_else(|| {
         format!(
-            "`{written}` is no length of time; expected {}",
+            "`{written}` is not a duration; expected {}",
             when::LENGTHS
         )
     })?;
@@ -125,7 +125,7 @@ fn read_method(line: &str) -> Result<Value, String> {
         if !SEVERITIES.contains(&severity) {
             let known = SEVERITIES.join(", ");
             return Err(format!(
-                "`{severity}` is no severity; expected one of {known}"
+                "`{severity}` is not a severity; expected one of {known}"
             ));
         }
         let severity = format!("SEVERITY_{}", severity.to_uppercase());

@@ -279,9 +279,9 @@ fn find(model: &Model, line: &str) -> Result<Meant, String> {
     let near = near.iter().take(SUGGESTIONS).map(|(_, name)| *name);
     let near: Vec<_> = near.collect();
     Err(if near.is_empty() {
-        format!("`{line}` is nothing that can be done here; `help` lists what can")
+        format!("unknown command `{line}`; `help` lists all")
     } else {
         let near = near.join("`, `");
-        format!("`{line}` is nothing that can be done here; is it `{near}`? `help` lists all")
+        format!("unknown command `{line}`; is it `{near}`? `help` lists all")
     })
 }

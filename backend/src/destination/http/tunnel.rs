@@ -77,7 +77,7 @@ async fn open(
     proxy: &ProxyConfig,
     target: &str,
 ) -> Result<TcpStream, String> {
-    let broken = |error: std::io::Error| format!("cannot be talked to: {}", reason(&error));
+    let broken = |error: std::io::Error| format!("broke the connection: {}", reason(&error));
     let mut request = format!("CONNECT {target} HTTP/1.1\r\nhost: {target}\r\n");
     if !proxy.authorization.is_empty() {
         let shown = proxy.authorization.reveal();

@@ -309,7 +309,7 @@ impl Reader {
             if field == "digest" && RecordId::parse(id).is_none() {
                 self.fault(
                     path,
-                    format!("`{id}` is no delivery id: it has 26 characters"),
+                    format!("`{id}` is not a delivery id; expected 26 letters and digits"),
                 );
             }
         }

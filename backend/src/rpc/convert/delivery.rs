@@ -24,7 +24,7 @@ use crate::{
 
 pub(super) use crate::domain::NO_EVENT_ID;
 
-pub(super) const NO_DELIVERY_ID: &str = "is no delivery id: it has 26 letters and digits";
+pub(super) const NO_DELIVERY_ID: &str = "is not a delivery id; expected 26 letters and digits";
 
 /// A delivery with its attempts; a list leaves them out.
 pub fn delivery(delivery: Delivery, attempts: Vec<Attempt>, waiting: Waiting) -> v1::Delivery {

@@ -168,7 +168,7 @@ pub(crate) async fn with_key(
         .map_err(unreachable)?;
     let bearer = key.map(|key| format!("Bearer {key}").parse()).transpose();
     let bearer =
-        bearer.map_err(|_unfit| Failure::new("the API key holds characters that no key has"))?;
+        bearer.map_err(|_unfit| Failure::new("invalid character in the API key"))?;
     Ok(InterceptedService::new(channel, Bearer(bearer)))
 }
 

@@ -119,7 +119,7 @@ async fn what_is_wrong_is_told_with_its_place() {
             "at character 1: `since` has to be earlier than `until`",
         ),
         ("rule=disk event=x", "at character 11: `x` is no event id"),
-        ("digest=x", "at character 1: `x` is no delivery id"),
+        ("digest=x", "at character 1: `x` is not a delivery id"),
         ("error~\"(\"", "at character 1: "),
     ] {
         let said = refused(&world, text).await;
