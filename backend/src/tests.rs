@@ -16,13 +16,3 @@ mod invariants;
 pub(crate) mod postgres;
 mod service;
 mod simulation;
-
-/// A number that long runs set from outside.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "long runs are asked for from outside"
-)]
-pub(crate) fn number_of(variable: &str, default: u64) -> u64 {
-    let asked = std::env::var(variable).ok();
-    asked.map_or(default, |asked| asked.parse().unwrap())
-}

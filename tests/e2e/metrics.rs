@@ -419,7 +419,10 @@ async fn a_real_prometheus_raises_an_alert_when_a_destination_takes_nothing() {
         alerts.iter().find(is_it).cloned()
     };
     let alert = eventually("the alert to fire", firing).await;
-    assert_eq!(alert["annotations"]["summary"], "Deliveries to hook are failing");
+    assert_eq!(
+        alert["annotations"]["summary"],
+        "Deliveries to hook are failing"
+    );
 }
 
 #[tokio::test]

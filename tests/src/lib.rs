@@ -29,5 +29,6 @@ pub mod terminal;
 pub mod tls;
 pub mod tree;
 pub mod upstream;
+pub mod walks;
 pub mod wire;
 pub mod world;

@@ -32,6 +32,8 @@ pub mod staged;
 pub mod testing {
     pub mod conformance;
     pub mod simulated_disk;
+    #[path = "../../../tests/src/walks.rs"]
+    pub mod walks;
 }
 
 use std::{fmt::Debug, sync::Arc};

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use bellwether_proto::v1::{self, destination_type::Type};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use super::{ground::Ground, invariants, number_of, service::Service};
+use super::{ground::Ground, invariants, service::Service};
 use crate::{
     clock::ManualClock,
     config::Config,
@@ -19,9 +19,9 @@ use crate::{
         samples::{self, START_MS, all},
         set_status::{StatusItem, set_status},
     },
+    testing::walk_length,
 };
 
-const ROUNDS_DEFAULT: u64 = 150;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What happened to what was asked for.
@@ -91,7 +91,7 @@ async fn what_fails_on_the_disk_is_said_as_it_is_and_the_service_goes_on() {
     let mut service = start(&receiver).await;
     let mut random = StdRng::seed_from_u64(7);
     let (mut sent, mut acknowledged) = (Vec::new(), Vec::new());
-    for round in 0..number_of("BELLWETHER_DISK_ERRORS", ROUNDS_DEFAULT) {
+    for round in 0..walk_length("BELLWETHER_DISK_ERRORS") {
         service.ground.fail_after(Some(random.random_range(0..40)));
         for number in 0..3 {
             let host = format!("{round}-{number}");

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use bellwether_proto::v1::{self, destination_type::Type, escalation_target::Target};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use super::{ground::Ground, number_of, service::Service, simulation::event_of};
+use super::{ground::Ground, service::Service, simulation::event_of};
 use crate::{
     clock::{Clock, ManualClock},
     config::Config,
@@ -26,6 +26,7 @@ use crate::{
         trigger::event_type,
         wire::time::length,
     },
+    testing::walk_length,
 };
 
 const MINUTE_MS: i64 = 60_000;
@@ -327,8 +328,8 @@ fn about(delivery: &Delivery) -> (usize, u32) {
 }
 
 async fn hours(ground: impl AsyncFn() -> Option<Ground>, half_hours: i64) {
-    let first = number_of("BELLWETHER_SIMULATION_SEED", 1);
-    for seed in first..first + number_of("BELLWETHER_SIMULATIONS", 1) {
+    let first = walk_length("BELLWETHER_SIMULATION_SEED");
+    for seed in first..first + walk_length("BELLWETHER_SIMULATIONS") {
         let Some(ground) = ground().await else { return };
         eprintln!("BELLWETHER_SIMULATION_SEED={seed}");
         let mut hours = Hours::new(ground, seed).await;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use rand::{SeedableRng, rngs::StdRng};
 
-use super::{ground::Ground, number_of};
+use super::ground::Ground;
 use crate::{
     clock::ManualClock,
     domain::{Calendar, DeliveryState, Destination, Heartbeat, Occurrence},
@@ -14,10 +14,9 @@ use crate::{
     store::{
         Changes, Direction, EngineError, Index, Kind, Lane, LogPosition, Range, Store, verify,
     },
-    testing::{audit, samples},
+    testing::{audit, samples, walk_length},
 };
 
-const FLIPS_DEFAULT: u64 = 100;
 /// Occurrences, and deliveries.
 const RECORDS: u32 = 40;
 
@@ -216,7 +215,7 @@ async fn no_flipped_bit_becomes_a_wrong_answer_of_any_kind() {
     drop(store);
 
     let (mut noticed, mut opened) = (0, 0);
-    for seed in 0..number_of("BELLWETHER_FLIPS", FLIPS_DEFAULT) {
+    for seed in 0..walk_length("BELLWETHER_FLIPS") {
         let flipped = disk.with_flipped_bit(&mut StdRng::seed_from_u64(seed));
         if seed % 2 == 1 {
             flipped.forget_checksums();

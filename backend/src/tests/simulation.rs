@@ -9,7 +9,8 @@ mod scenario;
 use scenario::Scenario;
 pub(super) use scenario::event_of;
 
-use super::{ground::Ground, number_of};
+use super::ground::Ground;
+use crate::testing::walk_length;
 
 /// Places that events come from; the last ones are those of the misbehaving destinations.
 const SITES: usize = 45;
@@ -17,8 +18,8 @@ const SITES: usize = 45;
 /// What is held in an hour is reported one by one, as the model counts it, or gathered from that
 /// many on.
 async fn hours(ground: impl AsyncFn() -> Option<Ground>, together_from: usize) {
-    let first = number_of("BELLWETHER_SIMULATION_SEED", 1);
-    for seed in first..first + number_of("BELLWETHER_SIMULATIONS", 1) {
+    let first = walk_length("BELLWETHER_SIMULATION_SEED");
+    for seed in first..first + walk_length("BELLWETHER_SIMULATIONS") {
         let Some(ground) = ground().await else { return };
         eprintln!("BELLWETHER_SIMULATION_SEED={seed}");
         let mut scenario = Scenario::new(ground, seed, together_from).await;

@@ -16,8 +16,10 @@ pub mod conformance;
 pub mod faulty_engine;
 pub mod samples;
 pub mod simulated_disk;
+#[path = "../../../tests/src/walks.rs"]
+pub mod walks;
 
 use bellwether_backend_engine::*;
 use bellwether_backend_model::{domain, lifecycle};
 
-pub use self::{faulty_engine::FaultyEngine, simulated_disk::SimulatedDisk};
+pub use self::{faulty_engine::FaultyEngine, simulated_disk::SimulatedDisk, walks::walk_length};

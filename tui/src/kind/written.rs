@@ -63,12 +63,8 @@ fn length(of: &Value, field: &str) -> Option<String> {
 }
 
 fn read_length(written: &str) -> Result<Value, String> {
-    let ms = when::length_ms(written).ok_or_else(|| {
-        format!(
-            "`{written}` is not a duration; expected {}",
-            when::LENGTHS
-        )
-    })?;
+    let ms = when::length_ms(written)
+        .ok_or_else(|| format!("`{written}` is not a duration; expected {}", when::LENGTHS))?;
     Ok(json!(format!("{}s", ms / 1_000)))
 }
 

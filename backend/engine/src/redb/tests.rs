@@ -27,16 +27,6 @@ fn open_with(disk: &SimulatedDisk, settings: Settings) -> Result<RedbEngine, Eng
     RedbEngine::open(medium, settings)
 }
 
-/// A number that long runs set from outside.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "long runs are asked for from outside"
-)]
-fn number_of(variable: &str, default: u64) -> u64 {
-    let asked = std::env::var(variable).ok();
-    asked.map_or(default, |asked| asked.parse().unwrap())
-}
-
 /// With little memory: every few sets are moved into the tree, and runs are united all the time.
 const NARROW: Settings = Settings {
     memory_bytes: 4 * 1024,

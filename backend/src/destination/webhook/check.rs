@@ -269,7 +269,10 @@ fn check_expect(expect: &Expect, checks: &mut Checks<'_>) {
         );
     }
     if expect.statuses.iter().any(|it| !(100..=599).contains(it)) {
-        checks.add("expect.status", "contains an invalid HTTP status; expected 100 to 599");
+        checks.add(
+            "expect.status",
+            "contains an invalid HTTP status; expected 100 to 599",
+        );
     }
     let faults = expect.body.as_ref().map(DocumentQuery::compile);
     for fault in faults.and_then(Result::err).into_iter().flatten() {

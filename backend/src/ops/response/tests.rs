@@ -17,11 +17,10 @@ use crate::{
         wire::time::length,
     },
     store::Store,
+    testing::walk_length,
 };
 
 const MINUTE: u64 = 60;
-/// How often an acknowledgement races with a step.
-const RACES: usize = 1_000;
 
 /// A service in which `ana`, `ben` and `cleo` are each notified by one destination, and the rule
 /// `page` follows the policy `db`.
@@ -302,7 +301,7 @@ async fn after_an_acknowledgement_no_step_is_taken() {
 
 #[tokio::test]
 async fn an_acknowledgement_beside_a_step_is_before_it_or_after_it() {
-    for _ in 0..RACES {
+    for _ in 0..walk_length("BELLWETHER_RACES") {
         let steps = [&[contact("ana")][..], &[contact("ben")], &[contact("cleo")]];
         let world = world(&steps, |_| {}).await;
         world.event("db-1", |_| {}).await;

@@ -17,6 +17,7 @@ use crate::{
     domain::{Clause, EventId, Literal, Query, RecordId, Severity, Status},
     matching::compile,
     store::Lane,
+    testing::walk_length,
 };
 
 async fn search(store: &Store, request: &SearchRequest) -> Result<SearchPage, Error> {
@@ -282,7 +283,7 @@ async fn a_walk_under_writes_ends_misses_nothing_and_shows_nothing_twice_on_a_pa
     let sizes = [
         1_000, 900, 700, 600, 599, 400, 300, 250, 200, 128, 100, 64, 50, 33, 20, 10, 1,
     ];
-    for walk in 0..100 {
+    for walk in 0..usize::try_from(walk_length("BELLWETHER_SEARCH_WALKS")).unwrap() {
         let request = SearchRequest {
             sort: sorts[walk % 3],
             ascending: walk / 3 % 2 == 0,

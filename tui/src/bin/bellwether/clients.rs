@@ -167,8 +167,7 @@ pub(crate) async fn with_key(
         .await
         .map_err(unreachable)?;
     let bearer = key.map(|key| format!("Bearer {key}").parse()).transpose();
-    let bearer =
-        bearer.map_err(|_unfit| Failure::new("invalid character in the API key"))?;
+    let bearer = bearer.map_err(|_unfit| Failure::new("invalid character in the API key"))?;
     Ok(InterceptedService::new(channel, Bearer(bearer)))
 }
 

@@ -2,7 +2,7 @@
 
 use rand::{SeedableRng, rngs::StdRng};
 
-use super::{NARROW, SimulatedDisk, number_of, open, open_with};
+use super::{NARROW, SimulatedDisk, open, open_with};
 use crate::{
     Engine,
     change::{Action, Change, Entry, Expect, Lane},
@@ -11,9 +11,9 @@ use crate::{
     kind::Kind,
     position::LogPosition,
     read::{Direction, Range},
+    testing::walks::walk_length,
 };
 
-const FLIPS_DEFAULT: u64 = 300;
 const RECORDS: u32 = 600;
 
 /// A disk with records, whose service was closed or killed.
@@ -85,7 +85,7 @@ async fn read_through(disk: &SimulatedDisk) -> Option<()> {
 async fn a_flipped_bit_is_an_error_or_does_not_matter() {
     let (closed, killed) = (filled(false).await, filled(true).await);
     let mut noticed = 0;
-    for seed in 0..number_of("BELLWETHER_FLIPS", FLIPS_DEFAULT) {
+    for seed in 0..walk_length("BELLWETHER_FLIPS") {
         let disk = if seed % 3 == 2 { &killed } else { &closed };
         let flipped = disk.with_flipped_bit(&mut StdRng::seed_from_u64(seed));
         if seed % 3 == 1 {

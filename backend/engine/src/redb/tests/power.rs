@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::join_all;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
-use super::{SETTINGS, Settings, SimulatedDisk, number_of, open_with};
+use super::{SETTINGS, Settings, SimulatedDisk, open_with};
 use crate::{
     Engine,
     change::{Action, Change, Entry, Expect, Lane},
@@ -14,9 +14,9 @@ use crate::{
     kind::Kind,
     read::{Direction, Range},
     redb::RedbEngine,
+    testing::walks::walk_length,
 };
 
-const LIVES_DEFAULT: u64 = 2_000;
 const CRASHES_MAX: usize = 3;
 const KEYS: u8 = 24;
 const INDEXES: [Index; 3] = [
@@ -40,7 +40,7 @@ struct Part {
 
 #[tokio::test]
 async fn nothing_acknowledged_is_lost_with_the_power() {
-    let lives = number_of("BELLWETHER_POWER_LIVES", LIVES_DEFAULT);
+    let lives = walk_length("BELLWETHER_POWER_LIVES");
     for seed in 0..lives {
         live(seed).await;
     }

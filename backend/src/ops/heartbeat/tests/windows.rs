@@ -1,7 +1,7 @@
 //! Windows of calendars in which beats are expected.
 
 use super::*;
-use crate::ops::calendar::Calendars;
+use crate::{ops::calendar::Calendars, testing::walk_length};
 
 const HOUR: u64 = 3_600;
 const MINUTE: u64 = 60;
@@ -113,6 +113,12 @@ async fn windows_are_longer_by_the_time_in_which_no_events_were_accepted() {
     assert!(world.is_open(&[]).await);
 }
 
+/// Moments in the window before the beat, before the window, and in it after the beat.
+fn minutes() -> impl Iterator<Item = u64> {
+    let steps = walk_length("BELLWETHER_CLOCK_STEPS");
+    [65, 20, 75].into_iter().take(steps.try_into().unwrap())
+}
+
 /// A beat comes ten minutes after nine, and every four hours then; the clock is set so many minutes after
 /// eight. No alarm is raised for 20 hours, and one is when no beat comes any more.
 async fn stepped(step_ms: i64, minutes: u64, hours: u64) {
@@ -146,8 +152,7 @@ async fn stepped(step_ms: i64, minutes: u64, hours: u64) {
 #[tokio::test]
 async fn steps_of_the_clock_of_five_seconds_raise_no_alarm_and_hide_none() {
     for step_ms in [5_000, -5_000] {
-        // Before the window, in it before the beat, and in it after the beat.
-        for minutes in [20, 65, 75] {
+        for minutes in minutes() {
             stepped(step_ms, minutes, 6).await;
         }
     }
@@ -156,7 +161,7 @@ async fn steps_of_the_clock_of_five_seconds_raise_no_alarm_and_hide_none() {
 #[tokio::test]
 async fn steps_of_the_clock_of_ninety_minutes_raise_no_alarm_and_hide_none() {
     for step_ms in [5_400_000, -5_400_000] {
-        for minutes in [20, 65, 75] {
+        for minutes in minutes() {
             stepped(step_ms, minutes, 10).await;
         }
     }
