@@ -43,27 +43,20 @@ fn main() {
         None => tempfile::tempdir().unwrap(),
     };
     let runtime = Runtime::new().unwrap();
-    println!("two-phase | in flight | records/s | p50 ms | p99 ms | syncs/s of the disk | ratio");
-    for two_phase_commit in [true, false] {
-        for in_flight in IN_FLIGHT {
-            let folder = parent
-                .path()
-                .join(format!("{two_phase_commit}-{in_flight}"));
-            let mut config = Location::folder(folder);
-            config.options.two_phase_commit = two_phase_commit;
-            let disk_before = syncs_per_second(parent.path());
-            let mut took = runtime.block_on(write(&config, in_flight));
-            let disk = disk_before.midpoint(syncs_per_second(parent.path()));
-            took.sort_unstable();
-            let at = |share: usize| took[took.len() * share / 100].as_secs_f64() * 1e3;
-            let (p50_ms, p99_ms) = (at(50), at(99));
-            let rate = per_second(took.len(), RUN);
-            println!(
-                "{two_phase_commit:9} | {in_flight:9} | {rate:9.0} | {p50_ms:6.2} | {p99_ms:6.2} | \
-                 {disk:19.0} | {:5.2}",
-                rate / disk
-            );
-        }
+    println!("in flight | records/s | p50 ms | p99 ms | syncs/s of the disk | ratio");
+    for in_flight in IN_FLIGHT {
+        let config = Location::folder(parent.path().join(in_flight.to_string()));
+        let disk_before = syncs_per_second(parent.path());
+        let mut took = runtime.block_on(write(&config, in_flight));
+        let disk = disk_before.midpoint(syncs_per_second(parent.path()));
+        took.sort_unstable();
+        let at = |share: usize| took[took.len() * share / 100].as_secs_f64() * 1e3;
+        let (p50_ms, p99_ms) = (at(50), at(99));
+        let rate = per_second(took.len(), RUN);
+        println!(
+            "{in_flight:9} | {rate:9.0} | {p50_ms:6.2} | {p99_ms:6.2} | {disk:19.0} | {:5.2}",
+            rate / disk
+        );
     }
 }
 

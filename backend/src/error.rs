@@ -113,7 +113,7 @@ impl From<EngineError> for Error {
                 retry_after: None,
             },
             EngineError::Indeterminate(_) => Self::Indeterminate(Box::new(error)),
-            EngineError::Corrupt(_) => Self::Internal(Box::new(error)),
+            EngineError::Corrupt(_) | EngineError::Incomplete(_) => Self::Internal(Box::new(error)),
             EngineError::Forbidden(why) => Self::PermissionDenied(why),
         }
     }

@@ -35,7 +35,7 @@ use crate::{
 pub use direct::Direct;
 use exposition::Exposition;
 use front::Front;
-pub use init::{Made, init_store};
+pub use init::{Made, create_client, init_store};
 use work::Work;
 
 /// What pages of other origins may send and read.
@@ -228,7 +228,9 @@ impl Backend {
             }
             stopping.cancel();
             work.stop().await;
-            self.engine.close().await;
+            if let Err(error) = self.engine.close().await {
+                tracing::warn!(%error, "the store was not closed; the next start finishes it");
+            }
             match (ended, went_back) {
                 (_, Some(why)) => Err(ServeError::StoreWentBack { why }),
                 (Some(part), None) => Err(ServeError::Part { part }),

@@ -25,6 +25,9 @@ pub enum EngineError {
     /// What is stored is damaged.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
+    /// A part of what is stored is missing, with what was answered last.
+    #[error("the store is incomplete: {0}")]
+    Incomplete(String),
     /// Nothing was written: the client may not make the change.
     #[error("{0}")]
     Forbidden(String),
@@ -55,6 +58,7 @@ impl EngineError {
             Self::Full(text) => Self::Full(text.clone()),
             Self::Indeterminate(source) => Self::Indeterminate(source.to_string().into()),
             Self::Corrupt(text) => Self::Corrupt(text.clone()),
+            Self::Incomplete(text) => Self::Incomplete(text.clone()),
             Self::Forbidden(text) => Self::Forbidden(text.clone()),
         }
     }

@@ -238,9 +238,19 @@ pub trait Engine: Debug + Send + Sync + 'static {
         &Alone
     }
 
-    /// Leaves those that share the store, so that no one has to wait. Nothing is written through
-    /// this engine after it.
-    async fn close(&self) {}
+    /// Carries out what waits, and closes the store; leaves those that share it, so that no one has
+    /// to wait. Nothing is written through this engine after it.
+    ///
+    /// Once it returns, all that was applied is where the engine is read from when it is opened
+    /// again, whatever it promised of single commits. An engine that is dropped loses nothing that
+    /// it promised, and nobody learns of what else it lost.
+    ///
+    /// # Errors
+    /// Some of what was applied is not there yet. Where commits are promised, the next opening
+    /// finishes it.
+    async fn close(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
 
     /// The position of the commit that made a record of a version, where versions show it.
     fn made_at(&self, _version: u64) -> Option<LogPosition> {

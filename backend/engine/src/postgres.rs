@@ -463,11 +463,12 @@ impl Engine for PostgresEngine {
         self
     }
 
-    async fn close(&self) {
+    async fn close(&self) -> Result<(), EngineError> {
         *self.leader() = None;
         if let Some(node) = &self.node {
             node.leave().await;
         }
+        Ok(())
     }
 
     fn is_shared(&self) -> bool {

@@ -43,7 +43,7 @@ mod writer;
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread::JoinHandle,
@@ -98,10 +98,8 @@ const COUNT_STEP: usize = 20_000;
 pub struct Settings {
     /// Memory for cached pages, in bytes.
     pub cache_bytes: usize,
-    /// Whether a commit of the tree takes two syncs.
-    pub two_phase_commit: bool,
-    /// The length of the file, in bytes, from which on commits of two phases save what a repair
-    /// would have to find out.
+    /// The length of the file, in bytes, from which on commits save what a repair would have to
+    /// find out.
     pub quick_repair_from: u64,
     /// The position after which the change log of a new file begins.
     pub first_position: LogPosition,
@@ -111,6 +109,8 @@ pub struct Settings {
     pub log_bytes: u64,
     /// How many runs of entries by event become one.
     pub fan: usize,
+    /// Whether to open a store whose log is missing or cut, without what was in it.
+    pub accept_loss: bool,
 }
 
 impl Settings {
@@ -118,26 +118,30 @@ impl Settings {
     pub const fn with_cache(cache_bytes: usize) -> Self {
         Self {
             cache_bytes,
-            two_phase_commit: true,
             quick_repair_from: STORE_QUICK_REPAIR_FROM,
             first_position: LogPosition::START,
             memory_bytes: STORE_MEMORY_BYTES,
             log_bytes: STORE_LOG_BYTES,
             fan: STORE_RUNS_UNITED,
+            accept_loss: false,
         }
     }
 }
 
 /// Keeps records in a file of redb, behind a log.
 ///
-/// Dropping it carries out what waits, moves what is in memory and closes the file.
+/// [`Engine::close`] carries out what waits, moves what is in memory and closes the file. So does
+/// dropping it, as far as that goes: what the log has, the next opening moves.
 #[derive(Debug)]
 pub struct RedbEngine {
     medium: Arc<dyn Medium>,
     shared: Arc<Shared>,
-    /// The writer, then the mover: the order in which they end.
-    threads: Vec<JoinHandle<()>>,
+    /// The writer, then the mover: the order in which they end. None are left once it is closed.
+    threads: Mutex<Vec<Ending>>,
 }
+
+/// A thread that ends by saying whether all it had to do is done.
+type Ending = JoinHandle<Result<(), EngineError>>;
 
 /// What the writer, the mover and the readers share.
 #[derive(Debug)]
@@ -168,23 +172,34 @@ impl RedbEngine {
     /// log is in the tree when this returns.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] when the file or the log is damaged or not one of ours, others when
-    /// the medium fails.
+    /// [`EngineError::Corrupt`] when the file or the log is damaged or not one of ours,
+    /// [`EngineError::Incomplete`] when a part of the log is missing and that is not accepted, others
+    /// when the medium fails.
     pub fn open(medium: Arc<dyn Medium>, settings: Settings) -> Result<Self, EngineError> {
         let file = File::new(Arc::clone(&medium), settings);
         let opened = file.open()?;
         let wal = Wal::open(medium.as_ref(), settings.log_bytes).map_err(Fault::from);
         let mut wal = wal?;
-        let mut memory = Memtable::default();
-        if opened.life != NO_LIFE {
-            for frame in wal.read(opened.life, opened.head.sequence)? {
+        let (last, after) = (opened.life, opened.head.sequence);
+        let mut mover = Mover::new(file, opened);
+        if last.number != NO_LIFE {
+            // What an earlier life left has to be in the tree before its log is written to.
+            let frames = match wal.read(last, after) {
+                Err(Fault::Asked(EngineError::Incomplete(why))) if settings.accept_loss => {
+                    tracing::warn!(%why, "the store is opened without what is missing");
+                    wal.left(last.number, after)?
+                }
+                frames => frames?,
+            };
+            let mut memory = Memtable::default();
+            for frame in frames {
                 memory.add(frame.rows);
             }
+            mover.begin(&memory, NO_LIFE)?;
         }
         let life = rand::random_range(NO_LIFE + 1..=u64::MAX);
-        let mut mover = Mover::new(file, opened);
-        let tree = mover.begin(&memory, life)?;
-        wal.begin(life);
+        wal.begin(life).map_err(Fault::from)?;
+        let tree = mover.begin(&Memtable::default(), life)?;
         let head = log::head(&Plain(&tree.rows))?;
         let shared = Arc::new(Shared {
             layers: Published::new(Layers {
@@ -201,7 +216,7 @@ impl RedbEngine {
         let mut engine = Self {
             medium: Arc::clone(&medium),
             shared: Arc::clone(&shared),
-            threads: Vec::new(),
+            threads: Mutex::default(),
         };
         let writer = Writer::new(
             Arc::clone(&shared),
@@ -218,12 +233,22 @@ impl RedbEngine {
     fn begin(
         &mut self,
         name: &str,
-        work: impl FnOnce() + Send + 'static,
+        work: impl FnOnce() -> Result<(), EngineError> + Send + 'static,
     ) -> Result<(), EngineError> {
         let thread = std::thread::Builder::new().name(name.into()).spawn(work);
         let thread = thread.map_err(|error| EngineError::Unavailable(error.to_string()))?;
-        self.threads.push(thread);
+        self.threads().push(thread);
         Ok(())
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Vec<Ending>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the threads end; returns those that were not asked to yet.
+    fn end(&self) -> Vec<Ending> {
+        self.shared.queue.close();
+        std::mem::take(&mut self.threads())
     }
 
     /// Reads, and waits for a file that is just being opened again.
@@ -260,12 +285,19 @@ impl RedbEngine {
 
 impl Drop for RedbEngine {
     fn drop(&mut self) {
-        self.shared.queue.close();
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has nothing left to wait for.
-            drop(thread.join());
-        }
+        // What is not done is in the log, where there is one.
+        drop(joined(self.end()));
     }
+}
+
+/// Waits for threads; the first that did not do all that it had to tells why.
+fn joined(threads: Vec<Ending>) -> Result<(), EngineError> {
+    let panicked = |_panic| Err(EngineError::Unavailable("a thread of it panicked".into()));
+    let ended = threads.into_iter();
+    let ended: Vec<_> = ended
+        .map(|thread| thread.join().unwrap_or_else(panicked))
+        .collect();
+    ended.into_iter().collect()
 }
 
 impl Shared {
@@ -432,6 +464,12 @@ impl Engine for RedbEngine {
 
     fn made_at(&self, version: u64) -> Option<LogPosition> {
         Some(LogPosition::from_number(version))
+    }
+
+    async fn close(&self) -> Result<(), EngineError> {
+        let threads = self.end();
+        let ended = tokio::task::spawn_blocking(|| joined(threads)).await;
+        ended.map_err(|error| EngineError::Unavailable(error.to_string()))?
     }
 
     fn is_shared(&self) -> bool {

@@ -8,11 +8,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
-use tokio::{
-    fs,
-    io::{self, AsyncWriteExt},
-    sync::Mutex,
-};
+use tokio::sync::Mutex;
 
 use crate::{
     clock::{Clock, millis},
@@ -24,7 +20,7 @@ use crate::{
         page::{Page, PageRequest, Scope},
         resource::alike,
     },
-    store::{Changes, Direction, Lane, Store, Stored, engine::Range},
+    store::{Changes, Direction, Lane, Store, Stored, engine::Range, open::replace_file},
 };
 
 pub use draft::{ClientDraft, ClientEdit};
@@ -290,8 +286,8 @@ impl Clients {
         let client = self.client(name, Role::Admin, &key);
         // The file first: a key that opens nothing is overwritten by the next start, a client whose
         // key no one has would lock everybody out.
-        write_key_file(key_file, &key)
-            .await
+        let content = format!("{}\n", key.reveal());
+        replace_file(key_file, content.as_bytes())
             .map_err(|error| Error::Internal(Box::new(error)))?;
         let mut changes = self.store.changes();
         changes.insert(&client);
@@ -386,29 +382,6 @@ fn taken<'a>(client: &Client, mut others: impl Iterator<Item = &'a Client>) -> R
             "`{certificate}` already authenticates the client `{other}`"
         ))),
     }
-}
-
-/// Writes the key so that it is on disk, whole, before anybody relies on it.
-async fn write_key_file(path: &Path, key: &Secret) -> io::Result<()> {
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(".new");
-    match fs::remove_file(&draft).await {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    options.mode(0o600);
-    let mut file = options.open(&draft).await?;
-    file.write_all(format!("{}\n", key.reveal()).as_bytes())
-        .await?;
-    file.sync_all().await?;
-    fs::rename(&draft, path).await?;
-    // The name is on disk once its folder is.
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    fs::File::open(folder).await?.sync_all().await
 }
 
 #[cfg(test)]

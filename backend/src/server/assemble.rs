@@ -182,7 +182,7 @@ pub(super) async fn assemble(
     let engine = Arc::clone(store.engine());
     let assembled = assemble_over(store, config, clock, own, streams).await;
     if assembled.is_err() {
-        engine.close().await;
+        drop(engine.close().await);
     }
     assembled
 }

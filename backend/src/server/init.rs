@@ -1,4 +1,4 @@
-//! Making a store in a database, with its keys and its first client.
+//! What is made in a store without a service: a store in a database with its first client, and clients.
 
 use futures_util::future::BoxFuture;
 use std::{path::Path, sync::Arc};
@@ -6,9 +6,14 @@ use std::{path::Path, sync::Arc};
 use super::StartError;
 use crate::{
     clock::{Clock, SystemClock},
-    config::DatabaseConfig,
-    ops::client::Clients,
-    store::open::make_in_database,
+    config::{DatabaseConfig, Location},
+    domain::{KeyScope, Secret},
+    error::Error,
+    ops::client::{ClientDraft, Clients},
+    store::{
+        audit::{By, by},
+        open::{make_in_database, open_for_command},
+    },
 };
 
 /// What was made.
@@ -18,6 +23,39 @@ pub enum Made {
     Store,
     /// Nothing: there was a store with clients.
     Nothing,
+}
+
+/// Whom the audit log names where a command changed the store itself.
+const COMMAND: &str = "command line";
+
+/// Creates a client in a store that no service answers for: who has its keys needs none of a client's.
+/// Returns the key of the client. The audit log has it as done by `command line`.
+///
+/// # Errors
+/// Those of opening a store, and of creating a client.
+pub fn create_client<'a>(
+    location: &'a Location,
+    draft: &'a ClientDraft,
+) -> BoxFuture<'a, Result<Secret, StartError>> {
+    Box::pin(async move {
+        let store = open_for_command(location).await?;
+        let engine = Arc::clone(store.engine());
+        let clock = engine.clock();
+        let clock = clock.unwrap_or_else(|| Arc::new(SystemClock) as Arc<dyn Clock>);
+        let author = By {
+            client: COMMAND.into(),
+            address: None,
+            method: "",
+            time_ms: clock.now_ms(),
+            scope: Arc::new(KeyScope::default()),
+        };
+        let clients = Clients::new(store, clock);
+        let created = by(author, clients.create(draft)).await;
+        let closed = engine.close().await;
+        let (_, key) = created?;
+        closed.map_err(Error::from)?;
+        Ok(key)
+    })
 }
 
 /// Makes a store in a database: its tables, the key that seals its secrets, and the client `admin`,
@@ -41,7 +79,9 @@ pub fn init_store<'a>(
             Clients::new(store, clock).make_admin(admin_key_file).await
         };
         let made = made.await;
-        engine.close().await;
-        Ok(if made? { Made::Store } else { Made::Nothing })
+        let closed = engine.close().await;
+        let made = made?;
+        closed.map_err(Error::from)?;
+        Ok(if made { Made::Store } else { Made::Nothing })
     })
 }

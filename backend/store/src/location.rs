@@ -31,19 +31,18 @@ impl Location {
 pub struct StoreConfig {
     /// Memory for cached pages, in bytes.
     pub cache_bytes: usize,
-    /// Whether a commit takes two syncs, which also holds against crafted input that aims at the
-    /// checksum of a torn page.
-    pub two_phase_commit: bool,
     /// Intake stops while the disk has less room than this, in bytes.
     pub free_space_floor_bytes: u64,
+    /// Whether to open a store that a part of is missing, without what was in it.
+    pub accept_loss: bool,
 }
 
 impl Default for StoreConfig {
     fn default() -> Self {
         Self {
             cache_bytes: 32 * 1024 * 1024,
-            two_phase_commit: true,
             free_space_floor_bytes: 64 * 1024 * 1024,
+            accept_loss: false,
         }
     }
 }

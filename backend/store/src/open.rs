@@ -5,6 +5,8 @@ mod disk;
 mod disk_space;
 mod draft;
 mod error;
+#[cfg(test)]
+pub(crate) mod faults;
 mod folder;
 mod format;
 mod key_check;
@@ -22,13 +24,14 @@ pub(super) use self::{
     database::DatabaseDraft,
     draft::Draft,
     folder::private_file,
-    key_check::{Checks, is_of_keys},
+    key_check::{Checks, is_of_keys, judge},
     key_file::ring,
     trust::KEY_FILE_BYTES_MAX,
 };
 pub use self::{
     database::{database_script, database_status, make_in_database, migrate_database},
     error::OpenError,
+    folder::replace_file,
     rotate::{Rotated, rotate_key},
 };
 use self::{
@@ -45,7 +48,7 @@ use crate::{
 };
 
 /// Where a store is, for error messages.
-trait Whereabouts: Sync {
+pub(super) trait Whereabouts: Sync {
     /// What an error of the engine says of the store.
     fn fault(&self, source: EngineError) -> OpenError;
     /// What is wrong with the keys that belong to it.
@@ -80,12 +83,18 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
             KeyFile::of(&folder).read_or_make()?
         });
         let settings = Settings {
-            two_phase_commit: config.options.two_phase_commit,
+            accept_loss: config.options.accept_loss,
             ..Settings::with_cache(config.options.cache_bytes)
         };
         let space = DiskSpace::new(&folder, config.options.free_space_floor_bytes);
         let folder = Arc::new(folder);
         if !folder.has_store() {
+            match folder.check_store_is_not_lost() {
+                Err(lost) if config.options.accept_loss => {
+                    tracing::warn!("{lost}; a new store is made");
+                }
+                checked => checked?,
+            }
             make(&folder, settings, &sealer).await?;
         }
         if let Some(older) = format::older(&config.data_dir) {
@@ -101,6 +110,24 @@ pub fn open(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
     })
 }
 
+/// Opens a store for a command that changes a little in it: that in a database beside the nodes that use
+/// it, that in a folder when no service does. Makes none.
+///
+/// # Errors
+/// See [`OpenError`].
+pub fn open_for_command(config: &Location) -> BoxFuture<'_, Result<Store, OpenError>> {
+    Box::pin(async move {
+        if let Some(database) = &config.database {
+            return database::open_beside(database).await;
+        }
+        // Taking a folder would make it.
+        if !Folder::holds_store(&config.data_dir) {
+            return Err(OpenError::NoStore(config.data_dir.clone()));
+        }
+        open(config).await
+    })
+}
+
 /// Makes the store's file under another name, so that a crash leaves no half of it.
 async fn make(
     folder: &Arc<Folder>,
@@ -110,13 +137,34 @@ async fn make(
     folder.discard_unfinished()?;
     let medium = Disk::draft(Arc::clone(folder));
     let store = open_engine(medium, settings, sealer, folder).await?;
-    format::write(&store)
-        .await
-        .map_err(|source| folder.fault(source))?;
+    let written = format::write(&store).await;
+    written.map_err(|source| folder.unwritten(&source))?;
     key_check::check(&store, sealer, folder.as_ref()).await?;
+    let store = closed(store, settings, folder).await?;
+    format::check_made(&store, folder).await?;
+    if judge(&store, sealer, folder.as_ref()).await?.is_empty() {
+        return Err(folder.unwritten(&"the check of its keys is not in its file"));
+    }
     drop(store);
     format::write_file(folder)?;
     folder.finish()
+}
+
+/// Closes a store that is being made, and opens it as it is on the disk, to be read only.
+async fn closed(
+    store: Store,
+    settings: Settings,
+    folder: &Arc<Folder>,
+) -> Result<Store, OpenError> {
+    let ended = store.engine().close().await;
+    ended.map_err(|source| folder.unwritten(&source))?;
+    let sealer = store.shared_sealer();
+    // It has the file.
+    drop(store);
+    folder.sync_unfinished()?;
+    let medium = Overlay::draft(Arc::clone(folder));
+    let opened = open_engine(medium, settings, &sealer, folder).await;
+    opened.map_err(|error| folder.unwritten(&error))
 }
 
 /// Opens the store in a data folder to read it: no byte of the folder is changed, also when the
@@ -136,10 +184,7 @@ pub fn open_to_read(
             Err(error) => (Sealer::ephemeral(), Some(error)),
         };
         let sealer = Arc::new(sealer);
-        let settings = Settings {
-            two_phase_commit: false,
-            ..Settings::with_cache(cache_bytes)
-        };
+        let settings = Settings::with_cache(cache_bytes);
         let medium = Overlay::new(Arc::clone(&folder));
         let store = open_engine(medium, settings, &sealer, &folder).await?;
         // An older layout is made the newest in memory.

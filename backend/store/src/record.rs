@@ -20,7 +20,7 @@ use std::{
 
 use tokio::sync::watch;
 
-pub(super) use self::kinds::{Proven, proven_since, with_record};
+pub(super) use self::kinds::{Proven, proven_again, proven_since, with_record};
 pub use self::kinds::{RUNNING, by_beat, by_response, by_start, uses};
 pub use self::v1::audit::chained;
 use self::{chain::Chain, counters::Counts, noise::NoiseCounts};
@@ -331,6 +331,11 @@ impl Store {
         &self.sealer
     }
 
+    /// The same, for another store with these keys.
+    pub(super) fn shared_sealer(&self) -> Arc<Sealer> {
+        Arc::clone(&self.sealer)
+    }
+
     /// An empty set of changes.
     pub fn changes(&self) -> Changes {
         let audited = audit::current().map(|by| Audited {
@@ -583,6 +588,12 @@ impl Changes {
 
     /// Stores a record that must not exist yet.
     pub fn insert<T: Record>(&mut self, new: &T) {
+        let value = new.encode(&self.sealer);
+        self.insert_encoded(new, value);
+    }
+
+    /// Stores a record that must not exist yet, in the bytes that it was read from.
+    pub(super) fn insert_encoded<T: Record>(&mut self, new: &T, value: Vec<u8>) {
         self.own(new);
         self.counts.come(&new.counted(), self.is_past);
         new.steps(None, &mut self.steps);
@@ -592,7 +603,7 @@ impl Changes {
             kind: T::KIND,
             key: new.key(),
             expect: Expect::Absent,
-            action: Action::Put(new.encode(&self.sealer)),
+            action: Action::Put(value),
             remove: Vec::new(),
             add: new.entries(),
             is_logged: T::KIND.is_logged(),

@@ -1,6 +1,7 @@
 //! A backup becomes a data folder, or a store in a database: everything is verified before it is one.
 
 mod fill;
+mod rehearsal;
 
 use futures_util::future::BoxFuture;
 use std::{
@@ -10,12 +11,13 @@ use std::{
 
 use bellwether_process::plain_file;
 
-use self::fill::Filled;
+use self::rehearsal::Rehearsal;
 use super::{
     backup::{BackupError, Source, Trust},
-    engine::LogPosition,
+    engine::{EngineError, LogPosition},
     open::{Checks, DatabaseDraft, Draft, KEY_FILE_BYTES_MAX, OpenError},
     record::Store,
+    seal::Sealer,
     verify::{Findings, Progress, verify},
 };
 use crate::location::Location;
@@ -82,6 +84,9 @@ pub enum RestoreError {
     /// What came out is not whole.
     #[error("the backup does not make a whole store: {0}")]
     NotWhole(String),
+    /// What is in it could not be written.
+    #[error("cannot write what is in the backup: {0}")]
+    Unwritten(EngineError),
     /// The system does not let us.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
@@ -110,6 +115,7 @@ pub enum Stage {
 enum RestoreTarget {
     Folder(Draft),
     Database(Box<DatabaseDraft>),
+    Memory(Rehearsal),
 }
 
 impl RestoreTarget {
@@ -131,6 +137,7 @@ impl RestoreTarget {
         match self {
             Self::Folder(draft) => draft.store(),
             Self::Database(draft) => draft.store(),
+            Self::Memory(rehearsal) => rehearsal.store(),
         }
     }
 
@@ -138,6 +145,16 @@ impl RestoreTarget {
         match self {
             Self::Folder(draft) => draft.judge().await,
             Self::Database(draft) => draft.judge().await,
+            Self::Memory(rehearsal) => rehearsal.judge().await,
+        }
+    }
+
+    /// Has what was filled in be read from where it will be read later: of a folder from its disk. A
+    /// database says of each commit that it is there.
+    async fn reopen(&mut self) -> Result<(), OpenError> {
+        match self {
+            Self::Folder(draft) => draft.reopen().await,
+            Self::Database(_) | Self::Memory(_) => Ok(()),
         }
     }
 
@@ -146,6 +163,7 @@ impl RestoreTarget {
         match self {
             Self::Folder(draft) => draft.finish(admin_key),
             Self::Database(draft) => draft.finish().await,
+            Self::Memory(_) => Ok(()),
         }
     }
 
@@ -153,7 +171,42 @@ impl RestoreTarget {
         match self {
             Self::Folder(draft) => draft.discard(),
             Self::Database(draft) => draft.discard().await,
+            Self::Memory(_) => {}
         }
+    }
+}
+
+/// A backup that was found, with the keys that open it.
+struct Found {
+    source: Source,
+    /// The content of the key file.
+    key: Vec<u8>,
+    sealer: Sealer,
+}
+
+impl Found {
+    fn open(how: &Restore<'_>) -> Result<Self, RestoreError> {
+        let source = Source::open(how.from)?;
+        let keys = source.keys(how.key_file)?;
+        let (key, sealer) = keys.ok_or(RestoreError::NoKey)?;
+        if !source.manifest().is_proven() && !how.accept_unproven {
+            return Err(RestoreError::Unproven);
+        }
+        Ok(Self {
+            source,
+            key,
+            sealer,
+        })
+    }
+
+    fn verify(&mut self, progress: &(dyn Fn(Stage, u64, u64) + Sync)) -> Result<(), RestoreError> {
+        let trust = match self.source.manifest().is_proven() {
+            true => Trust::Keys(&self.sealer),
+            false => Trust::Checksums,
+        };
+        let bytes = self.source.manifest().bytes();
+        let reading = |read| progress(Stage::Reading, read, bytes);
+        Ok(self.source.verify(trust, &reading)?)
     }
 }
 
@@ -170,14 +223,7 @@ pub fn restore<'a>(
     progress: &'a (dyn Fn(Stage, u64, u64) + Sync),
 ) -> BoxFuture<'a, Result<Restored, RestoreError>> {
     Box::pin(async move {
-        let mut source = Source::open(how.from)?;
-        let keys = source.keys(how.key_file)?;
-        let (key, sealer) = keys.ok_or(RestoreError::NoKey)?;
-        let trust = match source.manifest().is_proven() {
-            true => Trust::Keys(&sealer),
-            false if how.accept_unproven => Trust::Checksums,
-            false => return Err(RestoreError::Unproven),
-        };
+        let mut found = Found::open(how)?;
         if config.database.is_none()
             && let Some(found) = Draft::in_the_way(&config.data_dir)?
         {
@@ -186,13 +232,13 @@ pub fn restore<'a>(
                 found,
             });
         }
-        let bytes = source.manifest().bytes();
-        source.verify(trust, &|read| progress(Stage::Reading, read, bytes))?;
+        found.verify(progress)?;
+        let source = &found.source;
         let admin_key = source.key_file("admin.key").map(read).transpose()?;
 
         let first_position = source.manifest().end.place.of_a_later_life(how.now_ms);
-        let target = RestoreTarget::begin(config, &key, first_position).await?;
-        match fill(&target, &source, how, progress).await {
+        let mut target = RestoreTarget::begin(config, &found.key, first_position).await?;
+        match fill(&mut target, source, how, progress).await {
             Ok(mut restored) => {
                 target.finish(admin_key.as_deref()).await?;
                 restored.has_admin_key = admin_key.is_some();
@@ -206,37 +252,58 @@ pub fn restore<'a>(
     })
 }
 
+/// Restores a backup into memory and forgets it: whether it can be restored.
+///
+/// # Errors
+/// See [`RestoreError`]: those that a restore of this backup ends with.
+pub fn rehearse<'a>(
+    how: &'a Restore<'_>,
+    progress: &'a (dyn Fn(Stage, u64, u64) + Sync),
+) -> BoxFuture<'a, Result<Restored, RestoreError>> {
+    Box::pin(async move {
+        let mut found = Found::open(how)?;
+        found.verify(progress)?;
+        let Found { source, sealer, .. } = found;
+        let mut target = RestoreTarget::Memory(Rehearsal::new(how.from, sealer));
+        fill(&mut target, &source, how, progress).await
+    })
+}
+
 async fn fill(
-    target: &RestoreTarget,
+    target: &mut RestoreTarget,
     source: &Source,
     how: &Restore<'_>,
     progress: &(dyn Fn(Stage, u64, u64) + Sync),
 ) -> Result<Restored, RestoreError> {
-    let (store, bytes) = (target.store(), source.manifest().bytes());
+    let bytes = source.manifest().bytes();
     let filling = |read| progress(Stage::Filling, read, bytes);
-    let filled = fill::fill(source, store, how.hold_due_by_ms, &filling).await;
+    let filled = fill::fill(source, target.store(), how.hold_due_by_ms, &filling).await;
     // With other keys no secret can be read: that is the better reason.
     let checks = target.judge().await?;
-    let Filled {
-        waiting,
-        held,
-        unproven,
-    } = filled?;
-    if unproven > 0 && checks.proves_definitions() {
+    let filled = filled?;
+    if filled.unproven > 0 && checks.proves_definitions() {
         return Err(RestoreError::NotWhole(format!(
-            "{unproven} definitions in it were not written by its service"
+            "{} definitions in it were not written by its service",
+            filled.unproven
         )));
     }
+    target.reopen().await?;
+    if target.judge().await?.is_empty() != checks.is_empty() {
+        return Err(RestoreError::NotWhole(
+            "the check of its keys is missing".into(),
+        ));
+    }
     let checking = |at: Progress| progress(Stage::Checking, at.done, at.total);
-    let findings = verify(store, &checking).await;
+    let findings = verify(target.store(), &checking).await;
     if findings.faults > 0 {
         return Err(RestoreError::NotWhole(findings.descriptions.join("; ")));
     }
+    filled.compare(&findings)?;
     Ok(Restored {
         findings,
         end_time: source.manifest().end_time.clone(),
-        waiting,
-        held,
+        waiting: filled.waiting,
+        held: filled.held,
         has_admin_key: false,
     })
 }

@@ -16,9 +16,9 @@ use std::{
 use crate::domain::{
     Calendar, CertificateName, Clause, Client, Delivery, DeliverySettings, DeliveryState,
     Destination, DestinationKind, Dialect, IntakeMapping, KeyScope, Literal, MappedEvent,
-    MappedSeverity, Name, Notified, Query, Rates, Receipt, RecordId, Refusal, Revised, Revision,
-    Role, Rule, SavedView, Secret, Settings, Severity, SharedSettings, SignatureScheme, SortField,
-    TemplateLanguage, Trigger, WebhookSignature,
+    MappedSeverity, Name, Notified, PreviousKey, Query, Rates, Receipt, RecordId, Refusal, Revised,
+    Revision, Role, Rule, SavedView, Secret, Settings, Severity, SharedSettings, SignatureScheme,
+    SortField, TemplateLanguage, Trigger, WebhookSignature,
     calendar::{Window, WindowText},
     destination::{
         Auth, Email, EventTemplates, Expect, Header, HeaderValue, MailPriority, MsTeams, OnClear,
@@ -309,6 +309,20 @@ pub fn client(name_of_it: &str) -> Client {
         last_used_from: None,
         expire_ms: None,
         previous: None,
+    }
+}
+
+/// A client whose key was rotated, and whose key before is still accepted.
+pub fn rotated_client(name_of_it: &str) -> Client {
+    Client {
+        key_hash: [42; 32],
+        expire_ms: Some(AT_MS + 90_000),
+        last_used_from: Some([192, 0, 2, 7].into()),
+        previous: Some(PreviousKey {
+            hash: [41; 32],
+            until_ms: AT_MS + 80_000,
+        }),
+        ..client(name_of_it)
     }
 }
 

@@ -37,6 +37,8 @@ struct State {
     good_left: Option<u64>,
     /// Operations that then fail.
     bad_left: u64,
+    /// What they fail with.
+    failure: Option<io::ErrorKind>,
     /// Bytes that fit.
     capacity: Option<usize>,
     /// Bytes held back.
@@ -142,6 +144,11 @@ impl SimulatedDisk {
     pub fn fail_some_after(&self, operations: u64, failures: u64) {
         let mut state = self.state();
         (state.good_left, state.bad_left) = (Some(operations), failures);
+    }
+
+    /// Has operations that fail report that; they report some other error by default.
+    pub fn fail_as(&self, kind: io::ErrorKind) {
+        self.state().failure = Some(kind);
     }
 
     /// Lets so many bytes fit beyond those that are there, with so many held back.
@@ -260,7 +267,8 @@ impl State {
                 if self.bad_left == 0 {
                     self.good_left = None;
                 }
-                return Err(io::Error::other("the operation failed"));
+                let kind = self.failure.unwrap_or(io::ErrorKind::Other);
+                return Err(io::Error::new(kind, "the operation failed"));
             }
             Some(left) => *left -= 1,
             None => {}
@@ -415,7 +423,14 @@ impl StorageBackend for OpenFile {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut state = self.disk.state();
-        state.operate(self.life)?;
+        let is_on = state.life == self.life && state.power_left != Some(0);
+        let operated = state.operate(self.life);
+        // A write that fails has written a part.
+        let data = match operated {
+            Ok(()) => data,
+            Err(_) if is_on => &data[..data.len() / 2 / SECTOR_BYTES * SECTOR_BYTES],
+            Err(_) => &[],
+        };
         let mut at = usize::try_from(offset).map_err(io::Error::other)?;
         if let Some(capacity) = state.capacity.filter(|_| self.number == 0) {
             let position = state.live[self.number]
@@ -432,6 +447,6 @@ impl StorageBackend for OpenFile {
             state.unsynced.push((self.number, write));
             at += sector.len();
         }
-        Ok(())
+        operated
     }
 }

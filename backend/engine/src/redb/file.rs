@@ -39,7 +39,7 @@ pub(super) struct Opened {
     /// Where its change log ends.
     pub(super) head: Head,
     /// The life of the store whose frames in the log count.
-    pub(super) life: u64,
+    pub(super) life: Life,
     pub(super) blocks: Arc<Blocks>,
 }
 
@@ -62,10 +62,9 @@ impl File {
 
     /// Opens the file, or makes it when it is empty.
     pub(super) fn open(&self) -> Result<Opened, Fault> {
-        // A commit of one phase may be there by half, which the journal does not know. And a file
-        // that is opened again after an error is scanned, whatever was noted of it.
+        // A file that is opened again after an error is scanned, whatever was noted of it.
         let is_first = !self.was_open.swap(true, Ordering::Relaxed);
-        if self.settings.two_phase_commit && is_first {
+        if is_first {
             let (blocks, known) = self.blocks(true)?;
             match self.open_blocks(blocks, known) {
                 Err(fault) if known == Known::Noted => {
@@ -109,9 +108,7 @@ impl File {
             Some(head) => head,
             None => make_table(&database, Head::at(self.settings.first_position))?,
         };
-        if self.settings.two_phase_commit {
-            blocks.begin_journal();
-        }
+        blocks.begin_journal();
         let life = read_life(&database)?;
         Ok(Opened {
             database,
@@ -132,20 +129,38 @@ fn read_head(database: &Database) -> Result<Option<Head>, Fault> {
 
 /// The number of the life of the store in the one row of its table.
 const LIFE: TableDefinition<'static, (), u64> = TableDefinition::new("life");
+/// The number of the last life whose log has marks. Earlier versions leave it as it is.
+const MARKED: TableDefinition<'static, (), u64> = TableDefinition::new("marked life");
 /// Says that no frame of the log counts: all that was in it is in the tree.
 pub(super) const NO_LIFE: u64 = 0;
 
-fn read_life(database: &Database) -> Result<u64, Fault> {
-    match database.begin_read()?.open_table(LIFE) {
-        Ok(life) => Ok(life.get(())?.map_or(NO_LIFE, |life| life.value())),
-        Err(TableError::TableDoesNotExist(_)) => Ok(NO_LIFE),
-        Err(error) => Err(error.into()),
-    }
+/// A life of the store, from an opening to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Life {
+    /// Its number, or [`NO_LIFE`].
+    pub(super) number: u64,
+    /// Whether both files of the log begin with a mark of it.
+    pub(super) is_marked: bool,
 }
 
-/// Has the frames of a life count from the commit on.
+fn read_life(database: &Database) -> Result<Life, Fault> {
+    let transaction = database.begin_read()?;
+    let read = |table| match transaction.open_table(table) {
+        Ok(life) => Ok::<_, Fault>(life.get(())?.map_or(NO_LIFE, |life| life.value())),
+        Err(TableError::TableDoesNotExist(_)) => Ok(NO_LIFE),
+        Err(error) => Err(error.into()),
+    };
+    let number = read(LIFE)?;
+    Ok(Life {
+        number,
+        is_marked: read(MARKED)? == number,
+    })
+}
+
+/// Has the frames of a life, whose log was begun, count from the commit on.
 pub(super) fn set_life(transaction: &WriteTransaction, life: u64) -> Result<(), Fault> {
     transaction.open_table(LIFE)?.insert((), life)?;
+    transaction.open_table(MARKED)?.insert((), life)?;
     Ok(())
 }
 

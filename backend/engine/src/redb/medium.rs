@@ -10,6 +10,10 @@ use redb::StorageBackend;
 use crate::FreeSpace;
 
 /// What an engine's file lies on.
+///
+/// Each states what it guarantees of the file and of the log: whether what was synced outlives a loss
+/// of power, and whether what was written outlives the process. The engine promises of a commit what
+/// the log guarantees, and of a store that was closed what the file does.
 pub trait Medium: Debug + Send + Sync + 'static {
     /// Opens the file. It may be opened again once the last one opened was closed.
     ///
@@ -22,6 +26,11 @@ pub trait Medium: Debug + Send + Sync + 'static {
     /// # Errors
     /// Those of the medium.
     fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>>;
+
+    /// What a file of the log is called, for people.
+    fn log_name(&self, number: usize) -> String {
+        format!("log {number}")
+    }
 
     /// Whether there is too little room to add records, when so many bytes are still on their way
     /// from the log into the file.

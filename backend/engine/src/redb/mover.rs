@@ -24,7 +24,7 @@ use super::{
     union::Union,
     view::Plain,
 };
-use crate::read::Direction;
+use crate::{fault::EngineError, read::Direction};
 
 /// Beyond every key.
 const END: &[u8] = &[u8::MAX];
@@ -59,8 +59,8 @@ impl Mover {
         }
     }
 
-    /// Begins a life of the store: moves what the log had of the last one, and removes what that
-    /// left unfinished. From then on only frames of the new life count.
+    /// Begins a life of the store, or none: moves what the log had of the last one, and removes what
+    /// that left unfinished. From then on only frames of the new life count.
     pub(super) fn begin(&mut self, memory: &Memtable, life: u64) -> Result<Tree, Fault> {
         let fault = match self.try_to_begin(memory, life) {
             Err(fault) if fault.is_full() && self.file.medium().release_reserve() => fault,
@@ -82,7 +82,10 @@ impl Mover {
     }
 
     /// Works until it is asked to close.
-    pub(super) fn run(mut self, shared: &Arc<Shared>) {
+    ///
+    /// # Errors
+    /// The file was not closed well, or is not whole without the log.
+    pub(super) fn run(mut self, shared: &Arc<Shared>) -> Result<(), EngineError> {
         // Also when it panics, no one waits for it.
         let shared = Farewell(shared);
         let shared = shared.0;
@@ -104,25 +107,28 @@ impl Mover {
                 MoverCommand::Close => break,
             }
         }
-        self.close(shared);
-    }
-
-    /// Leaves a file that is whole alone, when nothing is left in memory.
-    fn close(&mut self, shared: &Shared) {
-        let layers = shared.layers.get();
-        if layers.moving.is_none() && layers.active.is_empty() && layers.tree.is_ok() {
-            let ended = self.transaction().and_then(|transaction| {
-                file::set_life(&transaction, file::NO_LIFE)?;
-                Ok(transaction.commit()?)
-            });
-            if let Err(fault) = ended {
-                // Then the next start scans the log.
-                tracing::warn!(?fault, "the end of the log was not noted");
-            }
+        let ended = self.end_life(&shared.layers.get());
+        if let Err(fault) = &ended {
+            tracing::warn!(
+                ?fault,
+                "the end of the log was not noted, and the next start scans it"
+            );
         }
-        drop(layers);
         shared.layers.set_tree(Err(Closed::for_good()));
         self.database = None;
+        Ok(ended?)
+    }
+
+    /// Leaves a file that is whole without the log, when nothing is left in memory.
+    fn end_life(&self, layers: &Layers) -> Result<(), Fault> {
+        layers.tree.as_ref().map_err(Clone::clone)?;
+        if layers.moving.is_some() || !layers.active.is_empty() {
+            let why = "what is in memory was not moved into its file";
+            return Err(EngineError::Unavailable(why.into()).into());
+        }
+        let transaction = self.transaction()?;
+        file::set_life(&transaction, file::NO_LIFE)?;
+        Ok(transaction.commit()?)
     }
 
     fn transaction(&self) -> Result<WriteTransaction, Fault> {
@@ -131,11 +137,12 @@ impl Mover {
         };
         let settings = self.file.settings();
         let mut transaction = database.begin_write()?;
-        transaction.set_two_phase_commit(settings.two_phase_commit);
+        // A commit of one phase trusts a sync that failed.
+        transaction.set_two_phase_commit(true);
         // Of a small file the allocator's state is found soon, of a large one it is saved.
         let length = self.blocks.len();
         let is_large = length.is_ok_and(|length| length >= settings.quick_repair_from);
-        transaction.set_quick_repair(settings.two_phase_commit && is_large);
+        transaction.set_quick_repair(is_large);
         Ok(transaction)
     }
 

@@ -3,6 +3,7 @@
 mod faults;
 mod flips;
 mod log;
+mod loss;
 mod moment;
 mod power;
 mod unions;
@@ -64,13 +65,6 @@ conforms!(
     conforms_with_every_set_moved,
     Settings {
         memory_bytes: 0,
-        ..NARROW
-    }
-);
-conforms!(
-    conforms_without_two_phase_commit,
-    Settings {
-        two_phase_commit: false,
         ..NARROW
     }
 );

@@ -5,12 +5,16 @@
 //! belongs to, and its position in the change log. Files are filled with zeros before they are written
 //! to, and are never cut: to overwrite is cheaper than to grow. What an earlier use of a file left
 //! behind the newest frame is of another life, or of an earlier position.
+//!
+//! The first sector of each file is its mark: a frame before all others, whose rows are the length that
+//! the file has at the least. So a file that is missing, empty, cut or of another life is told from one
+//! that nothing was written to yet.
 
 use std::io;
 
 use redb::StorageBackend;
 
-use super::{fault::Fault, medium::Medium};
+use super::{fault::Fault, file::Life, medium::Medium};
 use crate::fault::EngineError;
 
 /// The checksum, the length of the rows, the life, the position.
@@ -22,6 +26,11 @@ const FIRST_BYTES: u64 = 256 * 1024;
 const GROWTH_MAX: u64 = 4 * 1024 * 1024;
 /// Zeros written at a time.
 const ZEROS: usize = 256 * 1024;
+
+/// Where the frames behind the mark begin.
+const FRAMES_AT: u64 = SECTOR_BYTES as u64;
+/// The position of a mark, which every frame follows.
+const MARK: u64 = 0;
 
 /// The log.
 #[derive(Debug)]
@@ -41,6 +50,8 @@ pub(super) struct Wal {
 #[derive(Debug)]
 struct LogFile {
     file: Box<dyn StorageBackend>,
+    /// Its name, for people.
+    name: String,
     /// How far it can be written to.
     length: u64,
 }
@@ -66,17 +77,16 @@ impl Wal {
     pub(super) fn open(medium: &dyn Medium, bytes_max: u64) -> io::Result<Self> {
         let open = |number| {
             let file = medium.open_log(number)?;
-            let length = file.len()?;
-            let mut file = LogFile { file, length };
-            if length < FIRST_BYTES {
-                file.grow(FIRST_BYTES)?;
-            }
-            io::Result::Ok(file)
+            io::Result::Ok(LogFile {
+                length: file.len()?,
+                name: medium.log_name(number),
+                file,
+            })
         };
         Ok(Self {
             files: [open(0)?, open(1)?],
             active: 0,
-            offset: 0,
+            offset: FRAMES_AT,
             bytes_max,
             life: 0,
             frame: Vec::new(),
@@ -86,36 +96,58 @@ impl Wal {
     /// Reads the frames of a life that follow a position, in order.
     ///
     /// # Errors
-    /// Where a frame is missing that a later one follows.
-    pub(super) fn read(&self, life: u64, after: u64) -> Result<Vec<Frame>, Fault> {
-        let mut found = Vec::new();
-        for file in &self.files {
-            let length = usize::try_from(file.length).map_err(io::Error::other)?;
-            let mut bytes = vec![0; length];
-            file.file.read(0, &mut bytes)?;
-            frames(&bytes, life, after, &mut found);
+    /// [`EngineError::Incomplete`] where a file is not there as it was written, or a frame is missing
+    /// that a later one follows.
+    pub(super) fn read(&self, life: Life, after: u64) -> Result<Vec<Frame>, Fault> {
+        if life.is_marked {
+            for file in &self.files {
+                file.check(life.number)?;
+            }
         }
-        found.sort_by_key(|frame| frame.position);
-        found.dedup_by_key(|frame| frame.position);
-        let follows = |(frame, position): (&Frame, u64)| frame.position == position;
+        let found = self.found(life.number, after)?;
         if !found.iter().zip(after + 1..).all(follows) {
-            let why = "a part of its log is missing that later parts follow";
-            return Err(EngineError::Corrupt(why.into()).into());
+            let [first, second] = self.files.each_ref().map(|file| file.name.as_str());
+            let why =
+                format!("a part of its log ({first}, {second}) is missing that later parts follow");
+            return Err(EngineError::Incomplete(why).into());
         }
         Ok(found)
     }
 
-    /// Begins with empty files, for frames of a life.
-    pub(super) fn begin(&mut self, life: u64) {
-        (self.active, self.offset, self.life) = (0, 0, life);
+    /// Reads those of the frames of a life after a position that nothing is missing before.
+    pub(super) fn left(&self, life: u64, after: u64) -> Result<Vec<Frame>, Fault> {
+        let found = self.found(life, after)?.into_iter().zip(after + 1..);
+        let left = found.take_while(|(frame, position)| follows((frame, *position)));
+        Ok(left.map(|(frame, _)| frame).collect())
+    }
+
+    fn found(&self, life: u64, after: u64) -> Result<Vec<Frame>, Fault> {
+        let mut found = Vec::new();
+        for file in &self.files {
+            frames(&file.read()?, life, after, &mut found);
+        }
+        found.sort_by_key(|frame| frame.position);
+        found.dedup_by_key(|frame| frame.position);
+        Ok(found)
+    }
+
+    /// Begins with empty files, for frames of a life. What the files have of others must be in the
+    /// tree.
+    pub(super) fn begin(&mut self, life: u64) -> io::Result<()> {
+        (self.active, self.offset, self.life) = (0, FRAMES_AT, life);
+        for file in &mut self.files {
+            if file.length < FIRST_BYTES {
+                file.grow(FIRST_BYTES)?;
+            }
+            file.mark(life)?;
+            file.file.sync_data()?;
+        }
+        Ok(())
     }
 
     /// Begins a frame.
     pub(super) fn begin_frame(&mut self, position: u64) {
-        self.frame.clear();
-        self.frame.extend_from_slice(&[0; 8]);
-        self.frame.extend_from_slice(&self.life.to_be_bytes());
-        self.frame.extend_from_slice(&position.to_be_bytes());
+        begin_frame(&mut self.frame, self.life, position);
     }
 
     /// Adds rows to the frame.
@@ -125,11 +157,7 @@ impl Wal {
 
     /// Makes the frame whole.
     pub(super) fn end_frame(&mut self) {
-        let rows_bytes = u32::try_from(self.frame.len() - HEAD_BYTES);
-        let rows_bytes = rows_bytes.expect("a group is far below 4 GiB");
-        self.frame[4..8].copy_from_slice(&rows_bytes.to_be_bytes());
-        let checksum = crc32c::crc32c(&self.frame[4..]);
-        self.frame[..4].copy_from_slice(&checksum.to_be_bytes());
+        end_frame(&mut self.frame);
     }
 
     /// The rows of the frame that was made last.
@@ -164,6 +192,9 @@ impl Wal {
             let step = file.length.clamp(FIRST_BYTES, GROWTH_MAX);
             let most = (file.length + step).min(self.bytes_max);
             let grown = file.grow(most.max(end));
+            // The mark says of a length that it is there for good.
+            let grown = grown.and_then(|()| file.file.sync_data());
+            let grown = grown.and_then(|()| file.mark(self.life));
             grown.map_err(|error| Unwritten {
                 error,
                 is_open: false,
@@ -182,11 +213,49 @@ impl Wal {
 
     /// Continues in the other file, whose frames must all be in the tree.
     pub(super) fn turn(&mut self) {
-        (self.active, self.offset) = (1 - self.active, 0);
+        (self.active, self.offset) = (1 - self.active, FRAMES_AT);
     }
 }
 
 impl LogFile {
+    fn read(&self) -> io::Result<Vec<u8>> {
+        let length = usize::try_from(self.length).map_err(io::Error::other)?;
+        let mut bytes = vec![0; length];
+        self.file.read(0, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Writes the mark of a life, with the length that the file has.
+    fn mark(&self, life: u64) -> io::Result<()> {
+        let mut mark = Vec::new();
+        begin_frame(&mut mark, life, MARK);
+        mark.extend(self.length.to_be_bytes());
+        end_frame(&mut mark);
+        mark.resize(SECTOR_BYTES, 0);
+        self.file.write(0, &mark)
+    }
+
+    /// Checks that the file is as long as its mark says, which is of that life.
+    fn check(&self, life: u64) -> Result<(), Fault> {
+        let Self { name, length, .. } = self;
+        let why = if *length == 0 {
+            format!("its log file {name} is missing or empty")
+        } else {
+            let bytes = self.read()?;
+            match frame(&bytes, life) {
+                Some((MARK, rows)) => {
+                    let expected = rows.try_into().map_or(u64::MAX, u64::from_be_bytes);
+                    if *length >= expected {
+                        return Ok(());
+                    }
+                    format!("its log file {name} was cut: it has {length} of {expected} bytes")
+                }
+                _ => format!("its log file {name} is not the one that it was used with last"),
+            }
+        };
+        Err(EngineError::Incomplete(why).into())
+    }
+
     /// Makes it longer, with zeros.
     fn grow(&mut self, length: u64) -> io::Result<()> {
         let old = self.length;
@@ -208,6 +277,26 @@ impl LogFile {
         }
         grown
     }
+}
+
+fn begin_frame(frame: &mut Vec<u8>, life: u64, position: u64) {
+    frame.clear();
+    frame.extend_from_slice(&[0; 8]);
+    frame.extend_from_slice(&life.to_be_bytes());
+    frame.extend_from_slice(&position.to_be_bytes());
+}
+
+fn end_frame(frame: &mut [u8]) {
+    let rows_bytes = u32::try_from(frame.len() - HEAD_BYTES);
+    let rows_bytes = rows_bytes.expect("a group is far below 4 GiB");
+    frame[4..8].copy_from_slice(&rows_bytes.to_be_bytes());
+    let checksum = crc32c::crc32c(&frame[4..]);
+    frame[..4].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Whether a frame has that position.
+fn follows((frame, position): (&Frame, u64)) -> bool {
+    frame.position == position
 }
 
 /// Finds all whole frames of a life whose position follows another: also those behind one that is

@@ -105,7 +105,10 @@ impl Writer {
     }
 
     /// Works until the queue is closed and empty, then has all that is in memory moved.
-    pub(super) fn run(mut self) {
+    ///
+    /// # Errors
+    /// Some of it is in the log only.
+    pub(super) fn run(mut self) -> Result<(), EngineError> {
         while let Some(batch) = self.shared.queue.take() {
             self.carry_out(batch);
         }
@@ -113,9 +116,10 @@ impl Writer {
             self.empty_memory()?;
             Ok(self.shared.commands.wait_until_moved()?)
         });
-        if let Err(fault) = emptied {
+        if let Err(fault) = &emptied {
             tracing::warn!(?fault, "what is in the log is moved by the next start");
         }
+        Ok(emptied?)
     }
 
     /// Writes a batch and answers everybody in it.

@@ -137,7 +137,7 @@ pub(super) async fn open(database: &DatabaseConfig) -> Result<Store, OpenError> 
     match check(&store, &location).await {
         Ok(()) => Ok(store),
         Err(error) => {
-            store.engine().close().await;
+            drop(store.engine().close().await);
             Err(error)
         }
     }
@@ -178,6 +178,35 @@ async fn check(store: &Store, location: &DatabaseLocation) -> Result<(), OpenErr
     }
     key_check::check(store, store.sealer(), location).await?;
     format::settle(store).await.map_err(fault)
+}
+
+/// Opens the store for a command that changes a little beside the nodes that use it, if any do: it is
+/// none of them.
+///
+/// # Errors
+/// See [`OpenError`].
+pub(super) async fn open_beside(database: &DatabaseConfig) -> Result<Store, OpenError> {
+    let location = DatabaseLocation::of(database)?;
+    let missing = || location.key_fault("it is missing; it proves who may change the store".into());
+    let sealer = location.key()?.ok_or_else(missing)?;
+    let found = location.status().await?;
+    found.check().map_err(|why| location.refuse(why))?;
+    let engine = PostgresEngine::open(location.address.clone(), None).await;
+    let engine = engine.map_err(|source| location.fault(source))?;
+    let store = Store::new(Arc::new(engine), Arc::new(sealer));
+    draft::check(&store, &location).await?;
+    let format = format::in_store(&store).await;
+    let format = format.map_err(|source| location.fault(source))?;
+    let checks = key_check::judge(&store, store.sealer(), &location).await?;
+    if checks.is_empty() {
+        return Err(location.refuse(UNFINISHED));
+    }
+    if format != Some(format::NEWEST) || !checks.are_settled(store.sealer()) {
+        return Err(location.refuse(
+            "another version wrote the store, or a key was added; start a node of this version first",
+        ));
+    }
+    Ok(store)
 }
 
 /// Makes the tables of a store and the key that seals its secrets; one that was begun is finished.
@@ -226,7 +255,7 @@ pub fn make_in_database(database: &DatabaseConfig) -> BoxFuture<'_, Result<Store
             format::settle(&store).await.map_err(fault)
         };
         if let Err(error) = made.await {
-            store.engine().close().await;
+            drop(store.engine().close().await);
             return Err(error);
         }
         Ok(store)
@@ -300,10 +329,8 @@ pub(super) async fn change_keys(
         )));
     }
     let (number, content) = change(&text(&location.key_file)?, &location.key_file)?;
-    folder::write_private(&location.key_file, content.as_bytes())?;
     // Before anything is sealed with it: a key that is not on disk loses what it sealed.
-    sync_folder_of(&location.key_file)
-        .map_err(|error| OpenError::io("write", &location.key_file, error))?;
+    folder::replace_file(&location.key_file, content.as_bytes())?;
     Ok(number)
 }
 

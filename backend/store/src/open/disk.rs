@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -30,7 +30,9 @@ const JOURNAL: &str = "store.journal";
 /// Where the system shows which of its runs this is; other systems do not say.
 const RUN: &str = "/proc/sys/kernel/random/boot_id";
 
-/// A store's file on a disk.
+/// A store's file on a disk. Of the store of a folder, what was synced outlives a loss of power, and
+/// what was written the process. Of one that is being made nothing is guaranteed until it was closed,
+/// synced as a whole and read again: it has no log.
 #[derive(Debug)]
 pub(super) struct Disk {
     folder: Arc<Folder>,
@@ -63,7 +65,7 @@ impl Disk {
 
 /// The file of a store that is being made.
 #[derive(Debug)]
-struct Draft(FileBackend);
+struct Draft(Box<dyn StorageBackend>);
 
 impl StorageBackend for Draft {
     fn len(&self) -> io::Result<u64> {
@@ -84,6 +86,10 @@ impl StorageBackend for Draft {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.0.write(offset, data)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.0.close()
     }
 }
 
@@ -115,31 +121,44 @@ impl StorageBackend for NoLog {
     }
 }
 
+/// A file as the engine uses it.
+fn backend(file: fs::File, path: &Path) -> io::Result<Box<dyn StorageBackend>> {
+    let file: Box<dyn StorageBackend> = Box::new(FileBackend::new(file).map_err(io::Error::other)?);
+    #[cfg(test)]
+    let file = Box::new(super::faults::FaultyFile {
+        file,
+        path: path.into(),
+    });
+    #[cfg(not(test))]
+    let _ = path;
+    Ok(file)
+}
+
 impl Medium for Disk {
     fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
         if self.space.is_none() {
             return Ok(Box::new(NoLog::default()));
         }
         let path = self.folder.path().join(LOGS[number]);
-        let is_new = !path.exists();
-        let file = private_file().create(true).truncate(false).open(path)?;
-        if is_new {
-            fs::File::open(self.folder.path())?.sync_all()?;
-        }
-        let file = FileBackend::new(file).map_err(io::Error::other)?;
-        Ok(Box::new(file))
+        let file = private_file().create(true).truncate(false).open(&path)?;
+        // Also of a file that is not new: an earlier start may have failed here.
+        fs::File::open(self.folder.path())?.sync_all()?;
+        backend(file, &path)
     }
 
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
-        let backend = |file| FileBackend::new(file).map_err(io::Error::other);
         if self.space.is_some() {
             // Never made here: a store that vanished is not an empty one.
-            let file = private_file().open(self.folder.store_path())?;
-            return Ok(Box::new(backend(file)?));
+            let path = self.folder.store_path();
+            return backend(private_file().open(&path)?, &path);
         }
         let path = self.folder.unfinished_path();
-        let file = private_file().create(true).truncate(false).open(path)?;
-        Ok(Box::new(Draft(backend(file)?)))
+        let file = private_file().create(true).truncate(false).open(&path)?;
+        Ok(Box::new(Draft(backend(file, &path)?)))
+    }
+
+    fn log_name(&self, number: usize) -> String {
+        LOGS[number].into()
     }
 
     fn is_short(&self, bytes_on_way: u64) -> bool {

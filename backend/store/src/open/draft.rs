@@ -4,7 +4,7 @@
 use std::{fs, io, path::Path, sync::Arc};
 
 use super::{
-    Checks, OpenError, disk::Disk, folder::Folder, format, key_check, key_file::KeyFile,
+    Checks, OpenError, closed, disk::Disk, folder::Folder, format, key_check, key_file::KeyFile,
     open_engine,
 };
 use crate::{
@@ -37,7 +37,15 @@ const LEFT: [&str; 8] = [
 pub(crate) struct Draft {
     folder: Arc<Folder>,
     sealer: Arc<Sealer>,
+    cache_bytes: usize,
     store: Store,
+}
+
+fn settings(cache_bytes: usize) -> Settings {
+    Settings {
+        quick_repair_from: u64::MAX,
+        ..Settings::with_cache(cache_bytes)
+    }
 }
 
 impl Draft {
@@ -77,6 +85,7 @@ impl Draft {
             Ok((sealer, store)) => Ok(Self {
                 folder,
                 sealer,
+                cache_bytes,
                 store,
             }),
             Err(error) => {
@@ -93,16 +102,22 @@ impl Draft {
     ) -> Result<(Arc<Sealer>, Store), OpenError> {
         let sealer = Arc::new(KeyFile::of(folder).read()?);
         let settings = Settings {
-            two_phase_commit: false,
-            quick_repair_from: u64::MAX,
             first_position,
-            ..Settings::with_cache(cache_bytes)
+            ..settings(cache_bytes)
         };
         let medium = Disk::draft(Arc::clone(folder));
         let store = open_engine(medium, settings, &sealer, folder).await?;
         let written = format::write(&store).await;
-        written.map_err(|source| folder.fault(source))?;
+        written.map_err(|source| folder.unwritten(&source))?;
         Ok((sealer, store))
+    }
+
+    /// Closes the store, and reads it from now on as it is on the disk.
+    pub(crate) async fn reopen(&mut self) -> Result<(), OpenError> {
+        let store = self.store.apart();
+        let store = std::mem::replace(&mut self.store, store);
+        self.store = closed(store, settings(self.cache_bytes), &self.folder).await?;
+        format::check_made(&self.store, &self.folder).await
     }
 
     /// The store.
@@ -115,7 +130,7 @@ impl Draft {
         key_check::judge(&self.store, &self.sealer, self.folder.as_ref()).await
     }
 
-    /// Gives the store its name. No one else may hold it any more.
+    /// Gives the store, which was opened again, its name. No one else may hold it any more.
     pub(crate) fn finish(self, admin_key: Option<&[u8]>) -> Result<(), OpenError> {
         let Self { folder, store, .. } = self;
         drop(store);

@@ -42,6 +42,14 @@ pub enum OpenError {
         /// What is wrong with it, and what would be right.
         why: String,
     },
+    /// What would be written belongs to another user than what is there.
+    #[error("{} belongs to the user {user}, whose service could not open what this user writes; run this as {user}: `sudo -u '{user}' bellwether …`", .path.display())]
+    Owner {
+        /// The folder or the file.
+        path: PathBuf,
+        /// Its owner.
+        user: String,
+    },
     /// The keys do not fit.
     #[error("the key file {} does not fit the store: {why}", .file.display())]
     Key {
@@ -56,6 +64,22 @@ pub enum OpenError {
         /// The store's file.
         file: PathBuf,
         /// What was found.
+        why: String,
+    },
+    /// A part of it is missing.
+    #[error("the store in {} is incomplete: {why}; put back what is missing or restore a backup, or continue without what was in it: `bellwether serve --accept-loss`", .folder.display())]
+    Incomplete {
+        /// The data folder.
+        folder: PathBuf,
+        /// What is missing.
+        why: String,
+    },
+    /// It was not written whole.
+    #[error("cannot write the store {}: {why}", .file.display())]
+    Unwritten {
+        /// The store's file.
+        file: PathBuf,
+        /// What was found, or what the system said.
         why: String,
     },
     /// The database does not let us.

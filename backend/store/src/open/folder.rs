@@ -10,6 +10,7 @@ use std::{
 };
 
 use bellwether_process::plain_file;
+use rustix::fs::{Advice, fadvise};
 
 use super::{error::OpenError, trust};
 use crate::engine::EngineError;
@@ -63,6 +64,8 @@ impl Folder {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.map_err(|error| OpenError::io("make the data folder", path, error))?;
         trust::check_folder(path)?;
+        let store = path.join(STORE);
+        trust::check_owner(if store.exists() { &store } else { path })?;
         let lock_path = path.join(LOCK);
         let lock = private_file().create(true).truncate(false).open(&lock_path);
         let lock = lock.map_err(|error| OpenError::io("open", &lock_path, error))?;
@@ -119,6 +122,18 @@ impl Folder {
         self.store_path().exists()
     }
 
+    /// Checks that a folder without a store never had one: a log is made for one that is whole.
+    pub(super) fn check_store_is_not_lost(&self) -> Result<(), OpenError> {
+        let mut logs = LOGS.iter().filter(|name| self.path.join(name).exists());
+        match logs.next() {
+            None => Ok(()),
+            Some(log) => Err(OpenError::Incomplete {
+                folder: self.path.clone(),
+                why: format!("{STORE} is missing beside its log file {log}"),
+            }),
+        }
+    }
+
     /// Removes what a crash left of making a store, and the log of one that is gone.
     pub(super) fn discard_unfinished(&self) -> Result<(), OpenError> {
         LOGS.iter().try_for_each(|name| self.remove(name))?;
@@ -136,10 +151,27 @@ impl Folder {
         }
     }
 
+    /// Has the file of a store that is being made be on disk, so that what is read of it from now on
+    /// was read from there.
+    pub(super) fn sync_unfinished(&self) -> Result<(), OpenError> {
+        let path = self.unfinished_path();
+        let synced = File::open(&path).and_then(|file| {
+            #[cfg(test)]
+            super::faults::call(&path)?;
+            file.sync_all()?;
+            // A system that keeps it in memory all the same is no reason to stop.
+            let _advised = fadvise(&file, 0, None, Advice::DontNeed);
+            Ok(())
+        });
+        synced.map_err(|error| OpenError::io("sync", path, error))
+    }
+
     /// Gives a store that was made whole its name.
     pub(super) fn finish(&self) -> Result<(), OpenError> {
         let (unfinished, path) = (self.unfinished_path(), self.store_path());
         let finish = || {
+            #[cfg(test)]
+            super::faults::call(&unfinished)?;
             File::open(&unfinished)?.sync_all()?;
             let folder = File::open(&self.path)?;
             // What the store needs beside it is there before the store is.
@@ -167,7 +199,19 @@ impl Folder {
         let file = self.store_path();
         match source {
             EngineError::Corrupt(why) => OpenError::Damaged { file, why },
+            EngineError::Incomplete(why) => OpenError::Incomplete {
+                folder: self.path.clone(),
+                why,
+            },
             source => OpenError::Store { file, source },
+        }
+    }
+
+    /// What an error of the engine means for a store that is being made.
+    pub(super) fn unwritten(&self, why: &impl ToString) -> OpenError {
+        OpenError::Unwritten {
+            file: self.store_path(),
+            why: why.to_string(),
         }
     }
 }
@@ -189,19 +233,38 @@ fn obtain(path: &Path, lock: impl Fn() -> Result<(), TryLockError>) -> Result<()
     }
 }
 
-/// Writes a file that only its owner may read: whole, or not at all. It has its name for good once its
-/// folder is synced.
+/// Writes a file, whole or not at all. Only its owner may read it; it keeps the owner and the mode of a file that it
+/// replaces. It has its name for good once its folder is synced.
 pub(super) fn write_private(path: &Path, content: &[u8]) -> Result<(), OpenError> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".new");
     let unfinished = PathBuf::from(unfinished);
-    let write = || {
-        let mut file = new_file(&unfinished)?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&unfinished, path)
-    };
-    write().map_err(|error| OpenError::io("write", path, error))
+    let failed = |error| OpenError::io("write", path, error);
+    let written = new_file(&unfinished).map_err(failed).and_then(|mut file| {
+        #[cfg(test)]
+        super::faults::call(path).map_err(failed)?;
+        trust::keep_owner(&file, path)?;
+        file.write_all(content).map_err(failed)?;
+        file.sync_all().map_err(failed)?;
+        fs::rename(&unfinished, path).map_err(failed)
+    });
+    if written.is_err() {
+        // It may hold keys.
+        drop(fs::remove_file(&unfinished));
+    }
+    written
+}
+
+/// Writes a file as [`write_private`] does, and has it have its name for good.
+///
+/// # Errors
+/// [`OpenError::Owner`] where it would have another owner than the one it replaces; those of the system.
+pub fn replace_file(path: &Path, content: &[u8]) -> Result<(), OpenError> {
+    write_private(path, content)?;
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| OpenError::io("write", path, error))
 }
 
 /// How to open a file that only its owner may read; a link to elsewhere is not followed.

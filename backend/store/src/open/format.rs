@@ -104,6 +104,15 @@ pub(super) async fn raise(store: &Store, folder: &Folder) -> Result<(), OpenErro
     Ok(())
 }
 
+/// Checks that a store that is being made says the newest layout.
+pub(super) async fn check_made(store: &Store, folder: &Folder) -> Result<(), OpenError> {
+    match in_store(store).await {
+        Ok(Some(NEWEST)) => Ok(()),
+        Ok(_) => Err(folder.unwritten(&"its layout is not in its file")),
+        Err(error) => Err(folder.unwritten(&error)),
+    }
+}
+
 /// The version of the record that has the layout, and the layout.
 async fn read(store: &Store, folder: &Folder) -> Result<(u64, u32), OpenError> {
     let rows = store.engine().get(Kind::Meta, &[KEY.into()]).await;

@@ -6,7 +6,7 @@ use super::{Whereabouts, error::OpenError};
 use crate::{
     domain::{AuditEntry, RecordId, Secret},
     engine::{Action, Change, Direction, EngineError, Expect, Kind, Lane, Range, Row},
-    record::{Proven, Record, Store, proven_since, with_record},
+    record::{Proven, Record, Store, proven_again, proven_since, with_record},
     seal::{SealContext, Sealer},
 };
 
@@ -73,13 +73,13 @@ impl Checks {
     }
 
     /// Whether the store holds nothing that was sealed with any key.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 }
 
 /// Checks every key that the store needs.
-pub(super) async fn judge(
+pub(crate) async fn judge(
     store: &Store,
     sealer: &Sealer,
     location: &impl Whereabouts,
@@ -170,14 +170,17 @@ async fn adopt(
 
 /// Proves the end of the audit log, and with it all before it, again.
 async fn prove_end_of_audit_log(store: &Store) -> Result<(), EngineError> {
-    let newest = store.page::<AuditEntry>(Range::under(&[]), Direction::Descending, 1);
-    let mut changes = store.changes();
-    for entry in newest.await?.iter().filter(|entry| entry.value.is_proven) {
-        changes.update(entry, &entry.value);
+    let engine = store.engine();
+    let newest = engine.page(Kind::Audit, Range::under(&[]), Direction::Descending, 1);
+    let Some((key, row)) = newest.await?.pop() else {
+        return Ok(());
+    };
+    if !store.decode::<AuditEntry>(&row.value)?.is_proven {
+        return Ok(());
     }
-    if !changes.is_empty() {
-        store.apply(Lane::Admin, changes).await?;
-    }
+    let put = Action::Put(proven_again(&row.value, store.sealer())?);
+    let put = change(Kind::Audit, &key, Expect::Version(row.version), put);
+    engine.apply(Lane::Admin, vec![put].into()).await?;
     Ok(())
 }
 

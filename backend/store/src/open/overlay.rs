@@ -21,25 +21,46 @@ use crate::{engine::redb::Medium, limits::STORE_CHECKSUM_BYTES_MAX};
 
 const BLOCK_BYTES: usize = 4096;
 
-/// The store of a folder, only read.
+/// The store of a folder, only read. Nothing that is written is kept.
 #[derive(Debug)]
 pub(super) struct Overlay {
     folder: Arc<Folder>,
+    /// Whether the store is still being made.
+    is_draft: bool,
 }
 
 impl Overlay {
     pub(super) fn new(folder: Arc<Folder>) -> Self {
-        Self { folder }
+        let is_draft = false;
+        Self { folder, is_draft }
+    }
+
+    /// A store that is being made, as it was closed.
+    pub(super) fn draft(folder: Arc<Folder>) -> Self {
+        let is_draft = true;
+        Self { folder, is_draft }
     }
 }
 
 impl Medium for Overlay {
     fn open(&self) -> io::Result<Box<dyn StorageBackend>> {
-        let file = plain_file::open(&self.folder.store_path())?;
+        let path = if self.is_draft {
+            self.folder.unfinished_path()
+        } else {
+            self.folder.store_path()
+        };
+        let file = plain_file::open(&path)?;
         Ok(Box::new(Layered::over(Some(file))?))
     }
 
+    fn log_name(&self, number: usize) -> String {
+        LOGS[number].into()
+    }
+
     fn open_log(&self, number: usize) -> io::Result<Box<dyn StorageBackend>> {
+        if self.is_draft {
+            return Ok(Box::new(Layered::over(None)?));
+        }
         let file = match plain_file::open(&self.folder.path().join(LOGS[number])) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,

@@ -27,9 +27,13 @@ pub fn rotate_key(config: &Location, forget: bool) -> BoxFuture<'_, Result<Rotat
     Box::pin(async move {
         let number = change(config, append).await?;
         let store = open(config).await?;
-        store.engine().close().await;
+        let closed = store.engine().close().await;
         // It holds the folder.
         drop(store);
+        closed.map_err(|source| {
+            let source = std::io::Error::other(source.to_string());
+            OpenError::io("close the store in", &config.data_dir, source)
+        })?;
         if forget {
             change(config, newest_alone).await?;
         }

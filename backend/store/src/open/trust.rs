@@ -2,18 +2,23 @@
 //! is authenticated.
 
 use std::{
-    fs::{File, Metadata},
+    fs::{File, Metadata, Permissions},
     io,
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
 };
 
+use bellwether_process::plain_file;
 use rustix::{fs::OFlags, process::geteuid};
 
 use super::OpenError;
 
 /// Bytes of a file that holds keys.
 pub(crate) const KEY_FILE_BYTES_MAX: u64 = 64 * 1024;
+
+/// Where the names of users are.
+const USERS: &str = "/etc/passwd";
+const USERS_BYTES_MAX: u64 = 1024 * 1024;
 
 const ROOT: u32 = 0;
 /// Others than the owner may read, write or look into it.
@@ -54,6 +59,63 @@ pub(super) fn check_key_file(path: &Path) -> Result<(), OpenError> {
         tracing::warn!("others than its owner may read {file} (mode {mode:o}): `chmod 600` it");
     }
     Ok(())
+}
+
+/// Checks that what is written beside a file has its owner. The superuser may write anywhere, and what
+/// it leaves the service of another user cannot open.
+///
+/// # Errors
+/// [`OpenError::Owner`].
+pub(super) fn check_owner(path: &Path) -> Result<(), OpenError> {
+    match std::fs::metadata(path) {
+        Ok(found) if geteuid().is_root() && found.uid() != ROOT => {
+            Err(owned_by_another(path, found.uid()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Gives a file that replaces another one the owner and the mode of that one, before it does.
+///
+/// # Errors
+/// [`OpenError::Owner`]; those of the system.
+pub(super) fn keep_owner(file: &File, replaced: &Path) -> Result<(), OpenError> {
+    let failed = |error| OpenError::io("write", replaced, error);
+    let there = match std::fs::metadata(replaced) {
+        Ok(there) => there,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    };
+    let new = file.metadata().map_err(failed)?;
+    let (user, group) = (there.uid(), there.gid());
+    if (new.uid(), new.gid()) != (user, group) {
+        match std::os::unix::fs::fchown(file, Some(user), Some(group)) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(owned_by_another(replaced, user));
+            }
+            changed => changed.map_err(failed)?,
+        }
+    }
+    let mode = Permissions::from_mode(there.mode() & 0o7777);
+    file.set_permissions(mode).map_err(failed)
+}
+
+fn owned_by_another(path: &Path, user: u32) -> OpenError {
+    OpenError::Owner {
+        path: path.into(),
+        user: user_name(user),
+    }
+}
+
+/// The name of a user, or its number where there is none.
+fn user_name(user: u32) -> String {
+    let users = plain_file::read_text(Path::new(USERS), USERS_BYTES_MAX).unwrap_or_default();
+    let mut fields = users.lines().map(|line| line.split(':'));
+    let name = fields.find_map(|mut line| {
+        let name = line.next()?;
+        (line.nth(1)?.parse() == Ok(user)).then(|| name.to_owned())
+    });
+    name.unwrap_or_else(|| format!("#{user}"))
 }
 
 fn check(path: &Path, found: &Metadata, remedy: &'static str) -> Result<(), OpenError> {

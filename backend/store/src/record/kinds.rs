@@ -9,6 +9,7 @@ mod trace;
 pub use heartbeat::{RUNNING, by_beat, by_start};
 pub use occurrence::by_response;
 pub use resource::uses;
+pub(crate) use trace::proven_again;
 
 use super::{
     bytes::Key,

@@ -4,7 +4,7 @@
 //! that was deleted later. Taken from the end, the first that is met is the one that holds, and what
 //! is put into the store is its final state from the start: no index entry is ever in another's way.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::RestoreError;
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
     engine::{Action, Change, EngineError, Expect, Kind, Lane},
     open::is_of_keys,
     record::{Changes, Proven, Record, Store, counters, proven_since, with_record},
+    verify::Findings,
 };
 
 /// Records put into the store at a time.
@@ -26,10 +27,31 @@ const HELD: &str = "held because the store was restored from a backup made befor
 /// What was put into the store.
 #[derive(Debug, Default)]
 pub(super) struct Filled {
+    /// Records, by the word for their kind.
+    pub(super) records: BTreeMap<&'static str, u64>,
     pub(super) waiting: u64,
     pub(super) held: u64,
     /// Definitions without a proof: those of a service that did not prove them yet.
     pub(super) unproven: u64,
+}
+
+impl Filled {
+    /// Checks that what was put into the store is what was found there.
+    pub(super) fn compare(&self, findings: &Findings) -> Result<(), RestoreError> {
+        let words = Kind::ALL.into_iter().map(Kind::word);
+        // Some counters are built from the records.
+        let words = words.filter(|word| *word != Kind::Counter.word());
+        for word in words {
+            let count = |records: &BTreeMap<&str, u64>| records.get(word).copied().unwrap_or(0);
+            let (put, found) = (count(&self.records), count(&findings.records));
+            if put != found {
+                let why =
+                    format!("{put} records of the kind {word} were written, {found} are there");
+                return Err(RestoreError::NotWhole(why));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Puts the records of a backup into an empty store; `progress` is called with the bytes read.
@@ -51,7 +73,12 @@ pub(super) async fn fill(
         for step in source.steps(number)? {
             let bytes: usize = step.records.iter().map(BackupRecord::bytes).sum();
             let taken = filling.step(step.records).await;
-            taken.map_err(|error| RestoreError::NotWhole(error.to_string()))?;
+            taken.map_err(|error| match error {
+                EngineError::Corrupt(_) | EngineError::Conflict(_) => {
+                    RestoreError::NotWhole(error.to_string())
+                }
+                error => RestoreError::Unwritten(error),
+            })?;
             read += bytes as u64;
             progress(read);
         }
@@ -122,13 +149,24 @@ impl Filling<'_> {
             // are put into the store.
             Kind::Meta | Kind::Counter => {}
             Kind::Delivery => self.delivery(changes, kept, value)?,
-            kind => with_record!(kind, Of => changes.insert(&self.decode::<Of>(value)?), else {}),
+            kind => with_record!(kind, Of => {
+                let (record, value) = self.read::<Of>(value)?;
+                self.add(changes, &record, value);
+            }, else {}),
         }
         Ok(())
     }
 
-    /// Reads a record; of a backup of an earlier version also one that has no proof.
-    fn decode<T: Record>(&mut self, value: &[u8]) -> Result<T, EngineError> {
+    /// Adds a record in these bytes: another encoding of what is chained or signed would not be what
+    /// its hash or its proof was made of.
+    fn add<T: Record>(&mut self, changes: &mut Changes, record: &T, value: Vec<u8>) {
+        *self.filled.records.entry(T::KIND.word()).or_default() += 1;
+        changes.insert_encoded(record, value);
+    }
+
+    /// Reads a record, and returns it with its bytes; of a backup of an earlier version also one that
+    /// has no proof, which is added.
+    fn read<T: Record>(&mut self, value: &[u8]) -> Result<(T, Vec<u8>), EngineError> {
         // Whether its service proved definitions is reported by what it holds of its keys, read
         // later.
         let is_definition = Proven::first_of(T::KIND) == Some(Proven::Definitions);
@@ -136,7 +174,8 @@ impl Filling<'_> {
         let proven = may_lack.then(|| proven_since(T::KIND, value, self.store.sealer()));
         let proven = proven.flatten();
         self.filled.unproven += u64::from(self.is_proven && proven.is_some());
-        self.store.decode(proven.as_deref().unwrap_or(value))
+        let value = proven.unwrap_or_else(|| value.to_vec());
+        Ok((self.store.decode(&value)?, value))
     }
 
     /// Takes over what has no type above the engine: what a store says of its keys, and counters.
@@ -160,9 +199,9 @@ impl Filling<'_> {
         kept: &BackupRecord,
         value: &[u8],
     ) -> Result<(), EngineError> {
-        let mut delivery = self.decode::<Delivery>(value)?;
+        let (mut delivery, mut value) = self.read::<Delivery>(value)?;
         let attempts = kept.attempts.iter();
-        let attempts = attempts.map(|value| self.decode::<Attempt>(value));
+        let attempts = attempts.map(|value| self.read::<Attempt>(value));
         let mut attempts = attempts.collect::<Result<Vec<_>, _>>()?;
         let due_ms = delivery.state.due_ms().filter(|_| !delivery.test);
         let is_held = due_ms
@@ -172,26 +211,32 @@ impl Filling<'_> {
                 due_ms <= by_ms || matches!(delivery.state, DeliveryState::Leased { .. })
             });
         if let (true, Some(by_ms)) = (is_held, self.hold_due_by_ms) {
-            hold(&mut delivery, &mut attempts, by_ms);
+            hold(&mut delivery, by_ms);
+            value = delivery.encode(self.store.sealer());
+            for (attempt, value) in attempts.iter_mut().filter(|(it, _)| it.outcome.is_none()) {
+                cut_off(attempt);
+                *value = attempt.encode(self.store.sealer());
+            }
             self.filled.held += 1;
         } else if due_ms.is_some() {
             self.filled.waiting += 1;
         }
-        changes.insert(&delivery);
-        for attempt in &attempts {
-            changes.insert(attempt);
+        self.add(changes, &delivery, value);
+        for (attempt, value) in attempts {
+            self.add(changes, &attempt, value);
         }
         Ok(())
     }
 }
 
-fn hold(delivery: &mut Delivery, attempts: &mut [Attempt], now_ms: i64) {
+fn cut_off(attempt: &mut Attempt) {
+    attempt.outcome = Some(Outcome::Unknown);
+    attempt.explanation =
+        "the store was restored from a backup made before the end of this attempt".into();
+}
+
+fn hold(delivery: &mut Delivery, now_ms: i64) {
     let due_ms = now_ms.saturating_add(HELD_MS);
-    for attempt in attempts.iter_mut().filter(|it| it.outcome.is_none()) {
-        attempt.outcome = Some(Outcome::Unknown);
-        attempt.explanation =
-            "the store was restored from a backup made before the end of this attempt".into();
-    }
     delivery.state = match delivery.attempts {
         0 => DeliveryState::Pending { due_ms },
         _ => DeliveryState::Retry { due_ms },

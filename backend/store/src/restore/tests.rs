@@ -1,6 +1,8 @@
 //! Tests of backing up and restoring, on real files.
 
 mod database;
+mod faults;
+mod history;
 
 use std::{
     fs,

@@ -268,9 +268,9 @@ impl Flags {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the service: backend and REST gateway, without a console.
-    Serve,
+    Serve(ServeArguments),
     /// Run the backend only (gRPC).
-    Backend,
+    Backend(ServeArguments),
     /// Run the REST gateway only, for the backend at --backend.
     Gateway,
     /// Verify a data folder, a backup or a running service; nothing is changed.
@@ -291,7 +291,7 @@ pub(crate) enum Command {
     Secrets(SecretsCommand),
     /// Print the audit log, newest first, as JSON lines.
     Audit(AuditArguments),
-    /// Manage the clients of a running service.
+    /// Manage the clients of a service.
     #[command(subcommand)]
     Client(ClientCommand),
     /// Sign in with the OpenID Connect provider of a service, in a browser on any machine, instead
@@ -350,6 +350,14 @@ pub(crate) enum ConfigCommand {
     /// Show every setting and where it comes from: file, variable or flag. Exit code 2: a setting
     /// is invalid.
     Check,
+}
+
+/// How to serve.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// Start although a part of the store in the data folder is missing, without what was in it.
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
 }
 
 /// How to check.
@@ -510,7 +518,8 @@ pub(crate) struct ClientChange {
 /// What to do with clients.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClientCommand {
-    /// Create a client and print its key, which is shown only once.
+    /// Create a client and print its key, which is shown only once. Without a running service it is
+    /// created in the data folder, or with --store and --secret-key-file in the database.
     Create(NewClient),
     /// Change the rate limits, scopes, certificates and expiry of a client, from its next request
     /// on.

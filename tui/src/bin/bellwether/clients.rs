@@ -16,6 +16,8 @@ use tonic::{
 
 use bellwether_tui::{why_broken, why_unreachable};
 
+#[cfg(feature = "embedded")]
+use crate::maintenance;
 use crate::{
     cli::{ClientChange, ClientCommand, NewClient, Role},
     config::Settings,
@@ -38,13 +40,13 @@ pub(crate) async fn run(
     mut out: impl Write,
 ) -> Result<(), Failure> {
     let address = ready::grpc_address(settings);
+    if let ClientCommand::Create(new) = command {
+        let key = create(new.into(), &address, settings).await?;
+        return writeln!(out, "{key}").map_err(unwritten);
+    }
     let mut service = connect(&address, settings).await?;
     let text = match command {
-        ClientCommand::Create(new) => {
-            let request = CreateClientRequest::from(new);
-            let answer = service.create_client(request).await.map_err(refused)?;
-            writeln!(out, "{}", answer.into_inner().key)
-        }
+        ClientCommand::Create(_) => unreachable!("it was carried out"),
         ClientCommand::Update(change) => {
             let request = UpdateClientRequest::from(change);
             let answer = service.update_client(request).await.map_err(refused)?;
@@ -71,7 +73,39 @@ pub(crate) async fn run(
             Ok(())
         }
     };
-    text.map_err(|error| Failure::new(format!("cannot write the answer: {error}")))
+    text.map_err(unwritten)
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is what `map_err` hands over"
+)]
+fn unwritten(error: std::io::Error) -> Failure {
+    Failure::new(format!("cannot write the answer: {error}"))
+}
+
+/// Creates a client and returns its key. Where there is no key to call a service with, or no service,
+/// it is created in the store itself: who has that and its keys needs neither.
+async fn create(
+    request: CreateClientRequest,
+    address: &str,
+    settings: &Settings,
+) -> Result<String, Failure> {
+    #[cfg(feature = "embedded")]
+    if settings.names_store()
+        && let Some(key) = maintenance::client::create(request.clone(), settings).await?
+    {
+        return Ok(key);
+    }
+    let connected = connect(address, settings).await;
+    #[cfg(feature = "embedded")]
+    if connected.is_err()
+        && let Some(key) = maintenance::client::create(request.clone(), settings).await?
+    {
+        return Ok(key);
+    }
+    let answer = connected?.create_client(request).await.map_err(refused)?;
+    Ok(answer.into_inner().key)
 }
 
 impl From<NewClient> for CreateClientRequest {

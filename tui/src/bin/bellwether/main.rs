@@ -107,9 +107,15 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<(), Failure>
             script::run(command, settings).await
         }
         #[cfg(feature = "embedded")]
-        Command::Serve => Box::pin(serve::run(settings, embedded::Parts::Both)).await,
+        Command::Serve(how) => {
+            let settings = settings.accepting_loss(how.accept_loss);
+            Box::pin(serve::run(&settings, embedded::Parts::Both)).await
+        }
         #[cfg(feature = "embedded")]
-        Command::Backend => Box::pin(serve::run(settings, embedded::Parts::Backend)).await,
+        Command::Backend(how) => {
+            let settings = settings.accepting_loss(how.accept_loss);
+            Box::pin(serve::run(&settings, embedded::Parts::Backend)).await
+        }
         #[cfg(feature = "embedded")]
         Command::Gateway => Box::pin(serve::run(settings, embedded::Parts::Gateway)).await,
         #[cfg(feature = "embedded")]
@@ -135,8 +141,8 @@ async fn carry_out(command: Command, settings: &Settings) -> Result<(), Failure>
             maintenance::store::run(command, settings, io::stdout()).await
         }
         #[cfg(not(feature = "embedded"))]
-        Command::Serve
-        | Command::Backend
+        Command::Serve(_)
+        | Command::Backend(_)
         | Command::Gateway
         | Command::Check(_)
         | Command::Backup(_)

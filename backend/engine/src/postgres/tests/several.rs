@@ -85,7 +85,7 @@ async fn all_write_and_what_is_to_be_done_once_is_written_by_who_leads_alone() {
     first.apply(Lane::Bulk, insert(b"f").into()).await.unwrap();
 
     // Who leaves is not waited for.
-    second.close().await;
+    second.close().await.unwrap();
     leads(&first).await;
     first
         .apply(Lane::Leader, insert(b"g").into())
@@ -216,7 +216,7 @@ async fn what_is_owned_is_written_by_its_owner_alone_and_moves_when_nothing_of_i
     is_refused(&first.apply(Lane::Owner, owning(b"e", kept)).await);
     first.take_part(true);
     until_divided(&[&first, &second]).await;
-    second.close().await;
+    second.close().await.unwrap();
     until_owns(&first, &[], 256..257).await;
     first
         .apply(Lane::Owner, owning(b"e", claims(&first)))

@@ -1,6 +1,6 @@
 //! Operations that fail, and a disk that is full.
 
-use std::time::Duration;
+use std::{io::ErrorKind, time::Duration};
 
 use super::{NARROW, SETTINGS, Settings, SimulatedDisk, open, open_with};
 use crate::{
@@ -91,6 +91,52 @@ async fn whichever_operation_fails_every_answer_is_true_and_writing_goes_on() {
         }
     }
     assert!(failures > 10, "only {failures} operations were noticed");
+}
+
+/// Writes and closes while operations of the disk fail; whether it was closed without an error.
+async fn closes_at(settings: Settings, operation: u64, failures: u64, kind: ErrorKind) -> bool {
+    let context = format!("operation {operation}, {failures} times, {kind}");
+    let disk = SimulatedDisk::default();
+    let engine = open_with(&disk, settings).unwrap();
+    let mut done = Vec::new();
+    disk.fail_as(kind);
+    disk.fail_some_after(operation, failures);
+    for number in 0..10 {
+        if insert(&engine, number).await.is_ok() {
+            done.push(number);
+        }
+    }
+    let is_closed = engine.close().await.is_ok();
+    drop(engine);
+    disk.fail_after(u64::MAX);
+    if is_closed {
+        // What was closed needs no log.
+        disk.edit(1, Vec::clear);
+        disk.edit(2, Vec::clear);
+    }
+    let engine = open_with(&disk, settings).unwrap();
+    for number in done {
+        let is_there = is_there(&engine, number).await;
+        assert!(is_there, "{context}: {number} is lost, closed: {is_closed}");
+    }
+    is_closed
+}
+
+#[tokio::test]
+async fn store_that_closes_without_error_has_everything_in_its_file() {
+    for kind in [ErrorKind::Other, ErrorKind::StorageFull] {
+        for (settings, operations) in [(NARROW, 120), (SETTINGS, 60)] {
+            for failures in [1, u64::MAX] {
+                let mut closed = 0;
+                for operation in 0..operations {
+                    closed += u64::from(closes_at(settings, operation, failures, kind).await);
+                }
+                // None is closed that still fails, and most that failed once are.
+                let is_fine = closed > operations / 2;
+                assert_eq!(is_fine, failures == 1, "{closed} of {operations}, {kind}");
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -46,7 +46,9 @@ async fn filled(is_killed: bool) -> SimulatedDisk {
 /// Reads everything; `None` when something says that it is damaged.
 async fn read_through(disk: &SimulatedDisk) -> Option<()> {
     let refuses = |error: EngineError| match error {
-        EngineError::Corrupt(_) | EngineError::Unavailable(_) => None::<()>,
+        EngineError::Corrupt(_) | EngineError::Incomplete(_) | EngineError::Unavailable(_) => {
+            None::<()>
+        }
         other => panic!("{other:?}"),
     };
     let engine = match open(disk) {

@@ -1,11 +1,13 @@
 //! The log alone: torn, stale and damaged frames.
 
 use super::{
-    super::{Medium, batch::Batch, wal::Wal},
+    super::{Medium, batch::Batch, file::Life, wal::Wal},
     SimulatedDisk,
 };
 
 const LIFE: u64 = 7;
+/// Where frames begin, behind the mark.
+const START: usize = 512;
 
 /// The rows of a frame, of a separate length.
 fn rows(position: u64) -> Vec<u8> {
@@ -29,11 +31,11 @@ fn append(wal: &mut Wal, positions: impl IntoIterator<Item = u64>) {
 fn used() -> (SimulatedDisk, Wal) {
     let disk = SimulatedDisk::default();
     let mut wal = Wal::open(&disk, 64 * 1024).unwrap();
-    wal.begin(LIFE - 1);
+    wal.begin(LIFE - 1).unwrap();
     append(&mut wal, 1..=45);
     wal.turn();
     append(&mut wal, 46..=90);
-    wal.begin(LIFE);
+    wal.begin(LIFE).unwrap();
     append(&mut wal, 1..=20);
     wal.turn();
     append(&mut wal, 21..=30);
@@ -42,10 +44,19 @@ fn used() -> (SimulatedDisk, Wal) {
     (disk, wal)
 }
 
+/// A life whose log has marks.
+fn life(number: u64) -> Life {
+    Life {
+        number,
+        is_marked: true,
+    }
+}
+
 /// The frames that follow the one in place 20, or nothing where the log is damaged.
 fn read(disk: &SimulatedDisk) -> Option<Vec<Vec<u8>>> {
     let medium: &dyn Medium = disk;
-    let frames = Wal::open(medium, 64 * 1024).unwrap().read(LIFE, 20).ok()?;
+    let wal = Wal::open(medium, 64 * 1024).unwrap();
+    let frames = wal.read(life(LIFE), 20).ok()?;
     Some(frames.into_iter().map(|frame| frame.rows).collect())
 }
 
@@ -68,8 +79,12 @@ fn frames_are_read_in_order_whatever_lies_behind_them() {
     assert_eq!(read(&disk), Some(through(33)));
     let medium: &dyn Medium = &disk;
     let other = Wal::open(medium, 64 * 1024).unwrap();
-    assert!(other.read(LIFE + 1, 0).unwrap().is_empty());
-    assert!(other.read(LIFE, 33).unwrap().is_empty());
+    let without_marks = Life {
+        number: LIFE + 1,
+        is_marked: false,
+    };
+    assert!(other.read(without_marks, 0).unwrap().is_empty());
+    assert!(other.read(life(LIFE), 33).unwrap().is_empty());
 }
 
 #[test]
@@ -117,10 +132,10 @@ fn a_changed_bit_is_damage_but_in_the_last_frame() {
     let (disk, mut wal) = used();
     append(&mut wal, [33]);
     let frame_bytes = |position| (24 + rows(position).len()).next_multiple_of(512);
-    let second = frame_bytes(31);
+    let second = START + frame_bytes(31);
     let third = second + frame_bytes(32);
     for (start, length, expected) in [
-        (0, 24 + rows(31).len(), None),
+        (START, 24 + rows(31).len(), None),
         (second, 24 + rows(32).len(), None),
         (third, 24 + rows(33).len(), Some(through(32))),
     ] {
@@ -132,7 +147,7 @@ fn a_changed_bit_is_damage_but_in_the_last_frame() {
     }
     assert_eq!(read(&disk), Some(through(33)));
     // In the other file, which has earlier frames.
-    for at in 0..24 + rows(21).len() {
+    for at in START..START + 24 + rows(21).len() {
         disk.edit(2, |file| file[at] ^= 1);
         assert_eq!(read(&disk), None, "byte {at} of the other file");
         disk.edit(2, |file| file[at] ^= 1);

@@ -50,7 +50,6 @@ async fn live(seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let disk = SimulatedDisk::default();
     let settings = Settings {
-        two_phase_commit: seed.is_multiple_of(2),
         quick_repair_from: if seed % 4 < 2 { 0 } else { u64::MAX },
         // Everything is moved together, or little, or all that fits into the log.
         memory_bytes: [0, 8 * 1024, 64 * 1024, usize::MAX][random.random_range(0..4)],

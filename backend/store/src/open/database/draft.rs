@@ -106,9 +106,11 @@ impl DatabaseDraft {
             let version = version.unwrap_or_default();
             mark(&store, Expect::Version(version), Action::Delete).await
         };
-        let finished = finished.await.map_err(|source| location.fault(source));
-        store.engine().close().await;
+        let finished = finished.await;
+        let closed = store.engine().close().await;
         finished
+            .and(closed)
+            .map_err(|source| location.fault(source))
     }
 
     /// Leaves the schema without a store.
@@ -116,7 +118,7 @@ impl DatabaseDraft {
         let Self {
             location, store, ..
         } = self;
-        store.engine().close().await;
+        drop(store.engine().close().await);
         drop(store);
         clear(&location, self.made_key_file).await;
     }

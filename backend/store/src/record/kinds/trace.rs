@@ -87,3 +87,15 @@ impl Record for AuditEntry {
         })
     }
 }
+
+/// The bytes of an entry of the audit log as they are, with a proof by the newest key.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] when they are no entry.
+pub(crate) fn proven_again(bytes: &[u8], sealer: &Sealer) -> Result<Vec<u8>, EngineError> {
+    let entry = unversioned(bytes, Kind::Audit)?;
+    let proven = read(entry, Secrets::LeftOut, Kind::Audit, |from| {
+        audit::proven_again(from, sealer)
+    })?;
+    Ok([&[VERSION], proven.as_slice()].concat())
+}

@@ -39,12 +39,60 @@ numbers! { AuditAction { 1 Created, 2 Updated, 3 Deleted, 4 Read, 5 Refused } }
 /// Adds the fields of an entry, its hash and its proof.
 pub(crate) fn write(entry: &AuditEntry, sealer: &Sealer, to: &mut Writer<'_>) {
     entry.write(to);
-    to.delimited(HASH, &entry.hash);
-    to.delimited(PROOF, &sealer.prove(PURPOSE, &[&entry.hash]));
+    seal(&entry.hash, sealer, to);
+}
+
+/// Adds the hash and its proof.
+fn seal(hash: &[u8; 32], sealer: &Sealer, to: &mut Writer<'_>) {
+    to.delimited(HASH, hash);
+    to.delimited(PROOF, &sealer.prove(PURPOSE, &[hash]));
 }
 
 /// Reads an entry; none when it is not what its hash was built from.
 pub(crate) fn read(from: Reader<'_>, sealer: &Sealer) -> Result<Option<AuditEntry>, Unreadable> {
+    let Some(Parts {
+        covered,
+        hash,
+        proof,
+    }) = parts(from)?
+    else {
+        return Ok(None);
+    };
+    let entry = AuditEntry::read(Reader {
+        rest: &covered,
+        ..from
+    })?;
+    Ok(entry.map(|entry| AuditEntry {
+        hash,
+        is_proven: sealer.is_proven(PURPOSE, &[&hash], proof),
+        ..entry
+    }))
+}
+
+/// The fields of an entry as they are, with a proof by the newest key; none when they are not what
+/// its hash was built from.
+pub(crate) fn proven_again(
+    from: Reader<'_>,
+    sealer: &Sealer,
+) -> Result<Option<Vec<u8>>, Unreadable> {
+    Ok(parts(from)?.map(|parts| {
+        let mut to = Writer::new(from.secrets);
+        to.bytes = parts.covered;
+        seal(&parts.hash, sealer, &mut to);
+        to.bytes
+    }))
+}
+
+/// The bytes of an entry, taken apart.
+struct Parts<'a> {
+    /// The fields that the hash covers.
+    covered: Vec<u8>,
+    hash: [u8; 32],
+    proof: &'a [u8],
+}
+
+/// Takes an entry apart; none when it is not what its hash was built from.
+fn parts(from: Reader<'_>) -> Result<Option<Parts<'_>>, Unreadable> {
     let (mut hash, mut proof) = (None, &[][..]);
     let mut covered = Vec::with_capacity(from.rest.len());
     let mut rest = from;
@@ -62,18 +110,11 @@ pub(crate) fn read(from: Reader<'_>, sealer: &Sealer) -> Result<Option<AuditEntr
             }
         }
     }
-    let entry = AuditEntry::read(Reader {
-        rest: &covered,
-        ..from
-    })?;
     let hash = hash.filter(|hash| Sha256::digest(&covered)[..] == hash[..]);
-    let (Some(entry), Some(&hash)) = (entry, hash) else {
-        return Ok(None);
-    };
-    Ok(Some(AuditEntry {
+    Ok(hash.map(|&hash| Parts {
+        covered,
         hash,
-        is_proven: sealer.is_proven(PURPOSE, &[&hash], proof),
-        ..entry
+        proof,
     }))
 }
 

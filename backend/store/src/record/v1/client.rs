@@ -25,7 +25,7 @@ record! {
         key_hash: hash(secrets, key_hash)?,
         rates: Rates { requests_per_second, events_per_second },
         last_used_from: address_of(address),
-        previous: previous(previous_hash, previous_until_ms),
+        previous: previous(secrets, previous_hash, previous_until_ms),
         scope: KeyScope { tags, sources },
     }
 }
@@ -38,8 +38,10 @@ fn hash(secrets: Secrets<'_>, hash: Option<[u8; 32]>) -> Option<[u8; 32]> {
     }
 }
 
-fn previous(hash: Option<[u8; 32]>, until_ms: i64) -> Option<PreviousKey> {
-    hash.map(|hash| PreviousKey { hash, until_ms })
+/// The key before, of which only its end is stored where secrets are left out.
+fn previous(secrets: Secrets<'_>, found: Option<[u8; 32]>, until_ms: i64) -> Option<PreviousKey> {
+    let found = found.or_else(|| hash(secrets, None).filter(|_| until_ms != 0));
+    found.map(|hash| PreviousKey { hash, until_ms })
 }
 
 #[expect(

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A database without a store, whose keys are to be in a file of that folder.
-fn database(folder: &Path) -> Option<Location> {
+pub(super) fn database(folder: &Path) -> Option<Location> {
     let (url, password, schema) = vacant()?;
     let database = DatabaseConfig {
         url,
@@ -73,7 +73,7 @@ async fn a_backup_becomes_a_store_in_a_database_once() {
     assert!(head(&new).await.steps_since(head(&old).await) > 1 << 40);
     let refused = said(into(&config, &setup).await);
     assert!(refused.contains("stop these: restores"), "{refused}");
-    new.engine().close().await;
+    new.engine().close().await.unwrap();
     let refused = said(into(&config, &setup).await);
     assert!(refused.contains("there is a store already"), "{refused}");
 }
@@ -97,7 +97,7 @@ async fn a_filling_that_was_cut_off_is_no_store_and_is_begun_again() {
     filled.unwrap();
     let refused = said(into(&config, &setup).await);
     assert!(refused.contains("stop these: restores"), "{refused}");
-    draft.store().engine().close().await;
+    draft.store().engine().close().await.unwrap();
     drop(draft);
 
     let refused = said(open(&config).await);

@@ -87,11 +87,11 @@ fn flatten(
 }
 
 fn unknown(key: &str, path: &Path) -> ConfigError {
-    let nearest = setting::nearest(key);
-    let path = path.display();
-    ConfigError(format!(
-        "{key} (in {path}): there is no such setting; the nearest is {nearest}"
-    ))
+    let why = setting::removed(key).unwrap_or_else(|| {
+        let nearest = setting::nearest(key);
+        format!("there is no such setting; the nearest is {nearest}")
+    });
+    ConfigError(format!("{key} (in {}): {why}", path.display()))
 }
 
 pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {

@@ -24,7 +24,7 @@ use bellwether_gateway::{Config as GatewayConfig, Severity};
 use bellwether_process::plain_file;
 
 use super::{
-    ConfigError,
+    ConfigError, Given, Source,
     entry::Setting,
     value::{self, Read},
 };
@@ -111,10 +111,6 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     Setting::new("store.cache_size", |settings, value| {
         settings.service.store.cache_bytes = unit::size(value)?;
-        Ok(())
-    }),
-    Setting::new("store.two_phase_commit", |settings, value| {
-        settings.service.store.two_phase_commit = value::flag(value)?;
         Ok(())
     }),
     Setting::new("store.free_space_floor", |settings, value| {
@@ -600,6 +596,19 @@ impl super::Settings {
         config.providers = service.providers.clone();
         config.ping = service.ping.config();
         Ok(config)
+    }
+
+    /// The same, for who accepts the loss of a part of the store, or does not.
+    pub(crate) fn accepting_loss(&self, accept_loss: bool) -> Self {
+        let mut settings = self.clone();
+        settings.service.store.accept_loss = accept_loss;
+        settings
+    }
+
+    /// Whether a flag names the store in a database.
+    pub(crate) fn names_store(&self) -> bool {
+        let is_flag = |it: &Given| it.key == "store.url" && matches!(it.source, Source::Flag(_));
+        self.given.iter().any(is_flag)
     }
 
     /// The same for who only looks at the store in a database, and needs no key for it.

@@ -134,6 +134,25 @@ pub(crate) fn is_section(name: &str) -> bool {
     })
 }
 
+/// Settings of earlier versions, and what to know about each.
+const REMOVED: [(&str, &str); 1] = [(
+    "store.two_phase_commit",
+    "every commit takes two syncs, since one alone trusts a sync that failed",
+)];
+
+/// Why a setting of an earlier version is not one any more.
+pub(crate) fn removed(key: &str) -> Option<String> {
+    let mut removed = REMOVED.iter();
+    let (_, why) = removed.find(|(removed, _)| *removed == key)?;
+    Some(format!("this setting was removed: {why}; delete it"))
+}
+
+/// The keys of settings of earlier versions.
+#[cfg(feature = "embedded")]
+pub(crate) fn removed_keys() -> impl Iterator<Item = &'static str> {
+    REMOVED.iter().map(|(key, _)| *key)
+}
+
 /// The key that is most like this one.
 pub(crate) fn nearest(key: &str) -> &'static str {
     all()

@@ -320,6 +320,24 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
 }
 
 #[test]
+fn removed_setting_is_refused_with_the_reason() {
+    let why = "this setting was removed: every commit takes two syncs";
+    let file = problem(&[], "[store]\ntwo_phase_commit = true");
+    assert!(file.starts_with("store.two_phase_commit (in "), "{file}");
+    assert!(file.contains(why), "{file}");
+    for name in [
+        "BELLWETHER_STORE_TWO_PHASE_COMMIT",
+        "BELLWETHER_STORE_TWO_PHASE_COMMIT_FILE",
+    ] {
+        let variable = problem(&[(name, "false")], "");
+        assert!(
+            variable.starts_with(&format!("{name}: {why}")),
+            "{variable}"
+        );
+    }
+}
+
+#[test]
 fn listening_where_other_machines_reach_it_needs_a_word() {
     for address in ["0.0.0.0:8480", "[::]:8480", "192.0.2.1:1"] {
         let refused = problem(&[("BELLWETHER_REST_LISTEN", address)], "");

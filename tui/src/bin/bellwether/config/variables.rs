@@ -18,6 +18,14 @@ pub(super) fn name(key: &str) -> String {
     format!("{VARIABLE_PREFIX}{key}")
 }
 
+/// The variables of a setting: its value, and the file that has it.
+#[cfg(feature = "embedded")]
+fn variables_of(key: &str) -> [String; 2] {
+    let name = name(key);
+    let file_name = format!("{name}{FILE_SUFFIX}");
+    [name, file_name]
+}
+
 /// The value of a setting's variable with the name that it was found under.
 ///
 /// # Errors
@@ -69,6 +77,13 @@ pub(super) fn check_known(variables: &Variables) -> Result<(), ConfigError> {
     let Some(name) = unknown.into_iter().next() else {
         return Ok(());
     };
+    let is_of = |key: &&str| variables_of(key).contains(name);
+    if let Some(why) = setting::removed_keys()
+        .find(is_of)
+        .and_then(setting::removed)
+    {
+        return Err(ConfigError(format!("{name}: {why}")));
+    }
     let nearest = known
         .iter()
         .min_by_key(|known| strsim::damerau_levenshtein(known, name))

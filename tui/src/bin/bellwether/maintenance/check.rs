@@ -6,8 +6,9 @@ use bellwether_backend::{
     ops::wire::Shows,
     store::{
         self,
-        backup::{BackupError, Source, Trust},
+        backup::{Source, Trust},
         open::{OpenError, ReadOnlyStore},
+        restore::{Restore, RestoreError, Restored, rehearse},
         verify::Findings,
     },
 };
@@ -16,6 +17,7 @@ use bellwether_proto::{
     v1::{CheckFindings, CheckStoreRequest, check_service_client::CheckServiceClient},
 };
 use bellwether_tui::why_failed;
+use jiff::Timestamp;
 use serde_json::json;
 use tonic::{Code, Status};
 
@@ -40,7 +42,7 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     if let Some(folder) = &arguments.backup {
         let key_file = arguments.secret_key.as_deref();
-        return of_backup(folder, key_file, arguments.json, out);
+        return of_backup(folder, key_file, arguments.json, out).await;
     }
     if settings.connect.is_none()
         && let Some(findings) = of_data_folder(settings).await?
@@ -53,26 +55,28 @@ pub(crate) async fn run(
     report(("service", &address), &findings, arguments.json, out)
 }
 
-/// Compares a backup with its checksums, and where the keys are there, with its proofs.
-fn of_backup(
+/// Restores a backup into memory; without its keys, compares it with its checksums.
+async fn of_backup(
     folder: &Path,
     key_file: Option<&Path>,
     as_json: bool,
     mut out: impl Write,
 ) -> Result<(), Failure> {
-    let failed = |error: BackupError| Failure::new(sentence(&error));
-    let mut source = Source::open(folder).map_err(failed)?;
-    let keys = source.keys(key_file);
-    let keys = keys.map_err(|error| Failure::new(sentence(&error)))?;
-    let trust = match &keys {
-        Some((_, sealer)) if source.manifest().is_proven() => Trust::Keys(sealer),
-        _ => Trust::Checksums,
+    let failed = |error: &dyn std::error::Error| Failure::new(sentence(error));
+    let mut source = Source::open(folder).map_err(|error| failed(&error))?;
+    let keys = source.keys(key_file).map_err(|error| failed(&error))?;
+    let is_proven = keys.is_some() && source.manifest().is_proven();
+    let restored = if keys.is_some() {
+        let restored = rehearsed(folder, key_file).await;
+        Some(restored.map_err(|error| failed(&error))?)
+    } else {
+        let bytes = source.manifest().bytes();
+        let bar = Progress::new("checking");
+        let verified = source.verify(Trust::Checksums, &|read| bar.show(read, bytes));
+        verified.map_err(|error| failed(&error))?;
+        None
     };
-    let bytes = source.manifest().bytes();
-    let bar = Progress::new("checking");
-    let verified = source.verify(trust, &|read| bar.show(read, bytes));
-    drop(bar);
-    verified.map_err(failed)?;
+    let records = restored.map(|it| it.findings.records.values().sum::<u64>());
     let manifest = source.manifest();
     let what = folder.display().to_string();
     let written = if as_json {
@@ -82,27 +86,48 @@ fn of_backup(
             "endTime": manifest.end_time,
             "bytes": manifest.bytes(),
             "hasKeys": manifest.has_keys,
-            "proven": matches!(trust, Trust::Keys(_)),
+            "proven": is_proven,
+            "restorable": records.is_some(),
+            "records": records,
         });
         writeln!(out, "{}", output::escaped(&found.to_string()))
     } else {
         let keys = if manifest.has_keys { "with" } else { "without" };
         let (bytes, end_time) = (manifest.bytes(), &manifest.end_time);
-        writeln!(
-            out,
-            "{what} is whole: {bytes} bytes, up to {end_time}, {keys} its keys"
-        )
-        .and_then(|()| match trust {
-            Trust::Keys(_) => writeln!(out, "verified with its keys: not modified"),
-            Trust::Checksums if manifest.is_proven() => writeln!(
-                out,
-                "it cannot be verified whether it was modified: name the `secret.key` of its service \
-                 with --secret-key"
-            ),
-            Trust::Checksums => writeln!(out, "not authenticated: made by an earlier version"),
-        })
+        let restored = match records {
+            Some(records) => format!("restored into memory and verified: {records} records"),
+            None => {
+                "it cannot be verified whether it can be restored, and whether it was modified: \
+                name the `secret.key` of its service with --secret-key"
+                    .to_owned()
+            }
+        };
+        let mut lines = vec![
+            format!("{what} is whole: {bytes} bytes, up to {end_time}, {keys} its keys"),
+            restored,
+        ];
+        if is_proven {
+            lines.push("verified with its keys: not modified".to_owned());
+        } else if !manifest.is_proven() {
+            lines.push("not authenticated: made by an earlier version".to_owned());
+        }
+        writeln!(out, "{}", lines.join("\n"))
     };
     written.map_err(|error| Failure::new(format!("cannot write the findings: {error}")))
+}
+
+/// Restores a backup into memory.
+async fn rehearsed(folder: &Path, key_file: Option<&Path>) -> Result<Restored, RestoreError> {
+    let how = Restore {
+        from: folder,
+        key_file,
+        // The findings say that it is not authenticated.
+        accept_unproven: true,
+        hold_due_by_ms: None,
+        now_ms: Timestamp::now().as_millisecond(),
+    };
+    let bar = Progress::new("checking");
+    rehearse(&how, &|_stage, done, total| bar.show(done, total)).await
 }
 
 /// Reads the data folder; none when a service uses it, or the store is in a database.
@@ -115,7 +140,7 @@ async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Fa
     let opened = store::open::open_to_read(&settings.data_dir, cache_bytes).await;
     let ReadOnlyStore { store, key_fault } = match opened {
         Ok(reading) => reading,
-        Err(error @ OpenError::Damaged { .. }) => {
+        Err(error @ (OpenError::Damaged { .. } | OpenError::Incomplete { .. })) => {
             let mut findings = Findings::default();
             findings.tell(sentence(&error));
             return Ok(Some(Shows::of(findings)));

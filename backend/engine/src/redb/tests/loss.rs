@@ -1,0 +1,138 @@
+//! A log that is not there as it was written, and a store that was closed and needs none.
+
+use super::{SETTINGS, Settings, SimulatedDisk, open, open_with};
+use crate::{
+    Engine,
+    change::{Action, Change, Expect, Lane},
+    fault::EngineError,
+    kind::Kind,
+    redb::RedbEngine,
+};
+
+/// What the first sectors of a file of the log take; it never has less.
+const FIRST_BYTES: usize = 256 * 1024;
+/// Rows before the file of the log has to grow.
+const FEW: u32 = 20;
+/// Rows that it grows for.
+const MANY: u32 = 200;
+
+type Damage = fn(&mut Vec<u8>);
+
+async fn insert(engine: &RedbEngine, number: u32) {
+    let put = Action::Put(vec![1; 2_000]);
+    let change = Change::new(Kind::Rule, &number.to_be_bytes(), Expect::Absent, put);
+    engine.apply(Lane::Bulk, vec![change].into()).await.unwrap();
+}
+
+async fn count(engine: &RedbEngine, rows: u32) -> usize {
+    let keys: Vec<_> = (0..rows).map(|it| it.to_be_bytes().to_vec()).collect();
+    let found = engine.get(Kind::Rule, &keys).await.unwrap();
+    found.into_iter().flatten().count()
+}
+
+/// A disk whose process was killed after it wrote so many rows, half of them in an earlier life that
+/// was closed.
+async fn killed(rows: u32) -> SimulatedDisk {
+    let disk = SimulatedDisk::default();
+    let engine = open(&disk).unwrap();
+    for number in 0..rows / 2 {
+        insert(&engine, number).await;
+    }
+    engine.close().await.unwrap();
+    drop(engine);
+    let engine = open(&disk).unwrap();
+    for number in rows / 2..rows {
+        insert(&engine, number).await;
+    }
+    disk.copy()
+}
+
+#[tokio::test]
+async fn log_that_is_not_as_written_is_refused_after_a_kill() {
+    let earlier = {
+        let disk = SimulatedDisk::default();
+        drop(open(&disk).unwrap());
+        let mut file = Vec::new();
+        disk.edit(1, |bytes| file.clone_from(bytes));
+        file
+    };
+    let damages: [(u32, Damage, &str); 7] = [
+        (FEW, Vec::clear, "is missing or empty"),
+        (FEW, |file| file.truncate(20), "is not the one"),
+        (FEW, |file| file.truncate(FIRST_BYTES / 2), "was cut"),
+        (FEW, |file| file.truncate(FIRST_BYTES - 1), "was cut"),
+        (FEW, |file| file.fill(0), "is not the one"),
+        (MANY, |file| file.truncate(FIRST_BYTES), "was cut"),
+        (
+            MANY,
+            |file| file[512..].rotate_left(512),
+            "is missing that later parts follow",
+        ),
+    ];
+    for (rows, damage, expected) in damages {
+        let disk = killed(rows).await;
+        disk.edit(1, damage);
+        let refused = open(&disk).unwrap_err();
+        assert!(
+            matches!(&refused, EngineError::Incomplete(why) if why.contains(expected)),
+            "{expected}: {refused}"
+        );
+        assert!(refused.to_string().contains("log 0"), "{refused}");
+        accepts(&disk, rows).await;
+    }
+    let disk = killed(FEW).await;
+    disk.edit(1, |file| *file = earlier);
+    let refused = open(&disk).unwrap_err().to_string();
+    assert!(
+        refused.contains("is not the one"),
+        "of another life: {refused}"
+    );
+    // The other file was never written to, and has to be there all the same.
+    let disk = killed(FEW).await;
+    disk.edit(2, Vec::clear);
+    let refused = open(&disk).unwrap_err().to_string();
+    assert!(refused.contains("log 1 is missing or empty"), "{refused}");
+    accepts(&disk, FEW).await;
+}
+
+/// A store whose loss is accepted has what is left of it, and is whole from then on.
+async fn accepts(disk: &SimulatedDisk, rows: u32) {
+    let settings = Settings {
+        accept_loss: true,
+        ..SETTINGS
+    };
+    let engine = open_with(disk, settings).unwrap();
+    let left = count(&engine, rows).await;
+    assert!(left >= rows as usize / 2, "{left}");
+    insert(&engine, rows).await;
+    let disk = disk.copy();
+    let engine = open(&disk).unwrap();
+    assert_eq!(count(&engine, rows + 1).await, left + 1);
+}
+
+#[tokio::test]
+async fn intact_log_is_accepted_whenever_the_process_was_killed() {
+    for rows in [0, 1, FEW, MANY] {
+        let engine = open(&killed(rows).await).unwrap();
+        assert_eq!(count(&engine, rows).await, rows as usize);
+    }
+}
+
+#[tokio::test]
+async fn closed_store_has_everything_without_its_log() {
+    let disk = killed(MANY).await;
+    let engine = open(&disk).unwrap();
+    insert(&engine, MANY).await;
+    engine.close().await.unwrap();
+    let refused = engine.apply(Lane::Bulk, Vec::new().into()).await;
+    assert!(
+        matches!(refused, Err(EngineError::Unavailable(_))),
+        "{refused:?}"
+    );
+    engine.close().await.unwrap();
+    drop(engine);
+    disk.edit(1, Vec::clear);
+    disk.edit(2, Vec::clear);
+    let engine = open(&disk).unwrap();
+    assert_eq!(count(&engine, MANY + 1).await, MANY as usize + 1);
+}

@@ -1,0 +1,118 @@
+//! Faults of a disk, for tests: in a folder, calls from the n-th on fail.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use redb::StorageBackend;
+
+static PLANS: Mutex<Vec<Plan>> = Mutex::new(Vec::new());
+
+#[derive(Debug)]
+struct Plan {
+    folder: PathBuf,
+    /// Calls until the first fails.
+    good_left: u64,
+    /// Calls that then fail.
+    bad_left: u64,
+    /// The number of the system's error.
+    error: i32,
+    was_hit: bool,
+}
+
+/// Calls in a folder that fail as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Faults(PathBuf);
+
+impl Faults {
+    /// Has so many calls in a folder fail with an error of the system, after so many that do not.
+    pub(crate) fn after(folder: &Path, calls: u64, failures: u64, error: i32) -> Self {
+        plans().push(Plan {
+            folder: folder.into(),
+            good_left: calls,
+            bad_left: failures,
+            error,
+            was_hit: false,
+        });
+        Self(folder.into())
+    }
+
+    /// Whether a call failed.
+    pub(crate) fn was_hit(&self) -> bool {
+        plans().iter().any(|it| it.folder == self.0 && it.was_hit)
+    }
+}
+
+impl Drop for Faults {
+    fn drop(&mut self) {
+        plans().retain(|it| it.folder != self.0);
+    }
+}
+
+fn plans() -> MutexGuard<'static, Vec<Plan>> {
+    PLANS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A call on a file, or on its folder.
+pub(super) fn call(path: &Path) -> io::Result<()> {
+    let mut plans = plans();
+    let Some(plan) = plans.iter_mut().find(|it| path.starts_with(&it.folder)) else {
+        return Ok(());
+    };
+    if plan.good_left > 0 {
+        plan.good_left -= 1;
+        return Ok(());
+    }
+    if plan.bad_left == 0 {
+        return Ok(());
+    }
+    plan.bad_left -= 1;
+    plan.was_hit = true;
+    Err(io::Error::from_raw_os_error(plan.error))
+}
+
+/// A file whose calls may fail; a write that fails has written a part.
+#[derive(Debug)]
+pub(super) struct FaultyFile {
+    pub(super) file: Box<dyn StorageBackend>,
+    pub(super) path: PathBuf,
+}
+
+impl StorageBackend for FaultyFile {
+    fn len(&self) -> io::Result<u64> {
+        call(&self.path)?;
+        self.file.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        call(&self.path)?;
+        self.file.read(offset, out)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        call(&self.path)?;
+        self.file.set_len(length)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        call(&self.path)?;
+        self.file.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let allowed = call(&self.path);
+        let part = if allowed.is_ok() {
+            data.len()
+        } else {
+            data.len() / 2
+        };
+        self.file.write(offset, &data[..part])?;
+        allowed
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.file.close()
+    }
+}

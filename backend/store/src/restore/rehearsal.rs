@@ -1,0 +1,55 @@
+//! A store in memory that a backup is restored into to find out whether it can be.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    engine::{EngineError, memory::MemoryEngine},
+    open::{Checks, OpenError, Whereabouts, judge},
+    record::Store,
+    seal::Sealer,
+};
+
+/// A store in memory that is filled from a backup.
+#[derive(Debug)]
+pub(super) struct Rehearsal {
+    /// The folder of the backup.
+    backup: PathBuf,
+    store: Store,
+}
+
+impl Rehearsal {
+    pub(super) fn new(backup: &Path, sealer: Sealer) -> Self {
+        Self {
+            backup: backup.into(),
+            store: Store::new(Arc::new(MemoryEngine::new()), Arc::new(sealer)),
+        }
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) async fn judge(&self) -> Result<Checks, OpenError> {
+        judge(&self.store, self.store.sealer(), self).await
+    }
+}
+
+impl Whereabouts for Rehearsal {
+    fn fault(&self, source: EngineError) -> OpenError {
+        let file = self.backup.clone();
+        match source {
+            EngineError::Corrupt(why) => OpenError::Damaged { file, why },
+            source => OpenError::Store { file, source },
+        }
+    }
+
+    fn key_fault(&self, why: String) -> OpenError {
+        OpenError::Key {
+            file: self.backup.join("secret.key"),
+            why,
+        }
+    }
+}

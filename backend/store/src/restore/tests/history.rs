@@ -1,0 +1,214 @@
+//! A store in which everything was made, edited, rotated, renamed and deleted comes back from a backup
+//! as it was, byte by byte.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{NOW_MS, Restore, Setup, all, back_up, restore, store};
+use crate::{
+    audit::{By, by},
+    backup::Keys,
+    domain::{AuditEntry, Client, KeyScope, Name},
+    engine::{Direction, Kind, Lane, Range},
+    location::Location,
+    open::{open_to_read, rotate_key},
+    record::{Record, Store},
+    restore::rehearse,
+    samples,
+    server::vacant,
+    verify,
+};
+
+/// Some work of an administrator.
+async fn audited<F: Future>(work: F) -> F::Output {
+    let administrator = By {
+        client: "admin".into(),
+        address: Some([192, 0, 2, 7].into()),
+        method: "/bellwether.v1.ClientService/RotateClientKey",
+        time_ms: NOW_MS,
+        scope: Arc::new(KeyScope::default()),
+    };
+    by(administrator, work).await
+}
+
+async fn create<T: Record>(store: &Store, new: &T) {
+    let mut changes = store.changes();
+    changes.insert(new);
+    store.apply(Lane::Admin, changes).await.unwrap();
+}
+
+async fn edit<T: Record>(store: &Store, new: &T) {
+    let old = store.get::<T>(new.key()).await.unwrap().unwrap();
+    let mut changes = store.changes();
+    changes.update(&old, new);
+    store.apply(Lane::Admin, changes).await.unwrap();
+}
+
+async fn delete<T: Record>(store: &Store, old: &T) {
+    let old = store.get::<T>(old.key()).await.unwrap().unwrap();
+    let mut changes = store.changes();
+    changes.delete(&old);
+    store.apply(Lane::Admin, changes).await.unwrap();
+}
+
+/// Makes, edits and deletes one.
+async fn come_and_go<T: Record>(store: &Store, it: T) {
+    create(store, &it).await;
+    edit(store, &it).await;
+    delete(store, &it).await;
+}
+
+/// Everything that can happen to what people define.
+async fn live(store: &Store) {
+    let rotated = samples::rotated_client("console");
+    edit(store, &rotated).await;
+    let mut ended = rotated.clone();
+    ended.previous = None;
+    edit(store, &ended).await;
+    edit(store, &rotated).await;
+    // Renamed: one name goes, another comes.
+    for name in ["ci", "build"] {
+        let name = Name::parse(name).unwrap();
+        let hash = [name.as_str().len() as u8; 32];
+        let client = Client {
+            name,
+            key_hash: hash,
+            id: samples::id(400 + u64::from(hash[0])),
+            ..samples::client("console")
+        };
+        create(store, &client).await;
+        if client.name.as_str() == "ci" {
+            delete(store, &client).await;
+        }
+    }
+    let others = [
+        samples::scoped_client("cron"),
+        samples::sender("mail"),
+        samples::rotated_client("old"),
+    ];
+    for mut client in others {
+        // No other client has its keys.
+        client.key_hash = [90; 32];
+        if let Some(previous) = &mut client.previous {
+            previous.hash = [91; 32];
+        }
+        come_and_go(store, client).await;
+    }
+    for mut destination in samples::destinations() {
+        edit(store, &destination).await;
+        let renamed = format!("once {}", destination.name.as_str());
+        destination.name = Name::parse(&renamed).unwrap();
+        come_and_go(store, destination).await;
+    }
+    for destination in samples::worded_destinations() {
+        come_and_go(store, destination).await;
+    }
+    come_and_go(store, samples::reaching_webhook()).await;
+    come_and_go(store, samples::budget_destination()).await;
+    come_and_go(store, samples::mail_destination()).await;
+    edit(store, &samples::trigger("disk")).await;
+    come_and_go(store, samples::trigger("once")).await;
+    for rule in [
+        samples::rule("once"),
+        samples::grouping_rule(),
+        samples::paging_rule(),
+    ] {
+        come_and_go(store, rule).await;
+    }
+    come_and_go(store, samples::silence("db patch")).await;
+    come_and_go(store, samples::nightly_silence()).await;
+    come_and_go(store, samples::flexible_silence()).await;
+    come_and_go(store, samples::calendar("nights")).await;
+    come_and_go(store, samples::inhibition("dead host")).await;
+    come_and_go(store, samples::mapping("statuspage")).await;
+    come_and_go(store, samples::view("databases")).await;
+    come_and_go(store, samples::heartbeat("backup")).await;
+    come_and_go(store, samples::contact("ana")).await;
+    come_and_go(store, samples::schedule("nights")).await;
+    come_and_go(store, samples::policy("database")).await;
+    come_and_go(store, samples::settings()).await;
+    // The newest entry of the audit log is about a rotated key: its proof is renewed by a rotation.
+    edit(store, &rotated).await;
+}
+
+/// All rows but those that a store makes of them, or has of its own.
+async fn rows(store: &Store) -> BTreeMap<(u8, Vec<u8>), Vec<u8>> {
+    let mut rows = BTreeMap::new();
+    for kind in Kind::ALL {
+        if matches!(kind, Kind::Meta | Kind::Counter) {
+            continue;
+        }
+        let (range, limit) = (Range::under(&[]), usize::MAX);
+        let page = store
+            .engine()
+            .page(kind, range, Direction::Ascending, limit);
+        let page = page.await.unwrap().into_iter();
+        rows.extend(page.map(|(key, row)| ((kind as u8, key), row.value)));
+    }
+    rows
+}
+
+async fn is_whole(store: &Store) {
+    let findings = verify(store, &|_| {}).await;
+    assert_eq!(findings.descriptions, Vec::<String>::new());
+    assert!(findings.is_complete);
+}
+
+#[tokio::test]
+async fn backup_after_rotations_and_deletions_is_restored_byte_by_byte() {
+    let setup = Setup::new();
+    let old = store(&setup).await;
+    audited(live(&old)).await;
+    let folder = setup.folder.path().join("old");
+    old.engine().close().await.unwrap();
+    drop(old);
+    // Everything is sealed and proven again, twice, and the older keys go.
+    let location = Location::folder(&folder);
+    rotate_key(&location, false).await.unwrap();
+    rotate_key(&location, true).await.unwrap();
+    let old = open_to_read(&folder, 1024 * 1024).await.unwrap();
+    assert!(old.key_fault.is_none());
+    let old = old.store;
+    is_whole(&old).await;
+    assert!(all::<AuditEntry>(&old).await.len() > 100);
+    let expected = rows(&old).await;
+    back_up(&old, &setup, Keys::Of(&folder)).await;
+    drop(old);
+
+    let from = setup.backup();
+    let how = Restore {
+        from: &from,
+        key_file: None,
+        hold_due_by_ms: None,
+        now_ms: NOW_MS,
+        accept_unproven: false,
+    };
+    let rehearsed = rehearse(&how, &|_, _, _| {}).await.unwrap();
+    let restored = setup.restore(None).await.unwrap();
+    assert_eq!(rehearsed.findings.records, restored.findings.records);
+    let new = crate::open(&setup.config()).await.unwrap();
+    assert!(rows(&new).await == expected, "into a folder");
+    is_whole(&new).await;
+    // What was restored is written to, rotated and backed up as before.
+    audited(edit(&new, &samples::client("console"))).await;
+    audited(live_on(&new)).await;
+    is_whole(&new).await;
+    new.engine().close().await.unwrap();
+    drop(new);
+    rotate_key(&setup.config(), false).await.unwrap();
+    let new = crate::open(&setup.config()).await.unwrap();
+    is_whole(&new).await;
+
+    if vacant().is_none() {
+        return;
+    }
+    let config = super::database::database(setup.folder.path()).unwrap();
+    restore(&config, &how, &|_, _, _| {}).await.unwrap();
+    let new = crate::open(&config).await.unwrap();
+    assert!(rows(&new).await == expected, "into a database");
+    is_whole(&new).await;
+}
+
+/// One more rotation, which the audit log adds to its chain.
+async fn live_on(store: &Store) {
+    edit(store, &samples::rotated_client("console")).await;
+}

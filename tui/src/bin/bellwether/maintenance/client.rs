@@ -1,0 +1,36 @@
+//! `bellwether client create` without a service: in the store itself.
+
+use bellwether_backend::{
+    server::{StartError, create_client},
+    store::OpenError,
+};
+use bellwether_proto::v1::CreateClientRequest;
+
+use crate::{
+    config::Settings,
+    failure::{Failure, sentence},
+};
+
+/// Creates a client in the store of the settings and returns its key; none where there is no store, or
+/// a service elsewhere is named.
+///
+/// # Errors
+/// When a service uses the data folder, the key of the store is missing, or the client cannot be.
+pub(crate) async fn create(
+    request: CreateClientRequest,
+    settings: &Settings,
+) -> Result<Option<String>, Failure> {
+    if settings.connect.is_some() {
+        return Ok(None);
+    }
+    let config = settings.backend_config()?;
+    match create_client(&config.location(), &request.into()).await {
+        Ok(key) => Ok(Some(key.reveal().to_owned())),
+        Err(StartError::Store(OpenError::NoStore(_))) => Ok(None),
+        Err(StartError::Store(error @ OpenError::InUse(_))) => Err(Failure::new(format!(
+            "{}; name a key of the service with --key-file, or stop it to do without",
+            sentence(&error)
+        ))),
+        Err(error) => Err(Failure::new(sentence(&error))),
+    }
+}
