@@ -163,6 +163,8 @@ const HOUR: Duration = Duration::from_secs(3600);
 pub struct DeliveryConfig {
     /// How long to wait before each attempt; its length is the number of attempts.
     pub schedule: Vec<Duration>,
+    /// The same for pages to people.
+    pub page_schedule: Vec<Duration>,
     /// How far a wait may be off, as a share of it.
     pub jitter: f64,
     /// How long connecting may take.
@@ -193,6 +195,7 @@ impl Default for DeliveryConfig {
                 10 * HOUR,
                 10 * HOUR,
             ],
+            page_schedule: [0, 5, 10, 15, 30, 60, 120].map(|it| it * second).to_vec(),
             jitter: 0.2,
             connect_timeout: 5 * second,
             timeout: 15 * second,

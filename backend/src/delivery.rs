@@ -24,6 +24,7 @@ pub(crate) mod notices;
 pub(crate) mod ownership;
 pub(crate) mod queue;
 pub(crate) mod queues;
+mod quiet;
 pub(crate) mod rate;
 mod refusals;
 pub(crate) mod resync;

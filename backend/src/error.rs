@@ -1,9 +1,13 @@
 //! What can go wrong with an operation, by what the caller should do about it.
 
+mod failure_log;
+
 use std::time::Duration;
 
 use bellwether_backend_engine::EngineError;
 pub use bellwether_backend_model::violation::Violation;
+
+pub use self::failure_log::log_failure;
 
 /// Why an operation was not carried out. The message of each kind is for people.
 #[derive(Debug, thiserror::Error)]
@@ -107,11 +111,9 @@ impl From<EngineError> for Error {
             EngineError::Conflict(_) => {
                 Self::Aborted("it was changed concurrently; try again".into())
             }
-            EngineError::Unavailable(_) => Self::Unavailable(error.to_string()),
-            EngineError::Full(_) => Self::Exhausted {
-                message: error.to_string(),
-                retry_after: None,
-            },
+            EngineError::Unavailable(_) | EngineError::Full(_) => {
+                Self::Unavailable(error.to_string())
+            }
             EngineError::Indeterminate(_) => Self::Indeterminate(Box::new(error)),
             EngineError::Corrupt(_) | EngineError::Incomplete(_) => Self::Internal(Box::new(error)),
             EngineError::Forbidden(why) => Self::PermissionDenied(why),

@@ -542,8 +542,7 @@ pub const TELL_BATCH: usize = 32;
 pub const TELL_MEMBERS: usize = 200;
 /// Concurrent commits of that kind.
 pub const TELLS_AT_ONCE: usize = 4;
-/// How long it takes until what failed of a review is tried again; twice as long each time, up to
-/// [`REVIEW_INTERVAL_MAX`].
+/// How long it takes until what failed of a review is tried again.
 pub const REVIEW_RETRY: Duration = Duration::from_secs(1);
 /// Longest wait between two looks at ageing and retention.
 pub const REVIEW_INTERVAL_MAX: Duration = Duration::from_secs(60);

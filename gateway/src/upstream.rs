@@ -3,7 +3,7 @@
 use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
 
 use bellwether_proto::json::wire::{self, Value};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::uri::PathAndQuery;
 use tonic::{
     Code, Request, Status,
@@ -178,11 +178,32 @@ impl Upstream {
         }
     }
 
-    /// Asks the backend's health service whether all of it is serving.
-    pub(crate) async fn is_ready(&self) -> bool {
+    /// Returns the sentence that says why the backend does not serve, by its health service; none while
+    /// all of it does.
+    pub(crate) async fn why_not_ready(&self) -> Option<&'static str> {
+        if self.serves("").await {
+            return None;
+        }
+        Some(match self.serves("bellwether.v1.OverviewService").await {
+            true => "events are refused; `bellwether status` names the reason",
+            false => "the backend is not ready",
+        })
+    }
+
+    /// Asks the backend's health service whether a service is serving; an empty name stands for all.
+    async fn serves(&self, service: &str) -> bool {
         const SERVING: u64 = 1;
         let check = PathAndQuery::from_static("/grpc.health.v1.Health/Check");
-        let call = self.call(check, MetadataMap::new(), Bytes::new(), limits::READINESS);
+        let mut request = BytesMut::new();
+        if !service.is_empty() {
+            prost::encoding::string::encode(1, &service.to_owned(), &mut request);
+        }
+        let call = self.call(
+            check,
+            MetadataMap::new(),
+            request.freeze(),
+            limits::READINESS,
+        );
         match tokio::time::timeout(limits::READINESS, call).await {
             Ok(Ok((_, answer))) => wire::find_last(&answer, 1) == Some(Value::Varint(SERVING)),
             Ok(Err(_)) | Err(_) => false,

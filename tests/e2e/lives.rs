@@ -7,13 +7,17 @@ use bellwether_proto::v1::{
     WatchEventsRequest, WatchEventsResponse, event_query_service_client::EventQueryServiceClient,
 };
 use bellwether_tests::{
+    eventually::eventually,
     grpc,
     process::{self, Service},
+    receiver::Receiver,
     rest::Rest,
     world::World,
 };
 
-use crate::samples;
+use serde_json::json;
+
+use crate::{journey, samples};
 
 async fn send(rest: &Rest, hosts: impl Iterator<Item = String>) {
     for host in hosts {
@@ -40,6 +44,7 @@ impl Life {
         for listener in ["--grpc-listen", "--rest-listen"] {
             serve.args([listener, "127.0.0.1:0"]);
         }
+        serve.env("BELLWETHER_EGRESS_ALLOW", "127.0.0.0/8");
         let key = fs::read_to_string(data.join("admin.key")).expect("a key");
         Self {
             service: Service::start(serve, &data.with_extension("log")),
@@ -72,10 +77,11 @@ pub(crate) async fn first(channel: grpc::Grpc, resume_token: &str) -> WatchEvent
     news.message().await.unwrap().expect("a first message")
 }
 
-fn restore(home: &Path, copy: &Path, into: &Path) {
+fn restore(home: &Path, copy: &Path, into: &Path, flags: &[&str]) {
     let names = [copy, into].map(|path| path.to_str().expect("a name"));
-    let arguments = ["restore", names[0], "--data-dir", names[1]];
-    let output = process::run(process::command(home, arguments));
+    let mut command = process::command(home, ["restore", names[0], "--data-dir", names[1]]);
+    command.args(flags);
+    let output = process::run(command);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
 }
@@ -96,13 +102,13 @@ async fn a_token_of_another_life_of_the_store_is_told_of_a_gap() {
     world.kill();
 
     // Restored twice, as one does who was not content with the first time.
-    restore(&home, &copy, &home.join("second"));
+    restore(&home, &copy, &home.join("second"), &[]);
     let second = Life::start(&home, &home.join("second"));
     assert!(second.watch(&of_the_first).await.gap);
     send(&second.rest(), hosts("second", 3)).await;
     let of_the_second = second.watch("").await.resume_token;
     second.service.kill();
-    restore(&home, &copy, &home.join("third"));
+    restore(&home, &copy, &home.join("third"), &[]);
     let third = Life::start(&home, &home.join("third"));
     // It goes further than the second did, so that a place of that one could be taken for its own.
     send(&third.rest(), hosts("third", 10)).await;
@@ -119,4 +125,40 @@ async fn a_token_of_another_life_of_the_store_is_told_of_a_gap() {
     assert!(second.watch(&of_the_third).await.gap);
     let goes_on = second.watch(&of_the_second).await;
     assert!(!goes_on.gap, "its own token still leads on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_restored_for_a_drill_sends_nothing_until_that_is_ended() {
+    let mut world = World::start();
+    let home = world.folder().to_owned();
+    let receiver = Receiver::start().await;
+    journey::set_up(&world.rest(), &receiver).await;
+    send(&world.rest(), hosts("before", 1)).await;
+    eventually("the first message", async || {
+        (receiver.received().len() == 1).then_some(())
+    })
+    .await;
+    let copy = home.join("copy");
+    let copy_name = copy.to_str().expect("a name");
+    let output = process::run(world.command(&["backup", copy_name, "--with-keys"]));
+    assert!(output.status.success(), "the backup is made");
+    world.kill();
+
+    restore(&home, &copy, &home.join("drill"), &["--hold-deliveries"]);
+    let drill = Life::start(&home, &home.join("drill"));
+    send(&drill.rest(), hosts("during", 3)).await;
+    let overview = drill.rest().get("/v1/overview").await.ok();
+    assert!(overview["quietSinceTime"].is_string(), "{overview}");
+    let path = "/v1/notification/deliveries";
+    let deliveries = drill.rest().get(path).await.ok();
+    let waiting = deliveries["deliveries"].as_array().expect("a list").iter();
+    assert_eq!(waiting.filter(|it| it["state"] == "PENDING").count(), 3);
+    assert_eq!(receiver.received().len(), 1);
+
+    let ended = drill.rest().post("/v1/settings:setQuiet", &json!({})).await;
+    assert!(ended.ok()["settings"]["quietSinceTime"].is_null());
+    eventually("what waited to be sent", async || {
+        (receiver.received().len() == 4).then_some(())
+    })
+    .await;
 }

@@ -350,6 +350,22 @@ impl Model {
             parts.push((Token::Bar, " ".to_owned()));
             parts.push((Token::ReadOnly, " read-only ".to_owned()));
         }
+        let overview = self.store.overview.value.as_ref();
+        let is_refusing = |it: &bellwether_proto::v1::GetOverviewResponse| {
+            it.store.as_ref().is_some_and(|it| !it.reason.is_empty())
+        };
+        for (is_shown, words) in [
+            (
+                overview.is_some_and(|it| it.quiet_since_time.is_some()),
+                " quiet: nothing is sent ",
+            ),
+            (overview.is_some_and(is_refusing), " events are refused "),
+        ] {
+            if is_shown {
+                parts.push((Token::Bar, " ".to_owned()));
+                parts.push((Token::ReadOnly, words.to_owned()));
+            }
+        }
         parts
     }
 

@@ -56,8 +56,7 @@ pub struct Change {
     pub add: Vec<Entry>,
     /// Whether the change log names the record.
     pub is_logged: bool,
-    /// Whether it adds to the store: of what waits with others, that is refused first when the disk
-    /// runs full.
+    /// Whether it adds to the store, which is refused when the disk runs short: see [`Set::space`].
     pub adds: bool,
     /// Whether it changes what decisions rest on: see [`Set::rests_on`].
     pub defines: bool,
@@ -80,11 +79,25 @@ impl Change {
     }
 }
 
+/// Which part of the free space a set that adds to the store may use. Each may also use the parts before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DiskShare {
+    /// Only what exceeds the floor: for events of senders.
+    AboveFloor,
+    /// The reserve below the floor, down to a quarter of it: for the service's own work.
+    #[default]
+    Reserve,
+    /// All that is left: for events about the store itself. [`Lane::Admin`] may always use it.
+    All,
+}
+
 /// Changes that are applied together, each of another record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Set {
     /// The changes.
     pub changes: Vec<Change>,
+    /// The free space that it may use if one of them [`Change::adds`].
+    pub space: DiskShare,
     /// The position in the change log up to which was read what the changes were decided by. The set
     /// conflicts when a change that [`Change::defines`] was committed after it; none rests on
     /// nothing.
@@ -92,6 +105,14 @@ pub struct Set {
     /// What this process has to own when the set is applied; else it is refused. Where no other may use the
     /// store, it does.
     pub claims: Vec<Claim>,
+}
+
+impl Set {
+    /// Whether it is refused in a lane when the space is only left for some sets.
+    pub(super) fn is_refused(&self, lane: Lane, left_for: DiskShare) -> bool {
+        let adds = |change: &Change| change.adds && change.action != Action::Check;
+        lane != Lane::Admin && self.space < left_for && self.changes.iter().any(adds)
+    }
 }
 
 impl From<Vec<Change>> for Set {

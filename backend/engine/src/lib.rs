@@ -7,6 +7,7 @@
 mod change;
 pub mod clock;
 mod cluster;
+mod condition;
 mod fault;
 mod index;
 mod kind;
@@ -46,8 +47,9 @@ use self::cluster::Alone;
 #[cfg(test)]
 use self::testing::conformance;
 pub use self::{
-    change::{Action, Applied, Change, Entry, Expect, Lane, Set, add_to, numbers},
+    change::{Action, Applied, Change, DiskShare, Entry, Expect, Lane, Set, add_to, numbers},
     cluster::{Cluster, Duty, NodeSeen},
+    condition::{Condition, FreeSpace},
     fault::{EngineError, RecordName},
     index::{Index, Membership, SilenceStanding},
     kind::Kind,
@@ -56,15 +58,6 @@ pub use self::{
     read::{Direction, Found, Lead, Range, Row},
 };
 use crate::clock::Clock;
-
-/// Space on the disk that an engine writes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FreeSpace {
-    /// Bytes that are free.
-    pub free_bytes: u64,
-    /// Below this nothing is added.
-    pub floor_bytes: u64,
-}
 
 /// Entries read at a time while counting.
 const COUNT_PAGE: usize = 1_000;
@@ -220,6 +213,11 @@ pub trait Engine: Debug + Send + Sync + 'static {
     /// How much room there is; none when the engine cannot tell, or needs none.
     fn free_space(&self) -> Option<FreeSpace> {
         None
+    }
+
+    /// The state of the store, as last observed.
+    fn condition(&self) -> Condition {
+        Condition::of_space(self.free_space())
     }
 
     /// Counters of its work; none where they mean nothing.

@@ -10,8 +10,9 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 
 use crate::{
-    Engine, FreeSpace,
+    Condition, Engine, FreeSpace,
     change::{Action, Applied, Change, Entry, Expect, Lane, Set, sum},
+    condition::Observed,
     fault::EngineError,
     index::Index,
     kind::Kind,
@@ -32,6 +33,8 @@ pub struct MemoryEngine {
     head: watch::Sender<LogPosition>,
     is_shared: bool,
     space: Mutex<Option<FreeSpace>>,
+    /// What a test has every write fail with.
+    observed: Observed,
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +66,14 @@ impl MemoryEngine {
     /// Reports that much space on the disk that it does not have.
     pub fn set_free_space(&self, space: Option<FreeSpace>) {
         *self.space.lock().unwrap_or_else(PoisonError::into_inner) = space;
+    }
+
+    /// Fails every write from now on as if this error had been met; none to write again.
+    pub fn fail_writes(&self, error: Option<&EngineError>) {
+        match error {
+            Some(error) => self.observed.failed(error),
+            None => self.observed.written(),
+        }
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -184,7 +195,19 @@ impl Engine for MemoryEngine {
         *self.space.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn apply(&self, _lane: Lane, set: Set) -> Result<Applied, EngineError> {
+    fn condition(&self) -> Condition {
+        let shown = self.observed.condition();
+        shown.unwrap_or_else(|| Condition::of_space(self.free_space()))
+    }
+
+    async fn apply(&self, lane: Lane, set: Set) -> Result<Applied, EngineError> {
+        if let Some(condition) = self.observed.condition() {
+            return Err(EngineError::Unavailable(condition.to_string()));
+        }
+        let left_for = self.free_space().map(FreeSpace::left_for);
+        if left_for.is_some_and(|it| set.is_refused(lane, it)) {
+            return Err(EngineError::Full("too little room is left".into()));
+        }
         let mut tables = self.tables();
         tables.check(&set)?;
         let changes = set.changes;

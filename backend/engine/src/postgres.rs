@@ -68,8 +68,8 @@ use self::{
     writer::{Queue, Writer},
 };
 use crate::{
-    Engine,
-    change::{Applied, Lane},
+    Condition, Engine,
+    change::{Applied, DiskShare, Lane},
     clock::Clock,
     cluster::Cluster,
     fault::{EngineError, RecordName},
@@ -83,6 +83,8 @@ use crate::{
 /// No key is as great: none begins with so many bytes that are 255.
 const BEYOND: [u8; 64] = [u8::MAX; 64];
 
+/// How long events of senders are refused after a write has found the database full.
+const FULL_TIME_MIN: Duration = Duration::from_secs(1);
 /// How often is looked for what others put into the log.
 const FOLLOW_EVERY: Duration = Duration::from_millis(25);
 
@@ -291,6 +293,13 @@ fn counted(rows: &[DatabaseRow], count: usize) -> Result<Vec<usize>, EngineError
 #[async_trait]
 impl Engine for PostgresEngine {
     async fn apply(&self, lane: Lane, set: crate::change::Set) -> Result<Applied, EngineError> {
+        // What is left of a full database is for the service's own work; now and then an event finds out
+        // whether there is space again.
+        if set.is_refused(lane, DiskShare::Reserve)
+            && self.address.observed.was_full_within(FULL_TIME_MIN)
+        {
+            return Err(EngineError::Full("the database has no space left".into()));
+        }
         let mut set = Set::new(set)?;
         match lane {
             Lane::Admin => self.admin.apply(set).await,
@@ -449,6 +458,14 @@ impl Engine for PostgresEngine {
 
     fn log_signal(&self) -> watch::Receiver<LogPosition> {
         self.known.signal()
+    }
+
+    fn condition(&self) -> Condition {
+        let is_away = |it: watch::Receiver<bool>| !*it.borrow();
+        if self.within_reach().is_some_and(is_away) {
+            return Condition::Unreachable;
+        }
+        self.address.observed.condition().unwrap_or_default()
     }
 
     fn registry(&self) -> Option<&Registry> {

@@ -71,8 +71,9 @@ use self::{
     writer::Writer,
 };
 use crate::{
-    Engine, FreeSpace,
+    Condition, Engine, FreeSpace,
     change::{Applied, Lane},
+    condition::Observed,
     fault::EngineError,
     index::Index,
     kind::Kind,
@@ -151,6 +152,8 @@ struct Shared {
     openings: watch::Sender<u64>,
     queue: Queue,
     commands: MoverCommands,
+    /// What writes have shown of the store.
+    observed: Observed,
     head: watch::Sender<LogPosition>,
     /// By the number of a kind, the newest position at which one was changed, or a later one.
     changed: [AtomicU64; KINDS],
@@ -210,6 +213,7 @@ impl RedbEngine {
             openings: watch::Sender::new(0),
             queue: Queue::default(),
             commands: MoverCommands::default(),
+            observed: Observed::default(),
             head: watch::Sender::new(LogPosition::from_number(head.sequence)),
             changed: std::array::from_fn(|_| AtomicU64::new(head.sequence)),
         });
@@ -460,6 +464,19 @@ impl Engine for RedbEngine {
     fn free_space(&self) -> Option<FreeSpace> {
         self.medium
             .free_space(self.shared.layers.get().bytes() as u64)
+    }
+
+    fn condition(&self) -> Condition {
+        let layers = self.shared.layers.get();
+        let closed = layers.tree.as_ref().err().filter(|it| !it.is_passing);
+        let closed = closed.and_then(|it| Condition::shown_by(&it.into()));
+        if let Some(condition) = closed.or_else(|| self.shared.observed.condition()) {
+            return condition;
+        }
+        if self.medium.is_read_only() {
+            return Condition::Unwritable("the file system is read-only".into());
+        }
+        Condition::of_space(self.free_space())
     }
 
     fn made_at(&self, version: u64) -> Option<LogPosition> {

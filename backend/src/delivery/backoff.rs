@@ -61,6 +61,14 @@ impl Backoff {
         }
     }
 
+    /// What follows a failed page, which the next step of its escalation replaces before long.
+    pub(crate) fn of_pages(config: &DeliveryConfig) -> Self {
+        Self {
+            steps: config.page_schedule.clone(),
+            jitter: config.jitter,
+        }
+    }
+
     /// How many attempts a delivery gets, but for those that were cut off.
     fn attempts_max(&self, settings: DeliverySettings) -> u32 {
         let steps = u32::try_from(self.steps.len()).unwrap_or(u32::MAX).max(1);
@@ -141,6 +149,22 @@ mod tests {
         let expected = seconds.map(|seconds| Some(seconds * 1000));
         assert_eq!(waits[..7], expected);
         assert_eq!(waits[7], None);
+    }
+
+    #[test]
+    fn pages_are_given_up_within_five_minutes() {
+        let backoff = Backoff::of_pages(&DeliveryConfig::default());
+        let settings = DeliverySettings::default();
+        let mut waits_ms = Vec::new();
+        for made in 1.. {
+            let tried = Tried { made, cut_off: 0 };
+            match backoff.next(tried, Advice::Again, settings, 0, 1.0) {
+                Next::Retry { due_ms } => waits_ms.push(due_ms),
+                Next::Dead => break,
+            }
+        }
+        assert_eq!(waits_ms, [6_000, 12_000, 18_000, 36_000, 72_000, 144_000]);
+        assert!(waits_ms.iter().sum::<i64>() < 300_000);
     }
 
     #[test]

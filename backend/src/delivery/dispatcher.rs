@@ -25,11 +25,12 @@ use crate::{
         ownership::Ownership,
         queue::{Lease, Owner},
         queues::{Next, Queues},
+        quiet::Quiet,
         thread::thread,
     },
     destination::{Report, SendRequest, Sender, Verdict},
     domain::{DestinationKind, RecordId, Transcript},
-    error::Error,
+    error::{Error, log_failure},
     ops::delivery::{Deliveries, Holds},
     store::{Changes, EngineError, Lane, LogPosition, Store, engine::Applied},
 };
@@ -66,6 +67,7 @@ pub struct Dispatcher {
     egress: Egress,
     /// What is not reached from here, for those who ask other nodes.
     unreached: watch::Sender<Vec<String>>,
+    quiet: Quiet,
     /// Messages that ended for the fault of their destination, and are to be sent again, by destination.
     wronged: Vec<(RecordId, RecordId)>,
 }
@@ -109,6 +111,7 @@ impl Dispatcher {
             holds: Holds::default(),
             egress: Egress::default(),
             unreached: watch::Sender::default(),
+            quiet: Quiet::default(),
             wronged: Vec::new(),
             ownership,
             store,
@@ -157,7 +160,7 @@ impl Dispatcher {
                     (self.wakes_ms(), false)
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "deliveries wait for the store");
+                    log_failure("failed to deliver: deliveries wait for the store", &error);
                     let pause_ms = millis(STORE_PAUSE);
                     (self.clock.now_ms().saturating_add(pause_ms), true)
                 }
@@ -246,7 +249,12 @@ impl Dispatcher {
         };
         self.follower.follow(&mut followed).await?;
         self.follower.cancel_for_gone(queues, notices).await?;
-        self.commit(true).await?;
+        if self.quiet.read(&self.store).await? {
+            for delivery in self.queues.let_go(None) {
+                self.ledger.give_back(delivery);
+            }
+        }
+        self.commit(!self.quiet.is_on).await?;
         self.send_again().await?;
         for destination in self.queues.ids() {
             self.begin_next(destination);
@@ -292,7 +300,7 @@ impl Dispatcher {
     /// Begins as many attempts to a destination as there are places for, unless another process may have begun
     /// some by now.
     fn begin_next(&mut self, destination: RecordId) {
-        if !self.is_sure() {
+        if !self.is_sure() || self.quiet.is_on {
             return;
         }
         while let Some(next) = self.queues.next(destination, self.clock.now_ms()) {
@@ -369,6 +377,10 @@ impl Dispatcher {
         if !self.ledger.is_recorded() || !self.digest_cascade.is_done() {
             return now_ms;
         }
+        if self.quiet.is_on {
+            // The commit that ends it wakes.
+            return self.notices.next_ms();
+        }
         let mut wakes_ms = self.queues.wakes_ms(self.ledger.is_full(), now_ms);
         if !self.is_sure() {
             // What is due is not begun now.
@@ -385,7 +397,7 @@ impl Dispatcher {
             loop {
                 let recorded = self.record().await;
                 if let Err(error) = &recorded {
-                    tracing::warn!(%error, "the ends of attempts could not be recorded");
+                    log_failure("failed to record the ends of attempts", error);
                 }
                 self.adopt();
                 self.vacate();

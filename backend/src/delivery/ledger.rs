@@ -34,6 +34,7 @@ pub(crate) struct Ledger {
     clock: Arc<dyn Clock>,
     config: DeliveryConfig,
     backoff: Backoff,
+    page_backoff: Backoff,
     random: StdRng,
     /// The deliveries that are leased here.
     unrecorded: HashMap<RecordId, Unrecorded>,
@@ -119,6 +120,14 @@ impl Plan {
 }
 
 impl Ledger {
+    /// What follows a failed attempt of a delivery.
+    fn backoff(&self, delivery: &Delivery) -> &Backoff {
+        match delivery.content.contact {
+            Some(_) if !delivery.content.clear => &self.page_backoff,
+            _ => &self.backoff,
+        }
+    }
+
     /// The ledger of a process that has leased nothing yet; `random` spreads the retries.
     pub(crate) fn new(
         store: Store,
@@ -130,6 +139,7 @@ impl Ledger {
             store,
             clock,
             backoff: Backoff::new(&config),
+            page_backoff: Backoff::of_pages(&config),
             config,
             random,
             unrecorded: HashMap::new(),

@@ -2,7 +2,7 @@
 
 use crate::domain::{
     IncomingEvent, RecordId, Severity, Status,
-    destination::{RefusedRecipient, pause_event},
+    destination::{RefusedRecipient, failing_event, pause_event},
 };
 
 /// Characters of the summary of an event about addresses.
@@ -120,9 +120,10 @@ pub(crate) fn unreadable(delivery: RecordId, destination: &str, now_ms: i64) -> 
 }
 
 /// What closes everything that is open about a destination that is deleted.
-pub(crate) fn deleted(destination: &str, now_ms: i64) -> [IncomingEvent; 3] {
+pub(crate) fn deleted(destination: &str, now_ms: i64) -> [IncomingEvent; 4] {
     [
         of_pause(destination, now_ms),
+        of_failure(destination, now_ms),
         refused(destination, &[], now_ms),
         of_dead_letters(destination, now_ms),
     ]
@@ -138,6 +139,14 @@ fn of_pause(destination: &str, now_ms: i64) -> IncomingEvent {
     IncomingEvent {
         dimensions,
         ..about(name, "destination-paused", destination, now_ms)
+    }
+}
+
+fn of_failure(destination: &str, now_ms: i64) -> IncomingEvent {
+    let (name, dimensions) = failing_event(destination);
+    IncomingEvent {
+        dimensions,
+        ..about(name, "destination-failing", destination, now_ms)
     }
 }
 

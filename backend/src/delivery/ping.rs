@@ -10,7 +10,7 @@ use crate::{
     destination::{PingFailure, Sender},
     domain::Settings,
     limits::PING_TIMEOUT,
-    store::Store,
+    store::{Store, engine::Condition},
 };
 
 /// Pings an external monitor. Each node does, for itself.
@@ -80,16 +80,21 @@ impl Pings {
     /// Whether events are accepted here.
     async fn check_health(&self) -> Result<(), PingFailure> {
         let engine = self.store.engine();
-        let reach = engine.cluster().within_reach();
-        if reach.is_some_and(|it| !*it.borrow()) {
-            return Err(PingFailure::Unhealthy("the store is out of reach"));
-        }
-        let space = engine.free_space();
-        if space.is_some_and(|it| it.free_bytes < it.floor_bytes) {
-            return Err(PingFailure::Unhealthy("the disk is full"));
+        let why = match engine.condition() {
+            Condition::Writable => None,
+            Condition::Short(_) | Condition::Full(_) => Some("the disk is full"),
+            Condition::Unwritable(_) => Some("the store cannot be written"),
+            Condition::Damaged(_) => Some("the store is damaged"),
+            Condition::Unreachable => Some("the store is out of reach"),
+        };
+        if let Some(why) = why {
+            return Err(PingFailure::Unhealthy(why));
         }
         let read = self.store.get::<Settings>(Settings::NAME.into());
         match tokio::time::timeout(Duration::from_secs(5), read).await {
+            Ok(Ok(Some(found))) if found.value.values.is_quiet() => Err(PingFailure::Unhealthy(
+                "nothing is sent: the service is quiet",
+            )),
             Ok(Ok(_)) => Ok(()),
             Ok(Err(_)) => Err(PingFailure::Unhealthy("the store cannot be read")),
             Err(_) => Err(PingFailure::Unhealthy("the store does not answer")),

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::{Clock, millis},
     domain::{Attempt, Delivery, DeliveryState, RecordId, SharedSettings},
-    error::Error,
+    error::{Error, log_failure},
     limits::{ATTEMPTS_MAX, SET_ASIDE_MAX},
     ops::{commit::commit, settings},
     store::{
@@ -68,7 +68,7 @@ impl Retention {
                 match self.forget().await {
                     Ok(0) => tracing::debug!("no delivery is old enough to be forgotten"),
                     Ok(forgotten) => tracing::info!(forgotten, "old deliveries are forgotten"),
-                    Err(error) => tracing::warn!(%error, "old deliveries are still there"),
+                    Err(error) => log_failure("failed to delete old deliveries", &error),
                 }
                 tokio::select! {
                     () = clock.wait_until(next_ms) => {}

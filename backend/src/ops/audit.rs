@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::{Clock, millis},
     domain::{AnyResource, AuditAction, AuditEntry},
-    error::Error,
+    error::{Error, log_failure},
     limits::{AUDIT_REFUSALS_MAX, LIST_PAGE_BYTES, PAGE_TIME_MAX},
     ops::{
         page::{PageRequest, Scope},
@@ -170,7 +170,7 @@ impl AuditLog {
                 match self.forget().await {
                     Ok(0) => {}
                     Ok(forgotten) => tracing::info!(forgotten, "old audit entries are forgotten"),
-                    Err(error) => tracing::warn!(%error, "old audit entries are still there"),
+                    Err(error) => log_failure("failed to delete old audit entries", &error),
                 }
             }
         }

@@ -1,12 +1,18 @@
 //! Deciding and committing: read, decide, apply, and re-evaluate when another client was faster.
 
+use std::time::Duration;
+
 use crate::{
     error::Error,
     store::{Changes, EngineError, Lane, LogPosition, Store},
 };
 
 /// How often a change is re-evaluated because what it rests on was changed meanwhile.
-pub const TRIES_MAX: usize = 16;
+pub const TRIES_MAX: usize = 64;
+/// The first pause before it is re-evaluated; each next one is twice as long,
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+/// up to this.
+const PAUSE_MAX: Duration = Duration::from_millis(50);
 
 /// Applies what `decide` decides, and answers with what it answers and the commit's place in the
 /// change log; no place when there was nothing to change.
@@ -24,6 +30,7 @@ pub async fn commit<T, F>(
 where
     F: Future<Output = Result<(Changes, T), Error>>,
 {
+    let mut pause = PAUSE_MIN;
     for _ in 0..TRIES_MAX {
         let (changes, answer) = decide().await?;
         if changes.is_empty() {
@@ -35,6 +42,52 @@ where
             Err(EngineError::Conflict(_)) => {}
             Err(error) => return Err(error.into()),
         }
+        // Those who conflict with each other do not come back at the same moment.
+        tokio::time::sleep(pause.mul_f64(rand::random_range(0.0..1.0))).await;
+        pause = (pause * 2).min(PAUSE_MAX);
     }
     Err(EngineError::conflict().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::{domain::Trigger, ops::samples};
+
+    /// Touches a trigger that others change before this many commits; returns whether that succeeds.
+    async fn is_committed(others: usize) -> bool {
+        let store = samples::store();
+        let mut changes = store.changes();
+        changes.insert(&samples::trigger("disk"));
+        store.apply(Lane::Admin, changes).await.unwrap();
+        let left = AtomicUsize::new(others);
+        let decide = async || {
+            let stored = store.get::<Trigger>("disk".into()).await?.unwrap();
+            let touch = || {
+                let mut changes = store.changes();
+                changes.touch(&stored);
+                changes
+            };
+            let is_contested = |it: usize| it.checked_sub(1);
+            let contested = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_contested);
+            if contested.is_ok() {
+                store.apply(Lane::Admin, touch()).await?;
+            }
+            Ok((touch(), ()))
+        };
+        match commit(&store, Lane::Admin, decide).await {
+            Ok(_) => true,
+            Err(Error::Aborted(_)) => false,
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn change_that_others_precede_often_is_committed() {
+        for (others, expected) in [(0, true), (1, true), (40, true), (TRIES_MAX, false)] {
+            assert_eq!(is_committed(others).await, expected, "{others}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Destinations: stored, edited with their secrets kept, and deleted when no rule needs them.
 
 mod check;
+mod failing;
 mod health;
 mod health_summary;
 mod inward;
@@ -32,6 +33,7 @@ use crate::{
 };
 
 pub use crate::destination::{ExchangeTimes, is_credential, is_plain_header, is_secret_header};
+pub use failing::{FailingWatch, is_silent};
 pub use health::health;
 pub use health_summary::{HealthSummary, Verdict};
 pub use tester::{About, RenderedTest, Test, TestTarget, Tester, Tried};

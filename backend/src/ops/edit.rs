@@ -151,6 +151,12 @@ impl Edits {
         self.rows.iter().map(|row| &row.stored.value)
     }
 
+    /// Those that changed, as they were read and as they will be.
+    pub fn changed(&self) -> impl Iterator<Item = (&Occurrence, &Occurrence)> {
+        let changed = self.rows.iter().filter(|row| row.stored.value != row.next);
+        changed.map(|row| (&row.stored.value, &row.next))
+    }
+
     /// Adds what changed.
     pub fn write(&self, changes: &mut Changes) {
         let changed = self.rows.iter().filter(|row| row.stored.value != row.next);

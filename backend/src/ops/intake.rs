@@ -25,6 +25,7 @@ use crate::{
     limits::{INTAKE_QUEUE_KIB_MAX, INTAKE_RETRY_AFTER},
     metrics::Metrics,
     ops::{deciding::Deciding, loop_guard::Reports},
+    store::engine::DiskShare,
     trace,
 };
 
@@ -92,7 +93,13 @@ impl Intake {
         author: Option<Name>,
     ) -> Result<Submitted, Error> {
         let (reply, answer) = oneshot::channel();
-        self.enqueue(events, author, Vec::new(), Some(reply))?;
+        self.enqueue(
+            events,
+            author,
+            Vec::new(),
+            DiskShare::AboveFloor,
+            Some(reply),
+        )?;
         match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
             Outcome::Taken { opened, failed, .. } => Ok(Submitted { failed, opened }),
             Outcome::Earlier(_) | Outcome::KeyUsed => Ok(Submitted::default()),
@@ -112,13 +119,34 @@ impl Intake {
         event: IncomingEvent,
         chain: Vec<RecordId>,
     ) -> Result<OccurrenceId, Error> {
+        self.submit_own(event, chain, DiskShare::Reserve).await
+    }
+
+    /// Ingests an event about the store itself, as [`Intake::submit_internal`] does, however little space is
+    /// left.
+    ///
+    /// # Errors
+    /// Those of [`Intake::submit_internal`].
+    ///
+    /// # Cancel safety
+    /// The event of a dropped call may still be accepted.
+    pub async fn submit_about_store(&self, event: IncomingEvent) -> Result<OccurrenceId, Error> {
+        self.submit_own(event, Vec::new(), DiskShare::All).await
+    }
+
+    async fn submit_own(
+        &self,
+        event: IncomingEvent,
+        chain: Vec<RecordId>,
+        space: DiskShare,
+    ) -> Result<OccurrenceId, Error> {
         let violations = check(&event, self.clock.now_ms());
         if !violations.is_empty() {
             return Err(Error::Invalid(violations));
         }
         let (reply, answer) = oneshot::channel();
         let id = event.id();
-        self.enqueue(vec![event], None, chain, Some(reply))?;
+        self.enqueue(vec![event], None, chain, space, Some(reply))?;
         match answer.await.unwrap_or_else(|_closed| Err(stopping()))? {
             Outcome::Taken { number, .. } => Ok(OccurrenceId { event: id, number }),
             Outcome::Earlier(_) | Outcome::KeyUsed => Err(stopping()),
@@ -129,7 +157,7 @@ impl Intake {
     /// log reports it.
     pub fn report(&self, event: IncomingEvent, chain: Vec<RecordId>) {
         let name = event.name.clone();
-        if let Err(error) = self.enqueue(vec![event], None, chain, None) {
+        if let Err(error) = self.enqueue(vec![event], None, chain, DiskShare::Reserve, None) {
             warn!(event = %name, %error, "an event of the service's own was lost");
         }
     }
@@ -146,6 +174,7 @@ impl Intake {
         events: Vec<IncomingEvent>,
         author: Option<Name>,
         chain: Vec<RecordId>,
+        space: DiskShare,
         reply: Option<Reply>,
     ) -> Result<(), Error> {
         let events = accepted(events);
@@ -158,6 +187,7 @@ impl Intake {
             reply,
             queued: Instant::now(),
             trace: trace::current(),
+            space,
         };
         if self.queue.push(job) {
             Ok(())

@@ -3,13 +3,12 @@
 use std::{collections::HashMap, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
-use tracing::error;
 
 use crate::{
     clock::millis,
     decide::{LoadedSchedule, condition::moment},
     domain::{EventId, IncomingEvent, Name, Schedule, Severity, Status, Value, own_dimensions},
-    error::Error,
+    error::{Error, log_failure},
     limits::{ON_CALL_AHEAD, ON_CALL_LOOK_INTERVAL, ON_CALL_LOOK_MAX},
     ops::{deciding::Deciding, find, intake::Intake},
 };
@@ -47,7 +46,7 @@ impl OnCallWatch {
             loop {
                 if let Err(error) = self.pass().await {
                     // What is due is found by the next pass.
-                    error!(%error, "schedules were not looked at");
+                    log_failure("failed to check schedules", &error);
                 }
                 let clock = &self.deciding.clock;
                 let next_ms = clock.now_ms().saturating_add(millis(ON_CALL_LOOK_INTERVAL));

@@ -1,12 +1,16 @@
 //! The state of the service at a glance.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use crate::{
     clock::Clock,
     config::NodeReport,
     decide::Snapshot,
-    domain::{Health, RecordId, Severity, Status, counter::Tally},
+    domain::{Health, HealthState, RecordId, Severity, Status, counter::Tally},
     error::Error,
     ops::{
         destination::{self, Verdict},
@@ -17,7 +21,7 @@ use crate::{
     },
     store::{
         Direction, Index, LogPosition, Store,
-        engine::{NodeSeen, Range},
+        engine::{Condition, NodeSeen, Range},
         record::bytes::{Key, id_at},
     },
 };
@@ -38,6 +42,10 @@ pub struct Overview {
     pub opened: BTreeMap<Severity, usize>,
     /// What the service itself takes.
     pub footprint: Footprint,
+    /// The state of the store.
+    pub condition: Condition,
+    /// Since when nothing is sent, in milliseconds since 1970; none while the service works.
+    pub quiet_since_ms: Option<i64>,
     /// The nodes that share the store, the oldest first.
     pub nodes: Vec<NodeOverview>,
     /// The newest place in the change log.
@@ -102,6 +110,8 @@ pub struct DestinationOverview {
     pub dead: i64,
     /// Deliveries made in the last 24 hours.
     pub delivered: i64,
+    /// Whether it fails, and the event about that is sent to failing destinations only.
+    pub is_silent: bool,
 }
 
 /// Looks at the whole service.
@@ -122,6 +132,8 @@ pub async fn overview(
         open,
         opened: opened_by_severity(store, clock.now_ms() - HOUR_MS).await?,
         footprint: Footprint::of(store, data_dir).await,
+        condition: store.engine().condition(),
+        quiet_since_ms: snapshot.settings().quiet_since_ms,
         nodes: nodes(store.engine().cluster().nodes().await?),
         log_head,
         events_per_minute: counting.events_per_minute().await?,
@@ -213,8 +225,16 @@ async fn destinations(
         .collect();
     let healths = store.get_many::<Health>(keys).await?;
     let mut overviews = Vec::new();
+    let is_failing = |it: &Health| it.state != HealthState::Healthy;
+    let both = looked_at().zip(&healths);
+    let failing = both.filter(|(_, it)| it.as_ref().is_some_and(|it| is_failing(&it.value)));
+    let failing: BTreeSet<_> = failing.map(|(it, _)| it.name.as_str()).collect();
     for (found, health) in looked_at().zip(healths) {
         let health = health.map(|health| health.value);
+        let now_ms = clock.now_ms();
+        let unwell = health.as_ref().filter(|it| is_failing(it));
+        let is_silent =
+            unwell.is_some_and(|it| destination::is_silent(snapshot, found, it, &failing, now_ms));
         let health_summary = destination::HealthSummary::of(store, clock, found.id, health).await?;
         let is_troubled = !matches!(health_summary.verdict, Verdict::Untried | Verdict::Healthy);
         let day = counting.last_day(found.id).await?;
@@ -224,6 +244,7 @@ async fn destinations(
                 health_summary,
                 dead: day.total(Tally::Dead),
                 delivered: day.total(Tally::Delivered),
+                is_silent,
             });
         }
     }

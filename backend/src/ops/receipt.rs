@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::Clock,
     domain::{Receipt, RecordId, Refusal},
-    error::Error,
+    error::{Error, log_failure},
     limits::{
         RECEIPT_BATCH, RECEIPT_BYTES_MAX, RECEIPT_REASON_BYTES_MAX, RECEIPT_SWEEP_INTERVAL,
         RECEIPT_TIME, RECEIPTS_MAX,
@@ -108,7 +108,7 @@ impl ReceiptSweep {
         let sweep = async {
             loop {
                 if let Err(error) = self.sweep(most).await {
-                    tracing::warn!(%error, "old receipts are still there");
+                    log_failure("failed to delete old receipts", &error);
                 }
                 let next_ms = self.clock.now_ms() + millis(RECEIPT_SWEEP_INTERVAL);
                 self.clock.wait_until(next_ms).await;

@@ -1,5 +1,7 @@
 //! Responses: listed, read, escalated by hand, and acknowledged by a link.
 
+pub(crate) mod cancel;
+
 use std::sync::Arc;
 
 use bellwether_proto::v1;
@@ -180,16 +182,21 @@ impl Responses {
         shown(occurrence, of, contact.map(|it| &it.name).or(by))
     }
 
-    /// Takes the next step of a response now.
+    /// Takes the next step of a response now; `seen` are the round and the step that the caller has seen as
+    /// the last ones.
     ///
     /// # Errors
-    /// [`Error::NotFound`], and [`Error::FailedPrecondition`] when no step follows, or something holds
-    /// it.
-    pub async fn escalate(&self, id: &str) -> Result<v1::Response, Error> {
+    /// [`Error::NotFound`], [`Error::FailedPrecondition`] when no step follows, or something holds it, and
+    /// [`Error::Aborted`] when another step was taken since.
+    pub async fn escalate(
+        &self,
+        id: &str,
+        seen: Option<(i32, i32)>,
+    ) -> Result<v1::Response, Error> {
         let store = &self.deciding.store;
         let decide = async || {
             let causes = Causes::default();
-            settled(store, &causes, || self.escalated(id, &causes)).await
+            settled(store, &causes, || self.escalated((id, seen), &causes)).await
         };
         let ((response, reports), _) = commit(store, Lane::Admin, decide).await?;
         self.intake.report_all(reports);
@@ -198,7 +205,7 @@ impl Responses {
 
     async fn escalated(
         &self,
-        text: &str,
+        (text, seen): (&str, Option<(i32, i32)>),
         causes: &Causes,
     ) -> Result<(Changes, (v1::Response, Reports)), Error> {
         let Deciding {
@@ -221,6 +228,14 @@ impl Responses {
         let mut under_way = under_way.filter(|it| it.id == id);
         let response = under_way.next().ok_or_else(|| gone(text))?;
         let refused = |why: &str| Err(Error::FailedPrecondition(why.to_owned()));
+        let now = (number(response.round), number(response.step));
+        if seen.is_some_and(|it| it != now) {
+            let (round, step) = now;
+            let why = format!(
+                "step {step} of round {round} was taken meanwhile; read the response again"
+            );
+            return Err(Error::Aborted(why));
+        }
         match response.state {
             ResponseState::Active if response.next_ms.is_some() => {}
             ResponseState::Active => return refused("all rounds are over; no step follows"),
@@ -343,6 +358,10 @@ fn gone(id: &str) -> Error {
     Error::NotFound(format!("there is no response `{id}`"))
 }
 
+fn number(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}
+
 /// The responses about an occurrence, each with what its rule notified.
 fn responses(occurrence: &Occurrence) -> impl Iterator<Item = (&Notified, &Response)> {
     let notified = occurrence.notified.iter();
@@ -363,7 +382,6 @@ fn shown(
     by: Option<&Name>,
 ) -> v1::Response {
     use v1::response::State;
-    let number = |it: u32| i32::try_from(it).unwrap_or(i32::MAX);
     let text = |name: Option<&Name>| name.map(ToString::to_string).unwrap_or_default();
     let paged = response.paged.iter();
     let is_acknowledged = response.state == ResponseState::Acknowledged;

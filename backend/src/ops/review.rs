@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tracing::error;
 
 pub use self::ageing::Ageing;
 use crate::{
     clock::millis,
-    error::Error,
+    error::{Error, log_failure},
     limits::{REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
         deciding::Deciding,
@@ -50,21 +49,20 @@ impl Reviewer {
     /// Reviews until shutdown.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
-            let mut retry = REVIEW_RETRY;
             loop {
                 // What is committed while it reviews is news to it.
                 let log = self.deciding.store.engine().log_signal();
                 let since_ms = self.deciding.clock.now_ms();
-                let mut latest = REVIEW_INTERVAL_MAX;
-                if self.evaluate().await {
-                    retry = REVIEW_RETRY;
-                } else {
-                    latest = retry;
-                    retry = (retry * 2).min(REVIEW_INTERVAL_MAX);
-                }
+                let latest = match self.evaluate().await {
+                    true => REVIEW_INTERVAL_MAX,
+                    false => REVIEW_RETRY,
+                };
                 self.sweep().await;
                 if let Err(error) = revision::forget(&self.deciding.store).await {
-                    error!(%error, "old revisions of triggers and rules are still there");
+                    log_failure(
+                        "failed to delete old revisions of triggers and rules",
+                        &error,
+                    );
                 }
                 self.wait(log, since_ms, latest).await;
             }
@@ -86,7 +84,10 @@ impl Reviewer {
     async fn evaluate(&self) -> bool {
         let held = self.holds().await;
         if let Err(error) = &held {
-            error!(%error, "silences were not reported, or held notifications were not evaluated");
+            log_failure(
+                "failed to report silences or to evaluate held notifications",
+                error,
+            );
         }
         held.is_ok()
     }
@@ -103,10 +104,10 @@ impl Reviewer {
     /// Forgets silences and groups that were over for long; there is no hurry.
     async fn sweep(&self) {
         if let Err(error) = lifecycle::forget(&self.deciding).await {
-            error!(%error, "old silences are still there");
+            log_failure("failed to delete old silences", &error);
         }
         if let Err(error) = group::forget(&self.deciding).await {
-            error!(%error, "old groups are still there");
+            log_failure("failed to delete old groups", &error);
         }
     }
 
@@ -130,7 +131,7 @@ impl Reviewer {
             clock.wait_until(look_ms.min(next_ms)).await;
             if let Err(error) = flexible::begin(&self.deciding).await {
                 // The next pass tries again, and soon.
-                return error!(%error, "silences that are to begin by themselves did not");
+                return log_failure("failed to begin silences", &error);
             }
             // An edit may free what no time ends.
             if self.looks.is_outdated().await.unwrap_or(true) {

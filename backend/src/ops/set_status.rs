@@ -15,6 +15,7 @@ use crate::{
         edit::{Edits, OccurrenceTarget},
         intake::Intake,
         loop_guard::Reports,
+        response::cancel::cancel_pages,
         revision,
     },
     store::{Changes, Lane, Store},
@@ -98,6 +99,7 @@ async fn decided(
     };
     let mut answers = Vec::with_capacity(items.len());
     let mut reports = Reports::default();
+    let mut deliveries = Vec::new();
     for (at, item) in items.iter().enumerate() {
         let Some(occurrence) = edits.get(at) else {
             answers.push(Err(item.target.not_found()));
@@ -126,11 +128,16 @@ async fn decided(
             continue;
         };
         let altered = deciding.alter((&snapshot, &past), occurrence, &item.change, cause);
-        for delivery in &altered.deliveries {
-            changes.insert(delivery);
-        }
+        deliveries.extend(altered.deliveries);
         reports.append(altered.reports);
         answers.push(Ok(changed));
+    }
+    for changed in edits.changed() {
+        let store = &deciding.store;
+        cancel_pages(store, changed, &mut deliveries, cause.now_ms, &mut changes).await?;
+    }
+    for delivery in &deliveries {
+        changes.insert(delivery);
     }
     edits.write(&mut changes);
     Ok((changes, (answers, reports)))

@@ -124,13 +124,8 @@ pub(crate) fn first(values: SharedSettings, now_ms: i64) -> Result<Settings, Err
     let name = Name::parse(Settings::NAME).map_err(|fault| Error::Internal(fault.into()))?;
     let origin = Origin::new(now_ms);
     Ok(Settings {
-        id: origin.id,
-        name,
         values,
-        from_file: Vec::new(),
-        revision: origin.revision,
-        create_ms: origin.create_ms,
-        update_ms: origin.update_ms,
+        ..Settings::first(origin.id, name, now_ms)
     })
 }
 
@@ -232,7 +227,8 @@ impl Drafted for Settings {
             let fault = format!("is not `{}`, the name of the only settings", Self::NAME);
             faults.add("name", fault);
         }
-        let values = values(draft, &mut faults);
+        let mut values = values(draft, &mut faults);
+        values.quiet_since_ms = stored.and_then(|it| it.values.quiet_since_ms);
         let from_file = match stored {
             Some(stored) if !all.store.engine().is_shared() => {
                 for it in stored.values.differences(&values) {
@@ -255,6 +251,30 @@ impl Drafted for Settings {
             update_ms: origin.update_ms,
         });
         Ok((faults.or(settings)?, all.store.changes()))
+    }
+}
+
+impl InstallationSettings {
+    /// Makes the service quiet, or ends that.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn set_quiet(&self, is_quiet: bool) -> Result<v1::Settings, Error> {
+        let decide = async || {
+            let now_ms = self.clock.now_ms();
+            let found = stored(&self.store).await?;
+            let found = found.ok_or_else(|| Error::NotFound("no settings are stored".into()))?;
+            let mut changes = self.store.changes();
+            let mut next = found.value.clone();
+            if is_quiet != next.values.is_quiet() {
+                next.values.quiet_since_ms = is_quiet.then_some(now_ms);
+                next = edited(next, Origin::of(&found.value, now_ms));
+                changes.update(&found, &next);
+            }
+            Ok((changes, next))
+        };
+        let (settings, _) = commit(&self.store, Lane::Admin, decide).await?;
+        Ok(v1::Settings::of(settings))
     }
 }
 
@@ -338,6 +358,7 @@ fn values(draft: &v1::Settings, faults: &mut Faults) -> SharedSettings {
             defaults.delivery_retention,
             1,
         ),
+        quiet_since_ms: None,
         audit_retention: length(
             "auditRetention",
             draft.audit_retention.as_ref(),
@@ -371,6 +392,7 @@ impl Shows<Settings> for v1::Settings {
             from_file,
             create_time: Some(timestamp(create_ms)),
             update_time: Some(timestamp(update_ms)),
+            quiet_since_time: values.quiet_since_ms.map(timestamp),
             etag: etag(id, revision),
         }
     }

@@ -302,6 +302,7 @@ mod tests {
             "/bellwether.v1.ClientService/RevokeClient",
             "/bellwether.v1.ClientService/RotateClientKey",
             "/bellwether.v1.ClientService/UpdateClient",
+            "/bellwether.v1.SettingsService/SetQuiet",
             "/bellwether.v1.SettingsService/UpdateSettings",
         ];
         assert_eq!(needing(&[Need::Admin]), expected);

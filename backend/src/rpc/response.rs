@@ -80,8 +80,22 @@ impl ResponseService for ResponseApi {
         &self,
         request: Request<v1::EscalateResponseRequest>,
     ) -> Result<Response<v1::EscalateResponseResponse>, Status> {
-        let id = request.into_inner().id;
-        let response = Some(self.responses.escalate(&id).await?);
+        let v1::EscalateResponseRequest {
+            id,
+            seen_round,
+            seen_step,
+        } = request.into_inner();
+        let seen = match (seen_round, seen_step) {
+            (Some(round), Some(step)) => Some((round, step)),
+            (None, None) => None,
+            (None, Some(_)) => {
+                return Err(Error::invalid("seenRound", "is required with `seenStep`").into());
+            }
+            (Some(_), None) => {
+                return Err(Error::invalid("seenStep", "is required with `seenRound`").into());
+            }
+        };
+        let response = Some(self.responses.escalate(&id, seen).await?);
         Ok(audit::of(id, v1::EscalateResponseResponse { response }))
     }
 }

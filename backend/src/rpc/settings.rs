@@ -58,4 +58,15 @@ impl SettingsService for SettingsApi {
         let answer = v1::UpdateSettingsResponse { settings };
         Ok(audit::unless(tried, Settings::NAME, answer))
     }
+
+    async fn set_quiet(
+        &self,
+        request: Request<v1::SetQuietRequest>,
+    ) -> Result<Response<v1::SetQuietResponse>, Status> {
+        let settings = self.settings.set_quiet(request.into_inner().quiet).await?;
+        self.followed().await?;
+        let settings = Some(settings);
+        let answer = v1::SetQuietResponse { settings };
+        Ok(audit::unless(false, Settings::NAME, answer))
+    }
 }

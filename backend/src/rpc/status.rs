@@ -5,7 +5,7 @@ use std::{collections::HashMap, error::Error as StdError};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt};
 
-use crate::error::{Error, Reason, Violation};
+use crate::error::{Error, Reason, Violation, log_failure};
 
 /// The `domain` of every `ErrorInfo`.
 pub const ERROR_DOMAIN: &str = "bellwether";
@@ -20,7 +20,7 @@ impl From<Error> for Status {
     /// Translates an error. The chain of sources of an internal fault goes to the log.
     fn from(error: Error) -> Self {
         if let Error::Internal(source) | Error::Indeterminate(source) = &error {
-            tracing::error!(fault = chain(source.as_ref()), "internal fault");
+            log_failure("internal fault", &chain(source.as_ref()));
         }
         let (code, reason) = code_and_reason(&error);
         let mut details = ErrorDetails::with_error_info(reason, ERROR_DOMAIN, HashMap::new());

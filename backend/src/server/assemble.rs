@@ -67,8 +67,7 @@ use crate::{
         contact::Contacts,
         deciding::Deciding,
         delivery::{Deliveries, Holds},
-        destination::{Destinations, Tester},
-        disk_space::DiskSpaceWatch,
+        destination::{Destinations, FailingWatch, Tester},
         escalation_policy::{EscalationPolicies, PolicyPreview},
         fields::FieldsSeen,
         heartbeat::{
@@ -93,6 +92,7 @@ use crate::{
         silence::Silencing,
         statistics::CounterAging,
         store_loss,
+        store_watch::StoreWatch,
         trigger::Triggers,
     },
     rpc::{
@@ -130,7 +130,7 @@ use crate::{
         trigger::TriggerApi,
     },
     scan::Scans,
-    store::{self, Duty, Engine, Store},
+    store::{self, Duty, Engine, Store, engine::Condition},
 };
 
 /// What the services and the work beside them share.
@@ -202,7 +202,8 @@ async fn assemble_over(
     let scans = Scans::start().map_err(StartError::Threads)?;
     let guard = modules.guard(scans).believing(config.proxies.clone());
     let reviewing = Background::start("review").map_err(StartError::Threads)?;
-    let mut work = modules.work(config, workers, reviewing);
+    let (services, health) = modules.services(config, streams).await?;
+    let mut work = modules.work(config, workers, (reviewing, health));
     if let Some(losses) = &config.losses {
         let event = store_loss::event(losses, modules.clock.now_ms());
         let intake = modules.intake.clone();
@@ -219,13 +220,6 @@ async fn assemble_over(
     let receiver = DataReceiver::new(modules.intake.clone(), Arc::clone(&modules.clock));
     let receiver = Arc::new(receiver);
     let counted = CountedLayer(modules.store.metrics().clone());
-    let (services, health) = modules.services(config, streams).await?;
-    if let Some(is_within_reach) = engine.cluster().within_reach() {
-        let engine = Arc::clone(&engine);
-        work.add("health", |stop| {
-            follow_reach(health, engine, is_within_reach, stop)
-        });
-    }
     let routes = checked(services, &guard, &counted);
     let intake = DataReceiverServiceServer::from_arc(Arc::clone(&receiver))
         .max_decoding_message_size(DIALECT_BYTES_MAX)
@@ -321,13 +315,24 @@ impl Modules {
         }
     }
 
-    fn work(&self, config: &Config, workers: IntakeWorkers, threads: Background) -> Work {
+    fn work(
+        &self,
+        config: &Config,
+        workers: IntakeWorkers,
+        (threads, reporter): (Background, HealthReporter),
+    ) -> Work {
         let clock = Arc::clone(&self.clock);
-        let disk_space = DiskSpaceWatch::new(self.store.clone(), clock, self.intake.clone());
+        let store_watch = StoreWatch::new(self.store.clone(), clock, self.intake.clone());
+        let health = Health {
+            reporter,
+            engine: Arc::clone(self.store.engine()),
+            condition: store_watch.condition(),
+        };
         let (keys, audit) = (Arc::clone(&self.keys), Arc::clone(&self.audit));
         let mut work = Work::default();
         work.add("intake", |stop| workers.run(stop));
-        work.add("disk space watch", |stop| disk_space.run(stop));
+        work.add("store watch", |stop| store_watch.run(stop));
+        work.add("health", |stop| health.follow(stop));
         work.add("key watch", |stop| keys.run(stop));
         work.add("audit log", |stop| audit.run(stop));
         let beats = BeatFlush::new(self.deciding.clone());
@@ -404,6 +409,7 @@ impl Modules {
             // Its commits are no sign that the review advances.
             let expecting = deciding.leading(Duty::Sweep);
             let on_call = OnCallWatch::new(expecting.clone(), intake.clone());
+            let failing = FailingWatch::new(expecting.clone(), intake.clone());
             let heartbeats = HeartbeatWatch::new(expecting, intake.clone());
             let retention = Retention::new(store(), clock(), deciding.ruleset.settings());
             let aging = CounterAging::new(store(), clock());
@@ -412,6 +418,7 @@ impl Modules {
             work.add("review", |stop| reviewer.run(stop));
             work.add("heartbeats", |stop| heartbeats.run(stop));
             work.add("on call", |stop| on_call.run(stop));
+            work.add("failing destinations", |stop| failing.run(stop));
             work.add("retention", |stop| retention.run(stop));
             work.add("counters", |stop| aging.run(stop));
             work.add("receipt sweep", |stop| receipts.run(stop));
@@ -543,7 +550,7 @@ impl Modules {
             DataReceiverServiceServer: DataReceiver::new(self.intake.clone(), clock()),
         }
         let (reporter, health) = health_reporter();
-        tell_health(&reporter, true).await;
+        tell_health(&reporter, &Condition::default()).await;
         services.add_service(health);
         let fault = |fault| Error::Internal(Box::new(fault));
         services.add_service(reflection().build_v1().map_err(fault)?);
@@ -560,44 +567,69 @@ fn reflection() -> tonic_reflection::server::Builder<'static> {
         .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
 }
 
-/// Reports on the service as a whole and of each service by its name whether it serves.
-async fn tell_health(reporter: &HealthReporter, serves: bool) {
-    let status = if serves {
-        ServingStatus::Serving
-    } else {
-        ServingStatus::NotServing
-    };
+/// The services that accept events.
+const INTAKE: [&str; 2] = [
+    "zenoss.cloud.DataReceiverService",
+    "opentelemetry.proto.collector.logs.v1.LogsService",
+];
+
+/// Reports by its name whether each service serves. The service as a whole does while it accepts events, and so
+/// do those of [`INTAKE`]; the others do while the store can be read.
+async fn tell_health(reporter: &HealthReporter, condition: &Condition) {
     for name in std::iter::once("").chain(methods::services()) {
+        let serves = if name.is_empty() || INTAKE.contains(&name) {
+            condition.accepts_events()
+        } else {
+            condition.can_be_read()
+        };
+        let status = if serves {
+            ServingStatus::Serving
+        } else {
+            ServingStatus::NotServing
+        };
         reporter.set_service_status(name, status).await;
     }
 }
 
-/// Tells that nothing is served while the store is out of reach, and once it has gone back.
-async fn follow_reach(
+/// Tells what is served in each state of the store.
+struct Health {
     reporter: HealthReporter,
     engine: Arc<dyn Engine>,
-    mut is_within_reach: watch::Receiver<bool>,
-    stop: CancellationToken,
-) {
-    let follow = async {
-        while is_within_reach.changed().await.is_ok() {
-            let serves = *is_within_reach.borrow_and_update();
-            if !serves {
-                tracing::warn!("the store is out of reach");
+    condition: watch::Receiver<Condition>,
+}
+
+impl Health {
+    /// Follows the state of the store until shutdown, or until the store has gone back.
+    async fn follow(mut self, stop: CancellationToken) {
+        let mut reach = self.engine.cluster().within_reach();
+        let reporter = self.reporter.clone();
+        let engine = Arc::clone(&self.engine);
+        let follow = async {
+            loop {
+                tell_health(&self.reporter, &self.engine.condition()).await;
+                let reached = async {
+                    match &mut reach {
+                        Some(reach) => reach.changed().await.is_ok(),
+                        None => false,
+                    }
+                };
+                tokio::select! {
+                    Ok(()) = self.condition.changed() => {}
+                    true = reached => {}
+                    // Its engine says nothing more: it is being closed.
+                    else => std::future::pending::<()>().await,
+                }
             }
-            tell_health(&reporter, serves).await;
+        };
+        let went_back = async {
+            engine.cluster().gone_back().await;
+            tell_health(&reporter, &Condition::Unreachable).await;
+        };
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = follow => {}
+            () = went_back => stop.cancelled().await,
         }
-        // Its engine says nothing more: it is being closed.
-        std::future::pending::<()>().await;
-    };
-    let went_back = async {
-        engine.cluster().gone_back().await;
-        tell_health(&reporter, false).await;
-    };
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = follow => {}
-        () = went_back => stop.cancelled().await,
     }
 }
 

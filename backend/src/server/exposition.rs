@@ -20,7 +20,7 @@ use crate::{
         RecordId, Severity, SilenceState, Status,
         counter::{Subject, Tally},
     },
-    error::Error,
+    error::{Error, log_failure},
     metrics::PREFIX,
     ops::{
         delivery::{Hold, Holds},
@@ -31,7 +31,7 @@ use crate::{
     rpc::access::Guard,
     store::{
         Direction, Index, Store,
-        engine::Range,
+        engine::{Condition, Range},
         record::bytes::{Key, id_at},
     },
 };
@@ -87,7 +87,7 @@ impl Source for Exposition {
             self.add_disk(&mut now).await;
             if let Err(error) = self.add_stored(&mut now).await {
                 // What is not known is left out.
-                tracing::warn!(%error, "metrics of the store could not be read");
+                log_failure("failed to read the metrics of the store", &error);
             }
             lines.push_str(&written(&now));
             lines
@@ -146,6 +146,14 @@ impl Exposition {
 
     /// What the disk has, and what is left of it.
     async fn add_disk(&self, to: &mut Registry) {
+        let condition = self.store.engine().condition();
+        let state = Family::<[(&str, &str); 1], Gauge>::default();
+        for word in Condition::WORDS {
+            let is_in = i64::from(condition.word() == word);
+            state.get_or_create(&[("state", word)]).set(is_in);
+        }
+        let help = "Whether the store is in this state; events are accepted in `writable` only";
+        to.register("store_state", help, state);
         if let Some(space) = self.store.engine().free_space() {
             let help = "Bytes that are free on the disk of the store";
             gauge(to, "store_free_bytes", help, space.free_bytes);

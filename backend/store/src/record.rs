@@ -33,8 +33,8 @@ use crate::{
         noise::DecisionKey,
     },
     engine::{
-        Action, Applied, Change, Direction, Duty, Engine, EngineError, Entry, Expect, Found, Index,
-        Kind, Lane, LogPosition, Range, Row, Set,
+        Action, Applied, Change, Direction, DiskShare, Duty, Engine, EngineError, Entry, Expect,
+        Found, Index, Kind, Lane, LogPosition, Range, Row, Set,
         limits::STORE_LEADER_ADVANCED_EVERY,
         memory::MemoryEngine,
         ownership::{Claim, Owned, slot_of},
@@ -348,6 +348,7 @@ impl Store {
             counts: Counts::default(),
             is_past: false,
             rests_on: None,
+            space: DiskShare::default(),
             slots: BTreeSet::new(),
             owner: self.duty.filter(|_| self.owns.is_some()),
             steps: Vec::new(),
@@ -474,6 +475,7 @@ impl Store {
         list.extend(changes.counts.changes());
         let set = Set {
             changes: list,
+            space: changes.space,
             rests_on: changes.rests_on,
             claims: self.claims(&changes.slots)?,
         };
@@ -524,6 +526,8 @@ pub struct Changes {
     /// Whether what happened to the records was counted before.
     is_past: bool,
     rests_on: Option<LogPosition>,
+    /// The free space that they may use.
+    space: DiskShare,
     /// The slots of what is changed, where only their owner changes that,
     slots: BTreeSet<u8>,
     /// and for what.
@@ -559,6 +563,11 @@ impl Changes {
     /// conflict.
     pub fn rest_on(&mut self, rules: &Snapshot) {
         self.rests_on = Some(LogPosition::from_number(rules.position()));
+    }
+
+    /// Sets which part of the free space they may use.
+    pub fn use_space(&mut self, space: DiskShare) {
+        self.space = space;
     }
 
     fn tell<T: Record>(&mut self, before: Option<&T>, after: Option<&T>) {

@@ -14,7 +14,8 @@ use bellwether_process::plain_file;
 use self::rehearsal::Rehearsal;
 use super::{
     backup::{BackupError, Source, Trust},
-    engine::{EngineError, LogPosition},
+    domain::{Name, RecordId, Settings},
+    engine::{EngineError, Lane, LogPosition},
     open::{Checks, DatabaseDraft, Draft, KEY_FILE_BYTES_MAX, OpenError},
     record::Store,
     seal::Sealer,
@@ -32,8 +33,8 @@ pub struct Restore<'a> {
     /// Whether a backup of an earlier version is taken, which nothing proves to be its service's.
     pub accept_unproven: bool,
     /// Deliveries that were due by this time, in milliseconds since 1970, are not sent until a user
-    /// asks for them: it may have happened after the backup. None sends them again under the same
-    /// ids.
+    /// asks for them: it may have happened after the backup. The service starts quiet, so that nothing else
+    /// is sent either before that is ended. None sends all under the same ids.
     pub hold_due_by_ms: Option<i64>,
     /// The time, in milliseconds since 1970.
     pub now_ms: i64,
@@ -50,6 +51,8 @@ pub struct Restored {
     pub waiting: u64,
     /// Deliveries that are held.
     pub held: u64,
+    /// Whether the service starts quiet.
+    pub is_quiet: bool,
     /// Whether the first client's key was in the backup.
     pub has_admin_key: bool,
 }
@@ -287,6 +290,10 @@ async fn fill(
             filled.unproven
         )));
     }
+    if let Some(now_ms) = how.hold_due_by_ms {
+        let made_quiet = make_quiet(store, now_ms).await;
+        made_quiet.map_err(|error| RestoreError::NotWhole(error.to_string()))?;
+    }
     target.reopen().await?;
     if target.judge().await?.is_empty() != checks.is_empty() {
         return Err(RestoreError::NotWhole(
@@ -304,8 +311,34 @@ async fn fill(
         end_time: source.manifest().end_time.clone(),
         waiting: filled.waiting,
         held: filled.held,
+        is_quiet: how.hold_due_by_ms.is_some(),
         has_admin_key: false,
     })
+}
+
+/// Has the service start quiet, so that nothing is sent before that is ended.
+async fn make_quiet(store: &Store, now_ms: i64) -> Result<(), EngineError> {
+    let stored = store.get::<Settings>(Settings::NAME.into()).await?;
+    let mut changes = store.changes_of_the_past();
+    match &stored {
+        Some(stored) => {
+            let mut next = stored.value.clone();
+            next.values.quiet_since_ms = Some(now_ms);
+            next.revision += 1;
+            next.update_ms = now_ms;
+            changes.update(stored, &next);
+        }
+        None => {
+            let name = Name::parse(Settings::NAME);
+            let name = name.map_err(|why| EngineError::Corrupt(why.to_string()))?;
+            let id = RecordId::from_parts(now_ms.unsigned_abs(), rand::random::<u64>().into());
+            let mut settings = Settings::first(id, name, now_ms);
+            settings.values.quiet_since_ms = Some(now_ms);
+            changes.insert(&settings);
+        }
+    }
+    store.apply(Lane::Bulk, changes).await?;
+    Ok(())
 }
 
 fn read(path: PathBuf) -> Result<Vec<u8>, RestoreError> {

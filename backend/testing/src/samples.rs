@@ -377,6 +377,7 @@ pub fn settings() -> Settings {
             delivery_retention: Duration::from_secs(5),
             audit_retention: Duration::from_secs(6),
             together_from: 7,
+            quiet_since_ms: None,
         },
         from_file: vec!["tenant".into()],
         revision: 2,

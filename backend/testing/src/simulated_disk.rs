@@ -8,7 +8,7 @@ use std::{
 use rand::{Rng, rngs::StdRng, seq::SliceRandom};
 use redb::StorageBackend;
 
-use crate::redb::Medium;
+use crate::{DiskShare, redb::Medium};
 
 const SECTOR_BYTES: usize = 512;
 
@@ -306,9 +306,12 @@ impl Medium for SimulatedDisk {
         self.open_file(1 + number)
     }
 
-    fn is_short(&self, _bytes_on_way: u64) -> bool {
+    fn left_for(&self, _bytes_on_way: u64) -> DiskShare {
         let state = self.state();
-        state.capacity.is_some() && state.reserve == 0
+        match state.capacity {
+            Some(_) if state.reserve == 0 => DiskShare::All,
+            _ => DiskShare::AboveFloor,
+        }
     }
 
     fn release_reserve(&self) -> bool {

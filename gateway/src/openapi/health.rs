@@ -12,7 +12,7 @@ const PATHS: [(&str, &str, bool); 4] = [
     ("/healthz", "Reports whether the gateway runs.", false),
     (
         "/readyz",
-        "Reports whether requests can be served: the backend is ready.",
+        "Reports whether requests can be served and events are accepted.",
         true,
     ),
     (

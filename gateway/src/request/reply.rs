@@ -110,10 +110,10 @@ impl Handler {
     pub(super) async fn page(&self, page: Page, asked: &HeaderMap) -> Reply {
         match page {
             Page::Healthz | Page::Healthy => Reply::ok(TEXT, "ok\n"),
-            Page::Readyz | Page::Ready if self.upstream.is_ready().await => Reply::ok(TEXT, "ok\n"),
-            Page::Readyz | Page::Ready => {
-                self.problem(&Problem::unavailable("the backend is not ready"))
-            }
+            Page::Readyz | Page::Ready => match self.upstream.why_not_ready().await {
+                None => Reply::ok(TEXT, "ok\n"),
+                Some(why) => self.problem(&Problem::unavailable(why)),
+            },
             Page::Metrics => match &self.metrics_page {
                 None => self.problem(&Problem::unknown_path()),
                 Some(page) if page.admits(asked) => {

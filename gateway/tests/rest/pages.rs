@@ -10,9 +10,26 @@ use crate::{backend::Act, world::World};
 async fn readiness_is_what_the_backends_health_service_says() {
     let world = World::new().await;
     // A health answer is one enum field: 1 is serving, 2 is not.
-    for (answer, status) in [(vec![8, 1], 200), (vec![8, 2], 503), (vec![], 503)] {
-        world.backend.next(Act::Answer(answer.into()));
-        assert_eq!(world.get("/readyz").await.status, status);
+    // Of the service as a whole, and of what only reads.
+    let (serving, not_serving) = (vec![8, 1], vec![8, 2]);
+    for (whole, reading, status, why) in [
+        (&serving, &serving, 200, ""),
+        (&not_serving, &serving, 503, "events are refused"),
+        (&not_serving, &not_serving, 503, "the backend is not ready"),
+        (&Vec::new(), &Vec::new(), 503, "the backend is not ready"),
+    ] {
+        for answer in [whole, reading] {
+            world.backend.next(Act::Answer(answer.clone().into()));
+        }
+        let answer = world.get("/readyz").await;
+        assert_eq!(answer.status, status);
+        if status == 503 {
+            assert!(answer.message().starts_with(why), "{}", answer.message());
+            assert_eq!(answer.header("retry-after"), "1");
+        } else {
+            // The second answer is left over.
+            world.get("/readyz").await;
+        }
         let call = world.backend.calls().pop().unwrap();
         assert_eq!(call.path, "/grpc.health.v1.Health/Check");
     }

@@ -159,7 +159,14 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
             Some(drain) => format!("  about {} to drain", duration(span_ms(drain))),
             None => String::new(),
         };
-        let details = format!("{waiting} waiting{}{after}", oldest.unwrap_or_default());
+        let unheard = match one.failure_unheard {
+            true => "  nobody is notified that it fails",
+            false => "",
+        };
+        let details = format!(
+            "{waiting} waiting{}{after}{unheard}",
+            oldest.unwrap_or_default()
+        );
         Missed {
             token: state.into(),
             words: format!(
@@ -249,7 +256,9 @@ pub(crate) fn bytes(count: i64) -> String {
 
 /// The service itself, in a few words.
 pub(crate) fn service(model: &Model, overview: &Overview) -> Vec<String> {
-    let mut words = vec![format!("version {}", overview.version)];
+    let reason = overview.store.as_ref().map(|it| it.reason.clone());
+    let mut words: Vec<_> = reason.filter(|it| !it.is_empty()).into_iter().collect();
+    words.push(format!("version {}", overview.version));
     if let Some(start) = millis(overview.start_time.as_ref()) {
         words.push(format!("up since {}", model.moment(start)));
     }

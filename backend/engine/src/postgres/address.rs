@@ -16,8 +16,11 @@ use super::{
     reach::Reach,
     tls::{Tls, Verify},
 };
-use crate::limits::{
-    STORE_CONNECT_TIME_MAX, STORE_CONNECTIONS, STORE_CONNECTIONS_APART, STORE_SILENCE_TIME_MAX,
+use crate::{
+    condition::Observed,
+    limits::{
+        STORE_CONNECT_TIME_MAX, STORE_CONNECTIONS, STORE_CONNECTIONS_APART, STORE_SILENCE_TIME_MAX,
+    },
 };
 
 /// The schema that the tables are in, unless another one is named.
@@ -39,6 +42,8 @@ pub struct Address {
     pub(super) counters: StoreCounters,
     /// Whether it answers.
     pub(super) reach: Reach,
+    /// What writes have shown of it.
+    pub(super) observed: Arc<Observed>,
     /// What attempts to connect pass.
     pub(super) gate: Arc<Gate>,
     /// Whether a commit has to be in another server as well.
@@ -107,6 +112,7 @@ impl Address {
             schema: quoted(schema)?,
             counters: StoreCounters::default(),
             reach: Reach::default(),
+            observed: Arc::default(),
             gate: Arc::default(),
             requires_standby: false,
             connections: STORE_CONNECTIONS,

@@ -32,8 +32,21 @@ pub(super) struct Lying {
 }
 
 impl Lying {
-    /// Reads it.
+    /// Reads it, all at one point in time: a record and its entries that are changed between two reads
+    /// would look damaged.
     pub(super) async fn read<'a>(
+        session: &Session,
+        writer: &[u8],
+        sets: impl Iterator<Item = &'a Set> + Clone,
+    ) -> Result<Self, Error> {
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        session.client.batch_execute(begin).await?;
+        let read = Self::read_each(session, writer, sets).await;
+        session.client.batch_execute("ROLLBACK").await?;
+        read
+    }
+
+    async fn read_each<'a>(
         session: &Session,
         writer: &[u8],
         sets: impl Iterator<Item = &'a Set> + Clone,

@@ -37,6 +37,7 @@ impl Set {
             mut changes,
             rests_on,
             claims,
+            space: _,
         } = set;
         let (mut records, mut added) = (HashSet::new(), HashSet::new());
         let mut is_unfit = false;

@@ -298,6 +298,7 @@ impl Writer {
             match outcome {
                 Outcome::Committed(applied) => {
                     counters.committed(group.len(), begun.elapsed());
+                    self.address.observed.written();
                     left = self.committed(group, applied, left).await;
                     // Sets that go one by one stay so.
                     round = round / ROUNDS_TOGETHER * ROUNDS_TOGETHER;
@@ -336,7 +337,11 @@ impl Writer {
                     sleep(pause.mul_f64(jitter)).await;
                     pause = (pause * 2).min(PAUSE_MAX);
                 }
-                Outcome::RolledBack(meaning) => give_up(group, &Outcome::refusal(meaning)),
+                Outcome::RolledBack(meaning) => {
+                    let refusal = Outcome::refusal(meaning);
+                    self.address.observed.failed(&refusal);
+                    give_up(group, &refusal);
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ use std::{
 
 use redb::StorageBackend;
 
-use crate::FreeSpace;
+use crate::{FreeSpace, change::DiskShare};
 
 /// What an engine's file lies on.
 ///
@@ -32,13 +32,18 @@ pub trait Medium: Debug + Send + Sync + 'static {
         format!("log {number}")
     }
 
-    /// Whether there is too little room to add records, when so many bytes are still on their way
-    /// from the log into the file.
-    fn is_short(&self, _bytes_on_way: u64) -> bool {
+    /// Returns which sets that add to the store there is space for, when so many bytes are still on their
+    /// way from the log into the file.
+    fn left_for(&self, _bytes_on_way: u64) -> DiskShare {
+        DiskShare::AboveFloor
+    }
+
+    /// Whether the system refuses every write.
+    fn is_read_only(&self) -> bool {
         false
     }
 
-    /// How much room there is, as [`Medium::is_short`] sees it; none when it is unknown.
+    /// How much space there is, as [`Medium::left_for`] sees it; none when it is unknown.
     fn free_space(&self, _bytes_on_way: u64) -> Option<FreeSpace> {
         None
     }

@@ -24,7 +24,7 @@ use super::{
     union::Union,
     view::Plain,
 };
-use crate::{fault::EngineError, read::Direction};
+use crate::{change::DiskShare, fault::EngineError, read::Direction};
 
 /// Beyond every key.
 const END: &[u8] = &[u8::MAX];
@@ -188,7 +188,7 @@ impl Mover {
             shared.commands.moved();
             return;
         };
-        tracing::error!(?fault, "what is in memory was not moved into the tree");
+        tracing::debug!(?fault, "failed to move what is in memory into the tree");
         // There is room again, for what does not add to the store.
         let fits = fault.is_full() && self.file.medium().release_reserve();
         self.reopen(shared);
@@ -242,7 +242,7 @@ impl Mover {
                 layers.moving.take_if(|moving| moving.through <= head);
             }),
             Err(fault) => {
-                tracing::error!(?fault, "the store cannot be opened again");
+                tracing::debug!(?fault, "failed to open the store again");
                 self.database = None;
                 shared.layers.set_tree(Err(Closed::by(fault.into())));
             }
@@ -273,7 +273,7 @@ impl Mover {
             }
             return Ok(());
         }
-        if self.file.medium().is_short(layers.bytes() as u64) {
+        if self.file.medium().left_for(layers.bytes() as u64) > DiskShare::AboveFloor {
             shared.commands.rest();
             return Ok(());
         }

@@ -10,7 +10,7 @@ use crate::fault::EngineError;
 /// When a move that failed is tried again; each time after twice as long,
 const RETRY_FIRST: Duration = Duration::from_millis(50);
 /// but never after longer than this.
-const RETRY_MAX: Duration = Duration::from_secs(10);
+const RETRY_MAX: Duration = Duration::from_secs(1);
 /// How long what is not urgent rests after it failed.
 const SPARE_REST: Duration = Duration::from_secs(30);
 

@@ -6,7 +6,7 @@ use super::{
     log::Names,
 };
 use crate::{
-    change::{Action, Change, Expect, Lane},
+    change::{Action, Change, DiskShare, Expect, Lane},
     fault::RecordName,
     index::Index,
     position::LogPosition,
@@ -34,9 +34,8 @@ pub(super) struct Set {
     pub(super) rests_on: Option<LogPosition>,
     /// Whether what decisions rest on is changed.
     pub(super) defines: bool,
-    /// Whether it adds to the store: such sets stop first when room runs out. What people change,
-    /// and what moves deliveries on, continues.
-    pub(super) adds: bool,
+    /// The free space that it may use.
+    pub(super) space: DiskShare,
     /// About how much memory it takes.
     pub(super) bytes: usize,
 }
@@ -86,6 +85,8 @@ impl Set {
     /// Lays changes out.
     pub(super) fn new(lane: Lane, set: &crate::change::Set) -> Self {
         let (changes, rests_on) = (&set.changes[..], set.rests_on);
+        let all = [DiskShare::AboveFloor, DiskShare::Reserve, DiskShare::All];
+        let space = all.into_iter().rev().find(|it| !set.is_refused(lane, *it));
         let bytes: usize = changes.iter().map(bytes_of).sum();
         let mut set = Self {
             expected: Vec::new(),
@@ -98,7 +99,7 @@ impl Set {
             kinds: 0,
             rests_on,
             defines: false,
-            adds: false,
+            space: space.unwrap_or(DiskShare::AboveFloor),
             bytes,
         };
         for change in changes {
@@ -124,14 +125,12 @@ impl Set {
                 });
             }
         }
-        set.adds &= lane != Lane::Admin;
         set.sort();
         set
     }
 
     fn change(&mut self, change: &Change) {
         if change.action != Action::Check {
-            self.adds |= change.adds;
             self.defines |= change.defines;
             self.kinds |= 1 << (change.kind as u32);
             if change.is_logged {

@@ -16,7 +16,11 @@ use super::{
     view::View,
     wal::Wal,
 };
-use crate::{change::Applied, fault::EngineError, position::LogPosition};
+use crate::{
+    change::{Applied, DiskShare},
+    fault::EngineError,
+    position::LogPosition,
+};
 
 /// The outcome of a set: the position in the log, or why not.
 type Verdict = Result<Applied, EngineError>;
@@ -125,7 +129,14 @@ impl Writer {
     /// Writes a batch and answers everybody in it.
     fn carry_out(&mut self, mut batch: Vec<Waiting>) {
         let verdicts = self.commit(&mut batch);
-        let verdicts = verdicts.unwrap_or_else(|failure| give_up(&batch, failure));
+        let verdicts = verdicts.unwrap_or_else(|failure| {
+            let verdicts = give_up(&batch, failure);
+            let mut errors = verdicts.iter().filter_map(|it| it.as_ref().err());
+            if let Some(error) = errors.next() {
+                self.shared.observed.failed(error);
+            }
+            verdicts
+        });
         for (set, verdict) in batch.into_iter().zip(verdicts) {
             // The caller that dropped the call does not wait.
             drop(set.answer.send(verdict));
@@ -140,7 +151,7 @@ impl Writer {
             layers = self.shared.layers.get();
         }
         layers.tree.as_ref().map_err(EngineError::from)?;
-        let is_short = self.medium.is_short(layers.bytes() as u64);
+        let left_for = self.medium.left_for(layers.bytes() as u64);
         let mut group = Group {
             head: self.head,
             kinds: 0,
@@ -148,7 +159,7 @@ impl Writer {
             definitions: self.definitions,
             memory: layers.active.clone(),
         };
-        let laid = self.lay(batch, &layers, &mut group, is_short);
+        let laid = self.lay(batch, &layers, &mut group, left_for);
         if matches!(laid, Err(Fault::File(_))) {
             self.shared.commands.reopen();
         }
@@ -156,7 +167,7 @@ impl Writer {
         if group.head == self.head {
             return Ok(verdicts);
         }
-        self.write(group, &layers, is_short)?;
+        self.write(group, &layers, left_for > DiskShare::AboveFloor)?;
         Ok(verdicts)
     }
 
@@ -166,14 +177,14 @@ impl Writer {
         batch: &mut [Waiting],
         layers: &Layers,
         group: &mut Group,
-        is_short: bool,
+        left_for: DiskShare,
     ) -> Result<Vec<Verdict>, Fault> {
         let sequence = self.head.sequence + 1;
         let mut names = Names::default();
         let mut verdicts = Vec::with_capacity(batch.len());
         self.wal.begin_frame(sequence);
         for Waiting { set, .. } in batch {
-            if is_short && set.adds {
+            if set.space < left_for {
                 verdicts.push(Err(EngineError::Full("too little room is left".into())));
                 continue;
             }
@@ -236,7 +247,7 @@ impl Writer {
             self.publish(group);
             return Ok(());
         };
-        tracing::error!(fault = ?failure.fault, "a write to the log failed");
+        tracing::debug!(fault = ?failure.fault, "failed to write to the log");
         if failure.fault.is_full() {
             // There is room again, for what does not add to the store.
             self.medium.release_reserve();
@@ -299,6 +310,7 @@ impl Writer {
 
     /// Lets everybody see a group that is on disk.
     fn publish(&mut self, group: Group) {
+        self.shared.observed.written();
         (self.head, self.oldest) = (group.head, group.oldest);
         self.definitions = group.definitions;
         self.shared.note_changed(group.kinds, group.head.sequence);

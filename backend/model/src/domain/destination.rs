@@ -221,6 +221,13 @@ pub fn pause_event(destination: &str) -> (&'static str, BTreeMap<String, String>
     ("destination paused", dimensions)
 }
 
+/// Returns the name and the dimensions of the event that the service makes of a destination that fails for some
+/// time: open until it has recovered.
+pub fn failing_event(destination: &str) -> (&'static str, BTreeMap<String, String>) {
+    let dimensions = own_dimensions([("destination", destination)]);
+    ("destination failing", dimensions)
+}
+
 /// The verdict on a destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HealthState {

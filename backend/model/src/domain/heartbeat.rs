@@ -68,11 +68,11 @@ impl Heartbeat {
         self.every_ms.saturating_add(self.grace_ms)
     }
 
-    /// The least time between two beats that are stored.
+    /// The least time between two beats that are stored. What a crash loses of them is less than the grace.
     pub fn stored_apart_ms(&self) -> i64 {
         match self.calendar {
             Some(_) => STORED_APART_IN_WINDOWS_MS,
-            None => self.every_ms / 10,
+            None => (self.every_ms / 10).min(self.grace_ms / 2),
         }
     }
 }

@@ -27,6 +27,19 @@ pub struct Settings {
 impl Settings {
     /// What the only settings that there are are called.
     pub const NAME: &str = "service";
+
+    /// Settings with the default values that are stored for the first time.
+    pub fn first(id: RecordId, name: Name, now_ms: i64) -> Self {
+        Self {
+            id,
+            name,
+            values: SharedSettings::default(),
+            from_file: Vec::new(),
+            revision: 1,
+            create_ms: now_ms,
+            update_ms: now_ms,
+        }
+    }
 }
 
 /// How a value is written in a settings file.
@@ -91,11 +104,17 @@ macro_rules! shared_settings {
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub struct SharedSettings {
             $($(#[doc = $doc])+ pub $field: $type,)+
+            /// Since when nothing is sent, escalated, closed by age or missed, in milliseconds since 1970;
+            /// none while the service works. No file sets it.
+            pub quiet_since_ms: Option<i64>,
         }
 
         impl Default for SharedSettings {
             fn default() -> Self {
-                Self { $($field: $default,)+ }
+                Self {
+                    $($field: $default,)+
+                    quiet_since_ms: None,
+                }
             }
         }
 
@@ -161,6 +180,11 @@ impl SharedSettings {
         }
     }
 
+    /// Whether nothing is sent, escalated, closed by age or missed.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet_since_ms.is_some()
+    }
+
     /// How many openings of a rule without groups are reported one by one when one hold frees them.
     pub fn released_singly_max(&self) -> usize {
         match self.together_from {
@@ -200,6 +224,7 @@ mod tests {
             delivery_retention: HOUR,
             audit_retention: HOUR,
             together_from: 3,
+            quiet_since_ms: None,
         };
         let mut settings = SharedSettings::default();
         let differences = settings.differences(&others);

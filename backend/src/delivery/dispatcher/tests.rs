@@ -16,7 +16,8 @@ use world::{MINUTE, SECOND, START_MS, World, set, switch};
 
 use crate::{
     destination::receiver::Reply,
-    domain::{DeliverySettings, DeliveryState, HealthState, Outcome, Status},
+    domain::{DeliverySettings, DeliveryState, HealthState, Outcome, SharedSettings, Status},
+    ops::{samples, settings::InstallationSettings},
     store::{Sealer, Store, engine::memory::MemoryEngine},
 };
 
@@ -46,6 +47,42 @@ async fn what_is_decided_is_delivered_and_recorded() {
         world.health(&destination).await.unwrap().state,
         HealthState::Healthy
     );
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn quiet_service_sends_nothing_until_that_is_ended() {
+    let mut world = World::new();
+    let (receiver, _) = switch(Reply::status(200)).await;
+    let destination = world
+        .destination("hook", receiver.url("/"), DeliverySettings::default())
+        .await;
+    let quiet = |since_ms| SharedSettings {
+        quiet_since_ms: since_ms,
+        ..SharedSettings::default()
+    };
+    samples::save_settings(&world.store, quiet(Some(START_MS))).await;
+    let before = world.notify(&destination, 3).await;
+    world.start();
+    world.live(10 * MINUTE).await;
+    let during = world.notify(&destination, 3).await;
+    world.live(10 * MINUTE).await;
+    assert_eq!(receiver.count(), 0);
+    let all = InstallationSettings::new(world.store.clone(), Arc::clone(&world.clock) as _);
+    all.set_quiet(false).await.unwrap();
+    world.settled().await;
+    assert_eq!(receiver.count(), 6);
+    for id in before.into_iter().chain(during) {
+        let delivery = world.delivery(id).await;
+        assert_eq!(
+            (delivery.state, delivery.attempts),
+            (DeliveryState::Delivered, 1)
+        );
+    }
+    all.set_quiet(true).await.unwrap();
+    world.notify(&destination, 1).await;
+    world.live(MINUTE).await;
+    assert_eq!(receiver.count(), 6);
     world.stop().await;
 }
 

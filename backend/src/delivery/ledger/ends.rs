@@ -49,7 +49,10 @@ impl Ledger {
                 _ => 0,
             };
             let around = Circumstances {
-                backoff: &self.backoff,
+                backoff: match &unrecorded.delivery {
+                    Some(stored) => self.backoff(&stored.value),
+                    None => &self.backoff,
+                },
                 now_ms,
                 random,
                 cut_off,

@@ -15,9 +15,12 @@ use crate::{
     destination::Advice,
     domain::{Attempt, Delivery, DeliveryState, Destination, Folding, RecordId},
     limits::CUT_OFFS_MAX,
-    ops::delivery::{
-        attempt::{self, attempt_key},
-        sequencing,
+    ops::{
+        delivery::{
+            attempt::{self, attempt_key},
+            sequencing,
+        },
+        response::cancel::{cancelled, is_unneeded},
     },
     store::{
         Direction, EngineError, Index, Stored,
@@ -155,11 +158,17 @@ impl Ledger {
         let now_ms = self.clock.now_ms();
         let attempts = delivery.value.attempts;
         let settings = due.destination.delivery;
+        if attempts > 0 && is_unneeded(&self.store, &delivery.value).await? {
+            let cancelled = cancelled(&delivery.value, now_ms);
+            plan.changes.update(delivery, &cancelled);
+            return Ok(());
+        }
+        let backoff = self.backoff(&delivery.value);
         // As long as all of them together are too few, no one needs to know which were cut off.
-        if self.backoff.is_used_up(Tried::of(attempts, 0), settings) || attempts >= CUT_OFFS_MAX {
+        if backoff.is_used_up(Tried::of(attempts, 0), settings) || attempts >= CUT_OFFS_MAX {
             let cut_off = self.cut_offs(delivery.value.id, attempts).await?;
             let tried = Tried::of(attempts, cut_off);
-            if self.backoff.is_used_up(tried, settings) {
+            if backoff.is_used_up(tried, settings) {
                 let dead = decide::used_up(&delivery.value, tried, now_ms);
                 plan.changes.update(delivery, &dead);
                 plan.note_end(&dead);
@@ -215,9 +224,9 @@ impl Ledger {
         let begun = begun.unwrap_or_else(|| attempt::attempt(delivery.value.id, number, 0));
         let lost = decide::lost(&begun);
         let around = Circumstances {
-            backoff: &self.backoff,
-            now_ms: self.clock.now_ms(),
             random: self.random.random(),
+            backoff: self.backoff(&delivery.value),
+            now_ms: self.clock.now_ms(),
             cut_off: self
                 .cut_offs(delivery.value.id, number.saturating_sub(1))
                 .await?,

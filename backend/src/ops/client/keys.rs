@@ -17,7 +17,7 @@ use super::{Meter, certificate_hash, key_hash};
 use crate::{
     clock::{Clock, MINUTE_MS},
     domain::{CertificateName, Client, Dialect, KeyScope, Name, RecordId, Role},
-    error::Error,
+    error::{Error, log_failure},
     limits::{PAGE_SIZE_MAX, STORE_NODES_FOLLOW_TIME_MAX},
     store::{
         Direction, EngineError, Kind, Lane, LogPosition, Record, Store, Stored, engine::Range,
@@ -324,11 +324,11 @@ impl Keys {
                 }
             };
             if let Err(error) = result {
-                tracing::warn!(%error, "failed to follow the clients");
+                log_failure("failed to follow the clients", &error);
             }
         }
         if let Err(error) = self.write_uses().await {
-            tracing::warn!(%error, "failed to write when keys were last used");
+            log_failure("failed to write when keys were last used", &error);
         }
     }
 

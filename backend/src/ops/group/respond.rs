@@ -19,6 +19,7 @@ use crate::{
         group::notify::keys,
         intake::Intake,
         loop_guard::Reports,
+        response::cancel::cancel_pages,
         revision,
     },
     store::{Changes, EngineError, Lane, Membership, Store, Stored, record::bytes::id_at},
@@ -129,6 +130,14 @@ async fn moved(
     reports.note(&notices, &carrier.value, now_ms);
     let is_moved = next != carrier.value;
     if is_moved {
+        cancel_pages(
+            store,
+            (&carrier.value, &next),
+            &mut [],
+            now_ms,
+            &mut changes,
+        )
+        .await?;
         changes.update(&carrier, &next);
     }
     Ok((changes, (reports, is_moved)))

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     clock::millis,
+    error::log_failure,
     limits::BEATS_APART,
     ops::deciding::Deciding,
     store::{EngineError, Lane},
@@ -29,7 +30,7 @@ impl BeatFlush {
             loop {
                 if let Err(error) = self.pass().await {
                     // They are remembered still.
-                    tracing::warn!(%error, "beats of heartbeats were not stored");
+                    log_failure("failed to store beats", &error);
                 }
                 let next_ms = self
                     .deciding

@@ -17,7 +17,7 @@ use crate::{
     clock::millis,
     decide::{AlarmFacts, Heartbeats, LoadedHeartbeat},
     domain::{Expectation, OpenAlarm, RecordId, Standing},
-    error::Error,
+    error::{Error, log_failure},
     limits::{BEATS_APART, HEARTBEAT_LOOK_INTERVAL, SERVICE_TIME_INTERVAL},
     ops::{
         beats::{SERVICE, awaited},
@@ -55,6 +55,8 @@ struct Time {
     stored_ms: i64,
     /// When events were accepted again after a time in which they were not.
     resumed_ms: i64,
+    /// How long they were not accepted before that.
+    away_ms: i64,
     steps: Steps,
 }
 
@@ -84,7 +86,7 @@ impl HeartbeatWatch {
             loop {
                 if let Err(error) = self.pass().await {
                     // What is due is found by the next pass.
-                    error!(%error, "heartbeats were not looked at");
+                    log_failure("failed to check heartbeats", &error);
                 }
                 let clock = &self.deciding.clock;
                 clock
@@ -112,7 +114,11 @@ impl HeartbeatWatch {
         if heartbeats.is_empty() && is_swept {
             return Ok(());
         }
-        let time = self.advance(!heartbeats.is_empty()).await?;
+        let is_quiet = snapshot.settings().is_quiet();
+        let time = self.advance(!heartbeats.is_empty(), is_quiet).await?;
+        if is_quiet {
+            return Ok(());
+        }
         if !is_swept {
             self.sweep(heartbeats).await?;
             self.next.clear();
@@ -132,7 +138,7 @@ impl HeartbeatWatch {
     }
 
     /// Counts the time in which events were accepted since the last pass, and stores it now and then.
-    async fn advance(&mut self, is_stored: bool) -> Result<Time, Error> {
+    async fn advance(&mut self, is_stored: bool, is_quiet: bool) -> Result<Time, Error> {
         let Deciding {
             store,
             clock,
@@ -146,18 +152,19 @@ impl HeartbeatWatch {
         } else {
             let stored = store.get::<Expectation>(key.clone()).await?;
             let stored = stored.map(|it| it.value);
+            let last_ms = stored.as_ref().and_then(|it| it.last_ms);
             let now_ms = stored.map_or(0, |it| it.beat_service_ms);
             Time {
                 now_ms,
                 at: passed,
                 stored_ms: now_ms,
                 resumed_ms: now_ms,
+                away_ms: last_ms.map_or(i64::MAX, |it| (clock.now_ms() - it).max(0)),
                 steps: Steps::at(clock.now_ms()),
             }
         };
         let since = passed.saturating_sub(time.at);
-        let space = store.engine().free_space();
-        let accepts = space.is_none_or(|it| it.free_bytes >= it.floor_bytes);
+        let accepts = store.engine().condition().accepts_events() && !is_quiet;
         time.at = passed;
         if accepts {
             // A process that stood still accepted nothing meanwhile.
@@ -166,6 +173,11 @@ impl HeartbeatWatch {
                 .saturating_add(millis(since.min(SERVICE_TIME_INTERVAL)));
         }
         if !accepts || since > SERVICE_TIME_INTERVAL {
+            let before_ms = match time.resumed_ms == time.now_ms {
+                true => time.away_ms,
+                false => 0,
+            };
+            time.away_ms = before_ms.saturating_add(millis(since));
             time.resumed_ms = time.now_ms;
         }
         time.steps.look(clock.now_ms(), millis(since), time.now_ms);

@@ -19,6 +19,7 @@ use crate::{
         deciding::{Deciding, new_id},
         find,
         loop_guard::Reports,
+        response::cancel::cancel_pages,
         revision,
     },
     store::{Changes, EngineError, Index, Kind, Lane, Record, Stored, record::bytes::Key},
@@ -82,6 +83,16 @@ impl Line {
             is_opened,
             is_reopened,
         }
+    }
+
+    /// The stored occurrences that change, as they are stored and as they will be.
+    fn changed(&self) -> impl Iterator<Item = (&Occurrence, &Occurrence)> {
+        let stored = self.stored.as_ref().filter(|_| self.is_changed);
+        let newest = stored.and_then(|it| Some((&it.value, self.occurrences.first()?)));
+        let reopened = self.reopened.as_ref();
+        newest
+            .into_iter()
+            .chain(reopened.map(|(stored, next)| (&stored.value, next)))
     }
 
     /// Adds an occurrence that follows the newest one.
@@ -217,7 +228,13 @@ async fn store(
         beats,
         now_ms,
     } = decided;
-    let mut changes = changes_of(deciding, &lines, &deliveries);
+    let mut deliveries = deliveries;
+    let mut pages = deciding.store.changes();
+    for (before, after) in lines.values().flat_map(Line::changed) {
+        let store = &deciding.store;
+        cancel_pages(store, (before, after), &mut deliveries, now_ms, &mut pages).await?;
+    }
+    let mut changes = changes_of(&lines, &deliveries, pages);
     beats.add_to(&mut changes);
     for (severity, count) in taken {
         changes.count(Subject::Events, now_ms, severity, count);
@@ -227,6 +244,7 @@ async fn store(
     }
     if !changes.is_empty() {
         changes.rest_on(&snapshot);
+        changes.use_space(jobs.iter().map(|it| it.space).min().unwrap_or_default());
         if let Err(error) = deciding.store.apply(Lane::Bulk, changes).await {
             let contested = contested(&error, &lines, &deliveries, jobs);
             return Err(Failed { error, contested });
@@ -534,11 +552,10 @@ fn line_of(lines: &mut HashMap<EventId, Line>, id: EventId) -> &mut Line {
 }
 
 fn changes_of(
-    deciding: &Deciding,
     lines: &HashMap<EventId, Line>,
     deliveries: &[Delivery],
+    mut changes: Changes,
 ) -> Changes {
-    let mut changes = deciding.store.changes();
     for line in lines.values() {
         let mut occurrences = line.occurrences.iter();
         if let Some(stored) = &line.stored {

@@ -8,6 +8,7 @@ use crate::{
     domain::{EventId, IncomingEvent, Name, RecordId, Refusal, TraceContext},
     error::Error,
     ops::receipt::Claim,
+    store::engine::DiskShare,
 };
 
 /// Called with the outcome of a job.
@@ -26,6 +27,8 @@ pub(super) struct Job {
     pub(super) queued: Instant,
     /// What its events follow from.
     pub(super) trace: Option<TraceContext>,
+    /// The free space that it may use.
+    pub(super) space: DiskShare,
     /// What it takes of the queue's capacity, for as long as it is there.
     pub(super) capacity: Option<OwnedSemaphorePermit>,
 }

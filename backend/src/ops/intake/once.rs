@@ -13,6 +13,7 @@ use crate::{
     domain::{IncomingEvent, Name, Refusal},
     error::Error,
     ops::receipt::Claim,
+    store::engine::DiskShare,
     trace,
 };
 
@@ -55,6 +56,7 @@ impl Intake {
             reply: Some(reply),
             queued: Instant::now(),
             trace: trace::current(),
+            space: DiskShare::AboveFloor,
         };
         if !self.queue.push(job) {
             return Err(stopping());

@@ -275,7 +275,10 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::ops::{intake::accepted, samples::event};
+    use crate::{
+        ops::{intake::accepted, samples::event},
+        store::engine::DiskShare,
+    };
 
     fn push(queue: &Queue, hosts: &[&str]) {
         let job = Job {
@@ -286,6 +289,7 @@ mod tests {
             reply: None,
             queued: Instant::now(),
             trace: None,
+            space: DiskShare::AboveFloor,
             capacity: None,
         };
         assert!(queue.push(job));

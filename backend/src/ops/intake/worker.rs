@@ -11,7 +11,7 @@ use tokio::{
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
-use tracing::{error, warn};
+use tracing::error;
 
 use super::{
     Intake,
@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     domain::EventId,
+    error::log_failure,
     limits::{INTAKE_BATCH_EVENTS, INTAKE_CONFLICT_TIME_MAX, INTAKE_WORKERS},
     ops::{cause_lookup::Recent, deciding::Deciding},
     scan,
@@ -138,6 +139,15 @@ impl Worker {
                     }
                     return;
                 }
+                EngineError::Full(_) if is_mixed(&jobs) => {
+                    // What the service reports itself may use space that senders may not.
+                    let least = jobs.iter().map(|it| it.job.space).min();
+                    let (first, others) =
+                        (jobs.into_iter()).partition(|it| Some(it.job.space) != least);
+                    Box::pin(self.take_in(first, until)).await;
+                    jobs = others;
+                    continue;
+                }
                 error => return self.refuse(jobs, &error),
             }
             let (contested, others) = part(jobs, failed.contested);
@@ -172,6 +182,7 @@ impl Worker {
                 reply: Some(reply),
                 queued: taken.job.queued,
                 trace: taken.job.trace,
+                space: taken.job.space,
                 capacity: None,
             });
             Box::pin(self.take_in(vec![alone], until)).await;
@@ -227,11 +238,17 @@ impl Worker {
     }
 
     fn refuse(&self, jobs: Vec<Taken>, error: &EngineError) {
-        warn!(%error, requests = jobs.len(), "events were rejected");
+        log_failure("failed to store events: they were refused", error);
         for job in self.queue.release(jobs) {
             job.answer(Err(error.again().into()));
         }
     }
+}
+
+/// Whether some of the requests may use more of the free space than others.
+fn is_mixed(jobs: &[Taken]) -> bool {
+    jobs.windows(2)
+        .any(|pair| pair[0].job.space != pair[1].job.space)
 }
 
 /// Whether some events of a request can be accepted without the others.

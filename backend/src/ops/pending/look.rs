@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeSet, HashSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tokio::sync::Mutex;
@@ -36,6 +39,10 @@ pub struct PendingReview {
     deciding: Deciding,
     intake: Intake,
     seen: Mutex<Seen>,
+    /// Whether something failed in this pass that may pass soon.
+    has_failed: AtomicBool,
+    /// Whether nothing was done in the last pass, as the service was quiet.
+    was_quiet: AtomicBool,
 }
 
 /// What the last look rested on. Nothing is lost with it: what is under way is seen in the store.
@@ -54,6 +61,8 @@ impl PendingReview {
             deciding,
             intake,
             seen: Mutex::default(),
+            has_failed: AtomicBool::default(),
+            was_quiet: AtomicBool::default(),
         }
     }
 
@@ -63,7 +72,13 @@ impl PendingReview {
     /// Those of the store: what was not decided is at the next look.
     pub async fn pass(&self) -> Result<(), Error> {
         let mut seen = self.seen.lock().await;
+        self.has_failed.store(false, Ordering::Relaxed);
         let snapshot = self.deciding.ruleset.refreshed().await?;
+        let is_quiet = snapshot.settings().is_quiet();
+        self.was_quiet.store(is_quiet, Ordering::Relaxed);
+        if is_quiet {
+            return Ok(());
+        }
         let now_ms = self.deciding.clock.now_ms();
         let in_force = in_force(&snapshot, now_ms);
         self.free(&in_force).await?;
@@ -120,6 +135,10 @@ impl PendingReview {
             };
             self.walk_once(index, later, &together).await?;
         }
+        if self.has_failed.load(Ordering::Relaxed) {
+            let why = "some held notifications could not be evaluated";
+            return Err(Error::Unavailable(why.into()));
+        }
         *seen = Seen {
             edition: Some(snapshot.edition()),
             silences: Some(Arc::clone(snapshot.silences())),
@@ -133,6 +152,10 @@ impl PendingReview {
     /// Those of the store.
     pub async fn is_outdated(&self) -> Result<bool, Error> {
         let snapshot = self.deciding.ruleset.refreshed().await?;
+        let is_quiet = snapshot.settings().is_quiet();
+        if is_quiet || self.was_quiet.load(Ordering::Relaxed) {
+            return Ok(!is_quiet);
+        }
         let seen = self.seen.lock().await;
         let silences = seen.silences.as_ref();
         let is_same = silences.is_some_and(|seen| Arc::ptr_eq(seen, snapshot.silences()));
@@ -234,7 +257,7 @@ impl PendingReview {
     }
 
     fn batch(&self) -> Batch<'_> {
-        Batch::new(&self.deciding, &self.intake)
+        Batch::new(&self.deciding, &self.intake, &self.has_failed)
     }
 
     /// Notes that everything open was scanned for an inhibition.

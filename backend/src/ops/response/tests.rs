@@ -562,13 +562,21 @@ async fn a_step_is_taken_by_hand_while_one_follows() {
     let world = world(&steps, |_| {}).await;
     world.event("db-1", |_| {}).await;
     let id = world.response().await.id;
-    let escalated = world.responses().escalate(&id).await.unwrap();
+    let seen = Some((1, 1));
+    let escalated = world.responses().escalate(&id, seen).await.unwrap();
     assert_eq!(escalated.step, 2);
+    // Another caller who saw the same step skips nobody.
+    let late = world.responses().escalate(&id, seen).await.unwrap_err();
+    assert!(matches!(late, Error::Aborted(_)), "{late}");
     assert_eq!(world.notified().await, ["chat", "ana", "ben"]);
     world.acknowledge(None).await;
-    let refused = world.responses().escalate(&id).await.unwrap_err();
+    let refused = world.responses().escalate(&id, None).await.unwrap_err();
     assert!(matches!(refused, Error::FailedPrecondition(_)), "{refused}");
-    let unknown = world.responses().escalate("nothing").await.unwrap_err();
+    let unknown = world
+        .responses()
+        .escalate("nothing", None)
+        .await
+        .unwrap_err();
     assert!(matches!(unknown, Error::NotFound(_)), "{unknown}");
 }
 
@@ -654,5 +662,6 @@ async fn an_edit_of_a_schedule_leaves_what_waits_alone() {
     );
 }
 
+mod cancelled;
 mod groups;
 mod noise;

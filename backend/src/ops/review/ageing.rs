@@ -5,18 +5,17 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tracing::error;
 
 use crate::{
     clock::millis,
     decide::{Causes, Past, Snapshot},
-    domain::{CloseReason, Occurrence, Status, silence::NEVER_MS},
-    error::Error,
+    domain::{CloseReason, Delivery, Occurrence, Status, silence::NEVER_MS},
+    error::{Error, log_failure},
     lifecycle::{Cause, Review, StateChange, review},
     limits::{REVIEW_BATCH, REVIEW_INTERVAL_MAX, REVIEW_LOOK_INTERVAL, REVIEW_RETRY},
     ops::{
         cause_lookup::settled, commit::commit, deciding::Deciding, intake::Intake,
-        loop_guard::Reports, revision, silence::event_of,
+        loop_guard::Reports, response::cancel::cancel_pages, revision, silence::event_of,
     },
     store::{
         Changes, Direction, Duty, Index, Lane, LogPosition, Stored,
@@ -61,20 +60,16 @@ impl Ageing {
     /// Ages until shutdown.
     pub async fn run(self, shutdown: CancellationToken) {
         let work = async {
-            let mut retry = REVIEW_RETRY;
             loop {
                 // What is committed or gained while it ages is news to it.
                 let log = self.deciding.store.engine().log_signal();
                 let mut owned = self.owned.clone();
                 owned.mark_unchanged();
                 let since_ms = self.deciding.clock.now_ms();
-                let mut latest = REVIEW_INTERVAL_MAX;
-                if self.pass().await {
-                    retry = REVIEW_RETRY;
-                } else {
-                    latest = retry;
-                    retry = (retry * 2).min(REVIEW_INTERVAL_MAX);
-                }
+                let latest = match self.pass().await {
+                    true => REVIEW_INTERVAL_MAX,
+                    false => REVIEW_RETRY,
+                };
                 self.wait((log, owned), since_ms, latest).await;
             }
         };
@@ -89,7 +84,7 @@ impl Ageing {
     pub async fn pass(&self) -> bool {
         let aged = self.age().await;
         if let Err(error) = &aged {
-            error!(%error, "occurrences that are due were not found");
+            log_failure("failed to review occurrences that are due", error);
         }
         aged.is_ok()
     }
@@ -99,42 +94,54 @@ impl Ageing {
     }
 
     async fn age(&self) -> Result<(), Error> {
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        if snapshot.settings().is_quiet() {
+            return Ok(());
+        }
         let due = Key::new().moment(self.deciding.clock.now_ms().saturating_add(1));
         let mut range = Range {
             start: Vec::new(),
             end: Some(due.build()),
         };
         let mut records = Vec::new();
+        let mut reviewed = Ok(());
         loop {
             let found = self.due(range.clone()).await?;
             let last = found.last().map(|(entry, _)| entry.clone());
             let found = found.into_iter().map(|(_, record)| record);
             records.extend(found.filter(|record| self.owns(record)));
             if records.len() >= REVIEW_BATCH || last.is_none() {
-                self.review(std::mem::take(&mut records)).await;
+                reviewed = reviewed.and(self.review(std::mem::take(&mut records)).await);
             }
             let Some(last) = last else {
-                return Ok(());
+                return reviewed;
             };
             range.go_on_after(&last);
         }
     }
 
-    async fn review(&self, mut records: Vec<Vec<u8>>) {
-        let Err(fault) = self.step(&records).await else {
-            return;
+    /// Reviews occurrences together; where that fails, one by one. Returns the first failure that may pass
+    /// soon: one that is damaged stays so.
+    async fn review(&self, mut records: Vec<Vec<u8>>) -> Result<(), Error> {
+        let Err(failure) = self.step(&records).await else {
+            return Ok(());
         };
         // What another node owns by now is reviewed there.
         records.retain(|record| self.owns(record));
         if records.is_empty() {
-            return;
+            return Ok(());
         }
-        error!(error = %fault, "a review failed; its occurrences are reviewed one by one");
+        log_failure("failed to review occurrences together", &failure);
+        let mut reviewed = Ok(());
         for record in records {
-            if let Err(error) = self.step(&[record]).await {
-                error!(%error, "an occurrence could not be reviewed");
+            match self.step(&[record]).await {
+                Err(error @ Error::Internal(_)) => {
+                    log_failure("failed to review an occurrence", &error);
+                }
+                step => reviewed = reviewed.and(step),
             }
         }
+        reviewed
     }
 
     async fn due(&self, range: Range) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Error> {
@@ -170,23 +177,40 @@ impl Ageing {
         changes.rest_on(&snapshot);
         let mut reports = Reports::default();
         for stored in found {
-            reports.append(self.decide((&snapshot, &past), &stored, &mut changes));
+            let mut deliveries = Vec::new();
+            let rules = (&*snapshot, &past);
+            let (next, said) = self.decide(rules, &stored, &mut deliveries);
+            reports.append(said);
+            let Some(next) = next else {
+                changes.delete(&stored);
+                continue;
+            };
+            let (change, now_ms) = ((&stored.value, &next), self.deciding.clock.now_ms());
+            cancel_pages(store, change, &mut deliveries, now_ms, &mut changes).await?;
+            for delivery in &deliveries {
+                changes.insert(delivery);
+            }
+            if next != stored.value {
+                changes.update(&stored, &next);
+            }
         }
         Ok((changes, reports))
     }
 
+    /// Returns an occurrence as it will be, none when it is forgotten, and what the service has to say of it;
+    /// adds what that causes to the deliveries.
     fn decide(
         &self,
         rules: (&Snapshot, &Past),
         stored: &Stored<Occurrence>,
-        changes: &mut Changes,
-    ) -> Reports {
+        deliveries: &mut Vec<Delivery>,
+    ) -> (Option<Occurrence>, Reports) {
         let mut reports = Reports::default();
         let now_ms = self.deciding.clock.now_ms();
-        if stored.value.review_ms > now_ms {
-            return reports;
-        }
         let mut next = stored.value.clone();
+        if stored.value.review_ms > now_ms {
+            return (Some(next), reports);
+        }
         // What reports on a silence lasts as long as that.
         let ends_ms =
             reported_silence_ends(&stored.value, rules.0, now_ms).filter(|it| *it > now_ms);
@@ -197,10 +221,7 @@ impl Ageing {
             (Review::Forget, _) if !stored.value.causes.is_empty() => {
                 next.review_ms = now_ms.saturating_add(millis(REVIEW_INTERVAL_MAX));
             }
-            (Review::Forget, _) => {
-                changes.delete(stored);
-                return reports;
-            }
+            (Review::Forget, _) => return (None, reports),
             (Review::Later(due_ms), _) => next.review_ms = due_ms,
             (due @ (Review::Age | Review::Expire), None) => {
                 let change = StateChange {
@@ -216,14 +237,11 @@ impl Ageing {
                     now_ms,
                 };
                 let altered = self.deciding.alter(rules, &mut next, &change, cause);
-                for delivery in &altered.deliveries {
-                    changes.insert(delivery);
-                }
+                deliveries.extend(altered.deliveries);
                 reports = altered.reports;
             }
         }
-        changes.update(stored, &next);
-        reports
+        (Some(next), reports)
     }
 
     /// Waits until something is due that was not at that time, also when it is made due or gained meanwhile.

@@ -166,3 +166,23 @@ async fn a_node_reports_what_its_file_gives_otherwise_until_it_agrees() {
     assert_eq!(statuses, [Status::Closed]);
     assert_eq!(*deciding.ruleset.settings().borrow().as_ref(), kept(5));
 }
+
+#[tokio::test]
+async fn quiet_lasts_through_edits_and_starts_until_it_is_ended() {
+    let store = samples::store();
+    start(&store, &given(&[("delivery.retention", kept(5))])).await;
+    let all = settings(&store);
+    let quiet = all.set_quiet(true).await.unwrap();
+    assert_eq!(quiet.quiet_since_time, Some(timestamp(samples::START_MS)));
+    assert_eq!(
+        all.set_quiet(true).await.unwrap(),
+        quiet,
+        "it is quiet already"
+    );
+    all.update(&draft(5), false).await.unwrap();
+    start(&store, &given(&[("delivery.retention", kept(7))])).await;
+    assert!(in_force(&store).await.unwrap().is_quiet());
+    let ended = all.set_quiet(false).await.unwrap();
+    assert_eq!(ended.quiet_since_time, None);
+    assert!(!in_force(&store).await.unwrap().is_quiet());
+}

@@ -10,7 +10,7 @@ use crate::{
     clock::Clock,
     config::{Config, Telling},
     domain::{IncomingEvent, SettingDifference, Severity, Status},
-    error::Error,
+    error::{Error, log_failure},
     ops::{find, intake::Intake, ruleset::Ruleset},
     store::Store,
 };
@@ -67,7 +67,10 @@ impl SettingsWatch {
                         sleep(PAUSE).await;
                     }
                     Err(error) => {
-                        tracing::warn!(%error, "the settings in force were not compared with the settings file");
+                        log_failure(
+                            "failed to compare the settings in force with the settings file",
+                            &error,
+                        );
                         sleep(RETRY).await;
                     }
                 }

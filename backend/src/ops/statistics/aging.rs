@@ -11,7 +11,7 @@ use crate::{
         counter::{HOUR_MINUTES, Period, minute},
         noise::{NoiseBy, day},
     },
-    error::Error,
+    error::{Error, log_failure},
     limits::{COUNTER_HOURS, COUNTER_MINUTES, NOISE_DAYS},
     store::{EngineError, Lane, Store, record::counters::StoredCounter},
 };
@@ -38,7 +38,7 @@ impl CounterAging {
             loop {
                 let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
                 if let Err(error) = self.age().await {
-                    tracing::warn!(%error, "old counters are still there");
+                    log_failure("failed to delete old counters", &error);
                 }
                 self.clock.wait_until(next_ms).await;
             }

@@ -17,7 +17,7 @@ use crate::{
         search::{Bucket, Group, Groups, SearchPage},
         watch::News,
     },
-    store::LogPosition,
+    store::{LogPosition, engine::Condition},
 };
 
 /// An event with the occurrences that were asked for; all of them are of that event.
@@ -215,6 +215,29 @@ pub fn overview(overview: Overview, start_ms: i64) -> v1::GetOverviewResponse {
         opened_by_severity: by_name(overview.opened),
         footprint: Some(footprint(overview.footprint)),
         nodes: nodes.map(|it| node(it, log_head)).collect(),
+        store: Some(store_health(&overview.condition)),
+        quiet_since_time: overview.quiet_since_ms.map(super::time::timestamp),
+    }
+}
+
+fn store_health(condition: &Condition) -> v1::StoreHealth {
+    use v1::store_health::State;
+    let state = match condition {
+        Condition::Writable => State::Writable,
+        Condition::Short(_) => State::Short,
+        Condition::Full(_) => State::Full,
+        Condition::Unwritable(_) => State::Unwritable,
+        Condition::Damaged(_) => State::Damaged,
+        Condition::Unreachable => State::Unreachable,
+    };
+    let accepts_events = condition.accepts_events();
+    v1::StoreHealth {
+        state: state.into(),
+        accepts_events: Some(accepts_events),
+        reason: match accepts_events {
+            true => String::new(),
+            false => condition.to_string(),
+        },
     }
 }
 
@@ -254,6 +277,7 @@ fn destination_overview(overview: DestinationOverview) -> v1::DestinationOvervie
         health: Some(health(Some(&overview.health_summary))),
         dead_count: Some(number(overview.dead)),
         delivered_count: Some(number(overview.delivered)),
+        failure_unheard: overview.is_silent,
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
     folder::{Folder, LOGS, new_file, private_file},
 };
 use crate::{
-    engine::{FreeSpace, redb::Medium},
+    engine::{DiskShare, FreeSpace, redb::Medium},
     limits::STORE_CHECKSUM_BYTES_MAX,
 };
 
@@ -161,9 +161,13 @@ impl Medium for Disk {
         LOGS[number].into()
     }
 
-    fn is_short(&self, bytes_on_way: u64) -> bool {
+    fn left_for(&self, bytes_on_way: u64) -> DiskShare {
         let space = self.space.as_ref();
-        space.is_some_and(|space| space.is_short(bytes_on_way))
+        space.map_or(DiskShare::AboveFloor, |space| space.left_for(bytes_on_way))
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.space.as_ref().is_some_and(DiskSpace::is_read_only)
     }
 
     fn free_space(&self, bytes_on_way: u64) -> Option<FreeSpace> {

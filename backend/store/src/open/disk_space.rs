@@ -10,10 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::fs::FallocateFlags;
+use rustix::fs::{FallocateFlags, StatVfsMountFlags};
 
 use super::folder::{Folder, private_file};
-use crate::engine::FreeSpace;
+use crate::engine::{DiskShare, FreeSpace};
 
 const RESERVE_BYTES: u64 = 8 * 1024 * 1024;
 /// The size of a row in the file relative to the log, in bytes per byte: pages are replaced before
@@ -40,7 +40,7 @@ struct SpaceState {
 #[derive(Debug, Clone, Copy)]
 struct SpaceReading {
     at: Instant,
-    is_short: bool,
+    left_for: DiskShare,
 }
 
 impl DiskSpace {
@@ -51,7 +51,7 @@ impl DiskSpace {
             floor_bytes,
             state: Mutex::default(),
         };
-        space.is_short(0);
+        space.left_for(0);
         space
     }
 
@@ -69,16 +69,21 @@ impl DiskSpace {
         self.floor_bytes.saturating_add(needed)
     }
 
-    /// Whether less is free than the floor, or the reserve is in use; looks ten times a second at
-    /// most.
-    pub(super) fn is_short(&self, bytes_on_way: u64) -> bool {
+    /// Whether the folder's file system accepts no writes.
+    pub(super) fn is_read_only(&self) -> bool {
+        let disk = rustix::fs::statvfs(&self.folder);
+        disk.is_ok_and(|disk| disk.f_flag.contains(StatVfsMountFlags::RDONLY))
+    }
+
+    /// Returns which sets of changes there is space for; reads the free space ten times a second at most.
+    pub(super) fn left_for(&self, bytes_on_way: u64) -> DiskShare {
         let floor_bytes = self.floor_bytes(bytes_on_way);
         let mut state = self.state();
         if let Some(reading) = state
             .last
             .filter(|reading| reading.at.elapsed() < READING_AGE_MAX)
         {
-            return reading.is_short;
+            return reading.left_for;
         }
         // A system that does not tell is no reason to stop: the full disk itself will.
         let free_bytes = self.free_bytes().unwrap_or(u64::MAX);
@@ -86,14 +91,17 @@ impl DiskSpace {
             self.reserve();
             state.is_spent = false;
         }
-        let is_short = free_bytes < floor_bytes || state.is_spent;
-        let was_short = state.last.is_some_and(|reading| reading.is_short);
-        if was_short != is_short {
-            tracing::warn!(free_bytes, floor_bytes, is_short, "space on the disk");
+        let space = FreeSpace {
+            free_bytes,
+            floor_bytes,
+        };
+        let mut left_for = space.left_for();
+        if state.is_spent {
+            left_for = left_for.max(DiskShare::Reserve);
         }
         let at = Instant::now();
-        state.last = Some(SpaceReading { at, is_short });
-        is_short
+        state.last = Some(SpaceReading { at, left_for });
+        left_for
     }
 
     /// Gives up the reserve; whether there was one.
@@ -104,7 +112,7 @@ impl DiskSpace {
         state.is_spent |= is_released;
         state.last = Some(SpaceReading {
             at: Instant::now(),
-            is_short: true,
+            left_for: DiskShare::All,
         });
         is_released
     }

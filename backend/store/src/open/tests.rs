@@ -265,22 +265,51 @@ async fn no_secret_is_in_clear_on_disk() {
 }
 
 #[tokio::test]
-async fn below_the_floor_only_what_adds_is_refused() {
+async fn each_part_of_the_free_space_is_left_for_its_sets() {
     let (_parent, mut config) = folder();
-    config.options.free_space_floor_bytes = u64::MAX;
-    let store = open(&config).await.unwrap();
-    let engine = store.engine();
-    let adding = Change {
-        adds: true,
-        ..put(Kind::Occurrence, b"1")
-    };
-    let intake = engine.apply(Lane::Bulk, vec![adding.clone()].into()).await;
-    assert!(matches!(intake, Err(EngineError::Full(_))), "{intake:?}");
-    for (lane, change) in [
-        (Lane::Bulk, put(Kind::Attempt, b"1")),
-        (Lane::Admin, adding),
+    let disk = rustix::fs::statvfs(config.data_dir.parent().unwrap()).unwrap();
+    let free_bytes = disk.f_bavail * disk.f_frsize;
+    // The floor, the sets of changes that add and are accepted, and whether senders' events are.
+    let all = [DiskShare::AboveFloor, DiskShare::Reserve, DiskShare::All];
+    for (floor_bytes, accepted) in [
+        (0, &all[..]),
+        (2 * free_bytes, &all[1..]),
+        (u64::MAX, &all[2..]),
     ] {
-        engine.apply(lane, vec![change].into()).await.unwrap();
+        config.options.free_space_floor_bytes = floor_bytes;
+        let store = open(&config).await.unwrap();
+        let engine = store.engine();
+        assert_eq!(engine.condition().accepts_events(), accepted == all);
+        let adding = |space| Change {
+            adds: true,
+            ..put(Kind::Occurrence, &[space as u8])
+        };
+        for lane in [Lane::Bulk, Lane::Leader, Lane::Owner] {
+            for space in all {
+                let set = Set {
+                    space,
+                    ..vec![adding(space)].into()
+                };
+                let applied = engine.apply(lane, set).await;
+                let is_full = matches!(applied, Err(EngineError::Full(_)));
+                assert_eq!(
+                    is_full,
+                    !accepted.contains(&space),
+                    "{lane:?} {space:?}: {applied:?}"
+                );
+                let delete = Change {
+                    action: Action::Delete,
+                    ..put(Kind::Occurrence, &[space as u8])
+                };
+                engine.apply(lane, vec![delete].into()).await.unwrap();
+            }
+        }
+        for (lane, change) in [
+            (Lane::Bulk, put(Kind::Attempt, b"1")),
+            (Lane::Admin, adding(DiskShare::AboveFloor)),
+        ] {
+            engine.apply(lane, vec![change].into()).await.unwrap();
+        }
     }
 }
 

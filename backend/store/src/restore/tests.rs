@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::{Restore, RestoreError, Restored, restore};
 use crate::{
     backup::{BackupError, BackupFolder, Keys, Reader, Step},
-    domain::{Client, Delivery, DeliveryState, Occurrence},
+    domain::{Client, Delivery, DeliveryState, Occurrence, Settings},
     engine::{Direction, Kind, Lane, LogPosition, Range},
     location::Location,
     record::{Record, Store},
@@ -340,7 +340,10 @@ async fn held_deliveries_wait_until_somebody_asks_for_them() {
     back_up(&store(&setup).await, &setup, Keys::Of(&setup.keys())).await;
     let restored = setup.restore(Some(50)).await.unwrap();
     assert_eq!((restored.waiting, restored.held), (1, 2));
+    assert!(restored.is_quiet);
     let new = crate::open(&setup.config()).await.unwrap();
+    let settings = new.get::<Settings>(Settings::NAME.into()).await.unwrap();
+    assert_eq!(settings.unwrap().value.values.quiet_since_ms, Some(50));
     let deliveries = all::<Delivery>(&new).await;
     let held = deliveries
         .iter()

@@ -404,8 +404,8 @@ pub(crate) struct RestoreArguments {
     /// Accept a backup of an earlier version, which is not authenticated.
     #[arg(long)]
     pub(crate) accept_unproven: bool,
-    /// Hold deliveries that are due, which may have been sent after the backup, until they are
-    /// resent.
+    /// Start quiet: nothing is sent until `bellwether quiet off`. Deliveries that are due, which may have
+    /// been sent after the backup, are held until they are resent. For drills and copies.
     #[arg(long)]
     pub(crate) hold_deliveries: bool,
 }

@@ -39,6 +39,7 @@ pub(crate) async fn run(command: Script, settings: &Settings) -> Result<(), Fail
         Script::Preview(arguments) => trial::preview(arguments, connect(settings).await?).await,
         Script::Report(arguments) => report::run(arguments, connect(settings).await?).await,
         Script::Status(arguments) => health::status(arguments, connect(settings).await?).await,
+        Script::Quiet(arguments) => health::quiet(&arguments, connect(settings).await?).await,
         Script::Health => health::health(settings).await,
         Script::Import(arguments) => import::run(&arguments),
         Script::Doctor => doctor::run(settings).await,

@@ -67,8 +67,11 @@ pub(super) fn ask_acknowledge_for(model: &mut Model) {
 pub(super) fn escalate(model: &mut Model) {
     let Some(found) = response(model) else { return };
     let event = found.text("eventName");
+    let seen = |field| i32::try_from(found.number(field)).ok();
     let request = v1::EscalateResponseRequest {
         id: found.name().to_owned(),
+        seen_round: seen("round"),
+        seen_step: seen("step"),
     };
     let call = Call::of("ResponseService", &request).writes(whole);
     let then = writing(call, format!("{event} was escalated"));

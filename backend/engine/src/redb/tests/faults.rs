@@ -4,7 +4,7 @@ use std::{io::ErrorKind, time::Duration};
 
 use super::{NARROW, SETTINGS, Settings, SimulatedDisk, open, open_with};
 use crate::{
-    Engine,
+    Condition, Engine,
     change::{Action, Applied, Change, Expect, Lane},
     fault::EngineError,
     kind::Kind,
@@ -232,4 +232,25 @@ async fn what_waits_when_the_engine_is_dropped_is_carried_out() {
         .collect();
     let rows = engine.get(Kind::Rule, &keys).await.unwrap();
     assert!(rows.iter().all(Option::is_some));
+}
+
+#[tokio::test]
+async fn failing_disk_is_observed_until_a_write_succeeds() {
+    let disk = SimulatedDisk::default();
+    let engine = open(&disk).unwrap();
+    insert(&engine, 0).await.unwrap();
+    assert_eq!(engine.condition(), Condition::Writable);
+    disk.fail_some_after(0, u64::MAX);
+    insert(&engine, 1).await.unwrap_err();
+    assert_eq!(engine.condition().word(), "unwritable");
+    disk.fail_after(u64::MAX);
+    let healed = async {
+        let mut number = 2;
+        while insert(&engine, number).await.is_err() {
+            number += 1;
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, healed).await.unwrap();
+    assert_eq!(engine.condition(), Condition::Writable);
 }

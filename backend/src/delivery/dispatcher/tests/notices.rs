@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     clock::Clock,
-    domain::{Health, RecordId, SharedSettings},
+    domain::{Health, RecordId},
     lifecycle::{Arrival, Received, receive},
     store::Lane,
 };

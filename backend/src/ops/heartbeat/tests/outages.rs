@@ -43,6 +43,27 @@ async fn a_full_disk_of_an_hour_raises_no_alarm_and_hides_none() {
 }
 
 #[tokio::test]
+async fn restarts_more_often_than_the_grace_do_not_postpone_an_alarm_forever() {
+    // Seconds between restarts, and how long the service is away each time.
+    for (up, away) in [(6, 1), (8, 2), (20, 8)] {
+        let mut world = World::new().await;
+        world.create(every_minute()).await;
+        world.pass(1).await;
+        world.send("done", "a").await;
+        world.pass(10).await;
+        let mut restarts = 0;
+        while !world.is_open(&[]).await {
+            world = world.restarted(Duration::from_secs(away)).await;
+            world.pass(up).await;
+            restarts += 1;
+            assert!(restarts < 40, "up {up} s, away {away} s");
+        }
+        // The time away does not count.
+        assert!(restarts * up >= 50, "{restarts} restarts are too early");
+    }
+}
+
+#[tokio::test]
 async fn late_by_a_second_within_the_grace_raises_no_alarm() {
     let mut world = World::new().await;
     world.create(every_minute()).await;

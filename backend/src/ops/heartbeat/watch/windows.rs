@@ -201,9 +201,10 @@ fn begun(loaded: &LoadedHeartbeat, after_ms: i64, time: Time) -> Option<Span> {
 }
 
 impl Time {
-    /// Whether the grace has passed once more since events are accepted again.
+    /// Whether events are accepted again for as long as they were not, or for the grace: an outage puts an
+    /// alarm off by its own length once more at most, so that short ones, however many, cannot do so for ever.
     pub(super) fn is_settled(self, loaded: &LoadedHeartbeat) -> bool {
-        self.now_ms - self.resumed_ms >= loaded.heartbeat.grace_ms
+        self.now_ms - self.resumed_ms >= loaded.heartbeat.grace_ms.min(self.away_ms)
     }
 
     fn begin_window(self, span: Span) -> ExpectedWindow {

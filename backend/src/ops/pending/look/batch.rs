@@ -3,14 +3,11 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
-
-use futures_util::{
-    future::join_all,
-    stream::{self, StreamExt as _},
-};
-use tracing::error;
 
 use super::together::Together;
 use crate::{
@@ -19,7 +16,7 @@ use crate::{
         CauseMark, Delivery, DeliveryState, Health, HealthState, HeldBy, HoldKind, Occurrence,
         Pending, RecordId, ResponseState,
     },
-    error::Error,
+    error::{Error, log_failure},
     limits::{LOOK_BATCH, TELL_BATCH, TELLS_AT_ONCE},
     ops::{
         cause_lookup::settled,
@@ -31,6 +28,7 @@ use crate::{
         },
         intake::Intake,
         loop_guard::Reports,
+        response::cancel::cancel_pages,
         revision,
     },
     store::{
@@ -39,16 +37,38 @@ use crate::{
         record::bytes::{Key, id_at},
     },
 };
+use futures_util::{
+    future::join_all,
+    stream::{self, StreamExt as _},
+};
 
 /// What re-evaluating takes.
 pub(super) struct Batch<'a> {
     deciding: &'a Deciding,
     intake: &'a Intake,
+    has_failed: &'a AtomicBool,
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(deciding: &'a Deciding, intake: &'a Intake) -> Self {
-        Self { deciding, intake }
+    /// Records in `has_failed` whether something failed that may pass soon.
+    pub(super) fn new(
+        deciding: &'a Deciding,
+        intake: &'a Intake,
+        has_failed: &'a AtomicBool,
+    ) -> Self {
+        Self {
+            deciding,
+            intake,
+            has_failed,
+        }
+    }
+
+    fn fail(&self, work: &'static str, error: &Error) {
+        log_failure(work, error);
+        // What is damaged stays so.
+        if !matches!(error, Error::Internal(_)) {
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Re-evaluates the occurrences of these keys. What fails is reported in the log, and is still
@@ -63,7 +83,7 @@ impl<'a> Batch<'a> {
             Ok(found) => found,
             // They are due for as long as that was not done.
             Err(error) => {
-                return error!(%error, "what ended causes held was not evaluated");
+                return self.fail("failed to evaluate what ended causes held", &error);
             }
         };
         self.tell(&mut found).await;
@@ -145,7 +165,7 @@ impl<'a> Batch<'a> {
             match respond::move_on((self.deciding, self.intake), carrier).await {
                 Ok(true) => drop(moved.insert(carrier.key)),
                 Ok(false) => {}
-                Err(error) => error!(%error, "the response of a group was not moved"),
+                Err(error) => self.fail("failed to move the response of a group", &error),
             }
         }
         found.retain(|it| !moved.contains(&it.value.key));
@@ -157,14 +177,14 @@ impl<'a> Batch<'a> {
         match self.tell_some(due).await {
             Ok(settled) => return settled,
             Err(error) => {
-                error!(%error, "groups were not notified; their events are notified one by one");
+                log_failure("failed to notify groups together", &error);
             }
         }
         let mut all_settled = Vec::new();
         for due in due.chunks(1) {
             match self.tell_some(due).await {
                 Ok(settled) => all_settled.extend(settled),
-                Err(error) => error!(%error, "a group was not notified"),
+                Err(error) => self.fail("failed to notify a group", &error),
             }
         }
         all_settled
@@ -196,10 +216,10 @@ impl<'a> Batch<'a> {
             let Err(fault) = self.decide(&keys, Some(batch), together).await else {
                 return;
             };
-            error!(error = %fault, "an evaluation of held notifications failed; occurrences are evaluated one by one");
+            log_failure("failed to evaluate held notifications together", &fault);
             for key in keys {
                 if let Err(error) = self.decide(&[key], None, together).await {
-                    error!(%error, "held notifications of an occurrence were not evaluated");
+                    self.fail("failed to evaluate held notifications", &error);
                 }
             }
         });
@@ -259,6 +279,8 @@ impl<'a> Batch<'a> {
             let mut notices = notify(&mut next, &step, &snapshot, &mut || new_id(now_ms));
             respond::report_on_groups(store, &mut notices).await?;
             reports.note(&notices, &next, now_ms);
+            let change = (&stored.value, &next);
+            cancel_pages(store, change, &mut notices.deliveries, now_ms, &mut changes).await?;
             for delivery in &notices.deliveries {
                 changes.insert(delivery);
             }

@@ -19,6 +19,7 @@ record! {
         10 audit_retention_ms = milliseconds(it.values.audit_retention),
         11 together_from = it.values.together_from,
         12 revision, 13 create_ms, 14 update_ms,
+        15 quiet_since_ms = it.values.quiet_since_ms,
     } with {
         values: SharedSettings {
             tenant,
@@ -29,6 +30,7 @@ record! {
             delivery_retention: Duration::from_millis(delivery_retention_ms),
             audit_retention: Duration::from_millis(audit_retention_ms),
             together_from,
+            quiet_since_ms,
         },
     }
 }

@@ -107,8 +107,11 @@ pub(crate) enum Script {
     /// Report how much of what was sent was noise, and suggest changes.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
-    /// Show the status of the service. Exit code 1: a destination fails or there are dead letters.
+    /// Show the status of the service. Exit code 1: events are refused, nothing is sent, a destination fails
+    /// or there are dead letters.
     Status(StatusArguments),
+    /// Send nothing until that is switched off, as on a copy of a service.
+    Quiet(QuietArguments),
     /// Probe the service, without a key. Exit code 3: it does not serve.
     Health,
     /// Describe program, settings, data folder and service for a bug report, without secrets,
@@ -478,6 +481,22 @@ pub(crate) struct SuggestionsArguments {
 pub(crate) struct StatusArguments {
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+}
+
+/// Whether to send nothing.
+#[derive(Debug, Args)]
+pub(crate) struct QuietArguments {
+    /// Whether nothing is sent.
+    pub(crate) switch: QuietChoice,
+}
+
+/// Whether nothing is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum QuietChoice {
+    /// Nothing is sent; steps, alarms of heartbeats and closings by age wait.
+    On,
+    /// Everything is sent, also what became due meanwhile.
+    Off,
 }
 
 /// For which shell.

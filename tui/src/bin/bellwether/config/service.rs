@@ -170,14 +170,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("delivery.schedule", |settings, value| {
-        let schedule = unit::list(value, unit::duration)?;
-        if schedule.is_empty() || schedule.len() > ATTEMPTS_MAX {
-            let attempts = schedule.len();
-            return Err(format!(
-                "expected 1 to {ATTEMPTS_MAX} durations, found {attempts}"
-            ));
-        }
-        settings.service.delivery.schedule = schedule;
+        settings.service.delivery.schedule = schedule(value)?;
+        Ok(())
+    }),
+    Setting::new("delivery.page_schedule", |settings, value| {
+        settings.service.delivery.page_schedule = schedule(value)?;
         Ok(())
     }),
     Setting::new("delivery.jitter", |settings, value| {
@@ -488,6 +485,17 @@ pub(super) const SETTINGS: &[Setting] = &[
 ];
 
 /// The origins whose pages may call.
+fn schedule(value: &toml::Value) -> Read<Vec<Duration>> {
+    let schedule = unit::list(value, unit::duration)?;
+    if schedule.is_empty() || schedule.len() > ATTEMPTS_MAX {
+        let attempts = schedule.len();
+        return Err(format!(
+            "expected 1 to {ATTEMPTS_MAX} durations, found {attempts}"
+        ));
+    }
+    Ok(schedule)
+}
+
 fn origins(listed: Vec<String>) -> Read<Origins> {
     if listed.is_empty() {
         return Ok(Origins::None);

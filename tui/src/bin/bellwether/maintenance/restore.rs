@@ -64,11 +64,21 @@ fn tell(
         "{into} holds the store as it was at {}: {records} records, all of them read again",
         restored.end_time
     )?;
-    let Restored { waiting, held, .. } = restored;
+    let Restored {
+        waiting,
+        held,
+        is_quiet,
+        ..
+    } = restored;
     if *held > 0 {
         writeln!(out, "{held} deliveries are held until you resend them")?;
     }
-    if *waiting > 0 {
+    if *is_quiet {
+        writeln!(
+            out,
+            "the service starts quiet: nothing is sent until `bellwether quiet off`"
+        )?;
+    } else if *waiting > 0 {
         writeln!(
             out,
             "{waiting} deliveries resume at the next start; those delivered after the backup are \

@@ -153,6 +153,23 @@ fn fares(overview: &Value) -> String {
             .iter()
             .map(|(state, count)| format!("{count} destinations {state}")),
     );
+    let destinations = overview["destinations"].as_array().into_iter().flatten();
+    let unheard = destinations
+        .filter(|it| it["failureUnheard"] == true)
+        .count();
+    if unheard > 0 {
+        parts.push(format!(
+            "warning: nobody is notified that {unheard} destinations fail, as that is sent to failing \
+             destinations only"
+        ));
+    }
+    if overview["store"]["acceptsEvents"] == false {
+        let state = overview["store"]["state"].as_str().unwrap_or_default();
+        parts.push(format!("events refused: store {}", state.to_lowercase()));
+    }
+    if overview["quietSinceTime"].is_string() {
+        parts.push("quiet: nothing is sent".to_owned());
+    }
     listed(&parts)
 }
 

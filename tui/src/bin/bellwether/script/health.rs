@@ -11,7 +11,7 @@ use tonic_health::pb::{
 
 use super::{Api, answer, away, failed};
 use crate::{
-    cli::script::StatusArguments,
+    cli::script::{QuietArguments, QuietChoice, StatusArguments},
     config::Settings,
     failure::{Failure, sentence},
     output, ready, tls,
@@ -41,25 +41,54 @@ pub(super) async fn status(arguments: StatusArguments, mut api: Api) -> Result<(
         return Ok(());
     }
     Err(Failure::new(
-        "a destination fails, or there are dead letters",
+        "events are refused, nothing is sent, a destination fails, or there are dead letters",
     ))
 }
 
-/// What keeps messages from their destinations, a line each.
+/// What keeps events from the service and messages from their destinations, a line each.
 fn troubles(overview: &Value) -> Vec<String> {
     let destinations = overview["destinations"].as_array().into_iter().flatten();
-    destinations
-        .filter_map(|destination| {
-            let state = destination["health"]["state"].as_str().unwrap_or_default();
-            let state = state.rsplit('_').next().unwrap_or_default().to_lowercase();
-            let number = |field: &str| destination[field].as_u64().unwrap_or_default();
-            let (waiting, dead) = (number("waitingCount"), number("deadCount"));
-            let is_unwell = matches!(&*state, "failing" | "paused");
-            let name = answer::inline(&destination["destinationName"]);
-            (is_unwell || dead > 0)
-                .then(|| format!("{name}: {state}, {waiting} waiting, {dead} dead letters in 24 h"))
+    let refusal = overview["store"]["reason"]
+        .as_str()
+        .filter(|it| !it.is_empty());
+    let refusal = refusal.map(|_| answer::inline(&overview["store"]["reason"]));
+    let quiet = overview["quietSinceTime"].as_str();
+    let quiet = quiet
+        .map(|since| format!("nothing is sent since {since}; `bellwether quiet off` ends that"));
+    let of_destinations = destinations.filter_map(|destination| {
+        let state = destination["health"]["state"].as_str().unwrap_or_default();
+        let state = state.rsplit('_').next().unwrap_or_default().to_lowercase();
+        let number = |field: &str| destination[field].as_u64().unwrap_or_default();
+        let (waiting, dead) = (number("waitingCount"), number("deadCount"));
+        let is_unwell = matches!(&*state, "failing" | "paused");
+        let name = answer::inline(&destination["destinationName"]);
+        let unheard = match destination["failureUnheard"].as_bool() {
+            Some(true) => {
+                "; nobody is notified of that, as it is sent to failing destinations only"
+            }
+            _ => "",
+        };
+        (is_unwell || dead > 0).then(|| {
+            format!("{name}: {state}, {waiting} waiting, {dead} dead letters in 24 h{unheard}")
         })
+    });
+    refusal
+        .into_iter()
+        .chain(quiet)
+        .chain(of_destinations)
         .collect()
+}
+
+/// Makes the service quiet, or ends that.
+pub(super) async fn quiet(arguments: &QuietArguments, mut api: Api) -> Result<(), Failure> {
+    let is_quiet = arguments.switch == QuietChoice::On;
+    let request = json!({ "quiet": is_quiet });
+    let answer = api.call("SettingsService", "SetQuiet", &request).await;
+    answer.map_err(failed)?;
+    output::write(match is_quiet {
+        true => "nothing is sent until `bellwether quiet off`\n",
+        false => "everything is sent\n",
+    })
 }
 
 /// Asks the service's health by gRPC, as anybody may.

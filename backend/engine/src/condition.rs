@@ -1,0 +1,222 @@
+//! The observed state of a store: whether it accepts events and can be read, and why not.
+
+use std::{
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use crate::{change::DiskShare, fault::EngineError};
+
+const MEBIBYTE: u64 = 1024 * 1024;
+/// The share of the floor below which the service's own work is refused as well.
+const OWN_FLOOR_SHARE: u64 = 4;
+
+/// Space on the disk that an engine writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreeSpace {
+    /// Bytes that are free.
+    pub free_bytes: u64,
+    /// Below this, events of senders are refused.
+    pub floor_bytes: u64,
+}
+
+impl FreeSpace {
+    /// Returns which sets of changes the space is left for.
+    pub fn left_for(self) -> DiskShare {
+        if self.free_bytes >= self.floor_bytes {
+            DiskShare::AboveFloor
+        } else if self.free_bytes >= self.floor_bytes / OWN_FLOOR_SHARE {
+            DiskShare::Reserve
+        } else {
+            DiskShare::All
+        }
+    }
+}
+
+/// The state of a store, as last observed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Condition {
+    /// Everything is accepted.
+    #[default]
+    Writable,
+    /// Events are refused: what is free is for the service's own work.
+    Short(FreeSpace),
+    /// There is no space left to write.
+    Full(String),
+    /// Writes fail; reads may succeed.
+    Unwritable(String),
+    /// What is stored is damaged.
+    Damaged(String),
+    /// The database does not answer, or this node lacks connections to it.
+    Unreachable,
+}
+
+impl Condition {
+    /// Returns the state that some free space leads to; none where the engine cannot tell.
+    pub fn of_space(space: Option<FreeSpace>) -> Self {
+        match space {
+            Some(space) if space.left_for() != DiskShare::AboveFloor => Self::Short(space),
+            _ => Self::Writable,
+        }
+    }
+
+    /// Returns the state that a failed write shows; none when only that write was refused.
+    pub fn shown_by(error: &EngineError) -> Option<Self> {
+        match error {
+            EngineError::Full(why) => Some(Self::Full(why.clone())),
+            EngineError::Corrupt(why) => Some(Self::Damaged(why.clone())),
+            EngineError::Unavailable(why) => Some(Self::Unwritable(why.clone())),
+            EngineError::Indeterminate(why) => Some(Self::Unwritable(why.to_string())),
+            EngineError::Conflict(_) | EngineError::Forbidden(_) => None,
+        }
+    }
+
+    /// Whether events of senders are accepted.
+    pub fn accepts_events(&self) -> bool {
+        *self == Self::Writable
+    }
+
+    /// Whether what is stored can be read.
+    pub fn can_be_read(&self) -> bool {
+        !matches!(self, Self::Damaged(_) | Self::Unreachable)
+    }
+
+    /// Whether it was observed in a write, so that only another write shows that it has ended.
+    pub fn was_shown_by_a_write(&self) -> bool {
+        matches!(self, Self::Full(_) | Self::Unwritable(_) | Self::Damaged(_))
+    }
+
+    /// Returns its word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Writable => "writable",
+            Self::Short(_) => "short",
+            Self::Full(_) => "full",
+            Self::Unwritable(_) => "unwritable",
+            Self::Damaged(_) => "damaged",
+            Self::Unreachable => "unreachable",
+        }
+    }
+
+    /// The words of all states.
+    pub const WORDS: [&'static str; 6] = [
+        "writable",
+        "short",
+        "full",
+        "unwritable",
+        "damaged",
+        "unreachable",
+    ];
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Writable => f.write_str("events are accepted"),
+            Self::Short(space) => write!(
+                f,
+                "events are refused: {} MiB are free on the disk of the store, {} MiB are required",
+                space.free_bytes / MEBIBYTE,
+                space.floor_bytes / MEBIBYTE
+            ),
+            Self::Full(why) => write!(f, "events are refused: the disk is full ({why})"),
+            Self::Unwritable(why) => {
+                write!(f, "events are refused: the store cannot be written ({why})")
+            }
+            Self::Damaged(why) => write!(f, "events are refused: the store is damaged ({why})"),
+            Self::Unreachable => f.write_str("events are refused: the store is out of reach"),
+        }
+    }
+}
+
+/// The state that the writes of an engine have shown.
+#[derive(Debug, Default)]
+pub(crate) struct Observed(Mutex<Option<(Condition, Instant)>>);
+
+impl Observed {
+    fn last(&self) -> MutexGuard<'_, Option<(Condition, Instant)>> {
+        // It is whole between any two statements.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records that a write failed.
+    pub(crate) fn failed(&self, error: &EngineError) {
+        if let Some(condition) = Condition::shown_by(error) {
+            *self.last() = Some((condition, Instant::now()));
+        }
+    }
+
+    /// Records that something was written.
+    pub(crate) fn written(&self) {
+        *self.last() = None;
+    }
+
+    /// Returns the state; none when the last write succeeded.
+    pub(crate) fn condition(&self) -> Option<Condition> {
+        self.last().as_ref().map(|(condition, _)| condition.clone())
+    }
+
+    /// Whether a write found the disk full within this time.
+    pub(crate) fn was_full_within(&self, time: Duration) -> bool {
+        let last = self.last();
+        let found = last.as_ref();
+        found.is_some_and(|(it, at)| matches!(it, Condition::Full(_)) && at.elapsed() < time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn space_below_the_floor_is_left_for_own_work_to_a_quarter_of_it() {
+        let table = [
+            (u64::MAX, 64, DiskShare::AboveFloor),
+            (64, 64, DiskShare::AboveFloor),
+            (63, 64, DiskShare::Reserve),
+            (16, 64, DiskShare::Reserve),
+            (15, 64, DiskShare::All),
+            (0, 64, DiskShare::All),
+            (0, 0, DiskShare::AboveFloor),
+        ];
+        for (free, floor, expected) in table {
+            let space = FreeSpace {
+                free_bytes: free,
+                floor_bytes: floor,
+            };
+            assert_eq!(space.left_for(), expected, "{free} of {floor}");
+            let condition = Condition::of_space(Some(space));
+            assert_eq!(
+                condition.accepts_events(),
+                expected == DiskShare::AboveFloor
+            );
+        }
+        assert_eq!(Condition::of_space(None), Condition::Writable);
+    }
+
+    #[test]
+    fn only_a_failure_of_the_store_itself_changes_its_state() {
+        let full = || EngineError::Full("no space".into());
+        let observed = Observed::default();
+        observed.failed(&EngineError::conflict());
+        observed.failed(&EngineError::Forbidden("no".into()));
+        assert_eq!(observed.condition(), None);
+        for (error, word) in [
+            (full(), "full"),
+            (EngineError::Corrupt("torn".into()), "damaged"),
+            (EngineError::Unavailable("read-only".into()), "unwritable"),
+            (EngineError::Indeterminate("lost".into()), "unwritable"),
+        ] {
+            observed.failed(&error);
+            let condition = observed.condition().unwrap();
+            assert_eq!(condition.word(), word);
+            assert!(!condition.accepts_events() && condition.was_shown_by_a_write());
+            assert!(Condition::WORDS.contains(&condition.word()));
+        }
+        observed.failed(&full());
+        assert!(observed.was_full_within(Duration::MAX));
+        observed.written();
+        assert!(observed.condition().is_none() && !observed.was_full_within(Duration::MAX));
+    }
+}

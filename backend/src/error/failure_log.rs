@@ -1,0 +1,76 @@
+//! Logs failures of work that is retried: each once a minute, however often it is retried meanwhile.
+
+use std::{
+    collections::HashMap,
+    fmt::Display,
+    sync::{LazyLock, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// How long the same failure is not logged again.
+const SILENCE: Duration = Duration::from_secs(60);
+/// Failures that are remembered.
+const REMEMBERED_MAX: usize = 1_000;
+
+/// The failures that were logged lately.
+#[derive(Debug, Default)]
+struct Logged(HashMap<(&'static str, String), (Instant, u64)>);
+
+impl Logged {
+    /// Returns how often a failure was left out since it was last logged; none when it is left out now.
+    fn begin(&mut self, work: &'static str, error: &str, now: Instant) -> Option<u64> {
+        let key = (work, error.to_owned());
+        let last = self.0.get_mut(&key);
+        if let Some((at, left_out)) = last
+            && now.saturating_duration_since(*at) < SILENCE
+        {
+            *left_out += 1;
+            return None;
+        }
+        let left_out = last.map_or(0, |(_, left_out)| *left_out);
+        if self.0.len() >= REMEMBERED_MAX {
+            self.0.clear();
+        }
+        self.0.insert(key, (now, 0));
+        Some(left_out)
+    }
+}
+
+/// Logs that work failed that is retried; the same failure once a minute at most.
+pub fn log_failure(work: &'static str, error: &(dyn Display + Send + Sync)) {
+    static LOGGED: LazyLock<Mutex<Logged>> = LazyLock::new(Mutex::default);
+    let text = error.to_string();
+    let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+    let left_out = logged.begin(work, &text, Instant::now());
+    drop(logged);
+    match left_out {
+        Some(0) => tracing::warn!(error = text, "{work}"),
+        Some(left_out) => tracing::warn!(error = text, left_out, "{work}"),
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn same_failure_is_logged_once_a_minute_with_its_count() {
+        let mut logged = Logged::default();
+        let start = Instant::now();
+        let second = Duration::from_secs(1);
+        let table = [
+            ("deliver", "full", 0, Some(0)),
+            ("deliver", "full", 1, None),
+            ("deliver", "damaged", 1, Some(0)),
+            ("review", "full", 1, Some(0)),
+            ("deliver", "full", 59, None),
+            ("deliver", "full", 60, Some(2)),
+            ("deliver", "full", 61, None),
+        ];
+        for (work, error, after, expected) in table {
+            let found = logged.begin(work, error, start + second * after);
+            assert_eq!(found, expected, "{work}, {error}, {after} s");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Reports destinations that fail: in the log when that begins and ends, and by an event once it lasts.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::millis,
+    decide::{Causes, Past, Snapshot, Step, StepKind, Transition, notify},
+    domain::{
+        Destination, Health, HealthState, IncomingEvent, Name, RecordId, Severity, Status,
+        counter::{Subject, Tally},
+        destination::failing_event,
+    },
+    error::{Error, log_failure},
+    lifecycle::{Arrival, Received, receive},
+    ops::{
+        deciding::{Deciding, new_id},
+        find,
+        intake::Intake,
+    },
+    store::EngineError,
+};
+
+const INTERVAL: Duration = Duration::from_secs(5);
+/// Failures in a row after which a destination is left alone for a while.
+const FAILURES_MIN: u32 = 5;
+/// How long that lasts before it is an event.
+const LASTS_MIN: Duration = Duration::from_secs(120);
+
+/// Reports on destinations that fail; on the node that leads.
+#[derive(Debug)]
+pub struct FailingWatch {
+    deciding: Deciding,
+    intake: Intake,
+    seen: BTreeMap<RecordId, Seen>,
+    /// Whether it has looked before.
+    has_looked: bool,
+}
+
+/// What was seen of a destination.
+#[derive(Debug, Default)]
+struct Seen {
+    is_failing: bool,
+    /// Since when it is left alone, in milliseconds since 1970; none when it is not.
+    open_since_ms: Option<i64>,
+    /// The severity of the event about it, none when it is closed; nothing before it was looked for.
+    event: Option<Option<Severity>>,
+}
+
+impl FailingWatch {
+    /// Watches the destinations of a store, and reports through an intake.
+    pub fn new(deciding: Deciding, intake: Intake) -> Self {
+        Self {
+            deciding,
+            intake,
+            seen: BTreeMap::new(),
+            has_looked: false,
+        }
+    }
+
+    /// Looks every few seconds until shutdown.
+    pub async fn run(mut self, shutdown: CancellationToken) {
+        let work = async {
+            loop {
+                if let Err(error) = self.pass().await {
+                    // It is found by the next pass.
+                    log_failure("failed to check the health of destinations", &error);
+                }
+                let clock = &self.deciding.clock;
+                let next_ms = clock.now_ms().saturating_add(millis(INTERVAL));
+                clock.wait_until(next_ms).await;
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+
+    /// Looks once.
+    ///
+    /// # Errors
+    /// Those of the store and the intake.
+    pub async fn pass(&mut self) -> Result<(), Error> {
+        let snapshot = self.deciding.ruleset.refreshed().await?;
+        let destinations: Vec<_> = snapshot.destinations().collect();
+        let keys = destinations.iter().map(|it| it.id.to_bytes().into());
+        let healths = self.deciding.store.get_readable::<Health>(keys.collect());
+        let (healths, _) = healths.await?;
+        let ids: BTreeSet<_> = destinations.iter().map(|it| it.id).collect();
+        self.seen.retain(|id, _| ids.contains(id));
+        for (destination, health) in destinations.into_iter().zip(healths) {
+            let health = health.map(|it| it.value);
+            self.look(&snapshot, destination, health.as_ref()).await?;
+        }
+        self.has_looked = true;
+        Ok(())
+    }
+
+    async fn look(
+        &mut self,
+        snapshot: &Snapshot,
+        destination: &Destination,
+        health: Option<&Health>,
+    ) -> Result<(), Error> {
+        let now_ms = self.deciding.clock.now_ms();
+        let state = health.map(|it| it.state);
+        let failing = health.filter(|it| it.state == HealthState::Failing);
+        let seen = self.seen.entry(destination.id).or_default();
+        let was_failing = seen.is_failing;
+        // One that is paused has not recovered.
+        let is_failing = failing.is_some() || was_failing && state == Some(HealthState::Paused);
+        seen.is_failing = is_failing;
+        seen.open_since_ms = match failing {
+            Some(health) if health.failures >= FAILURES_MIN => {
+                let began_ms = match self.has_looked {
+                    true => now_ms,
+                    false => health.since_ms,
+                };
+                seen.open_since_ms.or(Some(began_ms))
+            }
+            _ => None,
+        };
+        let (open_since_ms, event) = (seen.open_since_ms, seen.event);
+        if is_failing != was_failing {
+            self.log(destination, failing).await?;
+        }
+        let has_recovered = !matches!(state, Some(HealthState::Failing | HealthState::Paused));
+        let is_due = open_since_ms.is_some_and(|it| now_ms - it >= millis(LASTS_MIN));
+        if !is_due && (!has_recovered || event == Some(None)) {
+            return Ok(());
+        }
+        let due = failing.filter(|_| is_due);
+        let reported = due.map(|health| event_of(snapshot, destination, health, now_ms));
+        let said = self.say(destination, event, reported, now_ms).await?;
+        if let Some(seen) = self.seen.get_mut(&destination.id) {
+            seen.event = Some(said);
+        }
+        Ok(())
+    }
+
+    /// Brings the event about a destination up to date; returns its severity, none when it is closed.
+    async fn say(
+        &self,
+        destination: &Destination,
+        known: Option<Option<Severity>>,
+        reported: Option<IncomingEvent>,
+        now_ms: i64,
+    ) -> Result<Option<Severity>, Error> {
+        let severity = reported.as_ref().and_then(|it| it.severity);
+        if known == Some(severity) {
+            return Ok(severity);
+        }
+        let event = reported.unwrap_or_else(|| recovered(destination.name.as_str(), now_ms));
+        let newest = find::newest(&self.deciding.store, event.id()).await?;
+        let is_open = newest.is_some_and(|it| it.status != Status::Closed);
+        if severity.is_some() || is_open {
+            self.intake.submit_internal(event, Vec::new()).await?;
+        }
+        Ok(severity)
+    }
+
+    /// Logs that a destination begins to fail, or that it has recovered.
+    async fn log(
+        &self,
+        destination: &Destination,
+        failing: Option<&Health>,
+    ) -> Result<(), EngineError> {
+        let subjects = [Subject::Destination(destination.id)];
+        let counted = self.deciding.store.counted_now(&subjects).await?;
+        let waiting = counted.first().map_or(0, |it| it.of(Tally::Waiting));
+        let destination = destination.name.as_str();
+        match failing {
+            Some(health) => {
+                let error = &health.last_error;
+                tracing::warn!(destination, error, waiting, "a destination fails");
+            }
+            None => tracing::info!(destination, waiting, "a destination has recovered"),
+        }
+        Ok(())
+    }
+}
+
+/// Returns the event about a destination that fails.
+fn event_of(
+    snapshot: &Snapshot,
+    destination: &Destination,
+    health: &Health,
+    now_ms: i64,
+) -> IncomingEvent {
+    let name = &destination.name;
+    let (severity, whom) = match is_paged_through(snapshot, name) {
+        true => (Severity::Critical, "People are paged through it. "),
+        false => (Severity::Error, ""),
+    };
+    IncomingEvent {
+        summary: format!("destination {name} fails; its messages wait"),
+        body: format!(
+            "{}\n{whom}It is tried again from time to time; its messages wait or become dead letters.",
+            health.last_error
+        ),
+        severity: Some(severity),
+        status: Some(Status::Open),
+        ..about(name.as_str(), now_ms)
+    }
+}
+
+fn recovered(destination: &str, now_ms: i64) -> IncomingEvent {
+    IncomingEvent {
+        summary: format!("destination {destination} has recovered"),
+        status: Some(Status::Closed),
+        ..about(destination, now_ms)
+    }
+}
+
+fn about(destination: &str, now_ms: i64) -> IncomingEvent {
+    let (name, dimensions) = failing_event(destination);
+    IncomingEvent {
+        dimensions,
+        ..IncomingEvent::own(name, "destination-failing", [], now_ms)
+    }
+}
+
+/// Whether an escalation policy notifies people through a destination.
+fn is_paged_through(snapshot: &Snapshot, destination: &Name) -> bool {
+    let responders = snapshot.responders();
+    let of_contact = |it: &Name| {
+        let contact = responders.contacts.get(it);
+        contact.is_some_and(|it| it.destinations().any(|it| it == destination))
+    };
+    let of_schedule = |it: &Name| {
+        let schedule = responders.schedules.get(it);
+        schedule.is_some_and(|it| it.schedule.contacts().any(of_contact))
+    };
+    responders.policies.values().any(|policy| {
+        policy.destinations().any(|it| it == destination)
+            || policy.contacts().any(of_contact)
+            || policy.schedules().any(of_schedule)
+    })
+}
+
+/// Whether the event about a destination that fails is sent, and only to destinations that fail as well.
+pub fn is_silent(
+    snapshot: &Snapshot,
+    destination: &Destination,
+    health: &Health,
+    failing: &BTreeSet<&str>,
+    now_ms: i64,
+) -> bool {
+    let event = event_of(snapshot, destination, health, now_ms);
+    let receivers = receivers(snapshot, &event, now_ms);
+    !receivers.is_empty() && receivers.iter().all(|it| failing.contains(it.as_str()))
+}
+
+/// Returns the destinations that an event would be sent to, also by rules that would send it later.
+fn receivers(snapshot: &Snapshot, event: &IncomingEvent, now_ms: i64) -> BTreeSet<String> {
+    let arrival = Arrival {
+        event,
+        author: None,
+        chain: &[],
+        trace: None,
+        now_ms,
+    };
+    let key = new_id(now_ms);
+    let Received::Opened(mut occurrence) = receive(None, &arrival, snapshot.settings(), key) else {
+        return BTreeSet::new();
+    };
+    let matches = snapshot.matches(&occurrence);
+    let past = Past::default().asking(&Causes::default());
+    let step = Step {
+        kind: StepKind::Event,
+        transition: Transition::default(),
+        matches: &matches,
+        now_ms,
+        past: &past,
+    };
+    let notices = notify(&mut occurrence, &step, snapshot, &mut || new_id(now_ms));
+    let sent = notices.deliveries.iter();
+    let sent = sent.filter(|it| it.state.due_ms().is_some());
+    let sent = sent.map(|it| it.destination_name.clone());
+    let held = occurrence.pending.iter();
+    let held = held.filter_map(|it| snapshot.rule(it.rule));
+    let held = held.flat_map(|it| &it.destination_names);
+    sent.chain(held.map(ToString::to_string)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! Destinations that fail, recover, are paused, or are the only way to report that they fail.
+
+use std::sync::Arc;
+
+use bellwether_proto::v1;
+use tokio_util::sync::DropGuard;
+
+use super::*;
+use crate::{
+    clock::{Clock as _, ManualClock},
+    domain::{Occurrence, Rule},
+    ops::{
+        contact::Contacts,
+        escalation_policy::EscalationPolicies,
+        samples::{self, rule},
+    },
+    store::{Lane, Store},
+};
+
+/// A watch, and what it watches.
+struct World {
+    store: Store,
+    clock: Arc<ManualClock>,
+    deciding: Deciding,
+    watch: FailingWatch,
+    intake: Intake,
+    _guard: DropGuard,
+}
+
+impl World {
+    async fn new() -> Self {
+        let store = samples::store();
+        samples::save_rule(&store, &rule("other", &["nothing"], &["hook"])).await;
+        let (deciding, clock) = samples::deciding(store.clone()).await;
+        let (intake, guard) = samples::intake(&deciding);
+        let watch = FailingWatch::new(deciding.clone(), intake.clone());
+        Self {
+            store,
+            clock,
+            deciding,
+            watch,
+            intake,
+            _guard: guard,
+        }
+    }
+
+    async fn hook(&self) -> Destination {
+        let found = self.store.get::<Destination>("hook".into()).await.unwrap();
+        found.unwrap().value
+    }
+
+    /// Stores the health of the destination.
+    async fn health(&self, state: HealthState, failures: u32) -> Health {
+        let id = self.hook().await.id;
+        let health = Health {
+            state,
+            failures,
+            since_ms: self.clock.now_ms(),
+            last_error: "503".into(),
+            ..Health::untried(id, self.clock.now_ms())
+        };
+        let stored = self
+            .store
+            .get::<Health>(id.to_bytes().into())
+            .await
+            .unwrap();
+        let mut changes = self.store.changes();
+        match &stored {
+            Some(stored) => changes.update(stored, &health),
+            None => changes.insert(&health),
+        }
+        self.store.apply(Lane::Admin, changes).await.unwrap();
+        health
+    }
+
+    /// Lets so many seconds pass and looks; returns how the event stands.
+    async fn pass(&mut self, seconds: u64) -> Option<(Status, Severity)> {
+        self.clock.advance(Duration::from_secs(seconds));
+        self.watch.pass().await.unwrap();
+        let all = samples::all::<Occurrence>(&self.store).await;
+        let mut events = all
+            .into_iter()
+            .filter(|it| it.kind == "destination-failing");
+        let newest = events.next_back();
+        newest.map(|it| (it.status, it.severity))
+    }
+
+    async fn page_through_hook(&self) {
+        let clock = || Arc::clone(&self.clock) as _;
+        let contact = v1::Contact {
+            name: "ana".into(),
+            methods: vec![v1::ContactMethod {
+                destination_name: "hook".into(),
+                ..v1::ContactMethod::default()
+            }],
+            ..v1::Contact::default()
+        };
+        let contacts = Contacts::new(self.store.clone(), clock());
+        contacts.put(&contact, false).await.unwrap();
+        let target = v1::escalation_target::Target::ContactName("ana".into());
+        let policy = v1::EscalationPolicy {
+            name: "db".into(),
+            steps: vec![v1::EscalationStep {
+                targets: vec![v1::EscalationTarget {
+                    target: Some(target),
+                }],
+                wait: None,
+            }],
+            ..v1::EscalationPolicy::default()
+        };
+        let policies = EscalationPolicies::new(self.store.clone(), clock());
+        policies.create(&policy, false).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn destination_left_alone_for_two_minutes_is_an_event_until_it_recovers() {
+    let mut world = World::new().await;
+    assert_eq!(world.pass(0).await, None);
+    world.health(HealthState::Failing, 4).await;
+    assert_eq!(world.pass(600).await, None, "it is still tried");
+    world.health(HealthState::Failing, 5).await;
+    assert_eq!(world.pass(5).await, None);
+    assert_eq!(world.pass(119).await, None);
+    let open = Some((Status::Open, Severity::Error));
+    assert_eq!(world.pass(1).await, open);
+    world.health(HealthState::Failing, 9).await;
+    assert_eq!(world.pass(600).await, open);
+    let reported = samples::said(&world.store, "destination-failing").await;
+    assert_eq!(reported.count, 1, "it is reported once");
+    world.health(HealthState::Paused, 9).await;
+    assert_eq!(world.pass(5).await, open, "a pause is no recovery");
+    world.health(HealthState::Healthy, 0).await;
+    let closed = Some((Status::Closed, Severity::Error));
+    assert_eq!(world.pass(5).await, closed);
+    assert_eq!(world.pass(600).await, closed);
+}
+
+#[tokio::test]
+async fn destination_that_recovers_within_two_minutes_is_no_event() {
+    let mut world = World::new().await;
+    world.pass(0).await;
+    for _ in 0..10 {
+        world.health(HealthState::Failing, 5).await;
+        assert_eq!(world.pass(5).await, None);
+        assert_eq!(world.pass(100).await, None);
+        world.health(HealthState::Healthy, 0).await;
+        assert_eq!(world.pass(5).await, None);
+    }
+}
+
+#[tokio::test]
+async fn event_of_an_earlier_leader_is_closed_on_recovery() {
+    let mut world = World::new().await;
+    world.pass(0).await;
+    world.health(HealthState::Failing, 5).await;
+    world.pass(5).await;
+    let open = Some((Status::Open, Severity::Error));
+    assert_eq!(world.pass(120).await, open);
+    world.watch = FailingWatch::new(world.deciding.clone(), world.intake.clone());
+    assert_eq!(world.pass(5).await, open);
+    world.health(HealthState::Healthy, 0).await;
+    world.watch = FailingWatch::new(world.deciding.clone(), world.intake.clone());
+    assert_eq!(world.pass(5).await, Some((Status::Closed, Severity::Error)));
+}
+
+#[tokio::test]
+async fn destination_that_people_are_paged_through_is_critical() {
+    let mut world = World::new().await;
+    world.page_through_hook().await;
+    world.pass(0).await;
+    world.health(HealthState::Failing, 5).await;
+    world.pass(5).await;
+    let expected = Some((Status::Open, Severity::Critical));
+    assert_eq!(world.pass(120).await, expected);
+}
+
+#[tokio::test]
+async fn failure_that_only_failing_destinations_would_report_is_found() {
+    let world = World::new().await;
+    let health = world.health(HealthState::Failing, 5).await;
+    let hook = world.hook().await;
+    // The destinations of the rule about own events, those that fail, and whether nobody is notified.
+    for (destinations, failing, expected) in [
+        (&[][..], &["hook"][..], false),
+        (&["hook"], &["hook"], true),
+        (&["hook", "other"], &["hook"], false),
+        (&["hook", "other"], &["hook", "other"], true),
+        (&["other"], &["hook"], false),
+    ] {
+        let about_own = Rule {
+            enabled: !destinations.is_empty(),
+            ..rule(
+                "own",
+                &["any"],
+                match destinations {
+                    [] => &["hook"],
+                    given => given,
+                },
+            )
+        };
+        samples::save_rule(&world.store, &about_own).await;
+        let snapshot = world.deciding.ruleset.refreshed().await.unwrap();
+        let failing: BTreeSet<_> = failing.iter().copied().collect();
+        let now_ms = world.clock.now_ms();
+        let found = is_silent(&snapshot, &hook, &health, &failing, now_ms);
+        assert_eq!(found, expected, "{destinations:?}");
+    }
+}

@@ -1,0 +1,116 @@
+//! Pages that wait when someone acknowledges, or when the event is closed.
+
+use super::*;
+use crate::domain::{Attempt, Outcome, Transcript};
+
+/// How the deliveries to `ana` and `chat` stand, oldest first: after a `-` for what is `clear`.
+async fn states(world: &World) -> Vec<String> {
+    let mut all = samples::all::<Delivery>(&world.store).await;
+    all.sort_by_key(|it| it.id.to_bytes());
+    let shown = |it: Delivery| {
+        let sign = if it.content.clear { "-" } else { "" };
+        let state = match it.state {
+            DeliveryState::Cancelled => "cancelled",
+            DeliveryState::Delivered => "delivered",
+            _ => "waits",
+        };
+        format!("{sign}{} {state}", it.destination_name)
+    };
+    all.into_iter().map(shown).collect()
+}
+
+/// Has the deliveries to `ana` end as an attempt with this outcome, or wait for another one.
+async fn attempt(world: &World, outcome: Outcome) {
+    let all = samples::all::<Delivery>(&world.store).await;
+    let now_ms = world.clock.now_ms();
+    let mut changes = world.store.changes();
+    for it in all.iter().filter(|it| it.destination_name == "ana") {
+        let stored = world.store.get::<Delivery>(it.id.to_bytes().into()).await;
+        let stored = stored.unwrap().unwrap();
+        let is_delivered = outcome == Outcome::Delivered;
+        let tried = Delivery {
+            state: match is_delivered {
+                true => DeliveryState::Delivered,
+                false => DeliveryState::Retry {
+                    due_ms: now_ms + 60_000,
+                },
+            },
+            end_ms: is_delivered.then_some(now_ms),
+            attempts: 1,
+            ..stored.value.clone()
+        };
+        changes.update(&stored, &tried);
+        changes.insert(&Attempt {
+            delivery: it.id,
+            number: 1,
+            start_ms: now_ms,
+            duration: Some(Duration::from_millis(1)),
+            outcome: Some(outcome),
+            explanation: String::new(),
+            transcript: Transcript::default(),
+        });
+    }
+    world.store.apply(Lane::Admin, changes).await.unwrap();
+}
+
+#[tokio::test]
+async fn pages_that_wait_are_cancelled_with_their_updates() {
+    // The outcome of the attempt of the page, and how the deliveries stand after an acknowledgement and the
+    // closing. An attempt of unknown outcome may have arrived, so that its receiver is notified of the end.
+    let table = [
+        (Outcome::Rejected, ["ana cancelled", "-ana cancelled"]),
+        (Outcome::Unreachable, ["ana cancelled", "-ana cancelled"]),
+        (Outcome::Unknown, ["ana cancelled", "-ana waits"]),
+        (Outcome::Delivered, ["ana delivered", "-ana waits"]),
+    ];
+    for (outcome, expected) in table {
+        let world = world(&[&[contact("ana")]], |_| {}).await;
+        world.event("db-1", |_| {}).await;
+        attempt(&world, outcome).await;
+        world.end().await;
+        let mut found = states(&world).await;
+        found.retain(|it| it.contains("ana"));
+        assert_eq!(found, expected, "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn acknowledged_page_is_not_tried_again() {
+    let world = world(&[&[contact("ana")], &[contact("ben")]], |_| {}).await;
+    world.event("db-1", |_| {}).await;
+    attempt(&world, Outcome::Rejected).await;
+    world.acknowledge(None).await;
+    let found = states(&world).await;
+    assert!(found.contains(&"ana cancelled".to_owned()), "{found:?}");
+    let reports = found.iter().filter(|it| *it == "-ana waits").count();
+    assert_eq!(reports, 0, "{found:?}");
+    let all = samples::all::<Delivery>(&world.store).await;
+    let page = all.iter().find(|it| it.destination_name == "ana").unwrap();
+    assert!(page.last_error.starts_with("no longer needed"));
+    // Nor is one whose attempt was under way.
+    let leased = Delivery {
+        state: DeliveryState::Retry { due_ms: 0 },
+        ..page.clone()
+    };
+    let is_unneeded = cancel::is_unneeded(&world.store, &leased).await;
+    assert!(is_unneeded.unwrap());
+    world.minutes(10).await;
+    assert!(!world.notified().await.contains(&"ben".to_owned()));
+}
+
+#[tokio::test]
+async fn page_without_an_attempt_is_cancelled_once_it_has_waited() {
+    for (seconds, expected) in [(1, "ana waits"), (30, "ana cancelled")] {
+        let world = world(&[&[contact("ana")]], |_| {}).await;
+        world.event("db-1", |_| {}).await;
+        world.wait(seconds).await;
+        world.acknowledge(None).await;
+        let found = states(&world).await;
+        assert!(
+            found.contains(&expected.to_owned()),
+            "{seconds} s: {found:?}"
+        );
+        let of_rule = found.iter().filter(|it| *it == "chat waits").count();
+        assert_eq!(of_rule, 1, "messages of the rule itself are no pages");
+    }
+}

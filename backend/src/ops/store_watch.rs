@@ -1,0 +1,327 @@
+//! Observes the state of the store: logs its changes, tries again to write a store whose writes fail, and
+//! opens an event when the disk is nearly full.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::{Clock, millis},
+    domain::{IncomingEvent, Settings, Severity, Status},
+    error::{Error, log_failure},
+    limits::{DISK_NEARLY_FULL_FLOORS, DISK_SPACIOUS_FLOORS},
+    ops::{find, intake::Intake},
+    store::{
+        Lane, Store,
+        engine::{Condition, FreeSpace},
+    },
+};
+
+const INTERVAL: Duration = Duration::from_secs(1);
+/// The time between two log lines about the state of the store.
+const LOGGED_EVERY: Duration = Duration::from_secs(60);
+const MEBIBYTE: u64 = 1024 * 1024;
+
+/// Observes the state of the store.
+#[derive(Debug)]
+pub struct StoreWatch {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    intake: Intake,
+    condition: watch::Sender<Condition>,
+    /// What was logged last, and when; none before anything was.
+    logged: Option<(&'static str, Duration)>,
+    /// What the event reports; none before it was looked for.
+    said: Option<Level>,
+}
+
+/// How full the disk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Spacious,
+    NearlyFull,
+    Full,
+}
+
+impl Level {
+    /// None between two levels, or when nothing is known: then it stays as it was.
+    fn of(condition: &Condition, space: Option<FreeSpace>) -> Option<Self> {
+        let is_above =
+            |it: FreeSpace, floors| it.free_bytes >= it.floor_bytes.saturating_mul(floors);
+        match (condition, space) {
+            (Condition::Short(_) | Condition::Full(_), _) => Some(Self::Full),
+            (Condition::Writable, Some(space)) if !is_above(space, DISK_NEARLY_FULL_FLOORS) => {
+                Some(Self::NearlyFull)
+            }
+            (Condition::Writable, Some(space)) => {
+                is_above(space, DISK_SPACIOUS_FLOORS).then_some(Self::Spacious)
+            }
+            (Condition::Writable, None) => Some(Self::Spacious),
+            _ => None,
+        }
+    }
+}
+
+impl StoreWatch {
+    /// Observes a store, and reports a full disk through an intake.
+    pub fn new(store: Store, clock: Arc<dyn Clock>, intake: Intake) -> Self {
+        Self {
+            store,
+            clock,
+            intake,
+            condition: watch::Sender::default(),
+            logged: None,
+            said: None,
+        }
+    }
+
+    /// The state of the store, which changes as it is observed.
+    pub fn condition(&self) -> watch::Receiver<Condition> {
+        self.condition.subscribe()
+    }
+
+    /// Observes it every second until shutdown.
+    pub async fn run(mut self, shutdown: CancellationToken) {
+        let work = async {
+            loop {
+                let next_ms = self.clock.now_ms().saturating_add(millis(INTERVAL));
+                if let Err(error) = self.look().await {
+                    // It is reported at the next look, unless that is over.
+                    log_failure("failed to report that the disk is full", &error);
+                }
+                self.clock.wait_until(next_ms).await;
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+
+    async fn look(&mut self) -> Result<(), Error> {
+        let mut condition = self.store.engine().condition();
+        if condition.was_shown_by_a_write() {
+            self.write().await;
+            condition = self.store.engine().condition();
+        }
+        self.log(&condition);
+        self.condition.send_if_modified(|before| {
+            let is_other = *before != condition;
+            before.clone_from(&condition);
+            is_other
+        });
+        self.report(&condition).await
+    }
+
+    /// Writes something that changes nothing, so that a store without other writes is observed.
+    async fn write(&self) {
+        let written = async {
+            let mut changes = self.store.changes();
+            if let Some(stored) = self.store.get::<Settings>(Settings::NAME.into()).await? {
+                changes.check(&stored);
+                self.store.apply(Lane::Admin, changes).await?;
+            }
+            Ok::<_, Error>(())
+        };
+        // The engine has observed the outcome.
+        drop(tokio::time::timeout(INTERVAL, written).await);
+    }
+
+    /// Logs a change of the state, once a minute at most.
+    fn log(&mut self, condition: &Condition) {
+        let passed = self.clock.passed();
+        let (last, is_early) = match self.logged {
+            None => (Condition::default().word(), false),
+            Some((word, at)) => (word, passed.saturating_sub(at) < LOGGED_EVERY),
+        };
+        if is_early || last == condition.word() {
+            return;
+        }
+        if condition.accepts_events() {
+            tracing::info!("the store accepts events again");
+        } else {
+            tracing::error!("{condition}");
+        }
+        self.logged = Some((condition.word(), passed));
+    }
+
+    /// Opens the event about the disk, changes its severity, or closes it.
+    async fn report(&mut self, condition: &Condition) -> Result<(), Error> {
+        let space = self.store.engine().free_space();
+        let level = Level::of(condition, space).filter(|level| self.said != Some(*level));
+        let Some(level) = level else {
+            return Ok(());
+        };
+        let event = event(level, space, self.clock.now_ms());
+        let newest = find::newest(&self.store, event.id()).await?;
+        let is_open = newest.is_some_and(|newest| newest.status != Status::Closed);
+        if level != Level::Spacious || is_open {
+            self.intake.submit_about_store(event).await?;
+        }
+        self.said = Some(level);
+        Ok(())
+    }
+}
+
+fn event(level: Level, space: Option<FreeSpace>, now_ms: i64) -> IncomingEvent {
+    let (severity, status, what) = match level {
+        Level::Spacious => (None, Status::Closed, "the disk has space again"),
+        Level::NearlyFull => (
+            Some(Severity::Error),
+            Status::Open,
+            "the disk is nearly full",
+        ),
+        Level::Full => (
+            Some(Severity::Critical),
+            Status::Open,
+            "the disk is full: new events are refused",
+        ),
+    };
+    let mebibytes = |bytes: u64| bytes / MEBIBYTE;
+    let (summary, floor) = match space {
+        Some(space) => (
+            format!("{what} ({} MiB free)", mebibytes(space.free_bytes)),
+            format!(
+                "while less than {} MiB are free (`store.free_space_floor`)",
+                mebibytes(space.floor_bytes)
+            ),
+        ),
+        None => (
+            what.to_owned(),
+            "while the database has no space".to_owned(),
+        ),
+    };
+    IncomingEvent {
+        summary,
+        body: format!(
+            "Events of senders are refused {floor}. What waits is still sent, escalated, released \
+             and closed while a quarter of that is free; reads, acknowledgements, deliveries and \
+             deletes continue as long as anything can be written.",
+        ),
+        severity,
+        status: Some(status),
+        ..IncomingEvent::own("disk nearly full", "disk-nearly-full", [], now_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        domain::SharedSettings,
+        ops::samples,
+        store::{
+            Sealer,
+            engine::{EngineError, memory::MemoryEngine},
+        },
+    };
+
+    async fn watch() -> (
+        StoreWatch,
+        Arc<MemoryEngine>,
+        Store,
+        Arc<crate::clock::ManualClock>,
+        Intake,
+        tokio_util::sync::DropGuard,
+    ) {
+        let engine = Arc::new(MemoryEngine::new());
+        let store = Store::new(Arc::clone(&engine) as _, Arc::new(Sealer::ephemeral()));
+        samples::save_settings(&store, SharedSettings::default()).await;
+        let (deciding, clock) = samples::deciding(store.clone()).await;
+        let (intake, guard) = samples::intake(&deciding);
+        let watch = StoreWatch::new(store.clone(), Arc::clone(&clock) as _, intake.clone());
+        (watch, engine, store, clock, intake, guard)
+    }
+
+    fn space(free_mebibytes: u64) -> FreeSpace {
+        FreeSpace {
+            free_bytes: free_mebibytes * MEBIBYTE,
+            floor_bytes: 10 * MEBIBYTE,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_fills_is_said_once_a_level_and_closed_when_there_is_space() {
+        let (mut watch, engine, store, _clock, _intake, _guard) = watch().await;
+        let free = [100, 30, 19, 19, 25, 9, 19, 25, 30, 100, 25, 5, 0, 100];
+        let mut said = Vec::new();
+        for free_mebibytes in free {
+            engine.set_free_space(Some(space(free_mebibytes)));
+            watch.look().await.unwrap();
+            let newest = find::newest(&store, event(Level::Full, None, 0).id()).await;
+            let newest = newest.unwrap();
+            said.push(newest.map(|it| (it.number, it.status, it.severity, it.count)));
+        }
+        let (open, closed) = (Status::Open, Status::Closed);
+        let (error, critical) = (Severity::Error, Severity::Critical);
+        let expected = [
+            None,
+            None,
+            Some((1, open, error, 1)),
+            Some((1, open, error, 1)),
+            Some((1, open, error, 1)),
+            Some((1, open, critical, 2)),
+            Some((1, open, error, 3)),
+            Some((1, open, error, 3)),
+            Some((1, closed, error, 4)),
+            Some((1, closed, error, 4)),
+            Some((1, closed, error, 4)),
+            Some((2, open, critical, 1)),
+            Some((2, open, critical, 1)),
+            Some((2, closed, critical, 2)),
+        ];
+        assert_eq!(said, expected);
+    }
+
+    #[tokio::test]
+    async fn senders_are_refused_before_own_events_when_space_runs_short() {
+        let (_watch, engine, _store, clock, intake, _guard) = watch().await;
+        // Free space, and whether events of senders, own events, and events about the store are accepted.
+        for (free, expected) in [
+            (10, [true, true, true]),
+            (9, [false, true, true]),
+            (3, [false, true, true]),
+            (1, [false, false, true]),
+            (0, [false, false, true]),
+        ] {
+            engine.set_free_space(Some(space(free)));
+            let own = |name: &str| {
+                let name = format!("{name} {free}");
+                IncomingEvent::own(&name, "own", [], clock.now_ms())
+            };
+            let host = free.to_string();
+            let accepted = tokio::join!(
+                intake.submit(vec![samples::event(&host)], None),
+                intake.submit_internal(own("own"), Vec::new()),
+                intake.submit_about_store(own("store")),
+            );
+            let accepted = [accepted.0.is_ok(), accepted.1.is_ok(), accepted.2.is_ok()];
+            assert_eq!(accepted, expected, "{free} MiB");
+        }
+    }
+
+    #[tokio::test]
+    async fn state_of_a_store_follows_its_writes_and_its_space() {
+        let (mut watch, engine, _store, clock, _intake, _guard) = watch().await;
+        let condition = watch.condition();
+        let mut logged = Vec::new();
+        let failure = EngineError::Unavailable("read-only".into());
+        for (failure, free, word) in [
+            (None, 100, "writable"),
+            (Some(&failure), 100, "unwritable"),
+            (None, 9, "short"),
+            (None, 100, "writable"),
+        ] {
+            engine.fail_writes(failure);
+            engine.set_free_space(Some(space(free)));
+            drop(watch.look().await);
+            assert_eq!(condition.borrow().word(), word);
+            logged.push(watch.logged.map(|(word, _)| word));
+        }
+        assert_eq!(logged[1..], [Some("unwritable"); 3], "within a minute");
+        clock.advance(LOGGED_EVERY);
+        drop(watch.look().await);
+        assert_eq!(watch.logged.map(|(word, _)| word), Some("writable"));
+    }
+}
