@@ -70,7 +70,11 @@ impl DiskSpaceWatch {
                     && let Err(error) = self.look(space).await
                 {
                     // It is reported at the next look, if it still holds.
-                    tracing::warn!(%error, ?space, "disk usage was not reported");
+                    let FreeSpace {
+                        free_bytes,
+                        floor_bytes,
+                    } = space;
+                    tracing::warn!(%error, free_bytes, floor_bytes, "disk usage was not reported");
                 }
                 self.clock.wait_until(next_ms).await;
             }
