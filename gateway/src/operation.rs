@@ -29,6 +29,8 @@ pub(crate) struct Operation {
     pub(crate) role: Box<str>,
     /// The list of the answer that is also given as CSV; empty for none.
     pub(crate) csv: Box<str>,
+    /// Whether the body of a success is empty.
+    pub(crate) is_silent: bool,
     /// `/package.Service/Method`.
     pub(crate) grpc_path: http::uri::PathAndQuery,
     /// The HTTP method.
@@ -167,6 +169,8 @@ impl Operation {
             let id = plan.by_name.get(name.trim_start_matches('.')).copied();
             id.ok_or_else(|| format!("the type {name} is not in the descriptor set"))
         };
+        let call = method.options.as_ref();
+        let call = call.and_then(|options| options.call.as_ref());
         let input = message(&method.input_type)?;
         let template = Template::parse(path)?;
         let lenient = path.starts_with(LENIENT_PREFIX);
@@ -187,12 +191,8 @@ impl Operation {
                 .as_ref()
                 .map_or("any", |options| &*options.role)
                 .into(),
-            csv: method
-                .options
-                .as_ref()
-                .and_then(|options| options.call.as_ref())
-                .map_or("", |call| &*call.csv)
-                .into(),
+            csv: call.map_or("", |call| &*call.csv).into(),
+            is_silent: call.is_some_and(|call| call.silent),
             grpc_path: format!("/{}/{}", service.name, method.name)
                 .parse()
                 .map_err(|error| format!("the method's name is no path: {error}"))?,
@@ -222,6 +222,11 @@ impl Operation {
     pub(crate) fn described_body(&self) -> Option<MessageId> {
         self.body_message()
             .filter(|_| self.method != Method::DELETE)
+    }
+
+    /// Whether an answer has an `ETag`, so that a client can ask whether it is still current.
+    pub(crate) fn is_tagged(&self) -> bool {
+        self.method == Method::GET && !self.is_silent
     }
 
     /// The list that a lenient request is about.

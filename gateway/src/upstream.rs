@@ -5,6 +5,7 @@ use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
 use bellwether_proto::json::wire::{self, Value};
 use bytes::{Bytes, BytesMut};
 use http::uri::PathAndQuery;
+use rustls::client::danger::ServerCertVerifier;
 use tonic::{
     Code, Request, Status,
     body::Body,
@@ -67,15 +68,19 @@ impl Upstream {
     /// # Errors
     /// When `uri` is not an `http` or `https` address with a host.
     pub fn connect(uri: &str) -> Result<Self, UpstreamError> {
-        Self::connect_with(uri, ClientTlsConfig::new().with_native_roots())
+        Self::connect_with(uri, ClientTlsConfig::new().with_native_roots(), None)
     }
 
     /// As [`Upstream::connect`], with what an address that begins with `https:` is to be trusted
-    /// by.
+    /// by: a verifier, or else the authorities in `tls`.
     ///
     /// # Errors
     /// Those of [`Upstream::connect`], and when the trust cannot be used.
-    pub fn connect_with(uri: &str, tls: ClientTlsConfig) -> Result<Self, UpstreamError> {
+    pub fn connect_with(
+        uri: &str,
+        tls: ClientTlsConfig,
+        verifier: Option<Arc<dyn ServerCertVerifier>>,
+    ) -> Result<Self, UpstreamError> {
         let refuse = |source| UpstreamError {
             uri: uri.to_owned(),
             source,
@@ -86,9 +91,11 @@ impl Upstream {
         match (address.scheme_str(), address.host()) {
             (Some("http"), Some(_)) => {}
             (Some("https"), Some(_)) => {
-                endpoint = endpoint
-                    .tls_config(tls)
-                    .map_err(|error| refuse(Some(error)))?;
+                let secured = match verifier {
+                    None => endpoint.tls_config(tls),
+                    Some(verifier) => endpoint.tls_config_with_verifier(tls, verifier),
+                };
+                endpoint = secured.map_err(|error| refuse(Some(error)))?;
             }
             _ => return Err(refuse(None)),
         }

@@ -6,6 +6,7 @@
 //! parts.
 
 pub mod descriptor;
+pub mod example;
 pub mod isolate;
 pub mod limits;
 pub mod plan;
@@ -22,6 +23,7 @@ use prost::Name;
 
 use plan::{MessageId, Plan};
 use read::{Options, Rejected};
+use violation::Violations;
 use wire::Malformed;
 
 /// Why JSON was not read as a message, or a message not written as JSON.
@@ -70,6 +72,15 @@ pub fn to_json<M: Name>(message: &M) -> Result<Vec<u8>, Error> {
 /// As [`from_json`], and when no message has the name.
 pub fn wire_from_json(message: &str, json: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(read::read(&PLAN, named(message)?, json, Options::default())?.wire)
+}
+
+/// Reads what fits the message with this full name, beside what does not.
+///
+/// # Errors
+/// When the text is not JSON, or no message has the name.
+pub fn fitting_wire_from_json(message: &str, json: &[u8]) -> Result<(Vec<u8>, Violations), Error> {
+    let (read, violations) = read::read_fitting(&PLAN, named(message)?, json, Options::default())?;
+    Ok((read.wire, violations))
 }
 
 /// Writes the wire bytes of the message with this full name as canonical JSON.

@@ -1,6 +1,8 @@
 //! What people cannot see in a text: characters that leave no ink or act on what is around them, and
 //! marks beyond what one character bears. By the data of Unicode.
 
+use std::fmt::Write as _;
+
 use icu_properties::{
     CodePointMapData, CodePointSetData,
     props::{
@@ -11,6 +13,20 @@ use icu_properties::{
 
 /// Combining marks that one character bears; more run over the lines above and below.
 pub const MARKS_MAX: usize = 4;
+
+/// Returns a text as a part of the path of an address, or a value of its query. Only what must be
+/// encoded is: cron, for one, ends a line at a percent sign.
+pub fn percent_encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
+            out.push(char::from(byte));
+        } else {
+            let _infallible = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
 
 /// How a character of a text is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,6 +150,21 @@ pub fn start(text: &str, bytes_max: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_reserved_characters_of_addresses_are_encoded() {
+        let cases = [
+            ("nightly-backup", "nightly-backup"),
+            ("a.b_c~d:1", "a.b_c~d:1"),
+            ("nightly backup", "nightly%20backup"),
+            ("50%/day?&=#+", "50%25%2Fday%3F%26%3D%23%2B"),
+            ("é\"'", "%C3%A9%22%27"),
+            ("", ""),
+        ];
+        for (text, encoded) in cases {
+            assert_eq!(percent_encoded(text), encoded);
+        }
+    }
 
     /// Characters that no one sees: those that were found in names, and others of each kind.
     const HIDDEN: [char; 30] = [

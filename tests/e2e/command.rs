@@ -1,16 +1,138 @@
 //! The command as a user meets it: its one line, its exit codes, its sentences.
 
-use std::process::Output;
+use std::{fs, process::Output};
 
 use bellwether_tests::{
     engine::Engine,
     process::{self, Service},
     rest::Rest,
+    tree,
     world::World,
 };
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The rows of the table of exit codes, and what the manual page says of each.
+#[test]
+fn documented_exit_codes_are_those_of_the_manual_page() {
+    let page = fs::read_to_string(tree::root().join("docs/commands.md")).unwrap();
+    let section = page.split("## Exit codes").nth(1).unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| "));
+    let rows = rows.filter_map(|row| row.strip_suffix(" |")?.split_once(" | "));
+    let documented: Vec<_> = rows.skip(1).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let output = process::run(process::command(folder.path(), ["man"]));
+    let manual = String::from_utf8(output.stdout).unwrap();
+    let (_, section) = manual.split_once(".SH \"EXIT STATUS\"\n").unwrap();
+    let lines: Vec<_> = section.lines().filter(|line| *line != ".TP").collect();
+    let printed: Vec<_> = lines.chunks(2).map(|row| (row[0], row[1])).collect();
+    assert_eq!(documented, printed);
+    assert_eq!(documented.len(), 6);
+}
+
+#[tokio::test]
+async fn commands_end_with_the_documented_exit_codes() {
+    let world = World::start();
+    let viewer = world.client("viewer", "viewer");
+    let key = |key: &str| {
+        let file = world.folder().join("a.key");
+        fs::write(&file, key).unwrap();
+        file.display().to_string()
+    };
+    let nowhere = "http://127.0.0.1:9";
+    let (viewer, wrong) = (key(&viewer), "bw_wrong");
+    let cases: [(&[&str], i32); 13] = [
+        (&["get", "rules"], 0),
+        (&["events"], 1),
+        (&["apply"], 2),
+        (&["no-such-command"], 2),
+        (&["get", "rules", "--theme", "none"], 2),
+        (&["get", "rules", "--connect", nowhere], 3),
+        (&["client", "list", "--connect", nowhere], 3),
+        (&["client", "list", "--key-file", &viewer], 4),
+        (&["get", "rule", "unknown"], 5),
+        (&["delete", "rule", "unknown"], 5),
+        (&["test", "unknown"], 5),
+        (&["client", "revoke", "unknown"], 5),
+        (&["client", "create", "a/b", "--role", "viewer"], 5),
+    ];
+    for (arguments, code) in cases {
+        let output = process::run(world.command(arguments));
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+    }
+    for command in [&["get", "rules"][..], &["client", "list"]] {
+        let mut command = world.command(command);
+        command.args(["--key-file", &key(wrong)]);
+        let output = process::run(command);
+        assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    }
+}
+
+#[tokio::test]
+async fn settings_that_a_command_does_not_use_do_not_stop_it() {
+    let world = World::start();
+    let unusable = [
+        ("BELLWETHER_STORE_PASSWORD_FILE", "/nowhere/password"),
+        ("BELLWETHER_STORE_PASSWORD", "secret"),
+        ("BELLWETHER_STORE_CACHE_SIZE", "much"),
+        ("BELLWETHER_SMTP_HOST", "mail.example.net"),
+        ("BELLWETHER_REST_LISTEN", "0.0.0.0:8480"),
+        ("BELLWETHER_REST_LISTEN", "name.invalid:8480"),
+        ("BELLWETHER_EGRESS_CA_FILE", "/nowhere/ca.pem"),
+        ("BELLWETHER_TLS_CLIENT_CRL", "/nowhere/crl.pem"),
+    ];
+    for (name, value) in unusable {
+        for arguments in [
+            &["get", "rules"][..],
+            &["client", "list"],
+            &["health"],
+            &["man"],
+        ] {
+            let mut command = world.command(arguments);
+            command.env(name, value);
+            let output = process::run(command);
+            let said = stderr(&output);
+            assert_eq!(
+                output.status.code(),
+                Some(0),
+                "{name} {arguments:?}: {said}"
+            );
+        }
+        for arguments in [&["config", "check"][..], &["serve"]] {
+            let mut command = process::command(world.folder(), arguments.iter().copied());
+            command.env(name, value);
+            let output = process::run(command);
+            let said = stderr(&output);
+            assert_eq!(
+                output.status.code(),
+                Some(2),
+                "{name} {arguments:?}: {said}"
+            );
+            let setting = name.strip_prefix("BELLWETHER_").unwrap().to_lowercase();
+            let setting = setting.trim_end_matches("_file").replace('_', ".");
+            let words = said.to_lowercase().replace('_', ".");
+            assert!(
+                words.contains(&setting) || words.contains("store.url"),
+                "{said}"
+            );
+        }
+    }
+    for name in [
+        "BELLWETHER_STORE_PASSWORD_FILE",
+        "BELLWETHER_STORE_CACHE_SIZE",
+    ] {
+        let mut command = process::command(world.folder(), ["restore", "/nowhere"]);
+        command.env(name, "/nowhere/password");
+        let output = process::run(command);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    }
 }
 
 #[tokio::test]
@@ -59,7 +181,7 @@ async fn the_parts_run_apart() {
     ];
     let gateway = Service::start(process::command(folder.path(), gateway), &log);
     assert_eq!(gateway.ready.get("grpc"), None);
-    let key = std::fs::read_to_string(data_dir.join("admin.key")).expect("the first key");
+    let key = fs::read_to_string(data_dir.join("admin.key")).expect("the first key");
     let rest = Rest::new(gateway.address("rest"), Some(key.trim()));
 
     rest.get("/v1/notification/rules").await.ok();
@@ -146,8 +268,8 @@ fn a_data_folder_in_use_is_left_alone_and_says_how_to_connect() {
 fn a_folder_that_is_not_ours_is_left_alone() {
     let home = tempfile::tempdir().expect("a folder");
     let photos = home.path().join("photos");
-    std::fs::create_dir(&photos).expect("a folder");
-    std::fs::write(photos.join("store.redb"), "a photo").expect("a file");
+    fs::create_dir(&photos).expect("a folder");
+    fs::write(photos.join("store.redb"), "a photo").expect("a file");
     let mut command = process::command(home.path(), ["backend", "--grpc-listen", "127.0.0.1:0"]);
     command.arg("--data-dir").arg(&photos);
 
@@ -159,7 +281,7 @@ fn a_folder_that_is_not_ours_is_left_alone() {
         "{}",
         stderr(&output)
     );
-    let left: Vec<_> = std::fs::read_dir(&photos).expect("the folder").collect();
+    let left: Vec<_> = fs::read_dir(&photos).expect("the folder").collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
 

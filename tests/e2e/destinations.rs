@@ -13,6 +13,6 @@ mod render;
 mod servicenow;
 mod slack;
 mod stage;
-mod tls;
+pub(crate) mod tls;
 mod verdicts;
 mod webhook;

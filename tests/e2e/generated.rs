@@ -19,11 +19,11 @@ use tempfile::TempDir;
 use crate::foreign::python;
 
 /// A folder with the files of `tests/e2e/generated`, the packages of npm, and the document.
-struct Folder(TempDir);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
     /// Without the packages there is none, which is reported.
-    async fn new(world: &World) -> Option<Self> {
+    pub(crate) async fn new(world: &World) -> Option<Self> {
         let packages = packages(&tree::root().join("target/ci/node"))?;
         let folder = Self(tempfile::tempdir().unwrap());
         let files = fs::read_dir(tree::root().join("tests/e2e/generated")).unwrap();
@@ -36,7 +36,7 @@ impl Folder {
         Some(folder)
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
@@ -69,7 +69,7 @@ impl Folder {
 }
 
 /// The program that runs packages; none where it is not installed, which is reported.
-fn node() -> Option<PathBuf> {
+pub(crate) fn node() -> Option<PathBuf> {
     programs(["node"]).map(|[node]| node)
 }
 

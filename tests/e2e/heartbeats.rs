@@ -1,6 +1,15 @@
 //! Heartbeats over REST: beats by events, calls and addresses, and what a missing one opens.
 
-use bellwether_tests::{eventually::eventually, receiver::Receiver, rest::Rest, world::World};
+use std::{
+    fs,
+    io::Write as _,
+    process::{Command, Stdio},
+};
+
+use bellwether_proto::text::percent_encoded;
+use bellwether_tests::{
+    eventually::eventually, receiver::Receiver, rest::Rest, tree, world::World,
+};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -99,10 +108,14 @@ async fn an_address_needs_its_key_alone_and_no_other_key_opens_it() {
         .await
         .ok();
     let path = made["path"].as_str().unwrap();
+    let with_name = path.replace("heartbeats/", "heartbeats/cron/");
     let anyone = rest.with_key(None);
     for method in [Method::GET, Method::POST, Method::HEAD] {
-        let answer = anyone.send(method.clone(), path, "").await;
-        assert_eq!(answer.status, 200, "{method} {answer:?}");
+        for path in [path, &with_name] {
+            let answer = anyone.send(method.clone(), path, "").await;
+            assert_eq!(answer.status, 200, "{method} {answer:?}");
+            assert_eq!(answer.text(), "", "{method}");
+        }
     }
     let shown = rest.get(&format!("{HEARTBEATS}/cron")).await.ok();
     assert_eq!(shown["heartbeat"]["hasKey"], true);
@@ -115,6 +128,7 @@ async fn an_address_needs_its_key_alone_and_no_other_key_opens_it() {
     }
     for wrong in [
         format!("/v1/data-receiver/heartbeats/cron/{}", "A".repeat(48)),
+        format!("/v1/data-receiver/heartbeats/{}", "A".repeat(48)),
         format!("/v1/data-receiver/heartbeats/other/{key}"),
     ] {
         assert_eq!(
@@ -173,6 +187,82 @@ async fn a_run_is_started_measured_and_ended_by_its_address() {
         ended["lastRun"].is_string() && ended["runStartTime"].is_null(),
         "{ended}"
     );
+}
+
+/// Runs a line of a crontab as cron does, and returns what it would mail: the command ends at the first
+/// `%` that has no backslash, and the rest is its input.
+fn run_by_cron(crontab: &str) -> String {
+    let mut shell = Command::new("/bin/sh");
+    shell.env_clear().env("PATH", "/usr/bin:/bin");
+    let lines = crontab.lines().filter(|line| !line.is_empty());
+    let (settings, jobs): (Vec<_>, Vec<_>) = lines.partition(|line| {
+        let name = line.split('=').next().unwrap_or_default();
+        name.chars()
+            .all(|it| it.is_ascii_alphanumeric() || it == '_')
+    });
+    for (name, value) in settings.iter().filter_map(|line| line.split_once('=')) {
+        shell.env(name, value);
+    }
+    let [job] = &*jobs else {
+        panic!("one job, not {jobs:?}");
+    };
+    let command = job.splitn(6, ' ').nth(5).unwrap().trim_start();
+    let (command, input) = command
+        .replace("\\%", "\0")
+        .split_once('%')
+        .map(|(command, input)| (command.to_owned(), input.replace('%', "\n")))
+        .unwrap_or_else(|| (command.replace("\\%", "\0"), String::new()));
+    let [command, input] = [command, input].map(|text| text.replace('\0', "%"));
+    let mut child = shell
+        .args(["-c", &command])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that reads no input may have ended.
+    drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    let printed = [output.stdout, output.stderr].concat();
+    String::from_utf8(printed).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documented_crontab_runs_the_job_and_mails_nothing() {
+    let page = fs::read_to_string(tree::root().join("docs/start.md")).unwrap();
+    let crontab = page.split("```crontab\n").last().unwrap();
+    let crontab = crontab.split("```").next().unwrap();
+    assert!(crontab.contains("heartbeats/KEY"), "{crontab}");
+    let world = World::start();
+    let rest = world.rest();
+    for name in ["nightly-backup", "nightly backup", "größe.1_2"] {
+        let draft = json!({"name": name, "enabled": true, "every": "86400s"});
+        rest.post(HEARTBEATS, &draft).await.ok();
+        let of = format!("{HEARTBEATS}/{}", percent_encoded(name));
+        let made = rest.post(&format!("{of}:rotateKey"), &json!({})).await.ok();
+        let path = made["path"].as_str().unwrap();
+        assert!(!path.contains('%'), "{path}");
+        let address = format!("http://{}{path}", world.service().address("rest"));
+        for (job, state) in [("false", "FAILED"), ("true", "BEATING")] {
+            let folder = tempfile::tempdir().unwrap();
+            let ran = folder.path().join("ran");
+            let crontab = crontab
+                .replace(
+                    "http://127.0.0.1:8480/v1/data-receiver/heartbeats/KEY",
+                    &address,
+                )
+                .replace(
+                    "/usr/local/bin/backup",
+                    &format!("touch {}; {job}", ran.display()),
+                );
+            assert_eq!(run_by_cron(&crontab), "", "{crontab}");
+            assert!(ran.exists(), "{crontab}");
+            let shown = rest.get(&of).await.ok();
+            let expectation = &shown["heartbeat"]["expectations"][0];
+            assert_eq!(expectation["state"], state, "{name}: {shown}");
+            assert!(expectation["lastRun"].is_string(), "{name}: {shown}");
+        }
+    }
 }
 
 #[tokio::test]

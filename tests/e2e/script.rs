@@ -317,6 +317,48 @@ async fn a_wrong_document_is_named_by_its_file_and_nothing_is_stored() {
 }
 
 #[tokio::test]
+async fn apply_reports_unknown_fields_and_wrong_values_of_all_documents_together() {
+    let world = World::start();
+    let text = "\
+kind: trigger
+name: a
+type: {event: {filter: severity>=error}}
+fitler: x
+---
+kind: rule
+name: b
+triggerNames: [missing]
+---
+kind: calendar
+name: 123
+timeZone: Nowhere/Land
+---
+kind: destination
+name: a/b
+description: 4.50
+tags: [ok, true]
+type: {slack: {channel: ops, token: t}}
+";
+    for command in ["apply", "diff"] {
+        let refused = fed(&world, &[command, "-f", "-"], text);
+        assert_eq!(refused.code, 5, "{refused:?}");
+        for says in [
+            "document 1: trigger `a`: fitler: is not a known field",
+            "document 2: rule `b`: triggerNames[0]: there is no trigger `missing`",
+            "document 3: calendar `123`: name: expected a string, found 123; quote it",
+            "document 3: calendar `123`: timeZone: ",
+            "document 4: destination `a/b`: name: ",
+            "document 4: destination `a/b`: description: expected a string, found 4.5; quote it",
+            "document 4: destination `a/b`: tags[1]: expected a string, found true; quote it",
+        ] {
+            assert!(refused.err.contains(says), "{says}: {}", refused.err);
+        }
+    }
+    let triggers = run(&world, &["get", "triggers", "--output", "json"]);
+    assert_eq!(triggers.json(), json!({"triggers": []}));
+}
+
+#[tokio::test]
 async fn events_are_sent_found_watched_and_explained() {
     let world = World::start();
     let none = run(&world, &["events"]);

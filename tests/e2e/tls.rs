@@ -3,6 +3,7 @@
 mod clients;
 mod hostile;
 mod shown;
+mod trusted;
 
 use std::{path::Path, time::Duration};
 

@@ -169,6 +169,25 @@ impl Api {
         Box::pin(async move { Ok(self.reach.ask_json(service, method, request).await?) })
     }
 
+    /// The same of a request that can be tried with `validateOnly`: what the service refuses is reported
+    /// together with what is no such message.
+    ///
+    /// # Errors
+    /// Those of [`Api::call`].
+    pub fn call_checked<'a>(
+        &'a mut self,
+        service: &'a str,
+        method: &'a str,
+        request: &'a Value,
+    ) -> BoxFuture<'a, Result<Value, CallError>> {
+        Box::pin(async move {
+            Ok(self
+                .reach
+                .ask_json_checked(service, method, request)
+                .await?)
+        })
+    }
+
     /// Every resource of a kind, by name.
     ///
     /// # Errors

@@ -57,19 +57,6 @@ fn cleaned(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The text as a part of the path of an address.
-pub(crate) fn percent_encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
-            out.push(char::from(byte));
-        } else {
-            let _infallible = write!(out, "%{byte:02X}");
-        }
-    }
-    out
-}
-
 /// Cells that cleaned text takes.
 pub(crate) fn width(text: &str) -> usize {
     if is_plain(text) {

@@ -3,17 +3,12 @@
 
 use std::sync::Arc;
 
-use bellwether_process::cause;
+use bellwether_process::verifier::Verifier;
 use rustls::{
-    ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    client::{
-        WantsClientCert, WebPkiServerVerifier,
-        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-        verify_server_name,
-    },
+    ClientConfig, ConfigBuilder, RootCertStore,
+    client::WantsClientCert,
     crypto::ring,
-    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
-    server::ParsedCertificate,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
 
 use crate::domain::Secret;
@@ -54,9 +49,9 @@ impl Trust {
         roots.add_parsable_certificates(machine.certs);
         roots.add_parsable_certificates(authorities.iter().cloned());
         if roots.is_empty() {
-            let errors = machine.errors;
+            let errors: Vec<_> = machine.errors.iter().map(ToString::to_string).collect();
             tracing::warn!(
-                ?errors,
+                errors = errors.join("; "),
                 "no trusted certificates on this machine: `https` will fail"
             );
         }
@@ -64,69 +59,6 @@ impl Trust {
             roots: Arc::new(roots),
             named: authorities.into(),
         }
-    }
-}
-
-/// Verifies servers by authorities. A certificate that `openssl req -x509` makes for a server calls itself
-/// an authority, which an authority's own certificate must not be used as; where the installation names
-/// that very certificate, it is meant.
-#[derive(Debug)]
-struct Verifier {
-    by_authorities: Arc<WebPkiServerVerifier>,
-    named: Arc<[CertificateDer<'static>]>,
-}
-
-impl ServerCertVerifier for Verifier {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        server_name: &ServerName<'_>,
-        ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let verified = self.by_authorities.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
-        match verified {
-            // Whether it is valid now is looked at before that.
-            Err(rustls::Error::InvalidCertificate(wrong))
-                if cause::is_authority_as_server(&wrong) && self.named.contains(end_entity) =>
-            {
-                let certificate = ParsedCertificate::try_from(end_entity)?;
-                verify_server_name(&certificate, server_name)?;
-                Ok(ServerCertVerified::assertion())
-            }
-            other => other,
-        }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let by_authorities = &self.by_authorities;
-        by_authorities.verify_tls12_signature(message, certificate, signature)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let by_authorities = &self.by_authorities;
-        by_authorities.verify_tls13_signature(message, certificate, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.by_authorities.supported_verify_schemes()
     }
 }
 
@@ -175,20 +107,14 @@ pub(crate) fn check_identity(identity: &Identity) -> Result<(), BadIdentity> {
 /// The provider is named, since a process can hold only one default.
 fn builder(trust: &Trust) -> ConfigBuilder<ClientConfig, WantsClientCert> {
     let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+    let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("the provider knows the default protocol versions");
     let roots = Arc::clone(&trust.roots);
-    match WebPkiServerVerifier::builder_with_provider(roots, provider).build() {
-        Ok(by_authorities) => {
-            let named = Arc::clone(&trust.named);
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Verifier {
-                    by_authorities,
-                    named,
-                }))
-        }
+    match Verifier::new(roots, Arc::clone(&trust.named)) {
+        Ok(verifier) => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier)),
         // Without an authority there is nothing to verify by: no server is trusted.
         Err(_no_authorities) => builder.with_root_certificates(Arc::clone(&trust.roots)),
     }

@@ -34,7 +34,7 @@ use crate::{
         },
     },
     store::{
-        Changes, Direction, Index, Lane, Store,
+        Changes, Direction, Index, Lane, PROOF_BYTES, Store,
         engine::Range,
         record::{by_beat, bytes::Key},
     },
@@ -432,28 +432,42 @@ impl HeartbeatKeys {
         Ok(self.key(&next))
     }
 
+    /// The proof, and the name of the heartbeat.
     fn key(&self, heartbeat: &Heartbeat) -> String {
         let (id, number) = (heartbeat.id.to_bytes(), heartbeat.key_number.to_be_bytes());
-        URL_SAFE_NO_PAD.encode(self.store.prove(KEY_PURPOSE, &[&id, &number]))
+        let proof = self.store.prove(KEY_PURPOSE, &[&id, &number]);
+        URL_SAFE_NO_PAD.encode([&proof[..], heartbeat.name.as_str().as_bytes()].concat())
     }
 
-    /// Refuses a key that is not the current one of that heartbeat.
+    /// Returns the name of the heartbeat that a key is the current one of. Keys of earlier versions do not
+    /// contain it; their addresses do.
     ///
     /// # Errors
     /// [`Error::Unauthenticated`], also when there is no such heartbeat; and those of the store.
-    pub async fn check(&self, name: &str, key: &str) -> Result<(), Error> {
+    pub async fn check(&self, named: &str, key: &str) -> Result<String, Error> {
         let refused =
             || Error::Unauthenticated("the address of this heartbeat is not valid".into());
+        let bytes = URL_SAFE_NO_PAD.decode(key).map_err(|_no_key| refused())?;
+        let (proof, of) = bytes.split_at_checked(PROOF_BYTES).ok_or_else(refused)?;
+        let of = str::from_utf8(of).map_err(|_no_name| refused())?;
+        let name = match (named, of) {
+            (name, "") | ("", name) => name,
+            (named, of) if named == of => of,
+            _ => return Err(refused()),
+        };
         let heartbeat = match find::<Heartbeat>(&self.store, name).await {
             Ok(found) => found.value,
             Err(Error::NotFound(_)) => return Err(refused()),
             Err(error) => return Err(error),
         };
-        let proof = URL_SAFE_NO_PAD.decode(key).map_err(|_no_key| refused())?;
         let (id, number) = (heartbeat.id.to_bytes(), heartbeat.key_number.to_be_bytes());
         let is_current =
-            heartbeat.key_number > 0 && self.store.is_proven(KEY_PURPOSE, &[&id, &number], &proof);
-        if is_current { Ok(()) } else { Err(refused()) }
+            heartbeat.key_number > 0 && self.store.is_proven(KEY_PURPOSE, &[&id, &number], proof);
+        if is_current {
+            Ok(name.to_owned())
+        } else {
+            Err(refused())
+        }
     }
 }
 

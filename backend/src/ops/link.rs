@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use bellwether_proto::text::percent_encoded;
 
 use crate::{
     clock::Clock,
@@ -104,7 +104,7 @@ impl SignedLinks {
             self.store
                 .prove(FEED, &feed_parts(schedule, &schedule.id.to_bytes())),
         );
-        let name = utf8_percent_encode(schedule.name.as_str(), NON_ALPHANUMERIC);
+        let name = percent_encoded(schedule.name.as_str());
         format!("/schedules/{name}.ics?sign={sign}")
     }
 
@@ -144,7 +144,7 @@ impl SignLinks for SignedLinks {
     fn acknowledge(&self, thread: &str, response: &str, contact: &Name) -> String {
         let parts = [thread, response, contact.as_str()].map(str::as_bytes);
         let sign = URL_SAFE_NO_PAD.encode(self.store.prove(ACKNOWLEDGE, &parts));
-        let contact = utf8_percent_encode(contact.as_str(), NON_ALPHANUMERIC);
+        let contact = percent_encoded(contact.as_str());
         format!("response={response}&contact={contact}&sign={sign}")
     }
 }

@@ -102,8 +102,27 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
     };
     match before {
         None => {
-            let settings = &config.shared;
-            tracing::info!(?settings, "the settings that all nodes share are stored");
+            let SharedSettings {
+                tenant,
+                info_age_max,
+                warning_age_max,
+                error_age_max,
+                event_retention,
+                delivery_retention,
+                audit_retention,
+                together_from,
+            } = &config.shared;
+            tracing::info!(
+                %tenant,
+                info_age_max_seconds = info_age_max.as_secs(),
+                warning_age_max_seconds = warning_age_max.as_secs(),
+                error_age_max_seconds = error_age_max.as_secs(),
+                event_retention_seconds = event_retention.as_secs(),
+                delivery_retention_seconds = delivery_retention.as_secs(),
+                audit_retention_seconds = audit_retention.as_secs(),
+                together_from,
+                "the settings that all nodes share are stored"
+            );
         }
         Some(before) if position.is_some() => {
             for it in in_force(store).await?.differences(&before) {

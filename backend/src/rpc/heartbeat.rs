@@ -1,7 +1,6 @@
 //! `HeartbeatService`.
 
 use bellwether_proto::v1::{self, heartbeat_service_server::HeartbeatService};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tonic::{Request, Response, Status, async_trait};
 
 use super::{audit, serve::serve};
@@ -91,8 +90,7 @@ impl HeartbeatService for HeartbeatApi {
     ) -> Result<Response<v1::RotateHeartbeatKeyResponse>, Status> {
         let name = request.into_inner().name;
         let key = self.keys.rotate(&name).await?;
-        let encoded = utf8_percent_encode(&name, NON_ALPHANUMERIC);
-        let path = format!("/v1/data-receiver/heartbeats/{encoded}/{key}");
+        let path = format!("/v1/data-receiver/heartbeats/{key}");
         let answer = v1::RotateHeartbeatKeyResponse { key, path };
         Ok(audit::of(name, answer))
     }
@@ -114,10 +112,10 @@ impl HeartbeatService for HeartbeatApi {
         request: Request<v1::BeatByKeyRequest>,
     ) -> Result<Response<v1::BeatByKeyResponse>, Status> {
         let request = request.into_inner();
-        self.keys.check(&request.name, &request.key).await?;
+        let name = self.keys.check(&request.name, &request.key).await?;
         let signal = Signal::of(request.start, request.exit)?;
         let none = std::collections::BTreeMap::new();
-        self.expectations.beat(&request.name, &none, signal).await?;
+        self.expectations.beat(&name, &none, signal).await?;
         Ok(Response::new(v1::BeatByKeyResponse {}))
     }
 }

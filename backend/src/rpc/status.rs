@@ -10,11 +10,15 @@ use crate::error::{Error, Reason, Violation, log_failure};
 /// The `domain` of every `ErrorInfo`.
 pub const ERROR_DOMAIN: &str = "bellwether";
 
-/// Details travel in a header, and clients take 16 KiB of headers: the text of violations is cut
-/// so that they fit after base64.
-const VIOLATION_BYTES_MAX: usize = 6 * 1024;
-/// Characters of a message, which travels percent-encoded in a header as well.
+/// Details travel in a header after base64, and clients of gRPC's own library refuse more than 8 KiB of
+/// headers at random.
+const VIOLATION_BYTES_MAX: usize = 3 * 1024;
+/// Bytes of a violation in addition to its text.
+const VIOLATION_FRAME_BYTES: usize = 8;
+/// Characters of a message.
 const MESSAGE_CHARACTERS_MAX: usize = 1_000;
+/// Bytes of a message in its header, where it is percent-encoded.
+const MESSAGE_BYTES_MAX: usize = 1_500;
 
 impl From<Error> for Status {
     /// Translates an error. The chain of sources of an internal fault goes to the log.
@@ -69,8 +73,18 @@ fn code_and_reason(error: &Error) -> (Code, &'static str) {
 
 fn message(error: &Error) -> String {
     let text = error.to_string();
-    match text.char_indices().nth(MESSAGE_CHARACTERS_MAX) {
-        Some((cut, _)) => format!("{}\u{2026}", &text[..cut]),
+    let mut left = MESSAGE_BYTES_MAX;
+    let mut cut = text
+        .char_indices()
+        .enumerate()
+        .filter(|(count, (_, char))| {
+            let is_encoded = !char.is_ascii_graphic() || "\"#%<>`?{}".contains(*char);
+            let encoded = if is_encoded { 3 * char.len_utf8() } else { 1 };
+            left = left.saturating_sub(encoded);
+            left == 0 || *count == MESSAGE_CHARACTERS_MAX
+        });
+    match cut.next() {
+        Some((_, (cut, _))) => format!("{}\u{2026}", &text[..cut]),
         None => text,
     }
 }
@@ -80,7 +94,8 @@ fn fitting(violations: &[Violation]) -> Vec<FieldViolation> {
     let mut room = VIOLATION_BYTES_MAX;
     let mut fitting = Vec::new();
     for violation in violations {
-        let needed = violation.field.len() + violation.description.len();
+        let text = violation.field.len() + violation.description.len();
+        let needed = text + VIOLATION_FRAME_BYTES;
         if needed > room {
             let left = violations.len() - fitting.len();
             fitting.push(FieldViolation::new(
@@ -140,12 +155,28 @@ mod tests {
             .map(|at| Violation::new(format!("tags[{at}]"), "x".repeat(100)))
             .collect();
         let status = Status::from(Error::Invalid(many));
-        assert!(status.details().len() < 11 * 1024);
         let details = status.get_error_details();
         let last = details.bad_request().unwrap().field_violations.last();
         assert!(last.unwrap().description.ends_with("more are not listed"));
         let status = Status::from(Error::NotFound("x".repeat(100_000)));
         assert_eq!(status.message().chars().count(), MESSAGE_CHARACTERS_MAX + 1);
+        for text in ["x", "\u{e9}", "\u{1f514}", " ", "a b", "%"] {
+            for length in [1, 10, 100, 10_000] {
+                let violation = Violation::new(text.repeat(length), text.repeat(length));
+                for error in [
+                    Error::NotFound(text.repeat(length)),
+                    Error::Invalid(vec![violation; 5_000]),
+                ] {
+                    let mut headers = http::HeaderMap::new();
+                    Status::from(error).add_header(&mut headers).unwrap();
+                    let bytes: usize = headers
+                        .iter()
+                        .map(|(name, value)| name.as_str().len() + value.len() + 32)
+                        .sum();
+                    assert!(bytes < 7_500, "{bytes} of {length} times {text:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -34,5 +34,5 @@ pub use location::{DatabaseConfig, Location, StoreConfig};
 pub use open::{OpenError, open};
 pub use record::{Changes, Record, StagedStore, Store, Stored};
 pub use restore::restore;
-pub use seal::Sealer;
+pub use seal::{PROOF_BYTES, Sealer};
 pub use verify::{verify, verify_in_use};

@@ -15,7 +15,7 @@ use self::rehearsal::Rehearsal;
 use super::{
     backup::{BackupError, Source, Trust},
     domain::{Name, RecordId, Settings},
-    engine::{EngineError, Lane, LogPosition},
+    engine::{EngineError, Kind, Lane, LogPosition},
     open::{Checks, DatabaseDraft, Draft, KEY_FILE_BYTES_MAX, OpenError},
     record::Store,
     seal::Sealer,
@@ -283,7 +283,7 @@ async fn fill(
     let filled = fill::fill(source, target.store(), how.hold_due_by_ms, &filling).await;
     // With other keys no secret can be read: that is the better reason.
     let checks = target.judge().await?;
-    let filled = filled?;
+    let mut filled = filled?;
     if filled.unproven > 0 && checks.proves_definitions() {
         return Err(RestoreError::NotWhole(format!(
             "{} definitions in it were not written by its service",
@@ -291,8 +291,10 @@ async fn fill(
         )));
     }
     if let Some(now_ms) = how.hold_due_by_ms {
-        let made_quiet = make_quiet(store, now_ms).await;
+        let made_quiet = make_quiet(target.store(), now_ms).await;
         made_quiet.map_err(|error| RestoreError::NotWhole(error.to_string()))?;
+        // A backup without settings gets its only record of them here.
+        filled.records.insert(Kind::Settings.word(), 1);
     }
     target.reopen().await?;
     if target.judge().await?.is_empty() != checks.is_empty() {

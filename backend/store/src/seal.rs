@@ -25,7 +25,7 @@ pub const KEY_BYTES: usize = 32;
 /// What the key that proves is derived with: a key is used for one thing only.
 const PROOF: &[u8] = b"bellwether proof 1";
 /// Bytes of a proof: the key's number, and the code.
-pub(super) const PROOF_BYTES: usize = 4 + 32;
+pub const PROOF_BYTES: usize = 4 + 32;
 
 /// What a sealed text belongs to; a text moved to another context does not open there.
 #[derive(Debug, Clone, Copy)]

@@ -135,7 +135,7 @@ pub(super) fn of(plan: &Plan, operation: &Operation) -> Value {
         headers.extend(referred(&["idempotent-replayed"]));
     }
     let mut answers = Map::new();
-    if operation.method == Method::GET {
+    if operation.is_tagged() {
         headers.extend(referred(&["etag"]));
         let unchanged = json!({
             "description": "The resource still matches `if-none-match`.",
@@ -147,14 +147,11 @@ pub(super) fn of(plan: &Plan, operation: &Operation) -> Value {
     if !operation.csv.is_empty() {
         content["text/csv"] = json!({"schema": {"type": "string"}});
     }
-    answers.insert(
-        "200".to_owned(),
-        json!({
-            "description": &*output.doc,
-            "headers": headers,
-            "content": content,
-        }),
-    );
+    let mut success = json!({"description": &*output.doc, "headers": headers});
+    if !operation.is_silent {
+        success["content"] = content;
+    }
+    answers.insert("200".to_owned(), success);
     for failure in FAILURES.iter().filter(|failure| failure.is_of(operation)) {
         let status = failure.status;
         let reference = json!({"$ref": format!("#/components/responses/{status}")});

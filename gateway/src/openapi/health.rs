@@ -1,50 +1,62 @@
-//! Describes the health checks.
+//! Describes the health checks and the metrics.
 
 use std::collections::BTreeMap;
 
+use bellwether_process::metrics;
 use serde_json::{Map, Value, json};
 
 /// The tag of all of them.
 pub(super) const TAG: &str = "Health";
 
 /// The paths, each with what it reports.
-const PATHS: [(&str, &str, bool); 4] = [
-    ("/healthz", "Reports whether the gateway runs.", false),
+const PATHS: [(&str, &str, &[&str]); 5] = [
+    ("/healthz", "Reports whether the gateway runs.", &[]),
     (
         "/readyz",
         "Reports whether requests can be served and events are accepted.",
-        true,
+        &["503"],
     ),
     (
         "/-/healthy",
         "The same as `/healthz`, where Alertmanager has it.",
-        false,
+        &[],
     ),
     (
         "/-/ready",
         "The same as `/readyz`, where Alertmanager has it.",
-        true,
+        &["503"],
+    ),
+    (
+        metrics::PATH,
+        "Returns the metrics for Prometheus. If `metrics.key` is set, it is required as \
+         `authorization: Bearer KEY`; if `metrics.listen` is set, they are served there instead.",
+        &["401", "404"],
     ),
 ];
 
 /// What the tag stands for.
 pub(super) fn tag() -> Value {
-    json!({"name": TAG, "description": "Health checks for load balancers and orchestrators."})
+    json!({"name": TAG, "description": "Health checks for load balancers and orchestrators, and metrics."})
 }
 
 /// Adds every path.
 pub(super) fn describe(paths: &mut BTreeMap<String, Map<String, Value>>) {
-    for (path, about, may_fail) in PATHS {
+    for (path, about, failures) in PATHS {
         let name: String = path.chars().filter(char::is_ascii_alphabetic).collect();
         let text = json!({"text/plain": {"schema": {"type": "string"}}});
-        let mut responses = json!({"200": {"description": "Yes: `ok`.", "content": text}});
-        if may_fail {
-            responses["503"] = json!({"$ref": "#/components/responses/503"});
+        let success = if path == metrics::PATH {
+            "The metrics as text, in the format 0.0.4."
+        } else {
+            "Yes: `ok`."
+        };
+        let mut responses = json!({"200": {"description": success, "content": text}});
+        for status in failures {
+            responses[*status] = json!({"$ref": format!("#/components/responses/{status}")});
         }
         let operation = json!({
             "operationId": format!("{TAG}_{name}{}", path.matches('-').count()),
             "tags": [TAG],
-            "summary": about.trim_end_matches('.'),
+            "summary": about.split('.').next(),
             "description": about,
             "security": [],
             "responses": responses,

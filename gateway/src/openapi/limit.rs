@@ -1,12 +1,13 @@
 //! What fields take, beyond their types, as keywords of JSON schemas.
 
 use bellwether_proto::{
-    json::plan::{Behavior, Cardinality, FieldPlan, Kind},
+    json::{
+        example,
+        plan::{Behavior, Cardinality, FieldPlan, Kind},
+    },
     options::{FieldLimits, field_limits::Format},
 };
 use serde_json::{Value, json};
-
-use super::example;
 
 /// Where blanks are in a name, and which other signs do not; letters and digits are those of every
 /// language, which not every reader's patterns can name.

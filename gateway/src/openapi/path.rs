@@ -38,13 +38,17 @@ fn last_part(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// The method, and for another way to call it the verb.
+/// The method, and for another way to call it the verb, and all but the last parameter of its path.
 fn id(operation: &Operation) -> String {
     let id = format!("{}_{}", last_part(&operation.service), operation.name);
-    if operation.is_additional {
-        return format!("{id}_{}", operation.method.as_str().to_lowercase());
+    if !operation.is_additional {
+        return id;
     }
-    id
+    let verb = operation.method.as_str().to_lowercase();
+    let more = operation.template.captures.iter().rev().skip(1);
+    more.fold(format!("{id}_{verb}"), |id, capture| {
+        format!("{id}_{capture}")
+    })
 }
 
 /// The operation object.
@@ -130,7 +134,7 @@ fn parameters(plan: &Plan, operation: &Operation) -> Vec<Value> {
             "schema": {"type": "string", "pattern": TAGS},
         }));
     }
-    if operation.method == Method::GET {
+    if operation.is_tagged() {
         parameters.push(json!({
             "name": "if-none-match",
             "in": "header",

@@ -163,6 +163,9 @@ impl Handler {
     }
 
     fn answered(&self, operation: &Operation, answer: &[u8], asked: &HeaderMap) -> Reply {
+        if operation.is_silent {
+            return Reply::bare(StatusCode::OK, HeaderMap::new());
+        }
         let mut json = Vec::with_capacity(answer.len() * 2 + 16);
         match write::write(&self.plan, operation.output, answer, &mut json) {
             Ok(()) if operation.method == Method::GET => {

@@ -132,12 +132,31 @@ async fn query_parameters_are_ignored_where_senders_add_their_own() {
 #[tokio::test]
 async fn a_flag_that_is_named_alone_is_set_where_scripts_send_it() {
     let world = World::new().await;
-    let answer = world
-        .get("/v1/data-receiver/heartbeats/backup/key?start")
-        .await;
+    let answer = world.get("/v1/data-receiver/heartbeats/key?start").await;
     assert_eq!(answer.status, 200);
     let request: v1::BeatByKeyRequest = world.backend.calls()[0].decode();
     assert!(request.start);
+}
+
+#[tokio::test]
+async fn addresses_of_heartbeats_return_nothing_to_print() {
+    let world = World::new().await;
+    let paths = ["/key", "/backup/key", "/nightly%2Dbackup/key"];
+    for (path, name) in paths.into_iter().zip(["", "backup", "nightly-backup"]) {
+        let path = format!("/v1/data-receiver/heartbeats{path}");
+        for method in ["GET", "POST", "HEAD"] {
+            let answer = world.call(method, &path, "").await;
+            assert_eq!(answer.status, 200, "{method} {path}");
+            assert!(answer.body.is_empty(), "{method} {path}: {answer:?}");
+            let calls = world.backend.calls();
+            let request: v1::BeatByKeyRequest = calls[calls.len() - 1].decode();
+            assert_eq!(
+                (&*request.name, &*request.key),
+                (name, "key"),
+                "{method} {path}"
+            );
+        }
+    }
 }
 
 #[tokio::test]

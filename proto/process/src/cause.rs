@@ -128,8 +128,31 @@ fn certificate(wrong: &CertificateError, authorities: &str) -> String {
              with one, as `openssl req -x509 -addext subjectAltName=DNS:HOST` does"
                 .into()
         }
-        other => format!("the server's certificate is not accepted: {other}"),
+        CertificateError::BadEncoding => "the server's certificate cannot be read".into(),
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "the server's certificate is not for servers: its extended key usage lacks `serverAuth`".into()
+        }
+        CertificateError::Revoked => "the server's certificate is revoked".into(),
+        CertificateError::Other(OtherError(error)) => {
+            format!("the server's certificate is not accepted: {}", words(&error.to_string()))
+        }
+        // rustls writes the others as the names of values.
+        other => format!("the server's certificate is not accepted: {}", words(&other.to_string())),
     }
+}
+
+/// The name of a value as words: `MaximumPathDepthExceeded` is `maximum path depth exceeded`. What is around
+/// it, or in it, is left out.
+fn words(name: &str) -> String {
+    let name = name.split(['(', '{', ' ']).next().unwrap_or_default();
+    let mut words = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
 }
 
 /// A name as the certificate holds it: rustls shows its kind around it.

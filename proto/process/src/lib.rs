@@ -9,3 +9,5 @@ pub mod metrics;
 #[cfg(feature = "oidc")]
 pub mod oidc;
 pub mod plain_file;
+#[cfg(feature = "cause")]
+pub mod verifier;

@@ -94,6 +94,24 @@ fn read_whole(
     body: &[u8],
     options: Options<'_>,
 ) -> Result<Read, Rejected> {
+    let (read, violations) = read_fitting(plan, message, body, options)?;
+    if violations.is_empty() {
+        Ok(read)
+    } else {
+        Err(Rejected::Violations(violations))
+    }
+}
+
+/// Reads what fits the message, beside what does not.
+///
+/// # Errors
+/// When the body is not JSON.
+pub fn read_fitting(
+    plan: &Plan,
+    message: MessageId,
+    body: &[u8],
+    options: Options<'_>,
+) -> Result<(Read, Violations), Rejected> {
     let mut sink = Sink::new(plan, Vec::with_capacity(body.len()), options);
     let mut json = serde_json::Deserializer::from_slice(body);
     Root {
@@ -103,16 +121,13 @@ fn read_whole(
     .deserialize(&mut json)
     .and_then(|()| json.end())
     .map_err(|error| Rejected::Syntax(error.to_string()))?;
-    if sink.violations.is_empty() {
-        let ignored = sink.ignored.into_list().into_iter();
-        Ok(Read {
-            wire: sink.out,
-            ignored: ignored.map(|unknown| unknown.field).collect(),
-            refused: sink.refused,
-        })
-    } else {
-        Err(Rejected::Violations(sink.violations))
-    }
+    let ignored = sink.ignored.into_list().into_iter();
+    let read = Read {
+        wire: sink.out,
+        ignored: ignored.map(|unknown| unknown.field).collect(),
+        refused: sink.refused,
+    };
+    Ok((read, sink.violations))
 }
 
 /// Reads the text of a field that is a message in the descriptors but text in JSON (a time, say),

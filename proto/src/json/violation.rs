@@ -101,8 +101,12 @@ impl Violations {
         let Some(first) = self.list.first() else {
             return String::new();
         };
-        let space = if first.field.is_empty() { "" } else { " " };
-        let sentence = format!("{}{space}{}", first.field, first.description);
+        let between = match &first.field {
+            field if field.is_empty() => "",
+            _ if first.description.starts_with("expected ") => ": ",
+            _ => " ",
+        };
+        let sentence = format!("{}{between}{}", first.field, first.description);
         match self.list.len() - 1 + self.unlisted {
             0 => sentence,
             1 => format!("{sentence} (and 1 more problem)"),

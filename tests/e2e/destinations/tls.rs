@@ -176,7 +176,7 @@ async fn a_webhook_with_a_wrong_certificate_is_sent_nothing() {
 }
 
 /// A certificate that `openssl` makes for a server, and its key, both in PEM; none without `openssl`.
-fn self_signed(folder: &Path, arguments: &[&str]) -> Option<(String, String)> {
+pub(crate) fn self_signed(folder: &Path, arguments: &[&str]) -> Option<(String, String)> {
     let (key, certificate) = (folder.join("key.pem"), folder.join("certificate.pem"));
     let mut command = Command::new("openssl");
     command

@@ -20,7 +20,7 @@ use super::{
     keys::Keys,
 };
 use crate::{
-    data::{Failure, FailureKind},
+    data::{Failure, FailureKind, FieldError},
     limits,
 };
 
@@ -87,6 +87,39 @@ impl Reach {
         document(method, self.ask(service, method, request).await)
     }
 
+    /// The same of a request that can be tried with `validateOnly`. If it is no such message, the failure
+    /// also contains what the service refuses of the rest.
+    pub(crate) async fn ask_json_checked(
+        &mut self,
+        service: &str,
+        method: &str,
+        request: &Value,
+    ) -> Result<Value, Failure> {
+        let mut failed = match self.ask_json(service, method, request).await {
+            Err(failed) if failed.kind == FailureKind::Invalid && !failed.fields.is_empty() => {
+                failed
+            }
+            done => return done,
+        };
+        let name = format!("bellwether.v1.{method}Request");
+        let mut trial = request.clone();
+        trial["validateOnly"] = true.into();
+        let read = json::fitting_wire_from_json(&name, trial.to_string().as_bytes());
+        let Some((wire, _)) = read.ok().filter(|(_, violations)| !violations.is_empty()) else {
+            return Err(failed);
+        };
+        if let Err(more) = self.call(&format!("{service}/{method}"), wire).await {
+            // What was left out may be called missing.
+            let is_known = |field: &FieldError| {
+                let mut known = failed.fields.iter();
+                known.any(|it| is_within(&it.path, &field.path) || is_within(&field.path, &it.path))
+            };
+            let (_, more): (Vec<_>, Vec<_>) = more.fields.into_iter().partition(is_known);
+            failed.fields.extend(more);
+        }
+        Err(failed)
+    }
+
     async fn call(&mut self, method: &str, request: Vec<u8>) -> Answer {
         let carrier = self.carrier.clone();
         let path = PathAndQuery::try_from(format!("/bellwether.v1.{method}"))
@@ -114,6 +147,12 @@ impl Reach {
         }
         Err(failed)
     }
+}
+
+/// Whether a field is another one, or within it.
+fn is_within(field: &str, other: &str) -> bool {
+    let below = field.strip_prefix(other);
+    below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
 }
 
 /// Why nothing can be asked while there is no link.

@@ -20,10 +20,15 @@ const CUT_OFF: [&str; 5] = [
     "operation was canceled",
 ];
 
+/// An address without encryption leads to a server that speaks TLS.
+const SECURED: &str = "the server at that address does not speak unencrypted gRPC; for a service with a \
+                       certificate use `https://`";
+
 /// Why a call failed.
 pub(crate) fn failure(status: &tonic::Status) -> Failure {
     use tonic::Code;
     let kind = match status.code() {
+        _ if is_foreign(status) => FailureKind::Unreachable,
         Code::Unavailable => FailureKind::Unreachable,
         // What a connection that ends under a call cancels did not time out.
         Code::Cancelled if status.source().is_some_and(is_cut_off) => FailureKind::Unreachable,
@@ -70,16 +75,29 @@ fn is_too_large(status: &tonic::Status) -> bool {
 
 /// Why a connection broke under a call, if it did.
 pub fn why_broken(status: &tonic::Status) -> Option<String> {
+    if is_foreign(status) {
+        return Some(
+            "the server at that address does not speak gRPC; it may be the REST address: name the gRPC \
+             address, by default with port 8481"
+                .to_owned(),
+        );
+    }
     if let Some(source) = status.source() {
         return Some(reason(source));
     }
-    // The wire's words for an answer that is no HTTP/2, such as that of a server that speaks TLS.
-    let is_foreign = status.message() == "h2 protocol error: http2 error";
-    is_foreign.then(|| {
-        "the server at that address does not speak unencrypted gRPC; for a service with a \
-         certificate use `https://`"
-            .to_owned()
-    })
+    is_secured(status.message()).then(|| SECURED.to_owned())
+}
+
+/// Whether an answer is not of gRPC, by tonic's words for that.
+fn is_foreign(status: &tonic::Status) -> bool {
+    let words = status.message();
+    words.contains("received message with invalid compression flag")
+        || words.contains("status header missing, mapped from HTTP status code")
+}
+
+/// Whether an answer is no HTTP/2, such as that of a server that speaks TLS, by the words for that.
+fn is_secured(words: &str) -> bool {
+    words == "h2 protocol error: http2 error" || words.ends_with("frame with invalid size")
 }
 
 /// Why a call failed: of a connection that broke, what an operator can act on.
@@ -105,10 +123,13 @@ fn reason(error: &(dyn Error + 'static)) -> String {
     if let Some(error) = cause::alert(&text) {
         return cause::explain(&error, "tls_ca");
     }
+    if is_secured(&text) {
+        return SECURED.to_owned();
+    }
     // The words of the alert are lost where the connection was given up before they were read.
     if is_cut_off(error) {
         return "the service closed the connection; it may require a client certificate \
-                (`tls_client_cert`)"
+                (`tls_client_cert`), or at an address with `http://` TLS: use `https://`"
             .to_owned();
     }
     match text.split_once(" (os error ") {

@@ -71,7 +71,7 @@ mod against_the_service {
         press(&mut console, "r").await;
         until(&mut console, "Make a new address for backup?").await;
         press(&mut console, "y").await;
-        until(&mut console, "/v1/data-receiver/heartbeats/backup/").await;
+        until(&mut console, "/v1/data-receiver/heartbeats/").await;
         assert_shows(&console.screen(), "It is shown this once.");
         press(&mut console, "<Esc>").await;
         until(&mut console, "has a key").await;

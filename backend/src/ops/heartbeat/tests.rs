@@ -337,14 +337,31 @@ async fn the_key_of_an_address_is_accepted_until_the_next_one_is_made() {
     let keys = HeartbeatKeys::new(world.deciding.store.clone(), world.clock());
     assert!(keys.check("backup", "").await.is_err());
     let first = keys.rotate("backup").await.unwrap();
-    keys.check("backup", &first).await.unwrap();
+    assert_eq!(keys.check("", &first).await.unwrap(), "backup");
     let second = keys.rotate("backup").await.unwrap();
-    keys.check("backup", &second).await.unwrap();
-    for wrong in [&*first, "", "x", &second[1..]] {
-        let refused = keys.check("backup", wrong).await;
-        assert!(matches!(refused, Err(Error::Unauthenticated(_))), "{wrong}");
+    // Keys of earlier versions are the proof alone.
+    let earlier = URL_SAFE_NO_PAD.encode(&URL_SAFE_NO_PAD.decode(&second).unwrap()[..PROOF_BYTES]);
+    for (name, key) in [("", &second), ("backup", &second), ("backup", &earlier)] {
+        assert_eq!(keys.check(name, key).await.unwrap(), "backup", "{name}");
     }
-    assert!(keys.check("other", &second).await.is_err());
+    for (name, wrong) in [
+        ("", &*first),
+        ("backup", &first),
+        ("", ""),
+        ("backup", ""),
+        ("backup", "x"),
+        ("backup", &second[1..]),
+        ("", &second[..second.len() - 4]),
+        ("", &earlier),
+        ("other", &earlier),
+        ("other", &second),
+    ] {
+        let refused = keys.check(name, wrong).await;
+        assert!(
+            matches!(refused, Err(Error::Unauthenticated(_))),
+            "{name}/{wrong}"
+        );
+    }
 }
 
 #[tokio::test]

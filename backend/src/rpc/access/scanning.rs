@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body::{Frame, SizeHint};
+use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use tokio::sync::mpsc;
 use tonic::{Status, body::Body};
@@ -84,7 +84,7 @@ where
 {
     let whole = async move {
         let response = answering.await?.map(Body::new);
-        if is_streaming {
+        if is_streaming || response.body().is_end_stream() {
             return Ok(response);
         }
         let (parts, body) = response.into_parts();
@@ -97,7 +97,8 @@ where
         Ok(response) => response?,
         Err(error) => return Ok(Status::from(error).into_http()),
     };
-    Ok(if is_streaming {
+    // The headers of an error end its stream: clients refuse one that continues after its status.
+    Ok(if is_streaming && !response.body().is_end_stream() {
         response.map(|body| Body::new(Streamed::new(scans, &scanner, body)))
     } else {
         response

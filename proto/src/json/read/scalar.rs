@@ -32,7 +32,8 @@ impl std::fmt::Display for Token<'_> {
             Self::Bool(value) => write!(formatter, "{value}"),
             Self::Unsigned(value) => write!(formatter, "{value}"),
             Self::Signed(value) => write!(formatter, "{value}"),
-            Self::Float(value) => write!(formatter, "{value}"),
+            // With its fraction, as it was written: `1.0` is not `1`.
+            Self::Float(value) => write!(formatter, "{value:?}"),
             Self::Text(text) => formatter.write_str(&quoted(text)),
         }
     }
@@ -134,7 +135,8 @@ pub(super) fn from_token<'a>(
         Kind::Double => double(token).map(|value| Scalar::Fixed64(value.to_bits())),
         Kind::String => match token {
             Token::Text(text) => Ok(Scalar::Bytes(text.as_bytes().into())),
-            _ => Err(format!("has to be text, not {token}")),
+            Token::Null => Err(format!("expected a string, found {token}")),
+            _ => Err(format!("expected a string, found {token}; quote it")),
         },
         Kind::Bytes => bytes(token),
         Kind::Enum(id) => enum_value(&plan.enums[id], token),

@@ -188,10 +188,11 @@ impl Slot<'_, '_> {
 
     /// Notes that something else was wanted than what is there.
     fn refuse(&mut self, got: &str) {
-        let wanted = self.wanted();
-        self.sink
-            .violations
-            .add(format!("has to be {wanted}, not {got}"));
+        let description = match (self.expected(), self.field.kind) {
+            (Expected::Scalar, Kind::String) => format!("expected a string, found {got}"),
+            _ => format!("has to be {}, not {got}", self.wanted()),
+        };
+        self.sink.violations.add(description);
     }
 
     fn wanted(&self) -> &'static str {
@@ -203,7 +204,7 @@ impl Slot<'_, '_> {
             (Expected::Message(_, Shape::Wrapper), _) => "a single value",
             (Expected::Map | Expected::Message(..), _) => "an object",
             (_, Kind::Bool) => "true or false",
-            (_, Kind::String | Kind::Bytes) => "text",
+            (_, Kind::Bytes) => "text",
             (_, Kind::Enum(_)) => "a name or number",
             _ => "a number",
         }

@@ -378,7 +378,34 @@ fn a_violation_says_what_would_be_right() {
         ),
         (r#"{"strings":"x"}"#, "strings has to be a list, not `x`"),
         (r#"{"child":[]}"#, "child has to be an object, not a list"),
-        (r#"{"aString":{}}"#, "aString has to be text, not an object"),
+        (
+            r#"{"aString":{}}"#,
+            "aString: expected a string, found an object",
+        ),
+        (
+            r#"{"aString":[]}"#,
+            "aString: expected a string, found a list",
+        ),
+        (
+            r#"{"aString":123}"#,
+            "aString: expected a string, found 123; quote it",
+        ),
+        (
+            r#"{"aString":-1.0}"#,
+            "aString: expected a string, found -1.0; quote it",
+        ),
+        (
+            r#"{"aString":true}"#,
+            "aString: expected a string, found true; quote it",
+        ),
+        (
+            r#"{"strings":["x",5]}"#,
+            "strings[1]: expected a string, found 5; quote it",
+        ),
+        (
+            r#"{"strings":["x",null]}"#,
+            "strings[1]: expected a string, found null",
+        ),
         (
             r#"{"text":"","number":1}"#,
             "number cannot be given together with `text`",

@@ -300,6 +300,13 @@ pub(crate) fn refused(status: Status) -> Failure {
         }
         Code::PermissionDenied => Failure::not_allowed(said),
         Code::Unavailable | Code::DeadlineExceeded => Failure::away(said),
+        Code::InvalidArgument
+        | Code::NotFound
+        | Code::AlreadyExists
+        | Code::FailedPrecondition
+        | Code::OutOfRange
+        | Code::ResourceExhausted
+        | Code::Aborted => Failure::refused(said),
         _ => Failure::new(said),
     }
 }

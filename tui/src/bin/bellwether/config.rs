@@ -48,7 +48,7 @@ const VARIABLE_PREFIX: &str = "BELLWETHER_";
 pub(crate) type Variables = BTreeMap<String, String>;
 
 /// Settings that cannot be used: for each a line that names it and shows what would be right.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct ConfigError(pub(crate) String);
 
@@ -61,7 +61,18 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// All settings, checked.
+/// A part of the program, by what it needs of the settings: each needs those of the parts before it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    /// A command or a console that uses a running service.
+    Client,
+    /// A command that works on a store itself.
+    Store,
+    /// A service.
+    Service,
+}
+
+/// All settings; those that are used, checked.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "switches that have nothing to do with each other"
@@ -121,6 +132,8 @@ pub(crate) struct Settings {
     pub(crate) insecure: bool,
     /// What others may read of the file with the settings, for the log.
     pub(crate) loose: Vec<String>,
+    /// What is wrong with settings of parts that may not be used.
+    unusable: Vec<(Part, ConfigError)>,
     /// What was given, in the order in which it was read: a later one beats an earlier one.
     pub(crate) given: Vec<Given>,
     /// What only the parts of the service read.
@@ -192,12 +205,17 @@ pub(crate) struct TlsSettings {
 }
 
 impl TlsSettings {
+    /// Checks what a listener needs.
+    fn check_serving(&self) -> Result<(), ConfigError> {
+        let message = match (&self.cert, &self.client_ca, &self.client_crl) {
+            (_, None, Some(_)) => "tls_client_ca: missing, and tls_client_crl is given",
+            (None, Some(_), _) => "tls_cert: missing, and tls_client_ca is given",
+            _ => return Ok(()),
+        };
+        Err(ConfigError(message.into()))
+    }
+
     fn check(&self) -> Result<(), ConfigError> {
-        if self.client_crl.is_some() && self.client_ca.is_none() {
-            return Err(ConfigError(
-                "tls_client_ca: missing, and tls_client_crl is given".into(),
-            ));
-        }
         let message = match (&self.client_cert, &self.client_key) {
             (Some(_), None) => Some("tls_client_key: missing, and tls_client_cert is given"),
             (None, Some(_)) => Some("tls_client_cert: missing, and tls_client_key is given"),
@@ -206,10 +224,9 @@ impl TlsSettings {
         if let Some(message) = message {
             return Err(ConfigError(message.into()));
         }
-        let message = match (&self.cert, &self.key, &self.client_ca) {
-            (Some(_), None, _) => "tls_key: missing, and tls_cert is given",
-            (None, Some(_), _) => "tls_cert: missing, and tls_key is given",
-            (None, None, Some(_)) => "tls_cert: missing, and tls_client_ca is given",
+        let message = match (&self.cert, &self.key) {
+            (Some(_), None) => "tls_key: missing, and tls_cert is given",
+            (None, Some(_)) => "tls_cert: missing, and tls_key is given",
             _ => return Ok(()),
         };
         Err(ConfigError(message.into()))
@@ -251,11 +268,16 @@ impl Settings {
     #[cfg(feature = "embedded")]
     pub(crate) const REST_LISTEN: SocketAddr = loopback(8480);
 
-    /// Reads file, variables and flags, in that order.
+    /// Reads file, variables and flags, in that order. `used` returns the part that uses them, by whether
+    /// they name a running service.
     ///
     /// # Errors
-    /// When a value cannot be used or a key of the file is not known; naming the setting.
-    pub(crate) fn load(flags: &Flags, variables: &Variables) -> Result<Self, ConfigError> {
+    /// When a value that is used cannot be, or a key of the file is not known; naming the setting.
+    pub(crate) fn load(
+        flags: &Flags,
+        variables: &Variables,
+        used: impl Fn(bool) -> Part,
+    ) -> Result<Self, ConfigError> {
         let mut settings = Self::default();
         settings.take_conventions(variables);
         let variable_file = variables.get("BELLWETHER_CONFIG").map(PathBuf::from);
@@ -270,8 +292,12 @@ impl Settings {
         #[cfg(feature = "embedded")]
         variables::check_known(variables)?;
         for setting in setting::all() {
-            if let Some((name, text)) = variables::find(variables, setting.key)? {
-                settings.set(setting, &Value::String(text), Source::Variable(name))?;
+            match variables::find(variables, setting.key) {
+                Ok(None) => {}
+                Ok(Some((name, text))) => {
+                    settings.set(setting, &Value::String(text), Source::Variable(name))?;
+                }
+                Err(error) => settings.refuse(setting, error)?,
             }
         }
         if let Some(key) = variables.get("BELLWETHER_KEY") {
@@ -290,7 +316,8 @@ impl Settings {
             let flag = Source::Flag(format!("--{}", name.replace('_', "-")));
             settings.set(setting, &Value::String(text.to_owned()), flag)?;
         }
-        settings.check()?;
+        let part = used(settings.connect.is_some());
+        settings.check(part)?;
         Ok(settings)
     }
 
@@ -355,10 +382,10 @@ impl Settings {
     }
 
     fn set(&mut self, setting: &Setting, value: &Value, source: Source) -> Result<(), ConfigError> {
-        (setting.set)(self, value).map_err(|problem| {
+        if let Err(problem) = (setting.set)(self, value) {
             let name = source.named(setting.key);
-            ConfigError(format!("{name}: {problem}"))
-        })?;
+            return self.refuse(setting, ConfigError(format!("{name}: {problem}")));
+        }
         self.given.push(Given {
             key: setting.key,
             shown: if setting.is_secret {
@@ -371,12 +398,26 @@ impl Settings {
         Ok(())
     }
 
+    /// Refuses a value, unless only a part needs it that may not be used.
+    fn refuse(&mut self, setting: &Setting, error: ConfigError) -> Result<(), ConfigError> {
+        match setting::part(setting.key) {
+            Part::Client => Err(error),
+            part => {
+                self.unusable.push((part, error));
+                Ok(())
+            }
+        }
+    }
+
     /// What was given and holds, by key: what beats it has taken its place.
     pub(crate) fn in_force(&self) -> BTreeMap<&'static str, &Given> {
         self.given.iter().map(|given| (given.key, given)).collect()
     }
 
-    fn check(&mut self) -> Result<(), ConfigError> {
+    fn check(&mut self, part: Part) -> Result<(), ConfigError> {
+        if let Some(at) = self.unusable.iter().position(|(of, _)| *of <= part) {
+            return Err(self.unusable.swap_remove(at).1);
+        }
         // Not in the data folder, which is a service's.
         self.sign_ins = convention().map(|folders| {
             let own = folders.state_dir();
@@ -393,6 +434,17 @@ impl Settings {
                 })?;
         }
         self.tls.check()?;
+        if part == Part::Service {
+            self.check_serving()?;
+        }
+        #[cfg(feature = "embedded")]
+        self.service.check(part)?;
+        Ok(())
+    }
+
+    /// Checks what a service needs beyond single values.
+    fn check_serving(&self) -> Result<(), ConfigError> {
+        self.tls.check_serving()?;
         if !self.insecure && self.tls.cert.is_none() {
             check_loopback("grpc_listen", self.grpc_listen)?;
             check_loopback("rest_listen", self.rest_listen)?;
@@ -401,8 +453,6 @@ impl Settings {
                 check_loopback("metrics.listen", self.service.metrics.listen)?;
             }
         }
-        #[cfg(feature = "embedded")]
-        self.service.check()?;
         Ok(())
     }
 }
@@ -437,6 +487,7 @@ impl Default for Settings {
             tls: TlsSettings::default(),
             insecure: false,
             loose: Vec::new(),
+            unusable: Vec::new(),
             given: Vec::new(),
             #[cfg(feature = "embedded")]
             service: service::ServiceSettings::default(),

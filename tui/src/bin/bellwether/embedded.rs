@@ -121,10 +121,11 @@ impl Service {
                 let direct = Arc::new(PastHttp(backend.direct()));
                 Some(Upstream::in_process_with(backend.routes(), direct))
             }
-            (None, _) => Some(
-                Upstream::connect_with(&settings.backend, tls::client(settings)?)
-                    .map_err(|error| Failure::new(format!("backend: {error}")))?,
-            ),
+            (None, _) => {
+                let (tls, verifier) = tls::client(settings)?;
+                let upstream = Upstream::connect_with(&settings.backend, tls, verifier);
+                Some(upstream.map_err(|error| Failure::new(format!("backend: {error}")))?)
+            }
         };
         let gateway = match upstream {
             None => None,

@@ -6,62 +6,101 @@ use bellwether_proto::text;
 
 use crate::config::ConfigError;
 
+/// The exit codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExitStatus {
+    Success,
+    Negative,
+    Usage,
+    Away,
+    NotAllowed,
+    Refused,
+}
+
+impl ExitStatus {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Success,
+        Self::Negative,
+        Self::Usage,
+        Self::Away,
+        Self::NotAllowed,
+        Self::Refused,
+    ];
+
+    /// The code.
+    pub(crate) fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// Its meaning, as the manual page and `docs/commands.md` have it.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Negative => {
+                "negative result or failure: differences, nothing found, a failing destination, a \
+                 damaged store"
+            }
+            Self::Usage => "invalid usage, settings or files; the message names what is wrong",
+            Self::Away => "the service is unreachable",
+            Self::NotAllowed => {
+                "the key is missing, wrong, expired or revoked, or its role does not allow this"
+            }
+            Self::Refused => {
+                "the service refused the request: it is invalid, names something that does not \
+                 exist, or conflicts with what is stored"
+            }
+        }
+    }
+}
+
 /// Why the command ends without success.
 #[derive(Debug)]
 pub(crate) struct Failure {
     sentence: String,
-    code: u8,
+    status: ExitStatus,
 }
 
 impl Failure {
-    /// Something that is not the configuration's fault: exit code 1.
-    pub(crate) fn new(sentence: impl Into<String>) -> Self {
+    fn with(status: ExitStatus, sentence: impl Into<String>) -> Self {
         Self {
             sentence: sentence.into(),
-            code: 1,
+            status,
         }
     }
 
-    /// The service is away: exit code 3.
+    /// A failure that has no other exit code.
+    pub(crate) fn new(sentence: impl Into<String>) -> Self {
+        Self::with(ExitStatus::Negative, sentence)
+    }
+
+    /// The service is away.
     pub(crate) fn away(sentence: impl Into<String>) -> Self {
-        Self {
-            code: 3,
-            ..Self::new(sentence)
-        }
+        Self::with(ExitStatus::Away, sentence)
     }
 
-    /// The service does not take the key, or its role is too low: exit code 4.
+    /// The service does not take the key, or its role is too low.
     pub(crate) fn not_allowed(sentence: impl Into<String>) -> Self {
-        Self {
-            code: 4,
-            ..Self::new(sentence)
-        }
+        Self::with(ExitStatus::NotAllowed, sentence)
     }
 
-    /// The answer is no, and was given already: exit code 1 without a word.
+    /// The answer is no, and was given already: the exit code is all that is left to say.
     pub(crate) fn silent() -> Self {
         Self::new("")
     }
 
-    /// What was asked for cannot be read: exit code 2.
+    /// What was asked for cannot be read.
     pub(crate) fn usage(sentence: impl Into<String>) -> Self {
-        Self {
-            code: 2,
-            ..Self::new(sentence)
-        }
+        Self::with(ExitStatus::Usage, sentence)
     }
 
-    /// The service refuses what was asked for: exit code 5.
+    /// The service refuses what was asked for.
     pub(crate) fn refused(sentence: impl Into<String>) -> Self {
-        Self {
-            code: 5,
-            ..Self::new(sentence)
-        }
+        Self::with(ExitStatus::Refused, sentence)
     }
 
     /// The exit code.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.code)
+        ExitCode::from(self.status.code())
     }
 }
 
@@ -72,13 +111,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A setting that cannot be used: exit code 2.
+/// A setting that cannot be used.
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self {
-            sentence: error.to_string(),
-            code: 2,
-        }
+        Self::usage(error.to_string())
     }
 }
 

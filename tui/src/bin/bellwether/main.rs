@@ -62,8 +62,9 @@ fn run(cli: Cli) -> Result<(), Failure> {
         return output::write(config::DEFAULT_FILE);
     }
     let frame = frame(&cli);
+    let used = cli.used();
     let flags = cli.flags;
-    let mut settings = Settings::load(&flags, &variables())?;
+    let mut settings = Settings::load(&flags, &variables(), used)?;
     settings.wall = cli.wall;
     if cli.keys {
         return output::write(&settings.keys.reference());
@@ -174,7 +175,7 @@ async fn console(
 ) -> Result<(), Failure> {
     while let Some(context) = Box::pin(operate::run(&settings, frame.take())).await? {
         flags.enter(context);
-        settings = Settings::load(&flags, &variables())?;
+        settings = Settings::load(&flags, &variables(), Command::used_by_console)?;
         settings.wall = wall;
     }
     Ok(())

@@ -4,10 +4,11 @@ mod identity;
 #[cfg(feature = "embedded")]
 mod server;
 
-use std::{net::IpAddr, path::Path};
+use std::{net::IpAddr, path::Path, sync::Arc};
 
-use bellwether_process::plain_file;
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
+use bellwether_process::{plain_file, verifier::Verifier};
+use rustls::{RootCertStore, client::danger::ServerCertVerifier};
+use tonic::transport::{ClientTlsConfig, Endpoint, Identity, Uri};
 
 use self::identity::Pair;
 #[cfg(feature = "embedded")]
@@ -17,18 +18,20 @@ use crate::config::{ConfigError, Settings};
 /// Bytes of a file with certificates, or with lists of revoked ones.
 pub(crate) const CERTIFICATES_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// What a connection to a service is secured by: the authority of `tls_ca`, else those of the
-/// system; and, when the service asks who calls, the certificate of `tls_client_cert`, else of `tls_cert`.
+/// The verifier of a service's certificate, where it is not the usual one.
+pub(crate) type OwnVerifier = Option<Arc<dyn ServerCertVerifier>>;
+
+/// What a connection to a service is secured by: the authorities and certificates of `tls_ca`, else the
+/// authorities of the system; and, when the service asks who calls, the certificate of `tls_client_cert`,
+/// else of `tls_cert`.
 ///
 /// # Errors
 /// When a file cannot be used; naming the setting.
-pub(crate) fn client(settings: &Settings) -> Result<ClientTlsConfig, ConfigError> {
+pub(crate) fn client(settings: &Settings) -> Result<(ClientTlsConfig, OwnVerifier), ConfigError> {
     let tls = &settings.tls;
-    let mut config = match &tls.ca {
-        Some(file) => {
-            ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read("tls_ca", file)?))
-        }
-        None => ClientTlsConfig::new().with_native_roots(),
+    let (mut config, verifier) = match &tls.ca {
+        Some(file) => (ClientTlsConfig::new(), Some(verifier(file)?)),
+        None => (ClientTlsConfig::new().with_native_roots(), None),
     };
     if let Some(name) = &tls.name {
         config = config.domain_name(name);
@@ -43,7 +46,20 @@ pub(crate) fn client(settings: &Settings) -> Result<ClientTlsConfig, ConfigError
             Identity::from_pem(read(cert_setting, certificate)?, read(key_setting, key)?);
         config = config.identity(identity);
     }
-    Ok(config)
+    Ok((config, verifier))
+}
+
+/// Trusts the certificates of a file: as authorities, and each for the server that presents it.
+fn verifier(file: &Path) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
+    let named = identity::certificates("tls_ca", file)?;
+    let mut authorities = RootCertStore::empty();
+    authorities.add_parsable_certificates(named.iter().cloned());
+    let verifier = Verifier::new(Arc::new(authorities), named.into());
+    let verifier = verifier.map_err(|_none| {
+        let file = file.display();
+        ConfigError(format!("tls_ca: a certificate in {file} cannot be read"))
+    })?;
+    Ok(Arc::new(verifier))
 }
 
 /// What others may do with the key of the certificate that is shown to a service, if that is more than
@@ -73,7 +89,11 @@ pub(crate) fn without_key(
     if endpoint.uri().scheme_str() != Some("https") {
         return Ok(endpoint);
     }
-    endpoint.tls_config(client(settings)?).map_err(|error| {
+    let secured = match client(settings)? {
+        (config, None) => endpoint.tls_config(config),
+        (config, Some(verifier)) => endpoint.tls_config_with_verifier(config, verifier),
+    };
+    secured.map_err(|error| {
         let problem = crate::failure::sentence(&error);
         ConfigError(format!("tls_ca: cannot be used: {problem}"))
     })

@@ -1,6 +1,6 @@
 //! Copying: the id with one key, or what else is chosen from a small menu.
 
-use bellwether_proto::{json, v1};
+use bellwether_proto::{json, text::percent_encoded, v1};
 use prost::Name;
 
 use super::send;
@@ -216,9 +216,8 @@ fn is_configuration(kind: Kind) -> bool {
 /// Where REST has what is selected or shown.
 fn rest_path(route: &Route, id: &str) -> Option<String> {
     let event = id.split_once(':').map_or(id, |(event, _)| event);
-    let below = |path: &str, id: &str| {
-        (!id.is_empty()).then(|| format!("{path}/{}", text::percent_encoded(id)))
-    };
+    let below =
+        |path: &str, id: &str| (!id.is_empty()).then(|| format!("{path}/{}", percent_encoded(id)));
     match route {
         Route::Events | Route::Event(_) => below("/v1/events", event),
         Route::List(Kind::Client | Kind::Pending)

@@ -24,7 +24,7 @@ use bellwether_gateway::{Config as GatewayConfig, Severity};
 use bellwether_process::plain_file;
 
 use super::{
-    ConfigError, Given, Source,
+    ConfigError, Given, Part, Source,
     entry::Setting,
     value::{self, Read},
 };
@@ -397,8 +397,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         Ok(())
     }),
     Setting::new("metrics.listen", |settings, value| {
-        let wanted = "an address such as \"127.0.0.1:9464\"";
-        settings.service.metrics.listen = Some(value::parse(value, wanted)?);
+        settings.service.metrics.listen = Some(value::address(value)?);
         Ok(())
     }),
     Setting::new("metrics.key", |settings, value| {
@@ -538,13 +537,18 @@ fn authorities(path: &str) -> Read<Authorities> {
 }
 
 impl ServiceSettings {
-    /// Checks what depends on several settings.
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    /// Checks what depends on several settings that a part uses.
+    pub(super) fn check(&self, part: Part) -> Result<(), ConfigError> {
+        if part >= Part::Store {
+            self.database.without_key().config()?;
+        }
+        if part < Part::Service {
+            return Ok(());
+        }
         let refused = self.gateway.validate().err();
         if let Some(error) = refused {
             return Err(ConfigError(format!("gateway: {error}")));
         }
-        self.database.without_key().config()?;
         self.oidc.config(&self.egress.authorities)?;
         self.smtp.config().map(|_| ())
     }
@@ -571,13 +575,24 @@ fn secret_or_empty(value: &toml::Value) -> Read<Secret> {
 }
 
 impl super::Settings {
+    /// The settings of the store.
+    ///
+    /// # Errors
+    /// When settings do not fit together.
+    pub(crate) fn store_config(&self) -> Result<Config, ConfigError> {
+        let mut config = Config::new(&self.data_dir);
+        config.store = self.service.store;
+        config.database = self.service.database.config()?;
+        Ok(config)
+    }
+
     /// The backend's settings.
     ///
     /// # Errors
     /// When settings do not fit together; [`super::Settings::load`] has checked that already.
     pub(crate) fn backend_config(&self) -> Result<Config, ConfigError> {
         let service = &self.service;
-        let mut config = Config::new(&self.data_dir);
+        let mut config = self.store_config()?;
         config.grpc_listen = self.grpc_listen.unwrap_or(Self::GRPC_LISTEN);
         config.shared.clone_from(&service.shared);
         let is_given = |key: &&str| self.given.iter().any(|it| it.key == *key);
@@ -586,8 +601,6 @@ impl super::Settings {
         config.link_base.clone_from(&service.link_base);
         config.link_template.clone_from(&service.link_template);
         config.link_lifetime = service.link_lifetime;
-        config.store = service.store;
-        config.database = service.database.config()?;
         config.delivery = service.delivery.clone();
         config.egress = service.egress.clone();
         if let Some(origins) = &service.origins {

@@ -4,7 +4,7 @@ use bellwether_tui::{ESCAPE_DELAY_MAX, Theme};
 
 #[cfg(feature = "embedded")]
 use super::service;
-use super::{KeySource, LogFormat, entry::Setting, value};
+use super::{KeySource, LogFormat, Part, entry::Setting, value};
 
 /// The settings of the command itself.
 const COMMAND: &[Setting] = &[
@@ -117,6 +117,25 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Setting> {
     #[cfg(not(feature = "embedded"))]
     let service: &[Setting] = &[];
     COMMAND.iter().chain(service)
+}
+
+/// The part of the program that uses the setting of that key.
+pub(crate) fn part(key: &str) -> Part {
+    /// Those of the command itself that only a service uses.
+    const SERVED: [&str; 5] = [
+        "rest_listen",
+        "backend",
+        "tls_client_ca",
+        "tls_client_crl",
+        "tls_client_optional",
+    ];
+
+    let is_of_the_command = COMMAND.iter().any(|setting| setting.key == key);
+    match key {
+        _ if key.starts_with("store.") => Part::Store,
+        _ if is_of_the_command && !SERVED.contains(&key) => Part::Client,
+        _ => Part::Service,
+    }
 }
 
 /// The setting of that key.

@@ -14,7 +14,7 @@ fn load(flags: &Flags, variables: &[(&str, &str)], file: &str) -> Result<Setting
         .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
         .collect();
     variables.insert("BELLWETHER_CONFIG".into(), config.to_str().unwrap().into());
-    Settings::load(flags, &variables)
+    Settings::load(flags, &variables, |_| Part::Service)
 }
 
 fn problem(variables: &[(&str, &str)], file: &str) -> String {
@@ -357,6 +357,71 @@ fn listening_where_other_machines_reach_it_needs_a_word() {
         "data_dir = \"/x\"",
     )
     .unwrap();
+}
+
+#[test]
+fn addresses_to_listen_on_are_numbers_or_names_that_resolve() {
+    let listen = |text: &str| {
+        let variables = [
+            ("BELLWETHER_DATA_DIR", "/x"),
+            ("BELLWETHER_REST_LISTEN", text),
+        ];
+        load(&Flags::default(), &variables, "").map(|settings| settings.rest_listen.unwrap())
+    };
+    for (text, address) in [
+        ("127.0.0.1:8480", "127.0.0.1:8480"),
+        ("localhost:8480", "127.0.0.1:8480"),
+        ("LOCALHOST:0", "127.0.0.1:0"),
+        ("[::1]:0", "[::1]:0"),
+    ] {
+        assert_eq!(listen(text).unwrap(), address.parse().unwrap(), "{text}");
+    }
+    for (text, says) in [
+        (
+            "name.invalid:8480",
+            "the name \"name.invalid\" does not resolve",
+        ),
+        ("localhost", "expected an address and a port"),
+        ("localhost:", "expected an address and a port"),
+        ("localhost:99999", "expected an address and a port"),
+        (":8480", "expected an address and a port"),
+        ("::1:8480", "expected an address and a port"),
+        ("http://localhost:8480", "expected an address and a port"),
+        ("", "expected an address and a port"),
+    ] {
+        let refused = listen(text).unwrap_err().to_string();
+        assert!(refused.starts_with("BELLWETHER_REST_LISTEN: "), "{refused}");
+        assert!(refused.contains(says), "{text}: {refused}");
+    }
+}
+
+#[test]
+fn settings_are_checked_for_the_part_that_uses_them() {
+    let cases = [
+        ("BELLWETHER_STORE_PASSWORD_FILE", "/nowhere", Part::Store),
+        ("BELLWETHER_STORE_PASSWORD", "secret", Part::Store),
+        ("BELLWETHER_STORE_CONNECTIONS", "0", Part::Store),
+        ("BELLWETHER_SMTP_PORT", "no", Part::Service),
+        ("BELLWETHER_SMTP_HOST", "a", Part::Service),
+        ("BELLWETHER_GRPC_LISTEN", "0.0.0.0:1", Part::Service),
+        ("BELLWETHER_TLS_CLIENT_OPTIONAL", "maybe", Part::Service),
+        ("BELLWETHER_GRPC_LISTEN", "here", Part::Client),
+        ("BELLWETHER_CONNECT", "here", Part::Client),
+        ("BELLWETHER_KEY_FILE", "", Part::Client),
+        ("BELLWETHER_TLS_CERT", "/a", Part::Client),
+    ];
+    for (name, value, needed) in cases {
+        let variables = [("BELLWETHER_DATA_DIR", "/x"), (name, value)];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        for part in [Part::Client, Part::Store, Part::Service] {
+            let loaded = Settings::load(&Flags::default(), &variables.clone().into(), |_| part);
+            assert_eq!(
+                loaded.is_err(),
+                part >= needed,
+                "{name} {part:?}: {loaded:?}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,11 @@
 //! Readers of single settings, from a file's value or from the text of a flag or variable.
 
-use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
+use std::{
+    net::{SocketAddr, ToSocketAddrs as _},
+    path::PathBuf,
+    str::FromStr,
+    time::Duration,
+};
 
 use toml::Value;
 
@@ -20,12 +25,23 @@ pub(crate) fn path(value: &Value) -> Read<PathBuf> {
     text(value).map(PathBuf::from)
 }
 
-/// An address to listen on.
+/// An address to listen on. Of the addresses of a name, the first of IPv4 is taken, as in the defaults.
 pub(crate) fn address(value: &Value) -> Read<SocketAddr> {
-    parse(
-        value,
-        "an address and a port such as \"127.0.0.1:8480\" or \"[::1]:0\"",
-    )
+    let expected =
+        "an address and a port such as \"127.0.0.1:8480\", \"localhost:8480\" or \"[::1]:0\"";
+    let text = value.as_str().unwrap_or_default();
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let parts = text.split_once(':');
+    let named = parts.and_then(|(name, port)| Some((name, port.parse::<u16>().ok()?)));
+    let Some((name, port)) = named.filter(|(name, _)| !name.is_empty()) else {
+        return Err(refuse(expected, value));
+    };
+    let found = (name, port).to_socket_addrs();
+    let found = found.map_err(|error| format!("the name {name:?} does not resolve: {error}"))?;
+    let found = found.min_by_key(SocketAddr::is_ipv6);
+    found.ok_or_else(|| format!("the name {name:?} has no address"))
 }
 
 /// The address of a service.

@@ -108,9 +108,9 @@ async fn connected(
     settings: &Settings,
     target: &BackupFolder,
 ) -> Result<Reached, Failure> {
-    let config = settings.backend_config()?;
+    let own = settings.connect.is_none().then(|| settings.store_config());
     // What is in a database is read by a service that uses it.
-    if settings.connect.is_none() && config.database.is_none() {
+    if let Some(config) = own.transpose()?.filter(|it| it.database.is_none()) {
         let cache_bytes = config.store.cache_bytes;
         match store::open::open_to_read(&settings.data_dir, cache_bytes).await {
             Ok(reading) => {

@@ -132,7 +132,7 @@ async fn rehearsed(folder: &Path, key_file: Option<&Path>) -> Result<Restored, R
 
 /// Reads the data folder; none when a service uses it, or the store is in a database.
 async fn of_data_folder(settings: &Settings) -> Result<Option<CheckFindings>, Failure> {
-    let config = settings.backend_config()?;
+    let config = settings.store_config()?;
     if config.database.is_some() {
         return Ok(None);
     }

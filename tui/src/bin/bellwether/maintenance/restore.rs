@@ -21,7 +21,7 @@ pub(crate) async fn run(
     settings: &Settings,
     mut out: impl Write,
 ) -> Result<(), Failure> {
-    let config = settings.backend_config()?;
+    let config = settings.store_config()?;
     let now_ms = Timestamp::now().as_millisecond();
     let how = Restore {
         from: &arguments.folder,

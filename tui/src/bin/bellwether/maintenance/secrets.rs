@@ -20,7 +20,7 @@ pub(crate) async fn run(
     mut out: impl Write,
 ) -> Result<(), Failure> {
     let SecretsCommand::Rotate { forget } = command;
-    let config = settings.backend_config()?;
+    let config = settings.store_config()?;
     let rotated = rotate_key(&config.location(), forget).await;
     let rotated = rotated.map_err(|error| Failure::new(sentence(&error)))?;
     let file = match &config.database {

@@ -33,8 +33,8 @@ pub(crate) async fn run(
     mut out: impl Write,
 ) -> Result<(), Failure> {
     let config = match command {
-        StoreCommand::Status => settings.without_store_key().backend_config()?,
-        _ => settings.backend_config()?,
+        StoreCommand::Status => settings.without_store_key().store_config()?,
+        _ => settings.store_config()?,
     };
     let Some(database) = &config.database else {
         return Err(Failure::usage(

@@ -44,7 +44,7 @@ impl ApplyRequest {
     async fn call(&mut self, api: &mut Api, validate_only: bool) -> Result<Vec<Value>, Failure> {
         self.request["validateOnly"] = validate_only.into();
         let answer = api
-            .call("ConfigService", "ApplyConfig", &self.request)
+            .call_checked("ConfigService", "ApplyConfig", &self.request)
             .await;
         match answer.map_err(|error| self.refused(error))?["changes"].take() {
             Value::Array(changes) => Ok(changes),

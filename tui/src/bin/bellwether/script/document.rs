@@ -85,9 +85,9 @@ fn parts(kind: &str, mut body: Value) -> [Value; 3] {
 /// Reads the documents of files and folders; `-` is standard input.
 ///
 /// # Errors
-/// Something cannot be read, or is no document.
+/// Something cannot be read, or is no document; a line for each.
 pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
-    let mut documents = Vec::new();
+    let (mut documents, mut wrong) = (Vec::new(), Vec::new());
     for path in paths {
         if path == Path::new("-") {
             let mut text = String::new();
@@ -97,7 +97,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
                 Failure::usage(format!("standard input cannot be read: {error}"))
             })?;
             check_size("standard input", text.len() as u64)?;
-            parse("standard input", &text, false, &mut documents)?;
+            parse("standard input", &text, false, &mut documents, &mut wrong);
             continue;
         }
         let mut files = BTreeSet::new();
@@ -109,10 +109,14 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
             check_size(&shown, fs::metadata(&file).map_err(unread)?.len())?;
             let text = fs::read_to_string(&file).map_err(unread)?;
             let is_json = file.extension().is_some_and(|ending| ending == "json");
-            parse(&shown, &text, is_json, &mut documents)?;
+            parse(&shown, &text, is_json, &mut documents, &mut wrong);
         }
     }
-    Ok(documents)
+    if wrong.is_empty() {
+        Ok(documents)
+    } else {
+        Err(Failure::usage(wrong.join("\n")))
+    }
 }
 
 fn check_size(shown: &str, bytes: u64) -> Result<(), Failure> {
@@ -157,13 +161,24 @@ fn gather(path: &Path, depth: usize, into: &mut BTreeSet<PathBuf>) -> Result<(),
     Ok(())
 }
 
-fn parse(shown: &str, text: &str, is_json: bool, into: &mut Vec<Document>) -> Result<(), Failure> {
-    let values: Vec<Value> = if is_json {
-        let value = serde_json::from_str(text);
-        vec![value.map_err(|error| Failure::usage(format!("{shown} is not JSON: {error}")))?]
+/// Adds the documents of a text, and a line for each part of it that is none.
+fn parse(
+    shown: &str,
+    text: &str,
+    is_json: bool,
+    documents: &mut Vec<Document>,
+    wrong: &mut Vec<String>,
+) {
+    let values = if is_json {
+        let value = serde_json::from_str(text).map(|value| vec![value]);
+        value.map_err(|error| format!("{shown} is not JSON: {error}"))
     } else {
-        let values = serde_saphyr::from_multiple(text);
-        values.map_err(|error| Failure::usage(format!("{shown} is not YAML: {error}")))?
+        let values = serde_saphyr::from_multiple::<Value>(text);
+        values.map_err(|error| format!("{shown} is not YAML: {error}"))
+    };
+    let values = match values {
+        Ok(values) => values,
+        Err(why) => return wrong.push(why),
     };
     let values = values.into_iter().flat_map(|value| match value {
         Value::Array(items) => items,
@@ -172,13 +187,15 @@ fn parse(shown: &str, text: &str, is_json: bool, into: &mut Vec<Document>) -> Re
     });
     for (at, value) in values.enumerate() {
         let source = format!("{shown}, document {}", at + 1);
-        into.push(document(source, value)?);
+        match document(source, value) {
+            Ok(document) => documents.push(document),
+            Err(why) => wrong.push(why),
+        }
     }
-    Ok(())
 }
 
-fn document(source: String, value: Value) -> Result<Document, Failure> {
-    let wrong = |why: &str| Failure::usage(format!("{source}: {why}"));
+fn document(source: String, value: Value) -> Result<Document, String> {
+    let wrong = |why: &str| format!("{source}: {why}");
     let Value::Object(mut fields) = value else {
         return Err(wrong("is not an object with the fields `kind` and `name`"));
     };
@@ -191,16 +208,31 @@ fn document(source: String, value: Value) -> Result<Document, Failure> {
             let found = ConfigKind::find(&word);
             found.ok_or_else(|| wrong(&format!("there is no kind `{word}`; give {}", kinds())))?
         }
-        _ => return Err(wrong(&format!("lacks `kind`; give {}", kinds()))),
+        None | Some(Value::Null) => {
+            return Err(wrong(&format!("lacks `kind`; give {}", kinds())));
+        }
+        Some(other) => {
+            let found = answer::inline(&other);
+            return Err(wrong(&format!(
+                "kind: expected a string, found {found}; give {}",
+                kinds()
+            )));
+        }
     };
-    let Some(Value::String(name)) = fields.get("name") else {
-        let word = kind.word();
-        return Err(wrong(&format!("the {word} lacks `name`, its identity")));
+    let name = match fields.get("name") {
+        None | Some(Value::Null) => {
+            let word = kind.word();
+            return Err(wrong(&format!("the {word} lacks `name`, its identity")));
+        }
+        Some(Value::String(name)) => name.clone(),
+        // It is reported with everything else that is wrong with the documents.
+        Some(name @ (Value::Number(_) | Value::Bool(_))) => name.to_string(),
+        Some(_) => return Err(wrong("name: expected a string, found several values")),
     };
     Ok(Document {
         source,
         kind,
-        name: name.clone(),
+        name,
         body: Value::Object(fields),
     })
 }
@@ -253,9 +285,13 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Result<Vec<Document>, String> {
-        let mut documents = Vec::new();
-        parse("it", text, false, &mut documents).map_err(|failure| failure.to_string())?;
-        Ok(documents)
+        let (mut documents, mut wrong) = (Vec::new(), Vec::new());
+        parse("it", text, false, &mut documents, &mut wrong);
+        if wrong.is_empty() {
+            Ok(documents)
+        } else {
+            Err(wrong.join("\n"))
+        }
     }
 
     #[test]
@@ -280,6 +316,15 @@ mod tests {
             ("kind: tigger\nname: a\n", "there is no kind `tigger`"),
             ("kind: rule\n", "the rule lacks `name`"),
             ("kind: [rule\n", "is not YAML"),
+            ("kind: rule\nname: [a]\n", "name: expected a string, found"),
+            (
+                "kind: 5\nname: a\n",
+                "kind: expected a string, found 5; give trigger",
+            ),
+            (
+                "kind: tigger\n---\nkind: rule\n",
+                "it, document 2: the rule lacks",
+            ),
         ];
         for (text, says) in cases {
             let message = parsed(text).unwrap_err();

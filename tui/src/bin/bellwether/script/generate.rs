@@ -4,7 +4,7 @@ use clap::CommandFactory;
 
 use crate::{
     cli::{Cli, script::CompletionsArguments},
-    failure::Failure,
+    failure::{ExitStatus, Failure},
     output,
 };
 
@@ -21,9 +21,13 @@ pub(super) fn completions(arguments: &CompletionsArguments) -> Result<(), Failur
 
 pub(super) fn man() -> Result<(), Failure> {
     let mut text = Vec::new();
-    let command = Cli::command();
-    let rendered = clap_mangen::Man::new(command.clone()).render(&mut text);
+    let rendered = clap_mangen::Man::new(Cli::command()).render(&mut text);
     rendered
         .map_err(|error| Failure::new(format!("the manual page cannot be generated: {error}")))?;
-    output::write(&String::from_utf8_lossy(&text))
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    text.push_str(".SH \"EXIT STATUS\"\n");
+    for status in ExitStatus::ALL {
+        text.push_str(&format!(".TP\n{}\n{}\n", status.code(), status.meaning()));
+    }
+    output::write(&text)
 }

@@ -1,0 +1,98 @@
+//! Verifies servers by authorities, and by certificates that are named themselves.
+
+use std::sync::Arc;
+
+use rustls::{
+    DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::{
+        VerifierBuilderError, WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+        verify_server_name,
+    },
+    crypto::ring,
+    pki_types::{CertificateDer, ServerName, UnixTime},
+    server::ParsedCertificate,
+};
+
+use crate::cause;
+
+/// Verifies servers by authorities. A certificate that `openssl req -x509` makes for a server calls itself
+/// an authority, which an authority's own certificate must not be used as; where the installation names
+/// that very certificate, it is meant.
+#[derive(Debug)]
+pub struct Verifier {
+    by_authorities: Arc<WebPkiServerVerifier>,
+    named: Arc<[CertificateDer<'static>]>,
+}
+
+impl Verifier {
+    /// Trusts what these authorities issued, and each of the named certificates.
+    ///
+    /// # Errors
+    /// Without any authority.
+    pub fn new(
+        authorities: Arc<RootCertStore>,
+        named: Arc<[CertificateDer<'static>]>,
+    ) -> Result<Self, VerifierBuilderError> {
+        let provider = Arc::new(ring::default_provider());
+        let by_authorities = WebPkiServerVerifier::builder_with_provider(authorities, provider);
+        Ok(Self {
+            by_authorities: by_authorities.build()?,
+            named,
+        })
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verified = self.by_authorities.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match verified {
+            // Whether it is valid now is looked at before that.
+            Err(rustls::Error::InvalidCertificate(wrong))
+                if cause::is_authority_as_server(&wrong) && self.named.contains(end_entity) =>
+            {
+                let certificate = ParsedCertificate::try_from(end_entity)?;
+                verify_server_name(&certificate, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let by_authorities = &self.by_authorities;
+        by_authorities.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let by_authorities = &self.by_authorities;
+        by_authorities.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.by_authorities.supported_verify_schemes()
+    }
+}
