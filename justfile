@@ -87,6 +87,10 @@ stops:
 storm EVENTS="30000":
     BELLWETHER_TEST_STORM={{EVENTS}} cargo test --package bellwether-tests --test e2e -- --nocapture storm
 
+# Render so many templates made from the grammar by chance, optimized; each within its processor time.
+templates TEMPLATES="1000000":
+    BELLWETHER_TEST_TEMPLATES={{TEMPLATES}} cargo test --config profile.dev.opt-level=1 --target-dir target/fuzzed --package bellwether-backend-model --lib -- --nocapture templates_of_the_grammar
+
 # Edit a rule so many times while three nodes decide.
 edits EDITS="1000":
     BELLWETHER_TEST_EDITS={{EDITS}} cargo test --package bellwether-tests --test e2e nodes::edits -- --nocapture

@@ -65,7 +65,9 @@ impl Condition {
     pub fn shown_by(error: &EngineError) -> Option<Self> {
         match error {
             EngineError::Full(why) => Some(Self::Full(why.clone())),
-            EngineError::Corrupt(why) => Some(Self::Damaged(why.clone())),
+            EngineError::Corrupt(why) | EngineError::Incomplete(why) => {
+                Some(Self::Damaged(why.clone()))
+            }
             EngineError::Unavailable(why) => Some(Self::Unwritable(why.clone())),
             EngineError::Indeterminate(why) => Some(Self::Unwritable(why.to_string())),
             EngineError::Conflict(_) | EngineError::Forbidden(_) => None,

@@ -4,7 +4,10 @@
 
 use std::sync::LazyLock;
 
-use bellwether_backend::template::{Budget, Escape, Template};
+use bellwether_backend::{
+    domain::TemplateLanguage,
+    template::{AnyTemplate, Budget, Escape, Template, Variables},
+};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -19,11 +22,20 @@ static DATA: LazyLock<Value> = LazyLock::new(|| {
     })
 });
 
+/// The same for Jinja.
+static VARIABLES: LazyLock<Variables> = LazyLock::new(|| Variables::new(DATA.clone()));
+
 fn budget() -> Budget {
     Budget::new(10_000, 10_000, BYTES_MAX)
 }
 
 fuzz_target!(|text: &str| {
+    if let Ok(template) = AnyTemplate::parse(TemplateLanguage::Jinja, text) {
+        for escape in [Escape::None, Escape::Html, Escape::Json] {
+            let out = template.render(&VARIABLES, escape, &mut budget());
+            assert!(out.map_or(0, |out| out.len()) <= BYTES_MAX);
+        }
+    }
     let template = match Template::parse(text) {
         Ok(template) => template,
         Err(fault) => {

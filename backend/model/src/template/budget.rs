@@ -3,10 +3,15 @@
 use std::io;
 
 use super::TemplateError;
-use crate::limits::{MESSAGE_STEPS_MAX, RENDERED_BYTES_MAX, TEMPLATE_STEPS_MAX};
+use crate::{
+    effort,
+    limits::{MESSAGE_STEPS_MAX, RENDERED_BYTES_MAX, TEMPLATE_STEPS_MAX},
+};
 
 /// Bytes written or compared that cost as much as one step.
 const STEP_BYTES: usize = 64;
+/// How often steps are taken until the caller is looked for again.
+const LOOK_EVERY: usize = 512;
 /// Bytes of a value written as JSON that do: it is walked through for them.
 const JSON_STEP_BYTES: usize = 4;
 
@@ -25,6 +30,9 @@ pub enum RenderError {
          over long lists take less"
     )]
     TooManySteps(usize),
+    /// The time is over, or the caller is gone.
+    #[error("it takes longer than rendering may take")]
+    TooSlow,
 }
 
 impl RenderError {
@@ -48,6 +56,8 @@ pub struct Budget {
     steps: usize,
     steps_max: usize,
     bytes_max: usize,
+    /// How often steps were taken, for looking for the caller from time to time.
+    taken: usize,
 }
 
 impl Budget {
@@ -64,7 +74,13 @@ impl Budget {
             steps: steps_max,
             steps_max,
             bytes_max,
+            taken: 0,
         }
+    }
+
+    /// The bytes that one template may write.
+    pub(super) fn bytes_max(&self) -> usize {
+        self.bytes_max
     }
 
     /// Begins with another template, and shows how many steps it may take.
@@ -88,8 +104,14 @@ impl Budget {
     /// Takes so many steps.
     ///
     /// # Errors
-    /// [`RenderError::TooManySteps`] when there are not so many left.
+    /// [`RenderError::TooManySteps`] when there are not so many left, and [`RenderError::TooSlow`] when the caller
+    /// is gone or its time is over.
     pub fn spend(&mut self, steps: usize) -> Result<(), RenderError> {
+        self.taken = self.taken.wrapping_add(1);
+        if self.taken.is_multiple_of(LOOK_EVERY) && effort::is_over() {
+            self.exhaust();
+            return Err(RenderError::TooSlow);
+        }
         let (of_template, of_all) = (self.steps.checked_sub(steps), self.left.checked_sub(steps));
         self.steps = of_template.unwrap_or_default();
         self.left = of_all.unwrap_or_default();

@@ -1,7 +1,15 @@
-//! Jinja templates, by `MiniJinja`: expressions, loops, conditions, macros and filters; nothing of files,
-//! other templates or the environment.
+//! Jinja templates, parsed by `MiniJinja`: expressions, loops, conditions and filters. The cost of every
+//! construct is bounded by the template and its data; there are no files, other templates or environment.
 
+mod apply;
+mod arithmetic;
+mod check;
+mod evaluate;
 mod filters;
+#[cfg(test)]
+mod generated;
+mod meter;
+mod replace;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -9,19 +17,21 @@ mod tests;
 use std::{collections::BTreeSet, sync::LazyLock};
 
 use minijinja::{
-    AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value,
+    AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, machinery,
+    machinery::ast::Stmt, syntax::SyntaxConfig,
 };
 
 use super::{
-    Budget, Escape, RenderError, TemplateError, check_size,
+    Budget, Escape, RenderError, TemplateError, check_size, cut,
     escape::escaped,
     known::{UNKNOWN_MAX, VALUES, is_known},
 };
 
+use evaluate::Evaluation;
 pub use filters::FILTERS;
 
-/// Blocks, calls and operators inside each other.
-const RECURSION_MAX: usize = 64;
+/// Bytes of an error that quotes what failed.
+const DETAIL_BYTES_MAX: usize = 300;
 
 /// A Jinja template that parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,14 +45,15 @@ pub struct Jinja {
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_debug(false);
-    environment.set_recursion_limit(RECURSION_MAX);
     environment.set_undefined_behavior(UndefinedBehavior::Chainable);
     environment.set_auto_escape_callback(|place| match Escape::of_name(place) {
         Escape::None => AutoEscape::None,
         _ => AutoEscape::Custom("place".into()),
     });
     environment.set_formatter(write);
-    environment.remove_global("debug");
+    for global in ["debug", "dict", "namespace", "range"] {
+        environment.remove_global(global);
+    }
     filters::add(&mut environment);
     environment
 });
@@ -54,15 +65,12 @@ impl Jinja {
     /// What is wrong, and where.
     pub fn parse(source: &str) -> Result<Self, TemplateError> {
         check_size(source)?;
-        scan::check(source)?;
+        check::check(source, &parsed(source)?)?;
         let template = ENVIRONMENT
             .template_from_named_str(Escape::None.name(), source)
             .map_err(|error| fault(source, &error))?;
         let mut names: BTreeSet<_> = template.undeclared_variables(true).into_iter().collect();
-        names.retain(|name| {
-            let first = name.split('.').next().unwrap_or_default();
-            ENVIRONMENT.globals().all(|(global, _)| global != first)
-        });
+        names.retain(|name| !["dict", "range"].contains(&name.as_str()));
         Ok(Self {
             source: source.to_owned(),
             names,
@@ -80,22 +88,34 @@ impl Jinja {
         budget: &mut Budget,
     ) -> Result<String, RenderError> {
         let steps = budget.begin_template();
+        let template = parsed(&self.source)?;
         let mut environment = ENVIRONMENT.clone();
         environment.set_fuel(Some(steps as u64));
-        let rendered = environment
-            .template_from_named_str(escape.name(), &self.source)
+        // The state of an empty template, for filters: its name is the place.
+        let state = environment
+            .template_from_named_str(escape.name(), "")
             .and_then(|it| it.render_captured(data.clone()));
-        let (text, consumed) = match rendered {
-            Ok(captured) => {
-                let consumed = captured.state().fuel_levels().map_or(0, |(spent, _)| spent);
-                (captured.into_output(), consumed)
-            }
+        let mut state = state.map_err(|error| fault(&self.source, &error))?;
+        let bytes_max = budget.bytes_max();
+        let (rendered, consumed, limit, at) = state.with_state_mut(|state| {
+            let mut evaluation = Evaluation::new(state, bytes_max);
+            let rendered = evaluation.run(&template);
+            let (limit, at) = (evaluation.limit(), evaluation.at);
+            let consumed = state.fuel_levels().map_or(0, |(spent, _)| spent);
+            (rendered, consumed, limit, at)
+        });
+        let text = match (rendered, limit) {
+            (Ok(text), _) => text,
             // What was spent until then is not known.
-            Err(error) => {
+            (Err(_), Some(limit)) => {
+                budget.exhaust();
+                return Err(limit);
+            }
+            (Err(error), None) => {
                 let exhausted = budget.exhaust();
                 return Err(match error.kind() {
                     ErrorKind::OutOfFuel => exhausted,
-                    _ => fault(&self.source, &error).into(),
+                    _ => failure(&self.source, &error, at).into(),
                 });
             }
         };
@@ -117,23 +137,41 @@ impl Jinja {
     }
 }
 
+/// A text as a tree, no deeper than the stack allows.
+fn parsed(source: &str) -> Result<Stmt<'_>, TemplateError> {
+    scan::check(source)?;
+    let parsed = machinery::parse(source, "template", SyntaxConfig::default());
+    parsed.map_err(|error| fault(source, &error))
+}
+
+/// An error of the parser.
 fn fault(source: &str, error: &Error) -> TemplateError {
+    let at = error.range().map(|range| range.start);
+    match at.filter(|at| source.is_char_boundary(*at)) {
+        Some(at) => TemplateError::at(source, at, message(error)),
+        None => TemplateError {
+            line: error.line().unwrap_or(1),
+            column: 1,
+            message: message(error),
+        },
+    }
+}
+
+/// An error of the expression that begins at that byte.
+fn failure(source: &str, error: &Error, at: u32) -> TemplateError {
+    let at = usize::try_from(at).unwrap_or_default();
+    let at = if source.is_char_boundary(at) { at } else { 0 };
+    TemplateError::at(source, at, message(error))
+}
+
+fn message(error: &Error) -> String {
     let kind = error.kind();
     let message = match error.detail() {
         Some(detail) if kind == ErrorKind::SyntaxError => detail.to_owned(),
         Some(detail) => format!("{kind}: {detail}"),
         None => kind.to_string(),
     };
-    if let Some(range) = error.range()
-        && source.is_char_boundary(range.start)
-    {
-        return TemplateError::at(source, range.start, message);
-    }
-    TemplateError {
-        line: error.line().unwrap_or(1),
-        column: 1,
-        message,
-    }
+    cut::bytes(&message, DETAIL_BYTES_MAX)
 }
 
 /// Writes a value, escaped for the place that the template's name says.

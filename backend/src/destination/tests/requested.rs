@@ -216,9 +216,9 @@ const REQUESTED: [(&str, Place, &str, &str); 40] = [
         "<p style=\"color:red\">S</p>",
     ),
     (
-        "a macro for a row",
+        "the same row for several values",
         Place::Mail,
-        "{% macro row(name, value) %}<b>{{ name }}</b> {{ value }}<br>{% endmacro %}{{ row('Summary', event.summary) }}{{ row('Count', event.count) }}",
+        "{% for name, value in [('Summary', event.summary), ('Count', event.count)] %}<b>{{ name }}</b> {{ value }}<br>{% endfor %}",
         "<b>Summary</b> S<br><b>Count</b> 3<br>",
     ),
     (

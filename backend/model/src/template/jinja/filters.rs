@@ -1,24 +1,18 @@
 //! The filters beside `MiniJinja`'s own.
 
-use std::{borrow::Cow, collections::BTreeMap, io};
+use std::{borrow::Cow, io};
 
 use jiff::{Timestamp, fmt::strtime, tz::TimeZone};
 use minijinja::{
     Environment, Error, ErrorKind, State, Value,
     value::{Kwargs, ValueKind},
 };
-use regex::{Regex, RegexBuilder};
 
-use super::super::{Escape, cut, escape::escaped};
+use super::{
+    super::{Escape, cut, escape::escaped},
+    replace,
+};
 
-/// Bytes of a text that a regular expression looks at.
-const REGEX_TEXT_BYTES_MAX: usize = 64 * 1024;
-/// Memory of a compiled regular expression.
-const REGEX_MEMORY_BYTES_MAX: usize = 64 * 1024;
-/// What compiling one costs.
-const REGEX_STEPS: u64 = 1_000;
-/// What it costs to look at this many bytes of a text: at worst as many states as fit into the memory.
-const REGEX_STEP_BYTES: usize = 4;
 /// What a look-up of a zone and writing a date cost.
 const DATE_STEPS: u64 = 50;
 /// Bytes of JSON that cost one step.
@@ -111,7 +105,6 @@ pub(super) fn add(environment: &mut Environment<'static>) {
             escape(state, value, place)
         });
     }
-    environment.set_unknown_method_callback(method);
 }
 
 /// A value as text: texts as they are, lists and objects as JSON, nothing for what is not there.
@@ -182,7 +175,7 @@ impl io::Write for Counted<'_, '_, '_> {
     }
 }
 
-fn wrong(detail: impl Into<Cow<'static, str>>) -> Error {
+pub(super) fn wrong(detail: impl Into<Cow<'static, str>>) -> Error {
     Error::new(ErrorKind::InvalidOperation, detail)
 }
 
@@ -243,10 +236,6 @@ fn truncate(
     })
 }
 
-/// The expressions of one rendering, compiled once.
-#[derive(Default)]
-struct Expressions(BTreeMap<String, Regex>);
-
 fn regex_replace(
     state: &mut State<'_, '_>,
     value: &Value,
@@ -254,48 +243,7 @@ fn regex_replace(
     with: &str,
 ) -> Result<String, Error> {
     let text = text(state, value)?.into_owned();
-    if text.len() > REGEX_TEXT_BYTES_MAX {
-        let bytes = text.len();
-        return Err(wrong(format!(
-            "regex_replace: the text has {bytes} bytes; at most {REGEX_TEXT_BYTES_MAX} are searched"
-        )));
-    }
-    state.consume_fuel((text.len() / REGEX_STEP_BYTES) as u64)?;
-    let known = state.get_or_insert_extension(Expressions::default());
-    let known = known.0.get(pattern).cloned();
-    let regex = if let Some(regex) = known {
-        regex
-    } else {
-        state.consume_fuel(REGEX_STEPS)?;
-        let built = RegexBuilder::new(pattern)
-            .size_limit(REGEX_MEMORY_BYTES_MAX)
-            .dfa_size_limit(REGEX_MEMORY_BYTES_MAX)
-            .build();
-        let regex = built.map_err(|error| {
-            if let regex::Error::CompiledTooBig(_) = error {
-                wrong("regex_replace: the regular expression grows too large")
-            } else {
-                let text = error.to_string();
-                let reason = text.lines().last().unwrap_or_default().to_owned();
-                wrong(format!("regex_replace: no regular expression: {reason}"))
-            }
-        })?;
-        let known = state.get_or_insert_extension(Expressions::default());
-        known.0.insert(pattern.to_owned(), regex.clone());
-        regex
-    };
-    let mut replaced = String::new();
-    let mut from = 0;
-    for found in regex.captures_iter(&text) {
-        let whole = found.get_match();
-        replaced.push_str(&text[from..whole.start()]);
-        let before = replaced.len();
-        found.expand(with, &mut replaced);
-        state.consume_fuel(1 + ((replaced.len() - before) / REGEX_STEP_BYTES) as u64)?;
-        from = whole.end();
-    }
-    replaced.push_str(&text[from..]);
-    Ok(replaced)
+    replace::replace(state, &text, pattern, with)
 }
 
 /// A moment of RFC 3339, or milliseconds since 1970.
@@ -326,6 +274,7 @@ fn date(
     let named_zone: Option<&str> = kwargs.get("zone")?;
     kwargs.assert_all_used()?;
     let format = format.or(named_format).unwrap_or(DATE_FORMAT);
+    state.consume_fuel(format.len() as u64)?;
     let zone = zone.or(named_zone).unwrap_or("UTC");
     let known = TimeZone::get(zone);
     let known = known.map_err(|_unknown| {
@@ -386,7 +335,7 @@ fn spelled(seconds: u64) -> String {
 }
 
 /// The methods of maps that authors know from Jinja.
-fn method(
+pub(super) fn method(
     state: &mut State<'_, '_>,
     value: &Value,
     name: &str,

@@ -1,79 +1,172 @@
-//! What the parser of Jinja leaves to rendering: names of filters, and how long expressions are.
+//! Bounds of a Jinja template: how deep its tags and expressions are, checked on its tokens before it is parsed.
 
-use super::{super::TemplateError, filters::FILTERS};
+use minijinja::{
+    machinery::{Span, Token, tokenize},
+    syntax::SyntaxConfig,
+};
 
-/// Operators and filters in one expression: each goes one level deeper into the stack.
-const OPERATORS_MAX: usize = 500;
+use super::{
+    super::TemplateError,
+    check::{CHAIN_MAX, LITERAL_DEPTH_MAX, TAG_DEPTH_MAX},
+    filters::FILTERS,
+};
 
 /// Words that are operators.
 const WORDS: [&str; 7] = ["and", "or", "not", "is", "in", "if", "else"];
 
-/// Refuses filters that there are not, and expressions that are too long.
+/// Tags that are closed by another one.
+const OPENING: [&str; 5] = ["for", "if", "with", "filter", "autoescape"];
+
+/// The tags and brackets around a token.
+#[derive(Default)]
+struct Around {
+    /// The levels of each open tag: one, and one for each `elif`.
+    tags: Vec<usize>,
+    /// The operators of each open bracket since its last comma, from the outside; empty outside of tags.
+    chains: Vec<usize>,
+    /// Whether the tag is a `set` whose value is what follows until `endset`.
+    sets_block: bool,
+}
+
+/// Refuses nesting that is too deep for the stack, and filters that do not exist.
 pub(super) fn check(source: &str) -> Result<(), TemplateError> {
-    let mut from = 0;
-    while let Some(found) = source[from..].find('{') {
-        let at = from + found;
-        let rest = &source[at..];
-        from = at + 1;
-        let end = match rest.as_bytes().get(1) {
-            Some(b'#') => {
-                from = rest.find("#}").map_or(source.len(), |end| at + end + 2);
-                continue;
-            }
-            Some(b'{') => "}}",
-            Some(b'%') => "%}",
-            _ => continue,
+    let mut around = Around::default();
+    let mut before = None;
+    for token in tokenize(source, false, SyntaxConfig::default()) {
+        // The parser stops here as well, and names the reason.
+        let Ok((token, span)) = token else {
+            break;
         };
-        from = expression(source, at + 2, end)?;
+        let fault = around
+            .follow(&token, before.as_ref())
+            .or_else(|| unknown_filter(&token, before.as_ref()));
+        if let Some(fault) = fault {
+            return Err(at(source, span, fault));
+        }
+        before = Some(token);
     }
     Ok(())
 }
 
-/// Looks at the expression that begins there; where it ends.
-fn expression(source: &str, at: usize, end: &str) -> Result<usize, TemplateError> {
-    let mut operators = 0_usize;
-    let mut chars = source[at..].char_indices().peekable();
-    let mut is_filter = false;
-    while let Some((offset, c)) = chars.next() {
-        let here = at + offset;
-        if source[here..].starts_with(end) {
-            return Ok(here + end.len());
+/// An error at a token.
+pub(super) fn at(source: &str, span: Span, fault: impl Into<String>) -> TemplateError {
+    let offset = usize::try_from(span.start_offset).unwrap_or_default();
+    let offset = if source.is_char_boundary(offset) {
+        offset
+    } else {
+        0
+    };
+    TemplateError::at(source, offset, fault)
+}
+
+fn unknown_filter(token: &Token<'_>, before: Option<&Token<'_>>) -> Option<String> {
+    match (before, token) {
+        (Some(Token::Pipe), Token::Ident(word)) if !FILTERS.contains(word) => {
+            Some(format!("there is no filter `{word}`"))
         }
-        match c {
-            '"' | '\'' => {
-                // A text, in which nothing is an operator.
-                while let Some((_, inside)) = chars.next() {
-                    match inside {
-                        '\\' => drop(chars.next()),
-                        _ if inside == c => break,
-                        _ => {}
-                    }
-                }
-            }
-            c if c.is_alphabetic() || c == '_' => {
-                while chars
-                    .next_if(|(_, c)| c.is_alphanumeric() || *c == '_')
-                    .is_some()
-                {}
-                let word_end = chars.peek().map_or(source.len(), |(offset, _)| at + offset);
-                let word = &source[here..word_end];
-                operators += usize::from(WORDS.contains(&word));
-                if is_filter && !FILTERS.contains(&word) {
-                    let fault = format!("there is no filter `{word}`");
-                    return Err(TemplateError::at(source, here, fault));
-                }
-                is_filter = false;
-            }
-            c if c.is_whitespace() => {}
-            c => {
-                is_filter = c == '|';
-                operators += usize::from("+-*/%~|.[(=<>!".contains(c));
-            }
-        }
-        if operators > OPERATORS_MAX {
-            let fault = format!("an expression has more than {OPERATORS_MAX} operators");
-            return Err(TemplateError::at(source, here, fault));
-        }
+        _ => None,
     }
-    Ok(source.len())
+}
+
+impl Around {
+    /// Follows a token; returns what is too deep with it.
+    fn follow(&mut self, token: &Token<'_>, before: Option<&Token<'_>>) -> Option<String> {
+        match token {
+            Token::VariableStart | Token::BlockStart => self.chains = vec![0],
+            Token::BlockEnd if std::mem::take(&mut self.sets_block) => {
+                self.tags.push(1);
+                return self.too_many_tags();
+            }
+            Token::VariableEnd | Token::BlockEnd => self.chains.clear(),
+            Token::Ident(word) if matches!(before, Some(Token::BlockStart)) => {
+                return self.tag(word);
+            }
+            Token::Assign if self.chains.len() == 1 => self.sets_block = false,
+            Token::BracketOpen | Token::ParenOpen | Token::BraceOpen => {
+                if let Some(chain) = self.chains.last_mut() {
+                    *chain += 1;
+                }
+                self.chains.push(0);
+                if self.chains.len() > LITERAL_DEPTH_MAX + 1 {
+                    return Some(format!(
+                        "brackets are nested deeper than {LITERAL_DEPTH_MAX} levels"
+                    ));
+                }
+            }
+            Token::BracketClose | Token::ParenClose | Token::BraceClose => {
+                self.chains.pop();
+            }
+            Token::Comma | Token::Colon => {
+                if let Some(chain) = self.chains.last_mut() {
+                    *chain = 0;
+                }
+            }
+            _ => {}
+        }
+        if is_operator(token)
+            && let Some(chain) = self.chains.last_mut()
+        {
+            *chain += 1;
+        }
+        let chained: usize = self.chains.iter().sum();
+        (chained > CHAIN_MAX).then(|| {
+            format!("an expression chains more than {CHAIN_MAX} operators, filters and members")
+        })
+    }
+
+    /// Follows the first word of a tag.
+    fn tag(&mut self, word: &str) -> Option<String> {
+        match word {
+            "macro" | "call" => {
+                return Some(format!(
+                    "`{word}` is not available; write the text where it is used, or loop over a list \
+                     such as `[(\"Name\", event.name), (\"Count\", event.count)]`"
+                ));
+            }
+            "elif" => {
+                if let Some(levels) = self.tags.last_mut() {
+                    *levels += 1;
+                }
+            }
+            "set" => self.sets_block = true,
+            word if OPENING.contains(&word) => self.tags.push(1),
+            word if word.starts_with("end") => drop(self.tags.pop()),
+            _ => {}
+        }
+        self.too_many_tags()
+    }
+
+    fn too_many_tags(&self) -> Option<String> {
+        let levels: usize = self.tags.iter().sum();
+        (levels > TAG_DEPTH_MAX).then(|| {
+            format!(
+                "tags are nested deeper than {TAG_DEPTH_MAX} levels, where each `elif` is one; use a map such \
+                 as `{{\"critical\": \"P1\"}}[event.severity]|default(\"P3\")`"
+            )
+        })
+    }
+}
+
+/// Whether a token makes an expression one level deeper.
+fn is_operator(token: &Token<'_>) -> bool {
+    match token {
+        Token::Ident(word) => WORDS.contains(word),
+        Token::Plus
+        | Token::Minus
+        | Token::Mul
+        | Token::Div
+        | Token::FloorDiv
+        | Token::Pow
+        | Token::Mod
+        | Token::Dot
+        | Token::Tilde
+        | Token::Pipe
+        | Token::Eq
+        | Token::Ne
+        | Token::Gt
+        | Token::Gte
+        | Token::Lt
+        | Token::Lte => true,
+        _ => false,
+    }
 }

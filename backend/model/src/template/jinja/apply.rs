@@ -1,0 +1,222 @@
+//! Filters and tests, charged by the size of what they are applied to.
+
+use minijinja::{
+    Error, State, Value,
+    value::{Kwargs, ValueKind},
+};
+
+use super::{
+    filters::wrong,
+    meter::{Meter, VALUE_DEPTH_MAX, steps_of},
+};
+
+/// Filters that read no more of a list than an item of it, or how many there are.
+const SHALLOW: [&str; 7] = ["attr", "count", "d", "default", "first", "last", "length"];
+/// Steps of rounding a number: it is written with all of its digits.
+const ROUND_STEPS: u64 = 50;
+
+/// Applies a filter.
+pub(super) fn filter(
+    state: &mut State<'_, '_>,
+    meter: &Meter,
+    name: &str,
+    value: Value,
+    placed: &[Value],
+    named: &[(String, Value)],
+) -> Result<Value, Error> {
+    let is_shallow = value.as_str().is_none() && SHALLOW.contains(&name);
+    let weight = if is_shallow {
+        1
+    } else {
+        meter.weigh(state, &value)?
+    };
+    let given = placed.iter().chain(named.iter().map(|(_, value)| value));
+    let mut arguments = 0;
+    for argument in given {
+        arguments += 1 + meter.weigh(state, argument)?;
+    }
+    let each = Each {
+        name,
+        placed,
+        named,
+        arguments,
+    };
+    let made = if let Some(made) = each.apply(state, meter, &value)? {
+        made
+    } else {
+        meter.spend(state, surcharge(&each, &value, weight)?)?;
+        let mut all = vec![value];
+        all.extend_from_slice(placed);
+        if !named.is_empty() {
+            all.push(named.iter().cloned().collect::<Kwargs>().into());
+        }
+        let made = state.apply_filter(name, &all)?;
+        match name {
+            "chain" if made.kind() == ValueKind::Seq => Value::from(meter.items(state, &made)?),
+            "chain" if made.kind() == ValueKind::Map => {
+                let keys = meter.items(state, &made)?.into_iter();
+                let entries = keys.map(|key| Ok((key.clone(), made.get_item(&key)?)));
+                Value::from_pairs(entries.collect::<Result<Vec<_>, Error>>()?)
+            }
+            _ => meter.whole(state, made)?,
+        }
+    };
+    if !is_shallow {
+        meter.charge(state, &made, VALUE_DEPTH_MAX)?;
+    }
+    Ok(made)
+}
+
+/// Applies a test.
+pub(super) fn test(
+    state: &mut State<'_, '_>,
+    meter: &Meter,
+    name: &str,
+    value: Value,
+    arguments: &[Value],
+) -> Result<bool, Error> {
+    meter.weigh(state, &value)?;
+    let mut all = vec![value];
+    for argument in arguments {
+        meter.weigh(state, argument)?;
+        all.push(argument.clone());
+    }
+    state.perform_test(name, &all)
+}
+
+/// A filter and its arguments.
+struct Each<'a> {
+    name: &'a str,
+    placed: &'a [Value],
+    named: &'a [(String, Value)],
+    /// The steps of all arguments.
+    arguments: u64,
+}
+
+impl Each<'_> {
+    fn named(&self, name: &str) -> Option<&Value> {
+        let found = self.named.iter().find(|(it, _)| it == name);
+        found.map(|(_, value)| value)
+    }
+
+    /// Applies a filter that applies another one, or a test, to each item; none for others.
+    fn apply(
+        &self,
+        state: &mut State<'_, '_>,
+        meter: &Meter,
+        value: &Value,
+    ) -> Result<Option<Value>, Error> {
+        let (by_attribute, keeps) = match self.name {
+            "map" => return self.map(state, meter, value).map(Some),
+            "select" => (false, true),
+            "reject" => (false, false),
+            "selectattr" => (true, true),
+            "rejectattr" => (true, false),
+            _ => return Ok(None),
+        };
+        let (attribute, test) = match (by_attribute, self.placed) {
+            (true, [attribute, test @ ..]) => (Some(attribute), test),
+            (true, []) => return Err(wrong(format!("{}: names no attribute", self.name))),
+            (false, test) => (None, test),
+        };
+        let mut kept = Vec::new();
+        for item in meter.items(state, value)? {
+            meter.spend(state, self.arguments)?;
+            let tested = attribute.map_or_else(|| item.clone(), |it| member(&item, it));
+            let passes = match test {
+                [] => tested.is_true(),
+                [name, arguments @ ..] => {
+                    let name = name
+                        .as_str()
+                        .ok_or_else(|| wrong("a test is named by a text"))?;
+                    self::test(state, meter, name, tested, arguments)?
+                }
+            };
+            if passes == keeps {
+                kept.push(item);
+            }
+        }
+        Ok(Some(Value::from(kept)))
+    }
+
+    fn map(&self, state: &mut State<'_, '_>, meter: &Meter, value: &Value) -> Result<Value, Error> {
+        let mut mapped = Vec::new();
+        for item in meter.items(state, value)? {
+            meter.spend(state, self.arguments)?;
+            mapped.push(match (self.named("attribute"), self.placed) {
+                (Some(attribute), []) => match member(&item, attribute) {
+                    found if found.is_undefined() => {
+                        self.named("default").cloned().unwrap_or_default()
+                    }
+                    found => found,
+                },
+                (None, [name, arguments @ ..]) => {
+                    let name = name.as_str().ok_or_else(|| wrong("map: names no filter"))?;
+                    // It would apply another one to each item in turn.
+                    if name == "map" {
+                        return Err(wrong("map: another `map` is applied beside it, not by it"));
+                    }
+                    filter(state, meter, name, item, arguments, self.named)?
+                }
+                _ => return Err(wrong("map: names either a filter or an attribute")),
+            });
+        }
+        Ok(Value::from(mapped))
+    }
+}
+
+/// The member of an item at a dotted path, or at a number.
+fn member(item: &Value, path: &Value) -> Value {
+    let Some(path) = path.as_str() else {
+        return item.get_item(path).unwrap_or_default();
+    };
+    let mut found = item.clone();
+    for step in path.split('.') {
+        found = match step.parse::<usize>() {
+            Ok(at) => found.get_item(&Value::from(at)),
+            Err(_name) => found.get_attr(step),
+        }
+        .unwrap_or_default();
+        if found.is_undefined() {
+            break;
+        }
+    }
+    found
+}
+
+/// What a filter costs beside reading its input and making its result.
+fn surcharge(filter: &Each<'_>, value: &Value, weight: u64) -> Result<u64, Error> {
+    let text = value.as_str().unwrap_or_default();
+    let items = value.len().unwrap_or(0) as u64;
+    let first = filter.placed.first();
+    let separator = first.and_then(Value::as_str);
+    Ok(match filter.name {
+        // Each item is compared with as many as halving the list takes, by a member of it.
+        "sort" | "unique" | "groupby" | "dictsort" | "min" | "max" => {
+            let compared = u64::from(u64::BITS - items.leading_zeros());
+            let paths = items.saturating_mul(filter.arguments);
+            weight.saturating_mul(compared).saturating_add(paths)
+        }
+        "sum" => {
+            let start = filter.placed.get(1).or_else(|| filter.named("start"));
+            if start.is_some_and(|it| !it.is_number()) {
+                return Err(wrong("sum: starts with a number"));
+            }
+            items.saturating_mul(1 + filter.arguments)
+        }
+        "join" => items.saturating_mul(1 + filter.arguments),
+        "list" | "batch" | "slice" => text.len() as u64,
+        "lines" => text.matches('\n').count() as u64,
+        "split" => match separator {
+            Some(separator) => text.matches(separator).count() as u64,
+            None => text.split_whitespace().count() as u64,
+        },
+        // Each character is looked for in the argument.
+        "trim" => steps_of(text.len().saturating_mul(separator.map_or(0, str::len))),
+        "round" => ROUND_STEPS,
+        "card" | "e" | "escape" | "html" | "markdown" | "slack" | "telegram" | "urlencode" => {
+            2 * weight
+        }
+        _ => 0,
+    })
+}

@@ -1,0 +1,133 @@
+//! Numbers of Jinja expressions.
+
+use minijinja::{Error, Value, machinery::ast::BinOpKind, value::ValueKind};
+
+use super::filters::wrong;
+
+/// A number as it is calculated with.
+#[derive(Clone, Copy)]
+enum Number {
+    Whole(i128),
+    Float(f64),
+}
+
+fn number(value: &Value) -> Option<Number> {
+    let is_whole = value.is_integer() || value.kind() == ValueKind::Bool;
+    if is_whole {
+        return i128::try_from(value.clone()).ok().map(Number::Whole);
+    }
+    (value.kind() == ValueKind::Number)
+        .then(|| f64::try_from(value.clone()).ok().map(Number::Float))
+        .flatten()
+}
+
+impl Number {
+    fn float(self) -> f64 {
+        match self {
+            #[expect(clippy::cast_precision_loss, reason = "as Jinja does")]
+            Self::Whole(number) => number as f64,
+            Self::Float(number) => number,
+        }
+    }
+}
+
+fn whole(number: Option<i128>) -> Result<Value, Error> {
+    let number = number.ok_or_else(|| wrong("the result is too large, or divided by 0"))?;
+    Ok(match i64::try_from(number) {
+        Ok(number) => Value::from(number),
+        Err(_large) => Value::from(number),
+    })
+}
+
+/// The number with the other sign.
+pub(super) fn negative(value: &Value) -> Result<Value, Error> {
+    match number(value) {
+        Some(Number::Whole(number)) => whole(number.checked_neg()),
+        Some(Number::Float(number)) => Ok(Value::from(-number)),
+        None => Err(wrong(format!("`-` needs a number, not a {}", value.kind()))),
+    }
+}
+
+/// The result of an operator on two numbers.
+pub(super) fn calculated(op: BinOpKind, left: &Value, right: &Value) -> Result<Value, Error> {
+    let (Some(a), Some(b)) = (number(left), number(right)) else {
+        return Err(wrong(format!(
+            "an operator needs numbers, not a {} and a {}",
+            left.kind(),
+            right.kind()
+        )));
+    };
+    if let (Number::Whole(a), Number::Whole(b)) = (a, b) {
+        match op {
+            BinOpKind::Add => return whole(a.checked_add(b)),
+            BinOpKind::Sub => return whole(a.checked_sub(b)),
+            BinOpKind::Mul => return whole(a.checked_mul(b)),
+            BinOpKind::FloorDiv => return whole(floor_divided(a, b)),
+            BinOpKind::Rem => {
+                let rest = floor_divided(a, b).and_then(|it| a.checked_sub(it.checked_mul(b)?));
+                return whole(rest);
+            }
+            BinOpKind::Pow if b >= 0 => {
+                return whole(u32::try_from(b).ok().and_then(|b| a.checked_pow(b)));
+            }
+            _ => {}
+        }
+    }
+    let (a, b) = (a.float(), b.float());
+    let is_division = matches!(op, BinOpKind::Div | BinOpKind::FloorDiv | BinOpKind::Rem);
+    if is_division && b == 0.0 {
+        return Err(wrong("a number is divided by 0"));
+    }
+    Ok(Value::from(match op {
+        BinOpKind::Add => a + b,
+        BinOpKind::Sub => a - b,
+        BinOpKind::Mul => a * b,
+        BinOpKind::Div => a / b,
+        BinOpKind::FloorDiv => (a / b).floor(),
+        BinOpKind::Rem => a - b * (a / b).floor(),
+        BinOpKind::Pow => a.powf(b),
+        _ => return Err(wrong("an operator does not fit its values")),
+    }))
+}
+
+/// The quotient, rounded down.
+fn floor_divided(a: i128, b: i128) -> Option<i128> {
+    let (quotient, rest) = (a.checked_div(b)?, a.checked_rem(b)?);
+    let is_below = rest != 0 && (rest < 0) != (b < 0);
+    Some(quotient - i128::from(is_below))
+}
+
+/// The places of a slice `[start:stop:step]` in a list of so many items.
+pub(super) fn sliced(
+    length: usize,
+    [start, stop, step]: [Option<i64>; 3],
+) -> Result<Vec<usize>, Error> {
+    let length = i128::try_from(length).unwrap_or(i128::MAX);
+    let step = i128::from(step.unwrap_or(1));
+    if step == 0 {
+        return Err(wrong("the step of a slice is not 0"));
+    }
+    let (least, most) = if step > 0 {
+        (0, length)
+    } else {
+        (-1, length - 1)
+    };
+    let place = |bound: Option<i64>, absent: i128| {
+        bound.map_or(absent, |bound| {
+            let bound = i128::from(bound);
+            let place = if bound < 0 { bound + length } else { bound };
+            place.clamp(least, most)
+        })
+    };
+    let (mut at, stop) = if step > 0 {
+        (place(start, least), place(stop, most))
+    } else {
+        (place(start, most), place(stop, least))
+    };
+    let mut picked = Vec::new();
+    while (step > 0 && at < stop) || (step < 0 && at > stop) {
+        picked.extend(usize::try_from(at));
+        at += step;
+    }
+    Ok(picked)
+}

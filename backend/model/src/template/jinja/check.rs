@@ -1,0 +1,209 @@
+//! Constructs of Jinja that templates may use: those whose cost is bounded by the template and its data.
+
+use minijinja::machinery::{
+    Span,
+    ast::{Call, CallArg, Expr, Stmt},
+};
+
+use super::{super::TemplateError, filters::FILTERS, scan};
+
+/// Tags inside each other; each `elif` is one.
+pub(super) const TAG_DEPTH_MAX: usize = 32;
+/// Brackets inside each other in an expression.
+pub(super) const LITERAL_DEPTH_MAX: usize = 16;
+/// Operators, filters and members of an expression, each of which is one level of its tree.
+pub(super) const CHAIN_MAX: usize = 100;
+/// Numbers in a `range`.
+pub(super) const RANGE_MAX: i128 = 100;
+
+/// Filters whose result is a list.
+const LISTING: [&str; 17] = [
+    "batch",
+    "chain",
+    "dictsort",
+    "groupby",
+    "items",
+    "lines",
+    "list",
+    "map",
+    "reject",
+    "rejectattr",
+    "select",
+    "selectattr",
+    "slice",
+    "sort",
+    "split",
+    "unique",
+    "zip",
+];
+
+/// An error at the place of its construct.
+type Fault = (Span, String);
+
+/// Refuses constructs that templates may not use.
+pub(super) fn check(source: &str, template: &Stmt<'_>) -> Result<(), TemplateError> {
+    statement(template).map_err(|(span, fault)| scan::at(source, span, fault))
+}
+
+fn statements(all: &[Stmt<'_>]) -> Result<(), Fault> {
+    all.iter().try_for_each(statement)
+}
+
+fn statement(it: &Stmt<'_>) -> Result<(), Fault> {
+    match it {
+        Stmt::Template(it) => statements(&it.children),
+        Stmt::EmitRaw(_) => Ok(()),
+        Stmt::EmitExpr(it) => expression(&it.expr),
+        Stmt::ForLoop(it) => {
+            if it.recursive {
+                let fault = "`recursive` is not available; use a loop inside the loop";
+                return Err((it.span(), fault.into()));
+            }
+            expression(&it.iter)?;
+            it.filter_expr.as_ref().map_or(Ok(()), expression)?;
+            statements(&it.body)?;
+            statements(&it.else_body)
+        }
+        Stmt::IfCond(it) => {
+            expression(&it.expr)?;
+            statements(&it.true_body)?;
+            statements(&it.false_body)
+        }
+        Stmt::WithBlock(it) => {
+            for (target, value) in &it.assignments {
+                assignment(target, Some(value))?;
+            }
+            statements(&it.body)
+        }
+        Stmt::Set(it) => assignment(&it.target, Some(&it.expr)),
+        Stmt::SetBlock(it) => {
+            assignment(&it.target, None)?;
+            it.filter.as_ref().map_or(Ok(()), expression)?;
+            statements(&it.body)
+        }
+        Stmt::AutoEscape(it) => statements(&it.body),
+        Stmt::FilterBlock(it) => {
+            expression(&it.filter)?;
+            statements(&it.body)
+        }
+        Stmt::Do(it) => Err((it.span(), "`do` is not available".into())),
+    }
+}
+
+/// Refuses names that are not plain, and values that are lists or objects.
+fn assignment(target: &Expr<'_>, value: Option<&Expr<'_>>) -> Result<(), Fault> {
+    let Expr::Var(_) = target else {
+        let fault = "a name is set here, not a part of a list or object; to count, sum or join, use filters \
+                     such as `length`, `sum` and `join`";
+        return Err((target.span(), fault.into()));
+    };
+    let Some(value) = value else {
+        return Ok(());
+    };
+    if is_listing(value) {
+        let fault = "a name is set to a text, number or boolean, not to a list or object; use the list where \
+                     it is needed, as in `{% for x in … %}`";
+        return Err((value.span(), fault.into()));
+    }
+    expression(value)
+}
+
+/// Whether the result is a list or an object, whatever the variables are.
+fn is_listing(value: &Expr<'_>) -> bool {
+    match value {
+        Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => true,
+        Expr::Filter(it) => LISTING.contains(&it.name),
+        Expr::Call(it) => {
+            matches!(&it.expr, Expr::Var(name) if ["range", "dict"].contains(&name.id))
+        }
+        Expr::IfExpr(it) => {
+            is_listing(&it.true_expr) || it.false_expr.as_ref().is_some_and(is_listing)
+        }
+        _ => false,
+    }
+}
+
+fn expressions<'e, 't: 'e>(all: impl IntoIterator<Item = &'e Expr<'t>>) -> Result<(), Fault> {
+    all.into_iter().try_for_each(expression)
+}
+
+fn expression(it: &Expr<'_>) -> Result<(), Fault> {
+    match it {
+        Expr::Var(_) | Expr::Const(_) => Ok(()),
+        Expr::Slice(it) => {
+            let bounds = [&it.start, &it.stop, &it.step];
+            expressions(bounds.into_iter().flatten().chain([&it.expr]))
+        }
+        Expr::UnaryOp(it) => expression(&it.expr),
+        Expr::BinOp(it) => expressions([&it.left, &it.right]),
+        Expr::Compare(it) => {
+            expression(&it.expr)?;
+            expressions(it.ops.iter().map(|op| &op.expr))
+        }
+        Expr::IfExpr(it) => {
+            expressions([&it.test_expr, &it.true_expr])?;
+            expressions(&it.false_expr)
+        }
+        Expr::Filter(it) if !FILTERS.contains(&it.name) => {
+            Err((it.span(), format!("there is no filter `{}`", it.name)))
+        }
+        Expr::Filter(it) => {
+            expressions(&it.expr)?;
+            arguments(it.span(), &it.args)
+        }
+        Expr::Test(it) => {
+            expression(&it.expr)?;
+            arguments(it.span(), &it.args)
+        }
+        Expr::GetAttr(it) => expression(&it.expr),
+        Expr::GetItem(it) => expressions([&it.expr, &it.subscript_expr]),
+        Expr::Call(it) => {
+            call(it.span(), it)?;
+            arguments(it.span(), &it.args)
+        }
+        Expr::List(it) => expressions(&it.items),
+        Expr::Tuple(it) => expressions(&it.items),
+        Expr::Map(it) => expressions(it.keys.iter().chain(&it.values)),
+    }
+}
+
+fn arguments(span: Span, all: &[CallArg<'_>]) -> Result<(), Fault> {
+    all.iter().try_for_each(|it| match it {
+        CallArg::Pos(value) | CallArg::Kwarg(_, value) => expression(value),
+        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => Err((
+            span,
+            "`*` and `**` before an argument are not available".into(),
+        )),
+    })
+}
+
+fn call(span: Span, it: &Call<'_>) -> Result<(), Fault> {
+    match &it.expr {
+        Expr::GetAttr(method) => expression(&method.expr),
+        Expr::Var(name) if name.id == "dict" => Ok(()),
+        Expr::Var(name) if name.id == "range" => {
+            let is_long = it.args.iter().any(|argument| {
+                let CallArg::Pos(Expr::Const(number)) = argument else {
+                    return false;
+                };
+                i128::try_from(number.value.clone()).is_ok_and(|it| it > RANGE_MAX)
+            });
+            if is_long && it.args.len() == 1 {
+                return Err((span, long_range()));
+            }
+            Ok(())
+        }
+        Expr::Var(name) if name.id == "namespace" => {
+            let fault = "`namespace` is not available; to count, sum or join, use filters such as `length`, \
+                         `sum` and `join`";
+            Err((span, fault.into()))
+        }
+        Expr::Var(name) => Err((span, format!("there is no function `{}`", name.id))),
+        _ => Err((span, "this is not a function".into())),
+    }
+}
+
+/// The error of a `range` that has too many numbers.
+pub(super) fn long_range() -> String {
+    format!("`range` has more than {RANGE_MAX} numbers")
+}

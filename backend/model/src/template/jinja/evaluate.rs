@@ -1,0 +1,633 @@
+//! Evaluation of a Jinja template: every step is charged by the size of what it reads and makes.
+
+use std::collections::BTreeMap;
+
+use minijinja::{
+    AutoEscape, Error, State, Value,
+    machinery::ast::{
+        BinOpKind, Call, CallArg, CompareOpKind, Expr, Filter, ForLoop, Map, Slice, Stmt,
+        UnaryOpKind,
+    },
+    value::ValueKind,
+};
+
+use super::{
+    apply, arithmetic,
+    check::{self, RANGE_MAX},
+    filters::{self, wrong},
+    meter::{Meter, VALUE_DEPTH_MAX},
+};
+use crate::template::RenderError;
+
+/// Names that are set, by the tag that sets them.
+#[derive(Default)]
+struct Scope<'t> {
+    names: BTreeMap<&'t str, Value>,
+    cycle: Option<Cycle>,
+}
+
+/// The loop of a scope.
+struct Cycle {
+    index: usize,
+    length: usize,
+    depth: usize,
+    /// The arguments of the last `loop.changed`.
+    last: Option<Vec<Value>>,
+}
+
+/// A template that is being rendered.
+pub(super) struct Evaluation<'r, 's, 't> {
+    state: &'r mut State<'s, 's>,
+    meter: Meter,
+    scopes: Vec<Scope<'t>>,
+    /// What is written, and before it what blocks around it have written.
+    written: Vec<String>,
+    /// Where the expression begins that is being evaluated, in bytes.
+    pub(super) at: u32,
+}
+
+impl<'r, 's, 't> Evaluation<'r, 's, 't> {
+    /// An evaluation with the variables and steps of a state, which writes at most so many bytes.
+    pub(super) fn new(state: &'r mut State<'s, 's>, bytes_max: usize) -> Self {
+        Self {
+            state,
+            meter: Meter::new(bytes_max),
+            scopes: vec![Scope::default()],
+            written: vec![String::new()],
+            at: 0,
+        }
+    }
+
+    /// Renders a template.
+    ///
+    /// # Errors
+    /// The first failure; [`Self::limit`] is the limit that it is, if any.
+    pub(super) fn run(&mut self, template: &'t Stmt<'t>) -> Result<String, Error> {
+        self.statement(template)?;
+        Ok(std::mem::take(&mut self.written[0]))
+    }
+
+    /// The limit that stopped it, other than that of steps.
+    pub(super) fn limit(&self) -> Option<RenderError> {
+        self.meter.limit.take()
+    }
+
+    fn statements(&mut self, all: &'t [Stmt<'t>]) -> Result<(), Error> {
+        all.iter().try_for_each(|it| self.statement(it))
+    }
+
+    fn statement(&mut self, it: &'t Stmt<'t>) -> Result<(), Error> {
+        self.meter.spend(self.state, 1)?;
+        match it {
+            Stmt::Template(it) => self.statements(&it.children),
+            Stmt::EmitRaw(it) => self.write(it.raw),
+            Stmt::EmitExpr(it) => {
+                let value = self.value(&it.expr)?;
+                let text = self.escaped(&value)?;
+                self.write(&text)
+            }
+            Stmt::ForLoop(it) => self.each(it),
+            Stmt::IfCond(it) => {
+                if self.value(&it.expr)?.is_true() {
+                    self.statements(&it.true_body)
+                } else {
+                    self.statements(&it.false_body)
+                }
+            }
+            Stmt::WithBlock(it) => {
+                self.scopes.push(Scope::default());
+                for (target, value) in &it.assignments {
+                    let value = self.value(value)?;
+                    self.set(target, value)?;
+                }
+                self.statements(&it.body)?;
+                self.scopes.pop();
+                Ok(())
+            }
+            Stmt::Set(it) => {
+                let value = self.value(&it.expr)?;
+                self.set(&it.target, value)
+            }
+            Stmt::SetBlock(it) => {
+                let mut text = self.captured(&it.body)?;
+                if let Some(filter) = &it.filter {
+                    text = self.filtered(filter, text)?;
+                }
+                self.set(&it.target, text)
+            }
+            Stmt::FilterBlock(it) => {
+                let text = self.captured(&it.body)?;
+                let value = self.filtered(&it.filter, text)?;
+                let text = self.escaped(&value)?;
+                self.write(&text)
+            }
+            Stmt::AutoEscape(it) => self.statements(&it.body),
+            Stmt::Do(_) => Err(wrong("`do` is not available")),
+        }
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), Error> {
+        let written = self.written.last().map_or(0, String::len);
+        self.meter
+            .text(self.state, written + text.len(), text.len())?;
+        if let Some(written) = self.written.last_mut() {
+            written.push_str(text);
+        }
+        Ok(())
+    }
+
+    /// A value as text that is escaped for its place.
+    fn escaped(&mut self, value: &Value) -> Result<String, Error> {
+        self.meter.weigh(self.state, value)?;
+        self.state.format(value.clone())
+    }
+
+    /// What a block writes, as a value.
+    fn captured(&mut self, body: &'t [Stmt<'t>]) -> Result<Value, Error> {
+        self.written.push(String::new());
+        self.statements(body)?;
+        let text = self.written.pop().unwrap_or_default();
+        Ok(match self.state.auto_escape() {
+            AutoEscape::None => Value::from(text),
+            _ => Value::from_safe_string(text),
+        })
+    }
+
+    fn set(&mut self, target: &'t Expr<'t>, value: Value) -> Result<(), Error> {
+        let kind = value.kind();
+        if matches!(kind, ValueKind::Seq | ValueKind::Map | ValueKind::Iterable) {
+            return Err(wrong(format!(
+                "a name is set to a text, number or boolean, not to a {kind}"
+            )));
+        }
+        self.bind(target, value)
+    }
+
+    /// Gives a value the name of a target, or its items those of a list of targets.
+    fn bind(&mut self, target: &'t Expr<'t>, value: Value) -> Result<(), Error> {
+        let targets = match target {
+            Expr::Var(name) => {
+                if let Some(scope) = self.scopes.last_mut() {
+                    scope.names.insert(name.id, value);
+                }
+                return Ok(());
+            }
+            Expr::List(it) => &it.items,
+            Expr::Tuple(it) => &it.items,
+            _ => return Err(wrong("a name is expected here")),
+        };
+        let items = self.items(&value)?;
+        if items.len() != targets.len() {
+            return Err(wrong(format!(
+                "{} names are given to {} items",
+                targets.len(),
+                items.len()
+            )));
+        }
+        let mut pairs = targets.iter().zip(items);
+        pairs.try_for_each(|(target, item)| self.bind(target, item))
+    }
+
+    /// The items of a list, the keys of an object, or the characters of a text.
+    fn items(&mut self, value: &Value) -> Result<Vec<Value>, Error> {
+        self.meter.items(self.state, value)
+    }
+
+    fn each(&mut self, it: &'t ForLoop<'t>) -> Result<(), Error> {
+        let iterated = self.value(&it.iter)?;
+        let mut items = self.items(&iterated)?;
+        self.scopes.push(Scope::default());
+        if let Some(filter) = &it.filter_expr {
+            let mut passed = Vec::new();
+            for item in items {
+                self.bind(&it.target, item.clone())?;
+                if self.value(filter)?.is_true() {
+                    passed.push(item);
+                }
+            }
+            items = passed;
+        }
+        let depth = self.scopes.iter().filter(|it| it.cycle.is_some()).count();
+        let length = items.len();
+        let mut last = None;
+        for (index, item) in items.into_iter().enumerate() {
+            self.meter.spend(self.state, 1)?;
+            if let Some(scope) = self.scopes.last_mut() {
+                let cycle = Cycle {
+                    index,
+                    length,
+                    depth,
+                    last,
+                };
+                scope.cycle = Some(cycle);
+            }
+            self.bind(&it.target, item)?;
+            self.statements(&it.body)?;
+            let scope = self.scopes.last_mut();
+            last = scope.and_then(|it| it.cycle.take()?.last);
+        }
+        self.scopes.pop();
+        if length == 0 {
+            self.statements(&it.else_body)?;
+        }
+        Ok(())
+    }
+
+    fn cycle(&mut self) -> Option<&mut Cycle> {
+        self.scopes
+            .iter_mut()
+            .rev()
+            .find_map(|it| it.cycle.as_mut())
+    }
+
+    fn values(&mut self, all: &'t [Expr<'t>]) -> Result<Vec<Value>, Error> {
+        all.iter().map(|it| self.value(it)).collect()
+    }
+
+    fn optional(&mut self, it: Option<&'t Expr<'t>>) -> Result<Option<Value>, Error> {
+        it.map(|it| self.value(it)).transpose()
+    }
+
+    fn value(&mut self, it: &'t Expr<'t>) -> Result<Value, Error> {
+        self.meter.spend(self.state, 1)?;
+        self.at = it.span().start_offset;
+        match it {
+            Expr::Var(name) => Ok(self.name(name.id)),
+            Expr::Const(it) => Ok(it.value.clone()),
+            Expr::Slice(it) => self.slice(it),
+            Expr::UnaryOp(it) => {
+                let value = self.value(&it.expr)?;
+                match it.op {
+                    UnaryOpKind::Not => Ok(Value::from(!value.is_true())),
+                    UnaryOpKind::Neg => arithmetic::negative(&value),
+                }
+            }
+            Expr::BinOp(it) => {
+                let left = self.value(&it.left)?;
+                match it.op {
+                    BinOpKind::ScAnd if !left.is_true() => Ok(left),
+                    BinOpKind::ScOr if left.is_true() => Ok(left),
+                    BinOpKind::ScAnd | BinOpKind::ScOr => self.value(&it.right),
+                    op => {
+                        let right = self.value(&it.right)?;
+                        self.operation(op, &left, &right)
+                    }
+                }
+            }
+            Expr::Compare(it) => {
+                let mut left = self.value(&it.expr)?;
+                for compared in &it.ops {
+                    let right = self.value(&compared.expr)?;
+                    if !self.compare(compared.op, &left, &right)? {
+                        return Ok(Value::from(false));
+                    }
+                    left = right;
+                }
+                Ok(Value::from(true))
+            }
+            Expr::IfExpr(it) => {
+                if self.value(&it.test_expr)?.is_true() {
+                    self.value(&it.true_expr)
+                } else {
+                    let other = self.optional(it.false_expr.as_ref())?;
+                    Ok(other.unwrap_or_default())
+                }
+            }
+            Expr::Filter(it) => {
+                let value = self.optional(it.expr.as_ref())?;
+                self.filter(it, value.unwrap_or_default())
+            }
+            Expr::Test(it) => {
+                let value = self.value(&it.expr)?;
+                let (arguments, _) = self.arguments(&it.args)?;
+                let passed = apply::test(self.state, &self.meter, it.name, value, &arguments);
+                passed.map(Value::from)
+            }
+            Expr::GetAttr(it) => match (&it.expr, self.cycle()) {
+                (Expr::Var(name), Some(cycle)) if name.id == "loop" => Ok(cycle.member(it.name)),
+                _ => {
+                    let value = self.value(&it.expr)?;
+                    Ok(value.get_attr(it.name).unwrap_or_default())
+                }
+            },
+            Expr::GetItem(it) => {
+                let value = self.value(&it.expr)?;
+                let key = self.value(&it.subscript_expr)?;
+                self.meter.weigh(self.state, &key)?;
+                if let Some(text) = value.as_str() {
+                    self.meter.spend_bytes(self.state, text.len())?;
+                }
+                Ok(value.get_item(&key).unwrap_or_default())
+            }
+            Expr::Call(it) => self.call(it),
+            Expr::List(it) => self.list(&it.items),
+            Expr::Tuple(it) => self.list(&it.items),
+            Expr::Map(it) => self.map(it),
+        }
+    }
+
+    fn list(&mut self, items: &'t [Expr<'t>]) -> Result<Value, Error> {
+        let items = self.values(items)?;
+        self.made(Value::from(items))
+    }
+
+    fn map(&mut self, it: &'t Map<'t>) -> Result<Value, Error> {
+        let keys = self.values(&it.keys)?;
+        for key in &keys {
+            self.meter.weigh(self.state, key)?;
+        }
+        let values = self.values(&it.values)?;
+        self.made(Value::from_pairs(keys.into_iter().zip(values)))
+    }
+
+    /// Charges a value that the template made.
+    fn made(&mut self, value: Value) -> Result<Value, Error> {
+        self.meter.charge(self.state, &value, VALUE_DEPTH_MAX)?;
+        Ok(value)
+    }
+
+    fn name(&mut self, name: &str) -> Value {
+        let found = self.scopes.iter().rev().find_map(|it| it.names.get(name));
+        if let Some(found) = found {
+            return found.clone();
+        }
+        match self.cycle() {
+            Some(cycle) if name == "loop" => cycle.value(),
+            _ => self.state.lookup(name).unwrap_or_default(),
+        }
+    }
+
+    fn operation(&mut self, op: BinOpKind, left: &Value, right: &Value) -> Result<Value, Error> {
+        let comparison = match op {
+            BinOpKind::Eq => CompareOpKind::Eq,
+            BinOpKind::Ne => CompareOpKind::Ne,
+            BinOpKind::Lt => CompareOpKind::Lt,
+            BinOpKind::Lte => CompareOpKind::Lte,
+            BinOpKind::Gt => CompareOpKind::Gt,
+            BinOpKind::Gte => CompareOpKind::Gte,
+            BinOpKind::In => CompareOpKind::In,
+            BinOpKind::Concat => return self.concatenated(left, right),
+            BinOpKind::Add if left.as_str().is_some() && right.as_str().is_some() => {
+                return self.concatenated(left, right);
+            }
+            BinOpKind::Add if left.kind() == ValueKind::Seq && right.kind() == ValueKind::Seq => {
+                let mut items = self.items(left)?;
+                items.extend(self.items(right)?);
+                return self.made(Value::from(items));
+            }
+            BinOpKind::Mul if left.as_str().is_some() || right.as_str().is_some() => {
+                return self.repeated(left, right);
+            }
+            op => return arithmetic::calculated(op, left, right),
+        };
+        self.compare(comparison, left, right).map(Value::from)
+    }
+
+    /// Both as one text; where only one is markup, the other is escaped.
+    fn concatenated(&mut self, left: &Value, right: &Value) -> Result<Value, Error> {
+        let is_markup = left.is_safe() || right.is_safe();
+        let escapes = is_markup && !matches!(self.state.auto_escape(), AutoEscape::None);
+        let mut text = String::new();
+        for value in [left, right] {
+            self.meter.weigh(self.state, value)?;
+            let part = if escapes && !value.is_safe() {
+                self.state.format(value.clone())?
+            } else {
+                filters::text(self.state, value)?.into_owned()
+            };
+            self.meter
+                .text(self.state, text.len() + part.len(), part.len())?;
+            text.push_str(&part);
+        }
+        Ok(if escapes || (left.is_safe() && right.is_safe()) {
+            Value::from_safe_string(text)
+        } else {
+            Value::from(text)
+        })
+    }
+
+    fn repeated(&mut self, left: &Value, right: &Value) -> Result<Value, Error> {
+        let (text, count) = match (left.as_str(), right.as_str()) {
+            (Some(text), None) => (text, right),
+            (None, Some(text)) => (text, left),
+            _ => return Err(wrong("`*` needs a number")),
+        };
+        let count = i64::try_from(count.clone())
+            .map_err(|_number| wrong("`*` of a text needs a whole number"))?;
+        let count = usize::try_from(count).unwrap_or(0);
+        let bytes = text.len().saturating_mul(count);
+        self.meter.text(self.state, bytes, bytes)?;
+        Ok(Value::from(text.repeat(count)))
+    }
+
+    fn compare(&mut self, op: CompareOpKind, left: &Value, right: &Value) -> Result<bool, Error> {
+        self.meter.weigh(self.state, left)?;
+        self.meter.weigh(self.state, right)?;
+        Ok(match op {
+            CompareOpKind::Eq => left == right,
+            CompareOpKind::Ne => left != right,
+            CompareOpKind::Lt => left < right,
+            CompareOpKind::Lte => left <= right,
+            CompareOpKind::Gt => left > right,
+            CompareOpKind::Gte => left >= right,
+            CompareOpKind::In => self.contains(right, left)?,
+            CompareOpKind::NotIn => !self.contains(right, left)?,
+        })
+    }
+
+    fn contains(&mut self, container: &Value, value: &Value) -> Result<bool, Error> {
+        match container.kind() {
+            ValueKind::Undefined | ValueKind::None => Ok(false),
+            ValueKind::String => {
+                let text = container.as_str().unwrap_or_default();
+                Ok(text.contains(&*filters::text(self.state, value)?))
+            }
+            ValueKind::Map => Ok(container
+                .get_item(value)
+                .is_ok_and(|found| !found.is_undefined())),
+            ValueKind::Seq | ValueKind::Iterable => Ok(self.items(container)?.contains(value)),
+            kind => Err(wrong(format!(
+                "`in` needs a list, an object or a text, not a {kind}"
+            ))),
+        }
+    }
+
+    fn slice(&mut self, it: &'t Slice<'t>) -> Result<Value, Error> {
+        let value = self.value(&it.expr)?;
+        let mut bounds = [None; 3];
+        for (bound, given) in bounds.iter_mut().zip([&it.start, &it.stop, &it.step]) {
+            let given = self.optional(given.as_ref())?;
+            if let Some(given) = given.filter(|it| !it.is_none()) {
+                let number = i64::try_from(given);
+                *bound = Some(number.map_err(|_number| wrong("a slice needs whole numbers"))?);
+            }
+        }
+        let is_text = value.as_str().is_some();
+        if !is_text
+            && matches!(
+                value.kind(),
+                ValueKind::Map | ValueKind::Number | ValueKind::Bool
+            )
+        {
+            return Err(wrong(format!("a {} cannot be sliced", value.kind())));
+        }
+        let items = self.items(&value)?;
+        let picked = arithmetic::sliced(items.len(), bounds)?;
+        let picked = picked.into_iter().map(|at| items[at].clone());
+        if is_text {
+            let characters: String = picked
+                .filter_map(|it| it.as_str().map(str::to_owned))
+                .collect();
+            return Ok(Value::from(characters));
+        }
+        let picked: Vec<_> = picked.collect();
+        self.made(Value::from(picked))
+    }
+
+    #[expect(
+        clippy::type_complexity,
+        reason = "the arguments by place, and those by name"
+    )]
+    fn arguments(
+        &mut self,
+        all: &'t [CallArg<'t>],
+    ) -> Result<(Vec<Value>, Vec<(String, Value)>), Error> {
+        let (mut placed, mut named) = (Vec::new(), Vec::new());
+        for argument in all {
+            match argument {
+                CallArg::Pos(value) => placed.push(self.value(value)?),
+                CallArg::Kwarg(name, value) => named.push(((*name).to_owned(), self.value(value)?)),
+                CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {
+                    return Err(wrong("`*` and `**` before an argument are not available"));
+                }
+            }
+        }
+        Ok((placed, named))
+    }
+
+    fn filter(&mut self, it: &'t Filter<'t>, value: Value) -> Result<Value, Error> {
+        let (placed, named) = self.arguments(&it.args)?;
+        apply::filter(self.state, &self.meter, it.name, value, &placed, &named)
+    }
+
+    /// A text behind the filters of a block.
+    fn filtered(&mut self, filters: &'t Expr<'t>, text: Value) -> Result<Value, Error> {
+        let Expr::Filter(it) = filters else {
+            return Ok(text);
+        };
+        self.meter.spend(self.state, 1)?;
+        let value = match &it.expr {
+            Some(inner) => self.filtered(inner, text)?,
+            None => text,
+        };
+        self.at = it.span().start_offset;
+        self.filter(it, value)
+    }
+
+    fn call(&mut self, it: &'t Call<'t>) -> Result<Value, Error> {
+        let (placed, named) = self.arguments(&it.args)?;
+        match &it.expr {
+            Expr::Var(name) if name.id == "range" => self.range(&placed),
+            Expr::Var(name) if name.id == "dict" && placed.is_empty() => {
+                self.made(Value::from_pairs(named))
+            }
+            Expr::GetAttr(method) => {
+                if matches!(&method.expr, Expr::Var(name) if name.id == "loop")
+                    && self.cycle().is_some()
+                {
+                    return self.loop_method(method.name, placed);
+                }
+                let value = self.value(&method.expr)?;
+                self.meter.weigh(self.state, &value)?;
+                let made = filters::method(self.state, &value, method.name, &placed)?;
+                let made = self.meter.whole(self.state, made)?;
+                self.made(made)
+            }
+            _ => Err(wrong("this is not a function")),
+        }
+    }
+
+    fn loop_method(&mut self, name: &str, arguments: Vec<Value>) -> Result<Value, Error> {
+        for argument in &arguments {
+            self.meter.weigh(self.state, argument)?;
+        }
+        let Some(cycle) = self.cycle() else {
+            return Ok(Value::UNDEFINED);
+        };
+        match name {
+            "cycle" if !arguments.is_empty() => {
+                let at = cycle.index % arguments.len();
+                Ok(arguments[at].clone())
+            }
+            "changed" => {
+                let is_changed = cycle.last.as_ref() != Some(&arguments);
+                cycle.last = Some(arguments);
+                Ok(Value::from(is_changed))
+            }
+            _ => Err(wrong(format!("a loop has no method `{name}`"))),
+        }
+    }
+
+    fn range(&mut self, bounds: &[Value]) -> Result<Value, Error> {
+        let number = |value: &Value| {
+            i64::try_from(value.clone()).map_err(|_number| wrong("`range` needs whole numbers"))
+        };
+        let numbers = bounds.iter().map(number).collect::<Result<Vec<_>, _>>()?;
+        let (start, end, step) = match numbers[..] {
+            [end] => (0, end, 1),
+            [start, end] => (start, end, 1),
+            [start, end, step] if step != 0 => (start, end, step),
+            _ => {
+                return Err(wrong(
+                    "`range` needs one to three numbers, and no step of 0",
+                ));
+            }
+        };
+        let (distance, stride) = (i128::from(end) - i128::from(start), i128::from(step));
+        let count = (distance + stride - stride.signum()) / stride;
+        if count > RANGE_MAX {
+            return Err(wrong(check::long_range()));
+        }
+        let last = i64::try_from(count.max(0)).unwrap_or_default();
+        let numbers: Vec<_> = (0..last).map(|at| Value::from(start + at * step)).collect();
+        self.made(Value::from(numbers))
+    }
+}
+
+impl Cycle {
+    fn member(&self, name: &str) -> Value {
+        let &Self {
+            index,
+            length,
+            depth,
+            ..
+        } = self;
+        match name {
+            "index" => (index + 1).into(),
+            "index0" => index.into(),
+            "revindex" => (length - index).into(),
+            "revindex0" => (length - index - 1).into(),
+            "first" => (index == 0).into(),
+            "last" => (index + 1 == length).into(),
+            "length" => length.into(),
+            "depth" => (depth + 1).into(),
+            "depth0" => depth.into(),
+            _ => Value::UNDEFINED,
+        }
+    }
+
+    fn value(&self) -> Value {
+        let names = [
+            "index",
+            "index0",
+            "revindex",
+            "revindex0",
+            "first",
+            "last",
+            "length",
+            "depth",
+            "depth0",
+        ];
+        Value::from_pairs(names.map(|name| (name, self.member(name))))
+    }
+}

@@ -1,0 +1,416 @@
+//! Templates made from the grammar by chance: none ends the process, takes long or writes much.
+
+use std::{fs, time::Instant};
+
+use serde_json::{Value, json};
+
+use super::{FILTERS, Jinja};
+use crate::{
+    limits::RENDERED_BYTES_MAX,
+    template::{Budget, Escape, RenderError, Variables},
+};
+
+/// Templates without [`TEMPLATES`].
+const FEW: u64 = 3_000;
+/// The variable that sets how many there are; their time is checked as well then.
+const TEMPLATES: &str = "BELLWETHER_TEST_TEMPLATES";
+/// Processor time that one may take, in milliseconds.
+const TIME_MAX_MS: u128 = 100;
+
+const NAMES: [&str; 26] = [
+    "a",
+    "n",
+    "l",
+    "o",
+    "e",
+    "m",
+    "t",
+    "u",
+    "d",
+    "w",
+    "gone",
+    "x0",
+    "x1",
+    "x2",
+    "x0",
+    "x1",
+    "x2",
+    "loop",
+    "loop.index",
+    "loop.last",
+    "event.summary",
+    "event.metadata.m",
+    "event.metadata",
+    "event",
+    "o['a.b']",
+    "timestamp_ms",
+];
+const LITERALS: [&str; 24] = [
+    "0",
+    "1",
+    "2",
+    "-1",
+    "7.5",
+    "1000000000",
+    "170141183460469231731687303715884105727",
+    "9e300",
+    "''",
+    "'x'",
+    "'xx'",
+    "' '",
+    "'%1000000000s'",
+    "'%s %d'",
+    "'a.b.c'",
+    "'\u{e4}\u{df}\u{3a3}'",
+    "'<i>'",
+    "none",
+    "true",
+    "false",
+    "'name'",
+    "'2026-01-31T07:15:30Z'",
+    "'string'",
+    "'%c%c%A'",
+];
+const PATTERNS: [&str; 14] = [
+    "'x'",
+    "'(x|xx){30}(x|y){20}z'",
+    "'.*[^A-Z]|[A-Z]'",
+    "'x*y|x'",
+    "'(.)(.)'",
+    "'\\\\w+'",
+    "'\\\\bx'",
+    "'(?i)[a-z\u{e4}]+$'",
+    "'(x+x+)+y'",
+    "'[^ ]* ?'",
+    "''",
+    "'(('",
+    "'(a{50}){50}'",
+    "'(?s).*'",
+];
+const OPERATORS: [&str; 20] = [
+    "+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in",
+    "and", "or", "~", "+",
+];
+const TESTS: [&str; 12] = [
+    "defined",
+    "none",
+    "string",
+    "mapping",
+    "iterable",
+    "odd",
+    "upper",
+    "divisibleby(3)",
+    "in(m)",
+    "eq(x0)",
+    "startingwith(t)",
+    "lt(n)",
+];
+
+/// Numbers by chance, the same for the same seed.
+struct Chance(u64);
+
+impl Chance {
+    fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, most: usize) -> usize {
+        usize::try_from(self.number() % most as u64).unwrap()
+    }
+
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+
+    fn of(&mut self, words: &[&str]) -> String {
+        words[self.below(words.len())].to_owned()
+    }
+
+    /// How often something is repeated: mostly seldom, sometimes about as often as it may be, or more.
+    fn times(&mut self, limit: usize) -> usize {
+        match self.below(40) {
+            0 => limit.saturating_sub(1) + self.below(3),
+            1 => self.below(limit * 20),
+            _ => 1 + self.below(3),
+        }
+    }
+
+    fn expressions(&mut self, depth: usize) -> String {
+        let count = self.below(4);
+        if self.one_in(3) {
+            // The same one again and again grows fastest.
+            let one = self.expression(depth);
+            return vec![one; count].join(", ");
+        }
+        let all: Vec<_> = (0..count).map(|_| self.expression(depth)).collect();
+        all.join(", ")
+    }
+
+    fn expression(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return if self.one_in(3) {
+                self.of(&LITERALS)
+            } else {
+                self.of(&NAMES)
+            };
+        }
+        let depth = depth - 1;
+        let inner = self.expression(depth);
+        match self.below(22) {
+            0..=2 => inner,
+            3 => format!("[{}]", self.expressions(depth)),
+            4 => format!("({inner}, {})", self.expression(depth)),
+            5 => format!("{{'a': {inner}, {}: {inner}}}", self.expression(depth)),
+            6..=8 => {
+                let operator = self.of(&OPERATORS);
+                let other = self.expression(depth);
+                let times = self.times(100);
+                inner + &format!(" {operator} {other}").repeat(times)
+            }
+            9 => format!(
+                "{}{inner}",
+                ["not ", "-", "("][self.below(2)].repeat(self.times(100))
+            ),
+            10 => {
+                let times = self.times(16);
+                let (open, end) = [("[", "]"), ("(", ")"), ("{'a':", "}")][self.below(3)];
+                format!("{}{inner}{}", open.repeat(times), end.repeat(times))
+            }
+            11 => format!("({inner} if {} else {inner})", self.expression(depth)),
+            12 => format!(
+                "{inner}{}",
+                self.of(&[".a", ".k", "['k']", "[0]", "[-1]", ".metadata"])
+                    .repeat(self.times(100))
+            ),
+            13 => format!(
+                "{inner}[{}:{}:{}]",
+                self.bound(),
+                self.bound(),
+                self.bound()
+            ),
+            14 => format!("range({})", self.expressions(depth)),
+            15 => format!(
+                "{inner}{}",
+                self.of(&[
+                    ".items()",
+                    ".keys()",
+                    ".values()",
+                    ".get('k')",
+                    ".get(x0, m)"
+                ])
+            ),
+            16 => format!("{inner} is {}", self.of(&TESTS)),
+            17 => self.of(&[
+                "loop.cycle(a, l)",
+                "loop.changed(x0, m)",
+                "dict(a=x0, b=x0)",
+                "namespace(a=1)",
+            ]),
+            _ => {
+                let times = self.times(100);
+                let filters: String = (0..times.min(150)).map(|_| self.filter(depth)).collect();
+                inner + &filters
+            }
+        }
+    }
+
+    fn bound(&mut self) -> String {
+        self.of(&["", "", "1", "-1", "2", "1000", "n"])
+    }
+
+    fn filter(&mut self, depth: usize) -> String {
+        let name = self.of(&FILTERS);
+        let argument = self.expression(depth.min(1));
+        let arguments = match name.as_str() {
+            "regex_replace" => format!(
+                "{}, {}",
+                self.of(&PATTERNS),
+                self.of(&["'x'", "'$1$1'", "t", "''", "'-'"])
+            ),
+            "map" | "select" | "reject" if self.one_in(2) => {
+                let names = [
+                    self.of(&FILTERS),
+                    "odd".into(),
+                    "defined".into(),
+                    "in".into(),
+                ];
+                format!("'{}', {argument}", names[self.below(4)])
+            }
+            "map" => "attribute='a.b'".into(),
+            "selectattr" | "rejectattr" | "groupby" => {
+                self.of(&["'a'", "'k', 'in', m", "'a.b.0.c'", "attribute='a'"])
+            }
+            "batch" | "slice" | "indent" | "truncate" | "round" => self.of(&[
+                "2",
+                "1000000000",
+                "n",
+                "3, 'x'",
+                "100, true",
+                "bytes=9",
+                "-5",
+            ]),
+            "replace" => format!("{}, {argument}", self.of(&["''", "'x'", "a", "t"])),
+            "sort" | "unique" | "min" | "max" | "sum" if self.one_in(2) => self.of(&[
+                "attribute='a'",
+                "attribute='a,b'",
+                "reverse=true",
+                "start=''",
+                "start=0",
+            ]),
+            "date" => self.of(&["'%c'", "'%Y', 'Europe/Berlin'", "t", "zone='Nowhere'"]),
+            _ if self.one_in(3) => argument,
+            _ => return format!("|{name}"),
+        };
+        format!("|{name}({arguments})")
+    }
+
+    fn block(&mut self, depth: usize) -> String {
+        let count = self.below(3) + usize::from(depth > 0);
+        (0..count).map(|_| self.statement(depth)).collect()
+    }
+
+    fn statement(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return match self.below(4) {
+                0 => "text \u{e4}\n".into(),
+                _ => format!("{{{{ {} }}}}", self.expression(2)),
+            };
+        }
+        let inside = self.block(depth - 1);
+        let value = self.expression(2);
+        let name = self.of(&["x0", "x1", "x2", "x0, x1"]);
+        match self.below(14) {
+            0..=3 => format!("{{% for {name} in {value} %}}{inside}{{% endfor %}}"),
+            4 => format!(
+                "{{% for {name} in {value} if {} %}}{inside}{{% else %}}-{{% endfor %}}",
+                self.expression(1)
+            ),
+            5 => {
+                let others = format!("{{% elif {value} %}}{inside}").repeat(self.times(32));
+                format!("{{% if {value} %}}{inside}{others}{{% else %}}{inside}{{% endif %}}")
+            }
+            6 => format!("{{% set x{} = {value} %}}{inside}", self.below(3)),
+            7 => format!("{{% set x{} %}}{inside}{{% endset %}}", self.below(3)),
+            8 => format!("{{% with x0 = {value}, x1 = x0 %}}{inside}{{% endwith %}}"),
+            9 => format!(
+                "{{% filter {} %}}{inside}{{% endfilter %}}",
+                self.filter(1).trim_start_matches('|')
+            ),
+            10 => self.grown(&inside),
+            11 => {
+                let times = self.times(32);
+                format!(
+                    "{}{inside}{}",
+                    "{% if 1 %}".repeat(times),
+                    "{% endif %}".repeat(times)
+                )
+            }
+            12 => self.of(&[
+                "{% macro f(x) %}{{ f(x) }}{% endmacro %}",
+                "{% for x in o recursive %}{{ loop(x) }}{% endfor %}",
+                "{% raw %}{{ {% endraw %}",
+                "{# x #}",
+                "{% do x %}",
+                "{% autoescape false %}{{ a }}{% endautoescape %}",
+            ]),
+            _ => inside,
+        }
+    }
+
+    /// Loops whose variable is a list of the one around it, so that a value doubles with each.
+    fn grown(&mut self, inside: &str) -> String {
+        let times = self.times(32);
+        let (list, tail) = match self.below(4) {
+            0 => ("[[x0, x0]]", ""),
+            1 => ("[{'a': x0, 'b': x0}]", ""),
+            2 => ("[x0 ~ x0]", ""),
+            _ => ("[x0|list + x0|list]", "|batch(2)"),
+        };
+        let open = format!("{{% for x0 in {list}{tail} %}}").repeat(times);
+        let start = self.of(&["[1]", "[t]", "[m]", "['x']", "[o]"]);
+        let end = "{% endfor %}".repeat(times);
+        format!("{{% for x0 in {start} %}}{open}{inside}{{{{ x0 == x0 }}}}{end}{{% endfor %}}")
+    }
+}
+
+fn variables() -> Value {
+    let deep = (0..24).fold(json!("x"), |inner, at| match at % 2 {
+        0 => json!([inner]),
+        _ => json!({"a": inner}),
+    });
+    let wide: serde_json::Map<_, _> = (0..500).map(|at| (format!("k{at}"), json!(at))).collect();
+    let list = vec![1; 20_000];
+    json!({
+        "a": "<b> \"x\" @all", "n": 97.0, "l": [3, 1, 2], "o": {"k": "v", "a.b": 1, "a": {"b": [1]}}, "e": "",
+        "m": list, "t": "x".repeat(60_000), "u": "\u{e4}\u{3a3} y".repeat(5_000), "d": deep, "w": wide,
+        "timestamp_ms": 1_770_000_000_000_i64,
+        "event": {"summary": "disk full on db-1", "metadata": {"m": [{"a": 1, "k": "v"}, {"a": {"b": 2}}]}},
+    })
+}
+
+/// Processor time of this thread in milliseconds, where the system reports it; else the time that passed.
+fn spent_ms(begun: Instant) -> u128 {
+    let scheduled = fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = scheduled.and_then(|it| it.split(' ').next()?.parse::<u128>().ok());
+    nanoseconds.map_or_else(|| begun.elapsed().as_millis(), |it| it / 1_000_000)
+}
+
+#[test]
+fn templates_of_the_grammar_stay_within_every_limit() {
+    let wanted = std::env::var(TEMPLATES).ok();
+    let count = wanted.as_ref().map_or(FEW, |it| it.parse().unwrap());
+    let data = Variables::new(variables());
+    let places = [
+        Escape::None,
+        Escape::Html,
+        Escape::Json,
+        Escape::Slack,
+        Escape::Percent,
+    ];
+    let begun = Instant::now();
+    let (mut parsed, mut rendered, mut exhausted, mut longest) = (0_u64, 0_u64, 0_u64, (0, 0));
+    for seed in 0..count {
+        let mut chance = Chance(seed);
+        let depth = 1 + chance.below(4);
+        let source = chance.block(depth);
+        let place = places[chance.below(places.len())];
+        let before = spent_ms(begun);
+        if let Ok(template) = Jinja::parse(&source) {
+            parsed += 1;
+            match template.render(data.jinja(), place, &mut Budget::of_message()) {
+                Ok(text) => {
+                    rendered += 1;
+                    assert!(text.len() <= RENDERED_BYTES_MAX, "seed {seed}");
+                }
+                Err(RenderError::Failed(_)) => {}
+                Err(_limit) => exhausted += 1,
+            }
+        }
+        let took = spent_ms(begun) - before;
+        longest = longest.max((took, seed));
+        if wanted.is_some() {
+            assert!(took <= TIME_MAX_MS, "seed {seed}: {took} ms: {source}");
+        }
+    }
+    let shown = format!(
+        "{count} templates: {parsed} parsed, {rendered} rendered, {exhausted} stopped by a limit; the longest took \
+         {} ms (seed {})",
+        longest.0, longest.1
+    );
+    // Most of what is made is refused or fails; enough of it must not.
+    assert!(
+        parsed > count / 4 && rendered > count / 20 && exhausted > count / 500,
+        "{shown}"
+    );
+    if wanted.is_some() {
+        fs::write(
+            std::env::temp_dir().join("bellwether-templates.txt"),
+            &shown,
+        )
+        .unwrap();
+    }
+}

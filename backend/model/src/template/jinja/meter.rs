@@ -1,0 +1,175 @@
+//! Charges for values, by their size.
+
+use std::cell::Cell;
+
+use minijinja::{Error, ErrorKind, State, Value, value::ValueKind};
+
+use super::filters::wrong;
+use crate::{effort, template::RenderError};
+
+/// Levels of lists and objects in a value that a template makes.
+pub(super) const VALUE_DEPTH_MAX: usize = 16;
+/// Levels of lists and objects in a variable: as deep as documents are read.
+const VARIABLE_DEPTH_MAX: usize = 128;
+/// Bytes of a text that cost one step.
+const STEP_BYTES: usize = 64;
+/// How many charges pass until the caller is looked for again.
+const LOOK_EVERY: u32 = 32;
+
+/// Charges of one rendering; the steps themselves are the fuel of its state.
+pub(super) struct Meter {
+    bytes_max: usize,
+    charges: Cell<u32>,
+    /// The limit that stopped the rendering, other than that of steps.
+    pub(super) limit: Cell<Option<RenderError>>,
+}
+
+impl Meter {
+    /// A meter for texts of at most so many bytes.
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self {
+            bytes_max,
+            charges: Cell::new(0),
+            limit: Cell::new(None),
+        }
+    }
+
+    /// Charges steps.
+    ///
+    /// # Errors
+    /// When none are left, and when the caller is gone or its time is over.
+    pub(super) fn spend(&self, state: &State<'_, '_>, steps: u64) -> Result<(), Error> {
+        let charges = self.charges.get().wrapping_add(1);
+        self.charges.set(charges);
+        if charges.is_multiple_of(LOOK_EVERY) && effort::is_over() {
+            return Err(self.stop(RenderError::TooSlow));
+        }
+        state.consume_fuel(steps)
+    }
+
+    /// Charges for bytes that are read or written.
+    pub(super) fn spend_bytes(&self, state: &State<'_, '_>, bytes: usize) -> Result<(), Error> {
+        self.spend(state, steps_of(bytes))
+    }
+
+    /// Charges for bytes of a text that has so many then.
+    pub(super) fn text(
+        &self,
+        state: &State<'_, '_>,
+        total: usize,
+        bytes: usize,
+    ) -> Result<(), Error> {
+        // What no steps are left for is not a matter of length.
+        self.spend_bytes(state, bytes)?;
+        if total > self.bytes_max {
+            return Err(self.stop(RenderError::TooLong(self.bytes_max)));
+        }
+        Ok(())
+    }
+
+    fn stop(&self, limit: RenderError) -> Error {
+        self.limit.set(Some(limit));
+        ErrorKind::OutOfFuel.into()
+    }
+
+    /// Charges for reading a whole value; returns the steps.
+    pub(super) fn weigh(&self, state: &State<'_, '_>, value: &Value) -> Result<u64, Error> {
+        self.charge(state, value, VARIABLE_DEPTH_MAX)
+    }
+
+    /// Charges for a whole value of at most so many levels; returns the steps.
+    pub(super) fn charge(
+        &self,
+        state: &State<'_, '_>,
+        value: &Value,
+        depth_max: usize,
+    ) -> Result<u64, Error> {
+        if let Some(text) = value.as_str() {
+            self.text(state, text.len(), text.len())?;
+            return Ok(steps_of(text.len()));
+        }
+        let left = state.fuel_levels().map_or(0, |(_, left)| left);
+        let mut weight = Weight { steps: 0, left };
+        let added = weight.add(value, depth_max);
+        self.spend(state, weight.steps)?;
+        added?;
+        Ok(weight.steps)
+    }
+
+    /// The items of a list, the keys of an object, or the characters of a text, each charged.
+    pub(super) fn items(&self, state: &State<'_, '_>, value: &Value) -> Result<Vec<Value>, Error> {
+        let count = value.as_str().map(str::len).or_else(|| value.len());
+        self.spend(state, count.unwrap_or(0) as u64)?;
+        let mut items = Vec::new();
+        for item in value.try_iter()? {
+            if count.is_none() {
+                self.spend(state, 1)?;
+            }
+            items.push(valid(item)?);
+        }
+        Ok(items)
+    }
+
+    /// A value whose items exist: a list in place of what makes them when they are read.
+    pub(super) fn whole(&self, state: &State<'_, '_>, value: Value) -> Result<Value, Error> {
+        match value.kind() {
+            ValueKind::Iterable => Ok(Value::from(self.items(state, &value)?)),
+            ValueKind::Invalid => valid(value),
+            _ => Ok(value),
+        }
+    }
+}
+
+/// A value, unless it carries an error in place of one.
+fn valid(value: Value) -> Result<Value, Error> {
+    if value.kind() != ValueKind::Invalid {
+        return Ok(value);
+    }
+    let error = value.try_iter().err();
+    Err(error.unwrap_or_else(|| wrong("is no value")))
+}
+
+/// The steps that a text costs beside that of its expression.
+pub(super) fn steps_of(bytes: usize) -> u64 {
+    (bytes / STEP_BYTES) as u64
+}
+
+/// The steps of a value, counted up to what is left.
+struct Weight {
+    steps: u64,
+    left: u64,
+}
+
+impl Weight {
+    fn add(&mut self, value: &Value, depth_left: usize) -> Result<(), Error> {
+        let kind = value.kind();
+        let entry = match kind {
+            ValueKind::Seq | ValueKind::Iterable => 1,
+            ValueKind::Map => 2,
+            ValueKind::Invalid => return valid(value.clone()).map(drop),
+            _ => {
+                return self.count(1 + value.as_str().map_or(0, |text| steps_of(text.len())));
+            }
+        };
+        let Some(depth_left) = depth_left.checked_sub(1) else {
+            return Err(wrong("a list or object is nested too deeply"));
+        };
+        let entries = value.len().unwrap_or(0) as u64;
+        self.count(1 + entries * entry)?;
+        for item in value.try_iter()? {
+            if kind == ValueKind::Map {
+                self.add(&value.get_item(&item)?, depth_left)?;
+            }
+            self.add(&item, depth_left)?;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, steps: u64) -> Result<(), Error> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > self.left {
+            return Err(ErrorKind::OutOfFuel.into());
+        }
+        Ok(())
+    }
+}
