@@ -111,6 +111,7 @@ pub async fn settle(store: &Store, clock: &dyn Clock, config: &Config) -> Result
                 delivery_retention,
                 audit_retention,
                 together_from,
+                quiet_since_ms: _,
             } = &config.shared;
             tracing::info!(
                 %tenant,
