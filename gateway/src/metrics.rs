@@ -83,6 +83,14 @@ impl Metrics {
         for (name, help, counter) in counters {
             registry.register(name, help, counter.clone());
         }
+        // A series that appears with its first value shows no increase. Other statuses are mostly the
+        // caller's fault.
+        for operation in &metrics.operations {
+            for code in [200, 429, 500, 503, 504] {
+                let labels = ([("operation", Arc::clone(operation))], [("code", code)]);
+                drop(metrics.requests.get_or_create(&labels));
+            }
+        }
         metrics
     }
 

@@ -14,6 +14,21 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+#[tokio::test]
+async fn log_of_a_first_start_has_fields_and_no_debug_output() {
+    let world = World::start();
+    let log = world.service().log();
+    let stored = log
+        .lines()
+        .find(|line| line.contains("all nodes share are stored"));
+    let stored = stored.unwrap_or_else(|| panic!("{log}"));
+    assert!(stored.contains("info_age_max_seconds=14400"), "{stored}");
+    assert!(
+        !log.contains(" { ") && !log.contains("SharedSettings"),
+        "{log}"
+    );
+}
+
 /// The rows of the table of exit codes, and what the manual page says of each.
 #[test]
 fn documented_exit_codes_are_those_of_the_manual_page() {
@@ -302,11 +317,11 @@ fn clients_are_made_listed_and_revoked() {
     assert!(!list.contains(&key));
 
     let taken = run(&["client", "create", "grafana", "--role", "viewer"]);
-    assert_eq!(taken.status.code(), Some(1));
+    assert_eq!(taken.status.code(), Some(5));
     assert!(stderr(&taken).contains("grafana"), "{}", stderr(&taken));
     assert!(run(&["client", "revoke", "grafana"]).status.success());
     let unknown = run(&["client", "revoke", "grafana"]);
-    assert_eq!(unknown.status.code(), Some(1));
+    assert_eq!(unknown.status.code(), Some(5));
     let only_admin = run(&["client", "revoke", "admin"]);
     assert_eq!(
         only_admin.status.code(),

@@ -1,8 +1,6 @@
 //! Programs that share no code with the service: a gRPC client with stubs from the `.proto` files,
 //! and a validator of OpenAPI documents, both in Python.
 
-mod every_method;
-
 use std::{
     io::Write,
     path::PathBuf,

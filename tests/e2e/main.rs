@@ -24,6 +24,7 @@ mod disk;
 mod documents;
 mod engines;
 mod events;
+mod every_method;
 mod explain;
 mod failover;
 mod flapping;

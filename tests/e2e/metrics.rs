@@ -365,6 +365,62 @@ fn the_rules_and_the_board_ask_for_families_that_there_are() {
     assert!(output.status.success(), "{text}");
 }
 
+#[test]
+fn each_shipped_alert_fires_as_its_test_of_rules_says() {
+    let folder = tree::root().join(EXAMPLES);
+    let names = |file: &str, key: &str| -> BTreeSet<String> {
+        let text = fs::read_to_string(folder.join(file)).unwrap();
+        let after = text.split(key).skip(1);
+        let names = after.map(|rest| rest.split(['\n', ',', '}']).next().unwrap());
+        names.map(|name| name.trim().to_owned()).collect()
+    };
+    assert_eq!(
+        names("alerts.yml", "- alert:"),
+        names("alerts_test.yml", "alertname:")
+    );
+    let Some([promtool]) = programs(["promtool"]) else {
+        return;
+    };
+    let output = Command::new(promtool)
+        .args(["test", "rules", "alerts_test.yml"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed);
+    assert!(output.status.success(), "{printed}");
+}
+
+#[tokio::test]
+async fn counters_with_known_labels_are_there_before_they_count() {
+    let world = World::start();
+    let page = world.rest().get("/metrics").await.text();
+    let counters = page.lines().filter_map(|line| {
+        let (name, kind) = line.strip_prefix("# TYPE ")?.split_once(' ')?;
+        (kind == "counter").then_some(name)
+    });
+    for name in counters {
+        let has_series = page.lines().any(|line| line.starts_with(name));
+        assert!(has_series, "{name} has no series");
+    }
+    for series in [
+        "bellwether_deliveries_total{type=\"slack\",state=\"dead\"}",
+        "bellwether_events_accepted_total{dialect=\"prometheus\"}",
+        "bellwether_events_refused_total{dialect=\"native\",code=\"resource_exhausted\"}",
+        "bellwether_events_refused_total{dialect=\"alertmanager\",code=\"unavailable\"}",
+        "bellwether_attempts_total{type=\"webhook\",outcome=\"unreachable\"}",
+        "bellwether_attempt_seconds_count{type=\"email\"}",
+        "bellwether_refusals_total{why=\"key\"}",
+        "bellwether_holds_total{kind=\"silence\"}",
+        "bellwether_pings_total{outcome=\"unreachable\"}",
+        "bellwether_calls_total{method=\"bellwether.v1.RuleService/CreateRule\",code=\"internal\"}",
+        "bellwether_gateway_requests_total{operation=\"bellwether.v1.RuleService/CreateRule\",code=\"500\"}",
+    ] {
+        let line = format!("{series} 0\n");
+        assert!(page.contains(&line), "{series} is not there");
+    }
+}
+
 #[tokio::test]
 async fn a_real_prometheus_raises_an_alert_when_a_destination_takes_nothing() {
     let Some([prometheus]) = programs(["prometheus"]) else {

@@ -35,6 +35,9 @@ impl fmt::Display for PingFailure {
 }
 
 impl PingFailure {
+    /// The words of all.
+    pub const WORDS: [&str; 4] = ["unhealthy", "blocked", "unreachable", "rejected"];
+
     /// The word that counts it.
     pub fn word(&self) -> &'static str {
         match self {

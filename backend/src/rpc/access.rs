@@ -22,7 +22,7 @@ use crate::{error::Error, ops::client::Caller};
 pub use deadline::timeout_asked;
 pub use guard::{Admitted, DIALECT_HEADER, Denied, Guard, Guarded, code_of, intake_bytes_max};
 pub use people::People;
-pub use refusals::Refusals;
+pub use refusals::{Refusals, words as refusal_words};
 pub use scanning::too_large;
 
 /// Where a call comes from, as far as it is known.

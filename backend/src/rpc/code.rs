@@ -2,6 +2,11 @@
 
 use tonic::Code;
 
+/// The words of all errors.
+pub fn errors() -> impl Iterator<Item = &'static str> {
+    (1..=16).map(|code| word(Code::from_i32(code)))
+}
+
 /// The word under which a code is counted.
 pub fn word(code: Code) -> &'static str {
     match code {

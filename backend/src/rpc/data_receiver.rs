@@ -34,6 +34,7 @@ use crate::{
     trace::{self, Span, SpanKind},
 };
 use dialect::NATIVE;
+pub use dialect::words as dialect_words;
 use idempotency::REPLAYED;
 
 /// Serves intake.

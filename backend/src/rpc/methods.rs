@@ -158,6 +158,11 @@ pub fn method(path: &str) -> Option<&'static Method> {
     METHODS.get(path)
 }
 
+/// The names of all methods, as they are counted.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    METHODS.keys().map(|path| path.trim_start_matches('/'))
+}
+
 /// The names of all services, in order.
 pub fn services() -> impl Iterator<Item = &'static str> {
     let mut last = "";

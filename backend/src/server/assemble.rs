@@ -54,9 +54,10 @@ use crate::{
     clock::Clock,
     config::{Config, Telling},
     delivery::{Dispatcher, DispatcherStatus, EgressWatch, Pings, Retention, recovery},
-    destination::{Guard as EgressGuard, Sender},
+    destination::{Guard as EgressGuard, PingFailure, Sender},
     error::Error,
     limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, REQUEST_BYTES_MAX},
+    metrics::KnownLabels,
     oidc::SignIns,
     ops::{
         audit::AuditLog,
@@ -96,15 +97,16 @@ use crate::{
         trigger::Triggers,
     },
     rpc::{
-        access::{Guard, People, Refusals},
+        access::{Guard, People, Refusals, refusal_words},
         audit_log::AuditApi,
         backup::Backups,
         calendar::CalendarApi,
         check::Checks,
         client::ClientApi,
+        code,
         config::ConfigApi,
         contact::ContactApi,
-        data_receiver::DataReceiver,
+        data_receiver::{DataReceiver, dialect_words},
         delivery::DeliveryCalls,
         destination::DestinationApi,
         escalation_policy::EscalationPolicyApi,
@@ -196,6 +198,7 @@ async fn assemble_over(
 ) -> Result<Assembled, StartError> {
     let engine = Arc::clone(store.engine());
     let (modules, workers) = Modules::open(store, config, clock, own).await?;
+    modules.store.metrics().begin(&known_labels());
     if let Some(losses) = &config.losses {
         modules.store.metrics().store_lost(losses.count);
     }
@@ -556,6 +559,17 @@ impl Modules {
         services.add_service(reflection().build_v1().map_err(fault)?);
         services.add_service(reflection().build_v1alpha().map_err(fault)?);
         Ok((services.routes(), reporter))
+    }
+}
+
+/// What the parts of the service count under.
+fn known_labels() -> KnownLabels {
+    KnownLabels {
+        dialects: dialect_words().collect(),
+        codes: code::errors().collect(),
+        methods: methods::names().collect(),
+        refusals: refusal_words().into(),
+        pings: [&["accepted"][..], &PingFailure::WORDS].concat(),
     }
 }
 

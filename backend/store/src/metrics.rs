@@ -5,9 +5,15 @@
 use std::{sync::Arc, time::Duration};
 
 use prometheus_client::{
-    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    metrics::{
+        counter::Counter,
+        family::{Family, MetricConstructor},
+        histogram::Histogram,
+    },
     registry::{Metric, Registry},
 };
+
+use crate::domain::{DestinationKind, HoldKind, Outcome};
 
 /// What every name begins with.
 pub const PREFIX: &str = "bellwether";
@@ -25,6 +31,9 @@ const SLOW: [f64; 14] = [
 const MANY: [f64; 10] = [
     1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0, 1_000.0, 10_000.0,
 ];
+
+/// How deliveries end.
+const ENDS: [&str; 5] = ["delivered", "dead", "cancelled", "folded", "shadowed"];
 
 type Label = (&'static str, &'static str);
 type Counters<const N: usize> = Family<[Label; N], Counter>;
@@ -216,7 +225,82 @@ fn quick() -> Histogram {
     Histogram::new(QUICK)
 }
 
+/// The values of labels that the service knows before it counts anything.
+#[derive(Debug, Default)]
+pub struct KnownLabels {
+    /// The ways in which events come.
+    pub dialects: Vec<&'static str>,
+    /// What an error is called.
+    pub codes: Vec<&'static str>,
+    /// The methods that are served.
+    pub methods: Vec<&'static str>,
+    /// Why calls are refused.
+    pub refusals: Vec<&'static str>,
+    /// How pings of the external monitor end.
+    pub pings: Vec<&'static str>,
+}
+
 impl Metrics {
+    /// Creates every series whose labels are known with the value 0. A series that appears with its first
+    /// value shows no increase, so that an alert would miss the first burst.
+    ///
+    /// Of calls there are those that succeed and those that fail by the service's fault: all methods with
+    /// all codes would be most of the page.
+    pub fn begin(&self, known: &KnownLabels) {
+        const FAULTS: [&str; 5] = [
+            "ok",
+            "internal",
+            "unavailable",
+            "resource_exhausted",
+            "deadline_exceeded",
+        ];
+        let it = &self.0;
+        for family in [
+            &it.events_accepted,
+            &it.events_deduplicated,
+            &it.events_replayed,
+        ] {
+            create(
+                family,
+                known.dialects.iter().map(|word| [("dialect", *word)]),
+            );
+        }
+        let each = pairs(("dialect", &known.dialects), ("code", &known.codes));
+        create(&it.events_refused, each);
+        create(
+            &it.calls,
+            pairs(("method", &known.methods), ("code", &FAULTS)),
+        );
+        create(
+            &it.refusals,
+            known.refusals.iter().map(|word| [("why", *word)]),
+        );
+        create(
+            &it.pings,
+            known.pings.iter().map(|word| [("outcome", *word)]),
+        );
+        let types = DestinationKind::WORDS;
+        create(
+            &it.notifications,
+            types.iter().map(|word| [("type", *word)]),
+        );
+        for family in [&it.deliveries, &it.test_sends] {
+            create(family, pairs(("type", &types), ("state", &ENDS)));
+        }
+        let outcomes = Outcome::ALL.map(Outcome::word);
+        create(
+            &it.attempts,
+            pairs(("type", &types), ("outcome", &outcomes)),
+        );
+        for family in [&it.delivery_seconds, &it.attempt_seconds] {
+            create(family, types.iter().map(|word| [("type", *word)]));
+        }
+        let holds = HoldKind::ALL.map(HoldKind::word);
+        for family in [&it.holds, &it.skipped] {
+            create(family, holds.iter().map(|word| [("kind", *word)]));
+        }
+    }
+
     /// What was counted.
     pub fn registry(&self) -> &Registry {
         &self.0.registry
@@ -328,6 +412,31 @@ impl Metrics {
     pub fn refused_call(&self, why: &'static str) {
         add(&self.0.refusals, &[("why", why)], 1);
     }
+}
+
+/// Creates the series with these labels.
+fn create<const N: usize, M, C>(
+    family: &Family<[Label; N], M, C>,
+    labels: impl Iterator<Item = [Label; N]>,
+) where
+    C: MetricConstructor<M>,
+{
+    for labels in labels {
+        drop(family.get_or_create(&labels));
+    }
+}
+
+/// Each value of one label with each of another.
+fn pairs<'a>(
+    (first, values): (&'static str, &'a [&'static str]),
+    (second, others): (&'static str, &'a [&'static str]),
+) -> impl Iterator<Item = [Label; 2]> + 'a {
+    let pairs = move |value: &'a &'static str| {
+        others
+            .iter()
+            .map(move |other| [(first, *value), (second, *other)])
+    };
+    values.iter().flat_map(pairs)
 }
 
 fn add<const N: usize>(counters: &Counters<N>, labels: &[Label; N], count: usize) {

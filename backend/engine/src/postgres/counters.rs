@@ -38,7 +38,7 @@ struct Families {
 impl Default for StoreCounters {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("bellwether");
-        Self(Arc::new(Families {
+        let counters = Self(Arc::new(Families {
             commit_seconds: family(
                 &mut registry,
                 "store_commit_seconds",
@@ -82,7 +82,9 @@ impl Default for StoreCounters {
                 Family::default(),
             ),
             registry,
-        }))
+        }));
+        counters.begin();
+        counters
     }
 }
 
@@ -106,6 +108,16 @@ impl StoreCounters {
     /// Sets about records of a kind were refused.
     pub(super) fn conflict(&self, kind: &'static str) {
         self.0.conflicts.get_or_create(&[("kind", kind)]).inc();
+    }
+
+    /// Creates the series whose labels are known with the value 0, so that their first increase is seen.
+    fn begin(&self) {
+        for why in ["busy", "connection lost"] {
+            drop(self.0.retries.get_or_create(&[("why", why)]));
+        }
+        for outcome in ["written", "not written", "unknown"] {
+            drop(self.0.in_doubt.get_or_create(&[("outcome", outcome)]));
+        }
     }
 
     pub(super) fn retried(&self, why: &'static str) {

@@ -293,6 +293,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Delivered,
+        Self::Rejected,
+        Self::Unreachable,
+        Self::Blocked,
+        Self::Unknown,
+    ];
+
     /// Its word.
     pub fn word(self) -> &'static str {
         match self {

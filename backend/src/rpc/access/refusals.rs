@@ -41,6 +41,11 @@ pub(super) enum Why {
     Rate,
 }
 
+/// What refusals are counted under.
+pub fn words() -> [&'static str; 3] {
+    [Why::Key, Why::Role, Why::Rate].map(Why::word)
+}
+
 impl Why {
     fn word(self) -> &'static str {
         match self {

@@ -17,13 +17,22 @@ pub(super) fn word(metadata: &MetadataMap) -> &'static str {
     match metadata.get(DIALECT) {
         None => NATIVE,
         Some(word) => {
-            Dialect::of_word(word.to_str().unwrap_or_default()).map_or("other", Dialect::word)
+            Dialect::of_word(word.to_str().unwrap_or_default()).map_or(OTHER, Dialect::word)
         }
     }
 }
 
 /// What events are counted under that were sent as here.
 pub(super) const NATIVE: &str = "native";
+
+/// Everything that events are counted under.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    let dialects = Dialect::ALL.into_iter().map(Dialect::word);
+    dialects.chain([NATIVE, OTHER])
+}
+
+/// What events of dialects are counted under that are not known here.
+const OTHER: &str = "other";
 
 /// Lets a request through that was sent as here, or as its client may send.
 ///

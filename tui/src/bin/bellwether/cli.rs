@@ -4,7 +4,7 @@ pub(crate) mod script;
 
 use std::path::PathBuf;
 
-use crate::{config::Part, version};
+use crate::version;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 /// The whole command line.
@@ -91,29 +91,6 @@ const SERVING: [&str; 9] = [
 ];
 
 impl Cli {
-    /// Returns the part of the program that uses the settings, by whether they name a running service.
-    pub(crate) fn used(&self) -> fn(bool) -> Part {
-        match &self.command {
-            None => Command::used_by_console,
-            Some(Command::Serve | Command::Backend | Command::Gateway | Command::Config(_)) => {
-                |_| Part::Service
-            }
-            Some(Command::Check(_) | Command::Backup(_)) => |is_named| {
-                if is_named { Part::Client } else { Part::Store }
-            },
-            Some(Command::Restore(_)) => |_| Part::Store,
-            #[cfg(feature = "embedded")]
-            Some(Command::Store(_) | Command::Secrets(_)) => |_| Part::Store,
-            Some(
-                Command::Audit(_)
-                | Command::Client(_)
-                | Command::Login
-                | Command::Logout
-                | Command::Script(_),
-            ) => |_| Part::Client,
-        }
-    }
-
     /// Reads the command line of this process; ends it when there is nothing to do or it is wrong.
     pub(crate) fn read() -> Self {
         let matches = Self::shown().get_matches();
@@ -328,17 +305,6 @@ pub(crate) enum Command {
     /// Commands for scripts.
     #[command(flatten)]
     Script(script::Script),
-}
-
-impl Command {
-    /// The same of the console, in which a service runs unless one is named.
-    pub(crate) fn used_by_console(is_named: bool) -> Part {
-        if is_named {
-            Part::Client
-        } else {
-            Part::Service
-        }
-    }
 }
 
 /// What to do with a store in a database.

@@ -133,7 +133,7 @@ pub(crate) struct Settings {
     /// What others may read of the file with the settings, for the log.
     pub(crate) loose: Vec<String>,
     /// What is wrong with settings of parts that may not be used.
-    unusable: Vec<(Part, ConfigError)>,
+    pub(crate) unusable: Vec<(Part, ConfigError)>,
     /// What was given, in the order in which it was read: a later one beats an earlier one.
     pub(crate) given: Vec<Given>,
     /// What only the parts of the service read.

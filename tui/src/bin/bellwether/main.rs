@@ -33,7 +33,7 @@ use std::{
 
 use crate::{
     cli::{Cli, Command, ConfigCommand, Flags},
-    config::{Settings, Variables},
+    config::{Part, Settings, Variables},
     failure::Failure,
 };
 
@@ -62,7 +62,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         return output::write(config::DEFAULT_FILE);
     }
     let frame = frame(&cli);
-    let used = cli.used();
+    let used = used(&cli);
     let flags = cli.flags;
     let mut settings = Settings::load(&flags, &variables(), used)?;
     settings.wall = cli.wall;
@@ -84,6 +84,38 @@ fn run(cli: Cli) -> Result<(), Failure> {
     // A thread that waits for the disk or the keyboard does not hold the end up.
     runtime.shutdown_background();
     done
+}
+
+/// Returns the part of the program that uses the settings, by whether they name a running service.
+fn used(cli: &Cli) -> fn(bool) -> Part {
+    match &cli.command {
+        None => used_by_console,
+        Some(Command::Serve | Command::Backend | Command::Gateway | Command::Config(_)) => {
+            |_| Part::Service
+        }
+        Some(Command::Check(_) | Command::Backup(_)) => {
+            |is_named| if is_named { Part::Client } else { Part::Store }
+        }
+        Some(Command::Restore(_)) => |_| Part::Store,
+        #[cfg(feature = "embedded")]
+        Some(Command::Store(_) | Command::Secrets(_)) => |_| Part::Store,
+        Some(
+            Command::Audit(_)
+            | Command::Client(_)
+            | Command::Login
+            | Command::Logout
+            | Command::Script(_),
+        ) => |_| Part::Client,
+    }
+}
+
+/// The same of the console, in which a service runs unless one is named.
+fn used_by_console(is_named: bool) -> Part {
+    if is_named {
+        Part::Client
+    } else {
+        Part::Service
+    }
 }
 
 /// Carries out a command.
@@ -175,7 +207,7 @@ async fn console(
 ) -> Result<(), Failure> {
     while let Some(context) = Box::pin(operate::run(&settings, frame.take())).await? {
         flags.enter(context);
-        settings = Settings::load(&flags, &variables(), Command::used_by_console)?;
+        settings = Settings::load(&flags, &variables(), used_by_console)?;
         settings.wall = wall;
     }
     Ok(())

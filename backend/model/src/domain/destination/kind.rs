@@ -28,6 +28,17 @@ pub enum DestinationKind {
 }
 
 impl DestinationKind {
+    /// The names of all kinds.
+    pub const WORDS: [&str; 7] = [
+        "webhook",
+        "email",
+        "slack",
+        "msteams",
+        "pagerduty",
+        "servicenow",
+        "event",
+    ];
+
     /// The kind's name in the JSON interface.
     pub fn word(&self) -> &'static str {
         match self {

@@ -16,8 +16,10 @@ use hyper::body::Body as _;
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use serde_json::{Value, json};
 
-use super::python;
-use crate::generated::{Folder, node};
+use crate::{
+    foreign::python,
+    generated::{Folder, node},
+};
 
 /// The services of others that are served too: their methods, and which side streams.
 const OF_OTHERS: [(&str, bool, bool); 5] = [
@@ -196,7 +198,7 @@ async fn grpcio_reads_the_code_and_details_of_every_error() {
     };
     let (world, calls) = (World::start(), calls());
     let mut client = Command::new(python);
-    client.arg(tree::root().join("tests/e2e/foreign/every_method.py"));
+    client.arg(tree::root().join("tests/e2e/every_method.py"));
     check(&calls, &run(client, &asked(&world, &calls)));
 }
 
