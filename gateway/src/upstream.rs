@@ -191,9 +191,10 @@ impl Upstream {
         if self.serves("").await {
             return None;
         }
-        Some(match self.serves("bellwether.v1.OverviewService").await {
-            true => "events are refused; `bellwether status` names the reason",
-            false => "the backend is not ready",
+        Some(if self.serves("bellwether.v1.OverviewService").await {
+            "events are refused; `bellwether status` names the reason"
+        } else {
+            "the backend is not ready"
         })
     }
 

@@ -53,9 +53,10 @@ impl Reviewer {
                 // What is committed while it reviews is news to it.
                 let log = self.deciding.store.engine().log_signal();
                 let since_ms = self.deciding.clock.now_ms();
-                let latest = match self.evaluate().await {
-                    true => REVIEW_INTERVAL_MAX,
-                    false => REVIEW_RETRY,
+                let latest = if self.evaluate().await {
+                    REVIEW_INTERVAL_MAX
+                } else {
+                    REVIEW_RETRY
                 };
                 self.sweep().await;
                 if let Err(error) = revision::forget(&self.deciding.store).await {

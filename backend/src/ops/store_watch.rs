@@ -209,6 +209,7 @@ fn event(level: Level, space: Option<FreeSpace>, now_ms: i64) -> IncomingEvent {
 mod tests {
     use super::*;
     use crate::{
+        clock::ManualClock,
         domain::SharedSettings,
         ops::samples,
         store::{
@@ -217,21 +218,32 @@ mod tests {
         },
     };
 
-    async fn watch() -> (
-        StoreWatch,
-        Arc<MemoryEngine>,
-        Store,
-        Arc<crate::clock::ManualClock>,
-        Intake,
-        tokio_util::sync::DropGuard,
-    ) {
-        let engine = Arc::new(MemoryEngine::new());
-        let store = Store::new(Arc::clone(&engine) as _, Arc::new(Sealer::ephemeral()));
-        samples::save_settings(&store, SharedSettings::default()).await;
-        let (deciding, clock) = samples::deciding(store.clone()).await;
-        let (intake, guard) = samples::intake(&deciding);
-        let watch = StoreWatch::new(store.clone(), Arc::clone(&clock) as _, intake.clone());
-        (watch, engine, store, clock, intake, guard)
+    /// A watch, and what it watches.
+    struct World {
+        watch: StoreWatch,
+        engine: Arc<MemoryEngine>,
+        store: Store,
+        clock: Arc<ManualClock>,
+        intake: Intake,
+        _guard: tokio_util::sync::DropGuard,
+    }
+
+    impl World {
+        async fn new() -> Self {
+            let engine = Arc::new(MemoryEngine::new());
+            let store = Store::new(Arc::clone(&engine) as _, Arc::new(Sealer::ephemeral()));
+            samples::save_settings(&store, SharedSettings::default()).await;
+            let (deciding, clock) = samples::deciding(store.clone()).await;
+            let (intake, guard) = samples::intake(&deciding);
+            Self {
+                watch: StoreWatch::new(store.clone(), Arc::clone(&clock) as _, intake.clone()),
+                engine,
+                store,
+                clock,
+                intake,
+                _guard: guard,
+            }
+        }
     }
 
     fn space(free_mebibytes: u64) -> FreeSpace {
@@ -243,7 +255,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_disk_that_fills_is_said_once_a_level_and_closed_when_there_is_space() {
-        let (mut watch, engine, store, _clock, _intake, _guard) = watch().await;
+        let World {
+            mut watch,
+            engine,
+            store,
+            _guard,
+            ..
+        } = World::new().await;
         let free = [100, 30, 19, 19, 25, 9, 19, 25, 30, 100, 25, 5, 0, 100];
         let mut said = Vec::new();
         for free_mebibytes in free {
@@ -276,7 +294,13 @@ mod tests {
 
     #[tokio::test]
     async fn senders_are_refused_before_own_events_when_space_runs_short() {
-        let (_watch, engine, _store, clock, intake, _guard) = watch().await;
+        let World {
+            engine,
+            clock,
+            intake,
+            _guard,
+            ..
+        } = World::new().await;
         // Free space, and whether events of senders, own events, and events about the store are accepted.
         for (free, expected) in [
             (10, [true, true, true]),
@@ -303,7 +327,13 @@ mod tests {
 
     #[tokio::test]
     async fn state_of_a_store_follows_its_writes_and_its_space() {
-        let (mut watch, engine, _store, clock, _intake, _guard) = watch().await;
+        let World {
+            mut watch,
+            engine,
+            clock,
+            _guard,
+            ..
+        } = World::new().await;
         let condition = watch.condition();
         let mut logged = Vec::new();
         let failure = EngineError::Unavailable("read-only".into());

@@ -159,9 +159,10 @@ pub(crate) fn missed(model: &Model, overview: &Overview) -> Vec<Missed> {
             Some(drain) => format!("  about {} to drain", duration(span_ms(drain))),
             None => String::new(),
         };
-        let unheard = match one.failure_unheard {
-            true => "  nobody is notified that it fails",
-            false => "",
+        let unheard = if one.failure_unheard {
+            "  nobody is notified that it fails"
+        } else {
+            ""
         };
         let details = format!(
             "{waiting} waiting{}{after}{unheard}",

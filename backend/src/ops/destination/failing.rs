@@ -117,9 +117,10 @@ impl FailingWatch {
         seen.is_failing = is_failing;
         seen.open_since_ms = match failing {
             Some(health) if health.failures >= FAILURES_MIN => {
-                let began_ms = match self.has_looked {
-                    true => now_ms,
-                    false => health.since_ms,
+                let began_ms = if self.has_looked {
+                    now_ms
+                } else {
+                    health.since_ms
                 };
                 seen.open_since_ms.or(Some(began_ms))
             }
@@ -193,9 +194,10 @@ fn event_of(
     now_ms: i64,
 ) -> IncomingEvent {
     let name = &destination.name;
-    let (severity, whom) = match is_paged_through(snapshot, name) {
-        true => (Severity::Critical, "People are paged through it. "),
-        false => (Severity::Error, ""),
+    let (severity, whom) = if is_paged_through(snapshot, name) {
+        (Severity::Critical, "People are paged through it. ")
+    } else {
+        (Severity::Error, "")
     };
     IncomingEvent {
         summary: format!("destination {name} fails; its messages wait"),

@@ -173,9 +173,10 @@ impl HeartbeatWatch {
                 .saturating_add(millis(since.min(SERVICE_TIME_INTERVAL)));
         }
         if !accepts || since > SERVICE_TIME_INTERVAL {
-            let before_ms = match time.resumed_ms == time.now_ms {
-                true => time.away_ms,
-                false => 0,
+            let before_ms = if time.resumed_ms == time.now_ms {
+                time.away_ms
+            } else {
+                0
             };
             time.away_ms = before_ms.saturating_add(millis(since));
             time.resumed_ms = time.now_ms;

@@ -66,9 +66,10 @@ impl Ageing {
                 let mut owned = self.owned.clone();
                 owned.mark_unchanged();
                 let since_ms = self.deciding.clock.now_ms();
-                let latest = match self.pass().await {
-                    true => REVIEW_INTERVAL_MAX,
-                    false => REVIEW_RETRY,
+                let latest = if self.pass().await {
+                    REVIEW_INTERVAL_MAX
+                } else {
+                    REVIEW_RETRY
                 };
                 self.wait((log, owned), since_ms, latest).await;
             }

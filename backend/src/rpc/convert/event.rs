@@ -234,9 +234,10 @@ fn store_health(condition: &Condition) -> v1::StoreHealth {
     v1::StoreHealth {
         state: state.into(),
         accepts_events: Some(accepts_events),
-        reason: match accepts_events {
-            true => String::new(),
-            false => condition.to_string(),
+        reason: if accepts_events {
+            String::new()
+        } else {
+            condition.to_string()
         },
     }
 }

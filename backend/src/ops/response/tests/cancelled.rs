@@ -29,11 +29,12 @@ async fn attempt(world: &World, outcome: Outcome) {
         let stored = stored.unwrap().unwrap();
         let is_delivered = outcome == Outcome::Delivered;
         let tried = Delivery {
-            state: match is_delivered {
-                true => DeliveryState::Delivered,
-                false => DeliveryState::Retry {
+            state: if is_delivered {
+                DeliveryState::Delivered
+            } else {
+                DeliveryState::Retry {
                     due_ms: now_ms + 60_000,
-                },
+                }
             },
             end_ms: is_delivered.then_some(now_ms),
             attempts: 1,

@@ -85,9 +85,10 @@ pub(super) async fn quiet(arguments: &QuietArguments, mut api: Api) -> Result<()
     let request = json!({ "quiet": is_quiet });
     let answer = api.call("SettingsService", "SetQuiet", &request).await;
     answer.map_err(failed)?;
-    output::write(match is_quiet {
-        true => "nothing is sent until `bellwether quiet off`\n",
-        false => "everything is sent\n",
+    output::write(if is_quiet {
+        "nothing is sent until `bellwether quiet off`\n"
+    } else {
+        "everything is sent\n"
     })
 }
 
