@@ -37,6 +37,7 @@ pub mod page;
 pub mod pending;
 pub mod receipt;
 pub mod recent;
+mod refers;
 pub mod replay;
 pub mod resource;
 pub mod response;

@@ -1,10 +1,12 @@
 //! `HeartbeatService`.
 
+use std::collections::BTreeMap;
+
 use bellwether_proto::v1::{self, heartbeat_service_server::HeartbeatService};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{audit, serve::serve};
+use super::{access, audit, serve::serve};
 use crate::ops::{
     heartbeat::{Expectations, HeartbeatKeys, HeartbeatPreviews, Heartbeats, Previewed, Signal},
     page::PageRequest,
@@ -92,8 +94,11 @@ impl HeartbeatService for HeartbeatApi {
         let name = request.into_inner().name;
         let key = self.keys.rotate(&name).await?;
         let encoded = utf8_percent_encode(&name, NON_ALPHANUMERIC);
-        let path = format!("/v1/data-receiver/heartbeats/{encoded}/{key}");
-        let answer = v1::RotateHeartbeatKeyResponse { key, path };
+        let key = key.reveal();
+        let answer = v1::RotateHeartbeatKeyResponse {
+            key: key.to_owned(),
+            path: format!("/v1/data-receiver/heartbeats/{encoded}/{key}"),
+        };
         Ok(audit::of(name, answer))
     }
 
@@ -101,10 +106,11 @@ impl HeartbeatService for HeartbeatApi {
         &self,
         request: Request<v1::BeatRequest>,
     ) -> Result<Response<v1::BeatResponse>, Status> {
+        let scope = access::caller(&request)?.scope;
         let request = request.into_inner();
         let signal = Signal::of(request.start, request.exit)?;
         self.expectations
-            .beat(&request.name, &request.dimensions, signal)
+            .beat_of(&scope.sources, &request.name, &request.dimensions, signal)
             .await?;
         Ok(Response::new(v1::BeatResponse {}))
     }
@@ -116,7 +122,7 @@ impl HeartbeatService for HeartbeatApi {
         let request = request.into_inner();
         self.keys.check(&request.name, &request.key).await?;
         let signal = Signal::of(request.start, request.exit)?;
-        let none = std::collections::BTreeMap::new();
+        let none = BTreeMap::new();
         self.expectations.beat(&request.name, &none, signal).await?;
         Ok(Response::new(v1::BeatByKeyResponse {}))
     }
