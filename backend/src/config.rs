@@ -108,7 +108,7 @@ impl Config {
             .strip_prefix("https://")
             .or(fixed.strip_prefix("http://"));
         match rest.map(|rest| rest.split_once('/')) {
-            None => Err(RIGHT.into()),
+            None | Some(Some(("", _))) => Err(RIGHT.into()),
             // Without variables, the host may be all there is.
             Some(None) if fixed.len() < template.len() => {
                 Err(format!("{RIGHT}, without variables before its path"))

@@ -36,6 +36,7 @@ pub mod page;
 pub mod pending;
 pub mod receipt;
 pub mod recent;
+mod refers;
 pub mod replay;
 pub mod resource;
 pub mod response;

@@ -2,10 +2,17 @@
 
 use serde_json::Value;
 
-use crate::json::plan::{Kind, MessageId, Plan};
+use crate::{
+    json::plan::{Kind, MessageId, Plan},
+    text::is_hidden,
+};
 
-/// What a spreadsheet takes a cell for that begins so: a formula.
-const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+/// What a spreadsheet takes a cell for that begins so: a formula. In some languages it reads full-width
+/// signs as the usual ones.
+const FORMULA: [char; 12] = [
+    '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+    '\u{2212}',
+];
 
 /// The entries of a list, in the JSON form of an answer, as a table with the fields' JSON names above. Lists
 /// and objects in a cell stay JSON. None where the message has no such list.
@@ -33,11 +40,18 @@ fn line(cells: impl Iterator<Item = String>) -> String {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) if text.starts_with(FORMULA) => quoted(&format!("'{text}")),
+        Value::String(text) if is_formula(text) => quoted(&format!("'{text}")),
         Value::String(text) => quoted(text),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
         Value::Array(_) | Value::Object(_) => quoted(&value.to_string()),
     }
+}
+
+/// Whether a text may be read as a formula. What stands before it and is not seen does not keep a
+/// spreadsheet from it.
+fn is_formula(text: &str) -> bool {
+    let is_skipped = |c: char| !FORMULA.contains(&c) && (is_hidden(c) || c.is_whitespace());
+    text.trim_start_matches(is_skipped).starts_with(FORMULA)
 }
 
 fn quoted(text: &str) -> String {
@@ -54,6 +68,34 @@ mod tests {
 
     use super::*;
     use crate::json::plan;
+
+    #[test]
+    fn formula_of_any_width_is_a_text_in_a_cell() {
+        let formulas = [
+            "=1+1",
+            "+1",
+            "-1",
+            "@a",
+            "\t=1",
+            "\n=1",
+            "\u{ff1d}1\u{ff0b}1",
+            "\u{ff0b}1",
+            "\u{ff0d}1",
+            "\u{ff20}a",
+            "\u{2212}1",
+            " =1",
+            "\u{3000}\u{ff1d}1",
+            "\u{200b}=1",
+            "\u{feff}=1",
+        ];
+        for text in formulas {
+            let shown = cell(&Value::from(text));
+            assert!(shown.trim_start_matches('"').starts_with('\''), "{text:?}");
+        }
+        for text in ["1+1", "a=b", "", " a", "\u{ff11}"] {
+            assert_eq!(cell(&Value::from(text)), text);
+        }
+    }
 
     #[test]
     fn cells_are_quoted_and_no_cell_is_a_formula() {

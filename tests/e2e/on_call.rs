@@ -135,7 +135,7 @@ async fn one_after_the_other_is_paged_until_one_acknowledges_by_the_link() {
     assert_eq!(done.status, 200);
     let acknowledged = response(&rest).await;
     assert_eq!(acknowledged["state"], "ACKNOWLEDGED");
-    assert_eq!(acknowledged["acknowledgedBy"], "ben");
+    assert_eq!(acknowledged["acknowledgedBy"], "contact:ben");
     let forged = path.replace("contact=ben", "contact=ana");
     assert_eq!(rest.post(&forged, &json!({})).await.status, 401);
 
@@ -336,4 +336,207 @@ async fn the_page_says_that_a_link_acknowledges_a_group() {
         page.contains("Acknowledged with 2 more open events"),
         "{page}"
     );
+}
+
+/// A rule pages a contact that is called like the first client, by a webhook and by an event.
+async fn page_a_namesake(world: &World, receiver: &Receiver) {
+    let rest = world.rest();
+    prepare(&rest, &receiver.url("/")).await;
+    let mut push = push(&receiver.url("/"));
+    push["type"]["webhook"]["payload"] = json!(
+        "{\"ack\": \"{{ack.url}}\", \"link\": \"{{link}}\", \"half\": \"{{{ack.url}}} {{{link}}}\"}"
+    );
+    let path = format!("{NOTIFICATION}/destinations/push");
+    rest.put(&path, &push).await.ok();
+    let event = json!({
+        "name": "event",
+        "type": {"event": {
+            "nameTemplate": "paged", "typeTemplate": "page", "summaryTemplate": "{{ack.url}} {{link}}",
+            "severity": "SEVERITY_INFO",
+        }},
+    });
+    rest.post(&format!("{NOTIFICATION}/destinations"), &event)
+        .await
+        .ok();
+    let mut namesake = contact("admin");
+    let methods = namesake["methods"].as_array_mut().unwrap();
+    methods.push(json!({"destinationName": "event"}));
+    rest.post(&format!("{NOTIFICATION}/contacts"), &namesake)
+        .await
+        .ok();
+    let policy = json!({"name": "database", "steps": [{"targets": [{"contactName": "admin"}]}]});
+    rest.put(
+        &format!("{NOTIFICATION}/escalation-policies/database"),
+        &policy,
+    )
+    .await
+    .ok();
+}
+
+/// What follows `sign=` in a link.
+fn signature(link: &Value) -> &str {
+    let link = link.as_str().unwrap();
+    link.rsplit_once("sign=").expect("a signed link").1
+}
+
+#[tokio::test]
+async fn signed_link_is_masked_for_readers_of_the_api() {
+    let receiver = Receiver::start().await;
+    let settings = "link_base = \"https://events.example\"\nlink_lifetime = \"1h\"\n";
+    let world = World::with_settings(settings);
+    page_a_namesake(&world, &receiver).await;
+    let rest = world.rest();
+    send(&rest, "STATUS_OPEN").await;
+    receiver.until_received(1).await;
+    let message = receiver.received()[0].json();
+    let secrets = [signature(&message["ack"]), signature(&message["link"])];
+    let viewer = rest.with_key(Some(&world.client("reader", "viewer")));
+    let delivered = format!("{NOTIFICATION}/deliveries?states=DELIVERED");
+    let ids = eventually("both messages to be noted", async || {
+        let found = viewer.get(&delivered).await.ok();
+        let found = found["deliveries"].as_array()?;
+        let ids: Vec<_> = found.iter().map(|it| it["id"].clone()).collect();
+        (ids.len() == 2).then_some(ids)
+    })
+    .await;
+    let mut texts = Vec::new();
+    for id in &ids {
+        let path = format!("{NOTIFICATION}/deliveries/{}", id.as_str().unwrap());
+        texts.push(viewer.get(&path).await.text());
+    }
+    let search = json!({"query": {"filter": "name=paged"}});
+    texts.push(viewer.post("/v1/events:search", &search).await.text());
+    let event_id = response(&rest).await["eventId"].clone();
+    let preview = json!({
+        "destinationNames": ["push", "event"], "message": "{{link}}", "eventId": event_id,
+    });
+    let path = format!("{NOTIFICATION}/rules:preview");
+    texts.push(viewer.post(&path, &preview).await.text());
+    let render = json!({"name": "push", "eventId": event_id, "message": "{{link}}"});
+    let path = format!("{NOTIFICATION}/destinations:render");
+    texts.push(rest.post(&path, &render).await.text());
+    for text in texts {
+        assert!(
+            text.contains("sign=********") || text.contains("sign%3D********"),
+            "{text}"
+        );
+        for secret in secrets {
+            for part in [secret, &secret[12..32]] {
+                assert!(!text.contains(part), "{text}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn acknowledgement_by_a_link_is_audited_as_that_contact() {
+    let receiver = Receiver::start().await;
+    let world = World::with_settings("link_base = \"https://events.example\"\n");
+    page_a_namesake(&world, &receiver).await;
+    let rest = world.rest();
+    send(&rest, "STATUS_OPEN").await;
+    receiver.until_received(1).await;
+    let message = receiver.received()[0].json();
+    let link = message["ack"].as_str().unwrap();
+    let path = link.strip_prefix("https://events.example").unwrap();
+    let stranger = rest.with_key(None);
+    assert_eq!(stranger.get(path).await.status, 200);
+    let done = stranger.post(path, &json!({})).await;
+    assert!(done.text().contains("contact:admin"), "{}", done.text());
+    let acknowledged = response(&rest).await;
+    assert_eq!(acknowledged["acknowledgedBy"], "contact:admin");
+    let event = acknowledged["eventId"].as_str().unwrap();
+    let found = rest.get(&format!("/v1/events/{event}")).await.ok();
+    let history = found["result"]["occurrences"][0]["history"].as_array();
+    let mut history = history.unwrap().iter();
+    let entry = history.find(|it| it["field"] == "acknowledged").unwrap();
+    assert_eq!(entry["author"], "contact:admin");
+    let entries = eventually("the entries", async || {
+        let found = rest.get("/v1/audit?clientNames=contact:admin").await.ok();
+        let entries = found["entries"].as_array()?.clone();
+        (entries.len() == 2).then_some(entries)
+    })
+    .await;
+    for action in ["READ", "UPDATED"] {
+        let mut entries = entries.iter();
+        let entry = entries.find(|it| it["action"] == action).unwrap();
+        assert_eq!(entry["method"], "bellwether.v1.LinkService/Acknowledge");
+        assert_eq!(entry["address"], "127.0.0.1");
+        assert_eq!(entry["kind"], "occurrence");
+        assert_eq!(entry["names"], json!([acknowledged["occurrenceId"]]));
+    }
+    // No client is called like a contact.
+    let named = ["client", "create", "contact:admin", "--role", "viewer"];
+    let made = bellwether_tests::process::run(world.command(&named));
+    assert!(!made.status.success(), "{made:?}");
+}
+
+#[tokio::test]
+async fn address_of_a_feed_is_recorded_and_can_be_replaced() {
+    let receiver = Receiver::start().await;
+    let world = World::start();
+    let rest = world.rest();
+    prepare(&rest, &receiver.url("/")).await;
+    let of = |text: &str| format!("{NOTIFICATION}/schedules/database:{text}");
+    let url = |found: &Value| found["url"].as_str().unwrap().to_owned();
+    let first = url(&rest.get(&of("feed")).await.ok());
+    assert_eq!(url(&rest.get(&of("feed")).await.ok()), first);
+    let stranger = rest.with_key(None);
+    assert_eq!(stranger.get(&first).await.status, 200);
+    let second = url(&rest.post(&of("rotateFeed"), &json!({})).await.ok());
+    assert_eq!(url(&rest.get(&of("feed")).await.ok()), second);
+    assert_eq!(stranger.get(&first).await.status, 401);
+    assert_eq!(stranger.get(&second).await.status, 200);
+    // An edit leaves the address alone.
+    let path = format!("{NOTIFICATION}/schedules/database");
+    let schedule = rest.get(&path).await.ok()["schedule"].clone();
+    rest.put(&path, &schedule).await.ok();
+    assert_eq!(stranger.get(&second).await.status, 200);
+    eventually("what was issued, read, rotated and refused", async || {
+        let found = rest.get("/v1/audit?pageSize=200").await.ok();
+        let entries = found["entries"].as_array()?;
+        let expected = [
+            ("admin", "GetScheduleFeed", "READ"),
+            ("admin", "RotateScheduleFeed", "UPDATED"),
+            ("", "OpenFeed", "READ"),
+            ("", "OpenFeed", "REFUSED"),
+        ];
+        let is_there = |(client, method, action): &(&str, &str, &str)| {
+            entries.iter().any(|it| {
+                let name = it["clientName"].as_str().unwrap_or_default();
+                let called = it["method"].as_str().unwrap_or_default();
+                let is_about = *action == "REFUSED" || it["names"] == json!(["database"]);
+                let from = it["address"].as_str().unwrap_or_default();
+                name == *client
+                    && called.ends_with(method)
+                    && it["action"] == *action
+                    && is_about
+                    && from == "127.0.0.1"
+            })
+        };
+        expected.iter().all(is_there).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn guesses_at_addresses_are_slowed_and_reported_as_wrong_keys() {
+    let world = World::start();
+    let rest = world.rest();
+    let heartbeat = json!({"name": "cron", "enabled": true, "every": "3600s"});
+    rest.post(&format!("{NOTIFICATION}/heartbeats"), &heartbeat)
+        .await
+        .ok();
+    let stranger = rest.with_key(None);
+    for guess in 0..25 {
+        let path = format!("/v1/data-receiver/heartbeats/cron/guess{guess}");
+        assert_eq!(stranger.get(&path).await.status, 401);
+    }
+    eventually("an event of the service about it", async || {
+        let search = json!({"query": {"filter": "source=bellwether and type=key-refused"}});
+        let found = rest.post("/v1/events:search", &search).await.ok();
+        let found = found["results"].as_array()?;
+        (!found.is_empty()).then_some(())
+    })
+    .await;
 }

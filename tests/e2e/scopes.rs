@@ -1,5 +1,7 @@
 //! Clients that are kept to a part of what their role may.
 
+mod every_method;
+
 use std::collections::BTreeMap;
 
 use bellwether_tests::{
@@ -138,12 +140,20 @@ async fn two_teams(admin: &Rest, receiver: &Receiver) -> BTreeMap<&'static str, 
         rule["group"] = json!({"by": ["name"], "wait": "0s"});
         admin.post(RULES, &rule).await.ok();
     }
-    let mut named = samples::event("calm", "c", "SEVERITY_INFO", "all is well");
-    named["dimensions"]["team"] = json!("db");
+    let of_team = |mut event: Value, team: &str| {
+        event["dimensions"]["team"] = json!(team);
+        event
+    };
     let events = [
-        samples::event("full", "a", "SEVERITY_ERROR", "disk is full"),
+        of_team(
+            samples::event("full", "a", "SEVERITY_ERROR", "disk is full"),
+            "db",
+        ),
         samples::event("slow", "b", "SEVERITY_ERROR", "page is slow"),
-        named,
+        of_team(
+            samples::event("calm", "c", "SEVERITY_INFO", "all is well"),
+            "db",
+        ),
     ];
     let sent = samples::events(&events);
     admin.post("/v1/data-receiver/events", &sent).await.ok();

@@ -49,7 +49,7 @@ pub use digest::{Budget, BudgetWindow, DigestContent, DigestId, DigestItem, Dige
 pub use escalation::{EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget};
 pub use event::{
     EventId, IncomingEvent, NO_EVENT_ID, OccurrenceId, Severity, Status, claims_own, is_own,
-    own_dimensions,
+    is_reserved, own_dimensions,
 };
 pub use flapping::{Flapping, FlappingLimits, ThreadOf};
 pub use group::{Group, GroupContent, GroupId, GroupKey, MemberChange};

@@ -9,7 +9,7 @@ mod links;
 pub mod members;
 pub mod sample;
 
-use crate::domain::RecordId;
+use crate::domain::{Content, RecordId, Secret};
 pub use crate::template::cut;
 
 pub use check::fault;
@@ -29,4 +29,16 @@ pub struct Context<'a> {
     pub tenant: &'a str,
     /// Where `link` and `url` lead.
     pub links: &'a Links,
+}
+
+impl Context<'_> {
+    /// When the notification was decided, in milliseconds since 1970.
+    pub(crate) fn timestamp_ms(&self) -> i64 {
+        i64::try_from(self.delivery_id.time_ms()).unwrap_or(i64::MAX)
+    }
+
+    /// Returns what gives access without a key in a message of a content: the signatures of its links.
+    pub fn signatures(&self, content: &Content) -> Vec<Secret> {
+        self.links.signatures(content, self.timestamp_ms())
+    }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Outlets {
     pub(super) tokens: Tokens,
     pub(super) sink: Option<Arc<dyn EventSink>>,
     pub(super) settings: watch::Receiver<Arc<SharedSettings>>,
+    /// Where the links in messages lead: as they are sent, and as they are shown.
     pub(super) links: Links,
+    pub(super) masked_links: Links,
     pub(super) renderers: Renderers,
 }

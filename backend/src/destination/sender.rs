@@ -108,6 +108,7 @@ impl Sender {
             tokens: Tokens::default(),
             sink,
             settings,
+            masked_links: links.masked(),
             links,
             renderers: Renderers::default(),
         }))
@@ -124,7 +125,7 @@ impl Sender {
     /// [`Error::Unavailable`] while the service stops.
     pub async fn render(&self, request: SendRequest<'_>) -> Result<Rendered, Error> {
         let shared = Arc::clone(&self.0.settings.borrow());
-        let around = self.context(&request, &shared.tenant);
+        let around = self.context(&request, &shared.tenant, false);
         with_type!(&request.content.destination_kind, settings => {
             let content = (request.content, &around);
             aside(&self.0.renderers, settings, content, shown).await
@@ -141,17 +142,32 @@ impl Sender {
             return Ok(None);
         };
         let shared = Arc::clone(&self.0.settings.borrow());
-        let content = (request.content, &self.context(&request, &shared.tenant));
+        let content = (
+            request.content,
+            &self.context(&request, &shared.tenant, false),
+        );
         let made = aside(&self.0.renderers, templates, content, made);
         Ok(Some(made.await?.message))
     }
 
-    fn context<'a>(&'a self, request: &SendRequest<'a>, tenant: &'a str) -> Context<'a> {
+    /// What a message says beside its content. Links that are followed without a key are in what leaves the
+    /// service; an event destination makes an event that every reader sees.
+    fn context<'a>(
+        &'a self,
+        request: &SendRequest<'a>,
+        tenant: &'a str,
+        sends: bool,
+    ) -> Context<'a> {
+        let leaves = sends && !matches!(request.kind, DestinationKind::Event(_));
         Context {
             delivery_id: request.delivery,
             destination_name: request.destination_name,
             tenant,
-            links: &self.0.links,
+            links: if leaves {
+                &self.0.links
+            } else {
+                &self.0.masked_links
+            },
         }
     }
 
@@ -262,7 +278,7 @@ impl Sender {
                 (&current, settings)
             };
         let shared = Arc::clone(&self.0.settings.borrow());
-        let around = self.context(&request, &shared.tenant);
+        let around = self.context(&request, &shared.tenant, sends);
         let made = aside(&outlets.renderers, templates, (content, &around), made);
         let Made {
             message, warnings, ..
@@ -286,7 +302,7 @@ impl Sender {
             begun,
             timeout: request.timeout,
             trace,
-            masker: masker(request.kind),
+            masker: masker(request.kind, content, &around),
             http: if request.is_fresh {
                 outlets.http.fresh()
             } else {
@@ -309,17 +325,20 @@ impl Sender {
         // A template that gave way to the default must not go unseen.
         if !warnings.is_empty() {
             let start = warnings.len().min(SHOWN_WARNINGS_MAX);
-            let shown = warnings[..start].join("; ");
+            let shown = attempt.explain(&warnings[..start].join("; "));
             verdict.explanation = format!("{} ({shown})", verdict.explanation);
         }
         ((verdict, transcript), times)
     }
 }
 
-/// Masks every secret of a destination.
-fn masker(kind: &DestinationKind) -> Masker {
+/// Masks every secret of a destination, and the signatures of the links in a message.
+fn masker(kind: &DestinationKind, content: &Content, around: &Context<'_>) -> Masker {
     let mut masker = Masker::default();
     kind.clone()
         .each_secret(|_place, secret| masker.add(secret.reveal()));
+    for signature in around.signatures(content) {
+        masker.add_signature(signature.reveal());
+    }
     masker
 }

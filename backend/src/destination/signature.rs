@@ -2,10 +2,15 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac};
+use http::{HeaderName, HeaderValue};
 use sha2::Sha256;
 
 use crate::domain::{RecordId, Secret};
 
+/// The header of the signature.
+pub(crate) const HEADER: HeaderName = HeaderName::from_static("webhook-signature");
+/// Its value in a request that is shown and not sent.
+pub(crate) const SET_WHEN_SENT: HeaderValue = HeaderValue::from_static("(set when sent)");
 /// What signing secrets begin with.
 const SECRET_PREFIX: &str = "whsec_";
 

@@ -590,12 +590,12 @@ fn a_link_leads_where_the_setting_says_with_its_values_escaped() {
 struct Unsigned;
 
 impl crate::message::SignLinks for Unsigned {
-    fn query(&self, _: &str, _: i64) -> String {
-        String::new()
+    fn read(&self, _: &str, since_ms: i64) -> (i64, Secret) {
+        (since_ms, Secret::default())
     }
 
-    fn acknowledge(&self, _: &str, response: &str, contact: &Name) -> String {
-        format!("response={response}&contact={contact}")
+    fn acknowledge(&self, _: &str, _: &str, _: &Name) -> Secret {
+        Secret::default()
     }
 }
 

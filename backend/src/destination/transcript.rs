@@ -1,6 +1,9 @@
 //! What an attempt sent and got back, made fit for readers: secrets masked, lengths cut.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::Write as _,
+};
 
 use base64::{
     Engine as _,
@@ -32,10 +35,16 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
+/// Bytes of a signature that stand together by no chance: what a template, a limit or a line break leaves
+/// of one is masked from so many on.
+const SIGNATURE_RUN_BYTES: usize = 12;
+
 /// Replaces secrets by the mask, in every spelling in which a message can hold them.
 #[derive(Clone, Default)]
 pub(crate) struct Masker {
     needles: Vec<String>,
+    /// Every run of [`SIGNATURE_RUN_BYTES`] of every signature.
+    runs: HashSet<[u8; SIGNATURE_RUN_BYTES]>,
 }
 
 impl std::fmt::Debug for Masker {
@@ -73,6 +82,14 @@ impl Masker {
         // A secret that is part of another one must not break the longer one up.
         self.needles
             .sort_by_key(|needle| std::cmp::Reverse(needle.len()));
+    }
+
+    /// Masks one more signature of a link, and each part of it.
+    pub(crate) fn add_signature(&mut self, signature: &str) {
+        self.add(signature);
+        let runs = signature.as_bytes().windows(SIGNATURE_RUN_BYTES);
+        let runs = runs.filter_map(|run| <[u8; SIGNATURE_RUN_BYTES]>::try_from(run).ok());
+        self.runs.extend(runs);
     }
 
     /// Masks what a secret template became, where its author wrote a secret between the variables.
@@ -128,8 +145,31 @@ impl Masker {
             text = masked(text, needle);
         }
         text = self.mask_percent(text);
+        text = self.mask_runs(text);
         text.truncate(cut(&text, limit_bytes).len());
         text
+    }
+
+    /// Masks what is left of signatures.
+    fn mask_runs(&self, text: String) -> String {
+        if self.runs.is_empty() {
+            return text;
+        }
+        let (mut masked, mut kept, mut end) = (String::new(), 0, 0);
+        // A run is of ASCII, so that its ends are those of characters.
+        for (at, run) in text.as_bytes().windows(SIGNATURE_RUN_BYTES).enumerate() {
+            if !self.runs.contains(run) {
+                continue;
+            }
+            if at > end || end == 0 {
+                masked.push_str(&text[kept..at]);
+                masked.push_str(MASK);
+            }
+            end = at + SIGNATURE_RUN_BYTES;
+            kept = end;
+        }
+        masked.push_str(&text[kept..]);
+        masked
     }
 
     /// Masks secrets of which some characters are written as `%XX`, whichever they are.
@@ -304,6 +344,38 @@ mod tests {
         for (text, shown) in cases {
             assert_eq!(masker.mask(&text, 1_000), shown, "{text}");
         }
+    }
+
+    #[test]
+    fn signature_is_masked_whole_cut_broken_or_encoded() {
+        let signature = "AAAAAdJ7yD3sBq9vR-k2mW0xT_zLh4NfUe8cGa5oPiVbQw1t";
+        let mut masker = Masker::default();
+        masker.add_signature(signature);
+        let link = format!("https://bw.example/acknowledge/x?sign={signature}&y");
+        let cases = [
+            link.clone(),
+            link[..link.len() - 9].to_owned(),
+            format!("{}=\n{}", &link[..60], &link[60..]),
+            signature[20..].to_owned(),
+            link.replace('=', "%3D"),
+            format!("\u{e4}{signature}\u{e4}{signature}"),
+            STANDARD.encode(&link),
+        ];
+        for text in cases {
+            let shown = masker.mask(&text, 1_000);
+            let shows = |run: &[u8]| text.as_bytes().windows(run.len()).any(|it| it == run);
+            let secret = signature.as_bytes().windows(SIGNATURE_RUN_BYTES);
+            let left = secret.filter(|run| shows(run)).filter(|run| {
+                let run = std::str::from_utf8(run).unwrap();
+                shown.contains(run)
+            });
+            assert_eq!(left.count(), 0, "{text} became {shown}");
+            assert!(shown.contains(MASK), "{text} became {shown}");
+        }
+        assert_eq!(
+            masker.mask("AAAAAdJ7 and R-k2mW0x", 100),
+            "AAAAAdJ7 and R-k2mW0x"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::{
     error::Error,
     limits::{ANNOTATION_BYTES_MAX, ANNOTATIONS_MAX},
     ops::{
-        bounds::EventBounds,
+        bounds::own_event,
         commit::commit,
         deciding::Deciding,
         edit::{Edits, OccurrenceTarget},
@@ -55,17 +55,15 @@ pub async fn annotate(
     let decide = async || {
         let mut edits = Edits::read(&deciding.store, &targets).await?;
         let now_ms = deciding.clock.now_ms();
-        let bounds = EventBounds::of_caller(&deciding.store, edits.occurrences()).await?;
+        let mut changes = deciding.store.changes();
         let mut answers = Vec::with_capacity(items.len());
         for (at, item) in items.iter().enumerate() {
             answers.push(match edits.get(at) {
-                Some(occurrence) => bounds
-                    .check(occurrence)
+                Some(occurrence) => own_event(&mut changes, occurrence)
                     .and_then(|()| carry_out(occurrence, item, author, now_ms)),
                 None => Err(item.target.not_found()),
             });
         }
-        let mut changes = deciding.store.changes();
         edits.write(&mut changes);
         Ok((changes, answers))
     };

@@ -31,7 +31,7 @@ const FORGET_INTERVAL: Duration = Duration::from_secs(3600);
 /// Entries that one commit forgets, and that one read looks at.
 const STEP: usize = 500;
 /// Stands for all further refused callers.
-const OTHERS: &str = "others";
+pub(super) const OTHERS: &str = "others";
 
 /// Which entries to list; an empty list is all.
 #[derive(Debug, Clone, Default)]
@@ -82,21 +82,24 @@ impl AuditFilter {
     }
 }
 
-/// Whose call was refused, and which.
+/// Whose call is counted, and which: one that was refused, or that only read something without a key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Refused {
+struct Counted {
     client: String,
     address: Option<IpAddr>,
     method: &'static str,
+    action: AuditAction,
+    /// What it was about, by kind and name; of a refused call nothing.
+    about: Option<(&'static str, String)>,
     reason: String,
 }
 
 #[derive(Debug, Default)]
-struct Refusals {
+struct Counts {
     /// When the window began.
     since_ms: i64,
     /// How many came since they were last written down, and whether they were in this window.
-    counts: HashMap<Refused, (u32, bool)>,
+    counts: HashMap<Counted, (u32, bool)>,
 }
 
 /// The audit log of a service.
@@ -104,7 +107,7 @@ struct Refusals {
 pub struct AuditLog {
     store: Store,
     clock: Arc<dyn Clock>,
-    refusals: Mutex<Refusals>,
+    counts: Mutex<Counts>,
 }
 
 impl AuditLog {
@@ -113,7 +116,7 @@ impl AuditLog {
         Self {
             store,
             clock,
-            refusals: Mutex::default(),
+            counts: Mutex::default(),
         }
     }
 
@@ -131,27 +134,48 @@ impl AuditLog {
 
     /// Notes that a call was refused; it is written down soon, and with others like it.
     pub fn refused(&self, by: By, reason: &str) {
-        let refused = Refused {
+        self.count(Counted {
             client: by.client,
             address: by.address,
             method: by.method,
+            action: AuditAction::Refused,
+            about: None,
             reason: reason.into(),
-        };
+        });
+    }
+
+    /// Notes that something was read without a key, by a link or an address that grants that; it is
+    /// written down as [`Self::refused`] is.
+    pub fn read_by_grant(&self, by: By, kind: &'static str, name: &str, reason: &str) {
+        self.count(Counted {
+            client: by.client,
+            address: by.address,
+            method: by.method,
+            action: AuditAction::Read,
+            about: Some((kind, name.to_owned())),
+            reason: reason.into(),
+        });
+    }
+
+    fn count(&self, call: Counted) {
         // It is whole between any two statements.
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        let refused = if refusals.counts.len() < AUDIT_REFUSALS_MAX
-            || refusals.counts.contains_key(&refused)
-        {
-            refused
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = &mut counts.counts;
+        let call = if counts.len() < AUDIT_REFUSALS_MAX || counts.contains_key(&call) {
+            call
         } else {
-            Refused {
+            Counted {
                 client: OTHERS.into(),
                 address: None,
                 method: "",
-                reason: "more callers were refused than are counted separately".into(),
+                about: None,
+                reason: "more callers were refused, or read without a key, than are counted \
+                         separately"
+                    .into(),
+                ..call
             }
         };
-        let (count, _) = refusals.counts.entry(refused).or_default();
+        let (count, _) = counts.entry(call).or_default();
         *count = count.saturating_add(1);
     }
 
@@ -184,37 +208,40 @@ impl AuditLog {
         }
         let count = entries.len();
         if let Err(error) = self.store.write_audit(entries).await {
-            tracing::warn!(%error, count, "refused calls are not in the audit log");
+            tracing::warn!(%error, count, "failed to write counted calls to the audit log");
         }
     }
 
     /// The refused calls that are to be written down now.
     fn due(&self, all: bool) -> Vec<AuditEntry> {
         let now_ms = self.clock.now_ms();
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_over = now_ms.saturating_sub(refusals.since_ms) >= millis(REFUSALS_WINDOW);
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = now_ms.saturating_sub(counts.since_ms) >= millis(REFUSALS_WINDOW);
         let mut entries = Vec::new();
-        for (refused, (count, is_reported)) in &mut refusals.counts {
+        for (call, (count, is_reported)) in &mut counts.counts {
             if *count == 0 || (*is_reported && !is_over && !all) {
                 continue;
             }
             let by = By {
                 scope: Arc::default(),
-                client: refused.client.clone(),
-                address: refused.address,
-                method: refused.method,
+                client: call.client.clone(),
+                address: call.address,
+                method: call.method,
                 time_ms: now_ms,
             };
+            let (kind, name) = call.about.clone().unzip();
             entries.push(AuditEntry {
                 count: std::mem::take(count),
-                reason: refused.reason.clone(),
-                ..by.entry(AuditAction::Refused)
+                kind: kind.unwrap_or_default().to_owned(),
+                names: name.into_iter().collect(),
+                reason: call.reason.clone(),
+                ..by.entry(call.action)
             });
             *is_reported = true;
         }
         if is_over {
-            refusals.since_ms = now_ms;
-            refusals.counts.clear();
+            counts.since_ms = now_ms;
+            counts.counts.clear();
         }
         entries
     }

@@ -3,10 +3,7 @@
 //! Definitions themselves are judged by their tags where a change of them is written down, in
 //! [`crate::store::audit`].
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
     domain::{Clause, Delivery, Destination, Literal, Name, Occurrence, Query, RecordId, Rule},
@@ -14,7 +11,7 @@ use crate::{
     matching::field::Field,
     ops::resource::Resource,
     store::{
-        Store, Stored,
+        Changes, Store, Stored,
         audit::{self, By},
     },
 };
@@ -85,145 +82,125 @@ impl Bounds {
 
     /// Whether a clause is true of own events alone.
     fn bound(&self, clause: &Clause) -> bool {
-        let is_own = |field: &str, literal: &Literal| {
-            // What every event has, such as a type, is no dimension.
-            let (Ok(Field::Dimension(key) | Field::Either(key)), Literal::Text(text)) =
-                (Field::parse(field), literal)
-            else {
-                return false;
-            };
-            self.dimensions().any(|own| own == (&*key, &**text))
-        };
-        match clause {
-            Clause::And(clauses) => clauses.iter().any(|it| self.bound(it)),
-            Clause::Or(clauses) => !clauses.is_empty() && clauses.iter().all(|it| self.bound(it)),
-            Clause::Equals(field, literal) => is_own(field, literal),
-            Clause::In(field, literals) => {
-                !literals.is_empty() && literals.iter().all(|it| is_own(field, it))
-            }
-            _ => false,
-        }
+        is_bound(clause, &|key, value| {
+            self.dimensions().any(|own| own == (key, value))
+        })
     }
 
-    /// Refuses a silence that covers more than own rules, or than own events.
+    /// Refuses an event that has no dimension which a tag stands for. Which rules notified about it does
+    /// not count: an editor writes those.
     ///
     /// # Errors
-    /// [`Error::PermissionDenied`], naming what is outside.
-    pub(super) fn check_silence(
-        &self,
-        rules: &[Stored<Rule>],
-        query: Option<&Query>,
-    ) -> Result<(), Error> {
-        for rule in rules {
-            self.check("ruleNames", &rule.value)?;
-        }
-        match query {
-            Some(query) if rules.is_empty() => self.check_query("query", query),
-            _ => Ok(()),
-        }
-    }
-
-    /// Refuses what is done to a rule's messages when the rule carries none of the tags.
-    ///
-    /// # Errors
-    /// [`Error::PermissionDenied`], naming the rule, also when it is gone; those of the store.
-    pub(super) async fn check_rule(
-        &self,
-        store: &Store,
-        (id, name): (RecordId, &Name),
-    ) -> Result<(), Error> {
-        let rule = store.get::<Rule>(name.as_str().into()).await?;
-        match rule.filter(|it| it.value.id == id) {
-            Some(rule) => self.check("ruleName", &rule.value),
-            None => Err(self.refused(&format!("ruleName: rule `{name}` is"))),
-        }
-    }
-
-    /// Refuses a delivery of which neither the rule nor the destination carries one of the tags.
-    ///
-    /// # Errors
-    /// [`Error::PermissionDenied`], naming it, and those of the store.
-    pub(super) async fn check_delivery(
-        &self,
-        store: &Store,
-        delivery: &Delivery,
-    ) -> Result<(), Error> {
-        let destination = delivery.destination_name.as_bytes().to_vec();
-        let destination = store.get::<Destination>(destination).await?;
-        let is_own = |it: &Stored<Destination>| {
-            it.value.id == delivery.destination && self.hold(&it.value.tags)
-        };
-        if destination.as_ref().is_some_and(is_own) {
-            return Ok(());
-        }
-        let rule = delivery.content.rule.name.as_bytes().to_vec();
-        let rule = store.get::<Rule>(rule).await?;
-        let is_own =
-            |it: &Stored<Rule>| Some(it.value.id) == delivery.rule && self.hold(&it.value.tags);
-        if rule.as_ref().is_some_and(is_own) {
-            return Ok(());
-        }
-        let (id, to) = (delivery.id, &delivery.destination_name);
-        Err(self.refused(&format!("delivery `{id}` to `{to}` is")))
-    }
-}
-
-/// Which events the client may act on that this task works for.
-#[derive(Debug)]
-pub(super) struct EventBounds(Option<(Bounds, HashSet<RecordId>)>);
-
-impl EventBounds {
-    /// Those of the client, for some occurrences.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub(super) async fn of_caller(
-        store: &Store,
-        occurrences: impl Iterator<Item = &Occurrence>,
-    ) -> Result<Self, Error> {
-        let Some(bounds) = Bounds::of_caller() else {
-            return Ok(Self(None));
-        };
-        let names: BTreeSet<_> = occurrences
-            .flat_map(rules_of)
-            .map(|(_, name)| name)
-            .collect();
-        let keys = names.into_iter().map(|name| name.as_str().into());
-        let rules = store.get_many::<Rule>(keys.collect()).await?;
-        let own = rules.into_iter().flatten().map(|it| it.value);
-        let own = own.filter(|it| bounds.hold(&it.tags)).map(|it| it.id);
-        let own = own.collect();
-        Ok(Self(Some((bounds, own))))
-    }
-
-    /// Refuses an occurrence that has no dimension which a tag stands for, and that no rule with such a
-    /// tag has to do with.
-    ///
-    /// # Errors
-    /// [`Error::PermissionDenied`], naming it.
-    pub(super) fn check(&self, occurrence: &Occurrence) -> Result<(), Error> {
-        let Some((bounds, own_rules)) = &self.0 else {
-            return Ok(());
-        };
-        let has = |(key, value): (&str, &str)| {
-            let dimension = occurrence.dimensions.get(key);
-            dimension.is_some_and(|it| it == value)
-        };
-        let mut rules = rules_of(occurrence).map(|(rule, _)| rule);
-        if bounds.dimensions().any(has) || rules.any(|rule| own_rules.contains(&rule)) {
+    /// [`Error::PermissionDenied`], naming the occurrence.
+    pub(super) fn check_event(&self, occurrence: &Occurrence) -> Result<(), Error> {
+        if self.hold(&audit::event_tags(occurrence)) {
             return Ok(());
         }
         let id = occurrence.id();
-        Err(bounds.refused(&format!("occurrence `{id}` is")))
+        Err(self.refused(&format!("occurrence `{id}` is")))
     }
 }
 
-/// The rules that notified of an occurrence, or wait to.
-fn rules_of(occurrence: &Occurrence) -> impl Iterator<Item = (RecordId, &Name)> {
-    let notified = occurrence.notified.iter();
-    let notified = notified.map(|it| (it.rule, &it.rule_name));
-    let waiting = occurrence.pending.iter();
-    notified.chain(waiting.map(|it| (it.rule, &it.rule_name)))
+/// Whether a clause is true only of events with a dimension that is one's own.
+pub(super) fn is_bound(clause: &Clause, is_own: &dyn Fn(&str, &str) -> bool) -> bool {
+    let has_own = |field: &str, literal: &Literal| {
+        // What every event has, such as a type, is no dimension.
+        let (Ok(Field::Dimension(key) | Field::Either(key)), Literal::Text(text)) =
+            (Field::parse(field), literal)
+        else {
+            return false;
+        };
+        is_own(&key, text)
+    };
+    let bound = |it: &Clause| is_bound(it, is_own);
+    match clause {
+        Clause::And(clauses) => clauses.iter().any(bound),
+        Clause::Or(clauses) => !clauses.is_empty() && clauses.iter().all(bound),
+        Clause::Equals(field, literal) => has_own(field, literal),
+        Clause::In(field, literals) => {
+            !literals.is_empty() && literals.iter().all(|it| has_own(field, it))
+        }
+        _ => false,
+    }
+}
+
+/// Refuses a change of what belongs to a definition that carries none of the caller's tags, and names that
+/// definition in the changes, whose commit checks it again.
+///
+/// # Errors
+/// [`Error::PermissionDenied`], naming it and the field that refers to it.
+pub(super) fn own<T: Resource>(
+    changes: &mut Changes,
+    field: &str,
+    owner: &Stored<T>,
+) -> Result<(), Error> {
+    if let Some(bounds) = Bounds::of_caller() {
+        bounds.check(field, &owner.value)?;
+        changes.belong_to(owner);
+    }
+    Ok(())
+}
+
+/// As [`own`], for an event.
+///
+/// # Errors
+/// As [`Bounds::check_event`].
+pub(super) fn own_event(changes: &mut Changes, occurrence: &Occurrence) -> Result<(), Error> {
+    if let Some(bounds) = Bounds::of_caller() {
+        bounds.check_event(occurrence)?;
+        changes.belong_to_event(occurrence);
+    }
+    Ok(())
+}
+
+/// As [`own`], for the messages of a rule.
+///
+/// # Errors
+/// [`Error::PermissionDenied`], naming the rule, also when it is gone; those of the store.
+pub(super) async fn own_rule(
+    (store, changes): (&Store, &mut Changes),
+    (id, name): (RecordId, &Name),
+) -> Result<(), Error> {
+    let Some(bounds) = Bounds::of_caller() else {
+        return Ok(());
+    };
+    let rule = store.get::<Rule>(name.as_str().into()).await?;
+    match rule.filter(|it| it.value.id == id) {
+        Some(rule) => own(changes, "ruleName", &rule),
+        None => Err(bounds.refused(&format!("ruleName: rule `{name}` is"))),
+    }
+}
+
+/// As [`own`], for a delivery: its rule or its destination.
+///
+/// # Errors
+/// [`Error::PermissionDenied`], naming the delivery, and those of the store.
+pub(super) async fn own_delivery(
+    (store, changes): (&Store, &mut Changes),
+    delivery: &Delivery,
+) -> Result<(), Error> {
+    let Some(bounds) = Bounds::of_caller() else {
+        return Ok(());
+    };
+    let destination = delivery.destination_name.as_bytes().to_vec();
+    let destination = store.get::<Destination>(destination).await?;
+    let is_own = |it: &Stored<Destination>| {
+        it.value.id == delivery.destination && bounds.hold(&it.value.tags)
+    };
+    if let Some(destination) = destination.filter(is_own) {
+        changes.belong_to(&destination);
+        return Ok(());
+    }
+    let rule = delivery.content.rule.name.as_bytes().to_vec();
+    let rule = store.get::<Rule>(rule).await?;
+    let is_own =
+        |it: &Stored<Rule>| Some(it.value.id) == delivery.rule && bounds.hold(&it.value.tags);
+    if let Some(rule) = rule.filter(is_own) {
+        changes.belong_to(&rule);
+        return Ok(());
+    }
+    let (id, to) = (delivery.id, &delivery.destination_name);
+    Err(bounds.refused(&format!("delivery `{id}` to `{to}` is")))
 }
 
 #[cfg(test)]
@@ -231,7 +208,84 @@ mod tests {
     use bellwether_proto::filter;
 
     use super::*;
-    use crate::domain::KeyScope;
+    use crate::{domain::KeyScope, store::Lane, testing::samples};
+
+    /// What a client restricted to `team:db` stores, with what `prepare` names as the owner.
+    async fn stored_by_db(
+        prepare: impl FnOnce(&mut Changes) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let scope = KeyScope {
+            tags: ["team:db".to_owned()].into(),
+            ..KeyScope::default()
+        };
+        let by = By {
+            client: "db".into(),
+            address: None,
+            method: "",
+            time_ms: 0,
+            scope: Arc::new(scope),
+        };
+        let store = Store::in_memory();
+        let work = async {
+            let mut changes = store.changes();
+            prepare(&mut changes)?;
+            store.apply(Lane::Admin, changes).await?;
+            Ok(())
+        };
+        audit::by(by, work).await
+    }
+
+    #[tokio::test]
+    async fn row_is_changed_only_with_an_owner_within_the_tags() {
+        let mut own = samples::occurrence(1);
+        own.dimensions.insert("team".into(), "db".into());
+        let mut other = own.clone();
+        other.dimensions.insert("team".into(), "web".into());
+        // The rules that notified do not count.
+        assert!(!other.notified.is_empty());
+        let cases: [(
+            &str,
+            &Occurrence,
+            &dyn Fn(&mut Changes) -> Result<(), Error>,
+            bool,
+        ); 5] = [
+            ("no owner", &own, &|_| Ok(()), false),
+            ("own event", &own, &|it| own_event(it, &own), true),
+            ("other event", &other, &|it| own_event(it, &other), false),
+            (
+                "unchecked event",
+                &other,
+                &|it| {
+                    it.belong_to_event(&other);
+                    Ok(())
+                },
+                false,
+            ),
+            (
+                "caller",
+                &own,
+                &|it| {
+                    it.belong_to_caller();
+                    Ok(())
+                },
+                true,
+            ),
+        ];
+        for (case, occurrence, owner, is_allowed) in cases {
+            let stored = stored_by_db(|changes| {
+                owner(changes)?;
+                changes.insert(occurrence);
+                Ok(())
+            });
+            match stored.await {
+                Ok(()) => assert!(is_allowed, "{case}"),
+                Err(Error::PermissionDenied(why)) => {
+                    assert!(!is_allowed && why.contains("team:db"), "{case}: {why}");
+                }
+                Err(error) => panic!("{case}: {error}"),
+            }
+        }
+    }
 
     #[test]
     fn a_query_is_within_tags_when_it_can_be_true_of_their_events_alone() {

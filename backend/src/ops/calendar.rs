@@ -14,6 +14,7 @@ use crate::{
     limits::{CALENDAR_EXCEPT_MAX, CALENDAR_SPANS_MAX, CALENDAR_WINDOWS_MAX, CALENDARS_MAX},
     ops::{
         etag::etag,
+        refers::Refers,
         resource::{self, Drafted, Origin, Resource as _, Resources, resource},
         users::Users,
         validate::Faults,
@@ -72,9 +73,8 @@ impl Drafted for Calendar {
             let fault = format!("holds {count} names; at most {CALENDAR_EXCEPT_MAX} are kept");
             faults.add(EXCEPT_PATH, fault);
         } else {
-            except = all
-                .referred::<Self>(EXCEPT_PATH, asked, &mut faults)
-                .await?;
+            let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
+            except = refers.many::<Self>(EXCEPT_PATH, asked).await?;
         }
         for (at, other) in except.iter().enumerate() {
             let field = format!("{EXCEPT_PATH}[{at}]");
@@ -84,7 +84,6 @@ impl Drafted for Calendar {
                 let fault = "excludes other calendars; an excluded calendar cannot";
                 faults.add(field, fault);
             }
-            changes.touch(other);
         }
         if let (Some(name), false) = (&name, except.is_empty()) {
             let users = Users::of(&all.store, Kind::Calendar, name).await?;

@@ -12,6 +12,7 @@ use crate::{
     },
     ops::{
         etag::etag,
+        refers::Refers,
         resource::{Drafted, Origin, Resource as _, Resources, resource},
         users::Users,
         validate::{Faults, within},
@@ -58,9 +59,8 @@ impl Drafted for Contact {
                 format!("has {subject} characters; at most {most} are taken"),
             );
         }
-        let methods = all
-            .methods(&draft.methods, &mut faults, &mut changes)
-            .await?;
+        let refers = Refers::of(all, stored, (&mut faults, &mut changes));
+        let methods = methods(&draft.methods, refers).await?;
         all.check_room(stored, CONTACTS_MAX).await?;
         let contact = name.map(|name| Self {
             id: origin.id,
@@ -85,59 +85,48 @@ impl Drafted for Contact {
     }
 }
 
-impl Contacts {
-    async fn methods(
-        &self,
-        drafts: &[v1::ContactMethod],
-        faults: &mut Faults,
-        changes: &mut Changes,
-    ) -> Result<Vec<ContactMethod>, Error> {
-        let count = drafts.len();
-        if !(1..=CONTACT_METHODS_MAX).contains(&count) {
-            let fault = format!("holds {count} methods; give 1 to {CONTACT_METHODS_MAX}");
-            faults.add("methods", fault);
-            return Ok(Vec::new());
-        }
-        let mut methods = Vec::with_capacity(count);
-        for (at, draft) in drafts.iter().enumerate() {
-            let path = |field: &str| format!("methods[{at}].{field}");
-            let destination = self
-                .referred_one::<Destination>(
-                    &path("destinationName"),
-                    &draft.destination_name,
-                    faults,
-                )
-                .await?;
-            let calendar = self
-                .referred_if_any::<Calendar>(&path("calendarName"), &draft.calendar_name, faults)
-                .await?;
-            check_variables(&path("variables"), draft, faults);
-            let after_ms = within(
-                &path("after"),
-                draft.after.as_ref().map_or(0, time::length_ms),
-                (std::time::Duration::ZERO, CONTACT_AFTER_MAX),
-                faults,
-            );
-            let min_severity = Severity::from_number(draft.min_severity);
-            if min_severity.is_none() && draft.min_severity != 0 {
-                faults.add(path("minSeverity"), "is no severity");
-            }
-            if let Some(calendar) = &calendar {
-                changes.touch(calendar);
-            }
-            if let Some(destination) = destination {
-                changes.touch(&destination);
-                methods.push(ContactMethod {
-                    destination: destination.value.name,
-                    variables: draft.variables.clone(),
-                    after_ms,
-                    min_severity,
-                    calendar: calendar.map(|it| it.value.name),
-                });
-            }
-        }
-        Ok(methods)
+async fn methods(
+    drafts: &[v1::ContactMethod],
+    mut refers: Refers<'_>,
+) -> Result<Vec<ContactMethod>, Error> {
+    let count = drafts.len();
+    if !(1..=CONTACT_METHODS_MAX).contains(&count) {
+        let fault = format!("holds {count} methods; give 1 to {CONTACT_METHODS_MAX}");
+        refers.faults.add("methods", fault);
+        return Ok(Vec::new());
     }
+    let mut methods = Vec::with_capacity(count);
+    for (at, draft) in drafts.iter().enumerate() {
+        let path = |field: &str| format!("methods[{at}].{field}");
+        let destination = refers
+            .one::<Destination>(&path("destinationName"), &draft.destination_name)
+            .await?;
+        let calendar = refers
+            .if_any::<Calendar>(&path("calendarName"), &draft.calendar_name)
+            .await?;
+        let faults = &mut *refers.faults;
+        check_variables(&path("variables"), draft, faults);
+        let after_ms = within(
+            &path("after"),
+            draft.after.as_ref().map_or(0, time::length_ms),
+            (std::time::Duration::ZERO, CONTACT_AFTER_MAX),
+            faults,
+        );
+        let min_severity = Severity::from_number(draft.min_severity);
+        if min_severity.is_none() && draft.min_severity != 0 {
+            faults.add(path("minSeverity"), "is no severity");
+        }
+        if let Some(destination) = destination {
+            methods.push(ContactMethod {
+                destination: destination.value.name,
+                variables: draft.variables.clone(),
+                after_ms,
+                min_severity,
+                calendar: calendar.map(|it| it.value.name),
+            });
+        }
+    }
+    Ok(methods)
 }
 
 fn check_variables(path: &str, draft: &v1::ContactMethod, faults: &mut Faults) {

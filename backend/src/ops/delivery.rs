@@ -21,7 +21,7 @@ use crate::{
     domain::{Attempt, Delivery, DeliveryState, RecordId},
     error::Error,
     limits::ATTEMPTS_MAX,
-    ops::{bounds::Bounds, commit::commit, deciding::new_id, fields::FieldsSeen},
+    ops::{bounds::own_delivery, commit::commit, deciding::new_id, fields::FieldsSeen},
     store::{Direction, Index, Lane, Store, Stored, engine::Range},
 };
 use again::Templates;
@@ -97,7 +97,8 @@ impl Deliveries {
         let decide = || async {
             let old = self.find(id).await?;
             let old = self.carrier(old).await?;
-            self.check_bounds(&old.value).await?;
+            let mut changes = self.store.changes();
+            own_delivery((&self.store, &mut changes), &old.value).await?;
             if old.value.test {
                 return Err(Error::FailedPrecondition(
                     "a test cannot be resent; test the destination again".into(),
@@ -114,7 +115,6 @@ impl Deliveries {
                     "an attempt is under way; wait for its end".into(),
                 ));
             }
-            let mut changes = self.store.changes();
             if let Some(hastened) = hastened(&old.value, now_ms) {
                 changes.update(&old, &hastened);
                 return Ok((changes, hastened));
@@ -166,7 +166,8 @@ impl Deliveries {
         let now_ms = self.clock.now_ms();
         let decide = || async {
             let old = self.find(id).await?;
-            self.check_bounds(&old.value).await?;
+            let mut changes = self.store.changes();
+            own_delivery((&self.store, &mut changes), &old.value).await?;
             if old.value.state.due_ms().is_none() {
                 let word = word(old.value.state);
                 return Err(Error::FailedPrecondition(format!(
@@ -174,20 +175,11 @@ impl Deliveries {
                 )));
             }
             let cancelled = cancelled(&old.value, now_ms);
-            let mut changes = self.store.changes();
             changes.update(&old, &cancelled);
             Ok((changes, cancelled))
         };
         let (delivery, _) = commit(&self.store, Lane::Admin, decide).await?;
         Ok(delivery)
-    }
-
-    /// Refuses a delivery that the caller may not act on.
-    async fn check_bounds(&self, delivery: &Delivery) -> Result<(), Error> {
-        match Bounds::of_caller() {
-            Some(bounds) => bounds.check_delivery(&self.store, delivery).await,
-            None => Ok(()),
-        }
     }
 
     async fn find(&self, id: RecordId) -> Result<Stored<Delivery>, Error> {

@@ -8,7 +8,7 @@ use crate::{
     clock::millis,
     domain::{
         Contact, Destination, EscalationPlan, EscalationPolicy, EscalationStep, EscalationTarget,
-        Name, Schedule,
+        Schedule,
     },
     error::Error,
     limits::{
@@ -17,7 +17,8 @@ use crate::{
     },
     ops::{
         etag::etag,
-        resource::{Drafted, Origin, Resource, Resources, resource},
+        refers::Refers,
+        resource::{Drafted, Origin, Resources, resource},
         users::Users,
         validate::{Faults, within},
         wire::{
@@ -25,7 +26,7 @@ use crate::{
             time::{self, timestamp},
         },
     },
-    store::{Changes, Kind, Stored},
+    store::{Changes, Kind},
 };
 
 pub use preview::PolicyPreview;
@@ -49,7 +50,12 @@ impl Drafted for EscalationPolicy {
         let mut faults = Faults::default();
         let name = faults.name(&draft.name, stored.is_none());
         faults.texts(&draft.description, &draft.tags);
-        let steps = all.steps(&draft.steps, &mut faults, &mut changes).await?;
+        let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
+        let steps = steps(&draft.steps, &mut refers).await?;
+        let field = "fallbackDestinationName";
+        let fallback = refers
+            .if_any::<Destination>(field, &draft.fallback_destination_name)
+            .await?;
         let rounds = u32::try_from(draft.rounds).ok();
         let rounds = rounds.filter(|it| *it <= ESCALATION_ROUNDS_MAX);
         if rounds.is_none() {
@@ -60,13 +66,6 @@ impl Drafted for EscalationPolicy {
         if ack_timeout_ms != 0 {
             let bounds = (ACKNOWLEDGEMENT_MIN, ACKNOWLEDGEMENT_MAX);
             within("ackTimeout", ack_timeout_ms, bounds, &mut faults);
-        }
-        let field = "fallbackDestinationName";
-        let fallback = all
-            .referred_if_any::<Destination>(field, &draft.fallback_destination_name, &mut faults)
-            .await?;
-        if let Some(fallback) = &fallback {
-            changes.touch(fallback);
         }
         all.check_room(stored, POLICIES_MAX).await?;
         let policy = name.map(|name| Self {
@@ -110,84 +109,68 @@ impl Drafted for EscalationPolicy {
     }
 }
 
-impl EscalationPolicies {
-    async fn steps(
-        &self,
-        drafts: &[v1::EscalationStep],
-        faults: &mut Faults,
-        changes: &mut Changes,
-    ) -> Result<Vec<EscalationStep>, Error> {
-        let count = drafts.len();
-        if !(1..=ESCALATION_STEPS_MAX).contains(&count) {
-            let fault = format!("holds {count} steps; give 1 to {ESCALATION_STEPS_MAX}");
-            faults.add("steps", fault);
-            return Ok(Vec::new());
-        }
-        let mut steps = Vec::with_capacity(count);
-        for (at, draft) in drafts.iter().enumerate() {
-            let wait_ms = draft
-                .wait
-                .as_ref()
-                .map_or_else(|| millis(ESCALATION_WAIT_DEFAULT), time::length_ms);
-            let bounds = (std::time::Duration::ZERO, ESCALATION_WAIT_MAX);
-            within(&format!("steps[{at}].wait"), wait_ms, bounds, faults);
-            let path = format!("steps[{at}].targets");
-            let count = draft.targets.len();
-            if !(1..=ESCALATION_TARGETS_MAX).contains(&count) {
-                let fault = format!("holds {count} targets; give 1 to {ESCALATION_TARGETS_MAX}");
-                faults.add(path, fault);
-                continue;
-            }
-            let mut targets = Vec::with_capacity(count);
-            for (at, target) in draft.targets.iter().enumerate() {
-                let path = format!("{path}[{at}]");
-                let target = self.target(&path, target, faults, changes).await?;
-                targets.extend(target);
-            }
-            steps.push(EscalationStep { targets, wait_ms });
-        }
-        Ok(steps)
+async fn steps(
+    drafts: &[v1::EscalationStep],
+    refers: &mut Refers<'_>,
+) -> Result<Vec<EscalationStep>, Error> {
+    let count = drafts.len();
+    if !(1..=ESCALATION_STEPS_MAX).contains(&count) {
+        let fault = format!("holds {count} steps; give 1 to {ESCALATION_STEPS_MAX}");
+        refers.faults.add("steps", fault);
+        return Ok(Vec::new());
     }
-
-    async fn target(
-        &self,
-        path: &str,
-        draft: &v1::EscalationTarget,
-        faults: &mut Faults,
-        changes: &mut Changes,
-    ) -> Result<Option<EscalationTarget>, Error> {
-        Ok(match &draft.target {
-            None => {
-                let fault = "is required: one of `destinationName`, `contactName`, `scheduleName`";
-                faults.add(path, fault);
-                None
-            }
-            Some(Target::DestinationName(name)) => {
-                let path = format!("{path}.destinationName");
-                let found = self
-                    .referred_one::<Destination>(&path, name, faults)
-                    .await?;
-                named(found, changes).map(EscalationTarget::Destination)
-            }
-            Some(Target::ContactName(name)) => {
-                let path = format!("{path}.contactName");
-                let found = self.referred_one::<Contact>(&path, name, faults).await?;
-                named(found, changes).map(EscalationTarget::Contact)
-            }
-            Some(Target::ScheduleName(name)) => {
-                let path = format!("{path}.scheduleName");
-                let found = self.referred_one::<Schedule>(&path, name, faults).await?;
-                named(found, changes).map(EscalationTarget::Schedule)
-            }
-        })
+    let mut steps = Vec::with_capacity(count);
+    for (at, draft) in drafts.iter().enumerate() {
+        let wait_ms = draft
+            .wait
+            .as_ref()
+            .map_or_else(|| millis(ESCALATION_WAIT_DEFAULT), time::length_ms);
+        let bounds = (std::time::Duration::ZERO, ESCALATION_WAIT_MAX);
+        within(&format!("steps[{at}].wait"), wait_ms, bounds, refers.faults);
+        let path = format!("steps[{at}].targets");
+        let count = draft.targets.len();
+        if !(1..=ESCALATION_TARGETS_MAX).contains(&count) {
+            let fault = format!("holds {count} targets; give 1 to {ESCALATION_TARGETS_MAX}");
+            refers.faults.add(path, fault);
+            continue;
+        }
+        let mut targets = Vec::with_capacity(count);
+        for (at, target) in draft.targets.iter().enumerate() {
+            let path = format!("{path}[{at}]");
+            targets.extend(resolved(&path, target, refers).await?);
+        }
+        steps.push(EscalationStep { targets, wait_ms });
     }
+    Ok(steps)
 }
 
-/// The name of what a target refers to, which stays there until the policy is stored.
-fn named<T: Resource>(found: Option<Stored<T>>, changes: &mut Changes) -> Option<Name> {
-    let found = found?;
-    changes.touch(&found);
-    Some(found.value.name().clone())
+async fn resolved(
+    path: &str,
+    draft: &v1::EscalationTarget,
+    refers: &mut Refers<'_>,
+) -> Result<Option<EscalationTarget>, Error> {
+    Ok(match &draft.target {
+        None => {
+            let fault = "is required: one of `destinationName`, `contactName`, `scheduleName`";
+            refers.faults.add(path, fault);
+            None
+        }
+        Some(Target::DestinationName(name)) => {
+            let path = format!("{path}.destinationName");
+            let found = refers.one::<Destination>(&path, name).await?;
+            found.map(|it| EscalationTarget::Destination(it.value.name))
+        }
+        Some(Target::ContactName(name)) => {
+            let path = format!("{path}.contactName");
+            let found = refers.one::<Contact>(&path, name).await?;
+            found.map(|it| EscalationTarget::Contact(it.value.name))
+        }
+        Some(Target::ScheduleName(name)) => {
+            let path = format!("{path}.scheduleName");
+            let found = refers.one::<Schedule>(&path, name).await?;
+            found.map(|it| EscalationTarget::Schedule(it.value.name))
+        }
+    })
 }
 
 impl Shows<EscalationPolicy> for v1::EscalationPolicy {

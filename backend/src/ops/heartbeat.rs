@@ -7,25 +7,33 @@ mod flush;
 mod preview;
 mod watch;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bellwether_proto::{filter, v1};
 
 use crate::{
     clock::Clock,
     decide::{LoadedHeartbeat, alarm_faults},
-    domain::{Calendar, Expectation, Heartbeat, RecordId, Standing},
+    domain::{
+        Calendar, Expectation, Heartbeat, RecordId, Secret, Standing, event::SOURCE,
+        hold::SharedValue, is_reserved,
+    },
     error::Error,
     limits::{EXPECTATIONS_MAX, HEARTBEAT_FIELDS_MAX, HEARTBEATS_MAX},
     matching::{self, field::Field},
     ops::{
         beats::awaited,
+        bounds::{is_bound, own},
         commit::commit,
         deciding::Deciding,
         etag::etag,
         intake::Intake,
+        link::Grant,
         page::{PageRequest, Scope},
+        refers::Refers,
         resource::{Drafted, Origin, Resources, find, resource},
         validate::Faults,
         wire::{
@@ -47,8 +55,6 @@ pub use watch::HeartbeatWatch;
 /// Manages heartbeats.
 pub type Heartbeats = Resources<Heartbeat>;
 
-/// What keys of addresses are made for.
-const KEY_PURPOSE: &str = "heartbeat address";
 /// The dimension that names the heartbeat.
 const NAMED: &str = "heartbeat";
 
@@ -73,16 +79,14 @@ impl Drafted for Heartbeat {
             faults.add_under("query", violations);
         }
         draft::check_fields(&draft.by, &mut faults);
-        let calendar = all
-            .referred_if_any::<Calendar>("calendarName", &draft.calendar_name, &mut faults)
+        let mut changes = all.store.changes();
+        let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
+        let calendar = refers
+            .if_any::<Calendar>("calendarName", &draft.calendar_name)
             .await?;
         let times = draft::Times::checked(draft, &mut faults);
         let event = draft::event(draft.event.clone().unwrap_or_default(), &mut faults);
         faults.extend_new(alarm_faults(&draft.by, &event));
-        let mut changes = all.store.changes();
-        if let Some(calendar) = &calendar {
-            changes.touch(calendar);
-        }
         all.check_room(stored, HEARTBEATS_MAX).await?;
         let heartbeat = name.map(|name| Self {
             id: origin.id,
@@ -230,14 +234,17 @@ impl Expectations {
         Self { deciding, intake }
     }
 
-    /// Records a beat of a heartbeat, or the start of a run; it is on disk then.
+    /// Records a beat of a heartbeat, or the start of a run; it is on disk then. Where the caller is restricted
+    /// to sources, it is a beat of these.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::FailedPrecondition`] for a heartbeat that is not enabled,
-    /// [`Error::Invalid`] for too many values, [`Error::Exhausted`] when it expects too many already,
-    /// and those of the store.
-    pub async fn beat(
+    /// [`Error::Invalid`] for too many values and for the source of the service,
+    /// [`Error::PermissionDenied`] for a beat of another source, [`Error::Exhausted`] when it expects too
+    /// many already, and those of the store.
+    pub async fn beat_of(
         &self,
+        sources: &BTreeSet<String>,
         name: &str,
         values: &BTreeMap<String, String>,
         signal: Signal,
@@ -246,6 +253,14 @@ impl Expectations {
         if values.len() > HEARTBEAT_FIELDS_MAX {
             let count = values.len();
             let fault = format!("has {count} entries; at most {HEARTBEAT_FIELDS_MAX} are taken");
+            return Err(Error::invalid("dimensions", fault));
+        }
+        let reserved = |(key, value): (&String, &String)| {
+            let key = key.rsplit('.').next().unwrap_or_default();
+            is_reserved(key, value)
+        };
+        if values.iter().any(reserved) {
+            let fault = "has `source` = `bellwether`, which is reserved for events of the service";
             return Err(Error::invalid("dimensions", fault));
         }
         let stored = find::<Heartbeat>(store, name).await?.value;
@@ -263,7 +278,21 @@ impl Expectations {
             values.get(name).or(of_dimension).cloned()
         };
         let values = loaded.values(named);
+        check_source(&loaded.heartbeat, &values, sources)?;
         self.store(loaded, values, signal).await
+    }
+
+    /// The same for a caller that is restricted to no source.
+    ///
+    /// # Errors
+    /// As [`Self::beat_of`].
+    pub async fn beat(
+        &self,
+        name: &str,
+        values: &BTreeMap<String, String>,
+        signal: Signal,
+    ) -> Result<(), Error> {
+        self.beat_of(&BTreeSet::new(), name, values, signal).await
     }
 
     async fn store(
@@ -355,24 +384,55 @@ impl Expectations {
     /// [`Error::NotFound`], and those of the store.
     pub async fn forget(&self, name: &str, key: &str) -> Result<(), Error> {
         let store = &self.deciding.store;
-        let heartbeat = find::<Heartbeat>(store, name).await?.value;
+        let heartbeat = find::<Heartbeat>(store, name).await?;
         let unknown = || Error::NotFound(format!("heartbeat `{name}` expects nothing of that key"));
         let key = RecordId::parse(key).ok_or_else(unknown)?;
         let decide = async || {
-            let found = store.get::<Expectation>(Key::new().id(heartbeat.id).id(key).build());
-            let found = found.await?.ok_or_else(unknown)?;
+            let mut changes = store.changes();
+            own(&mut changes, "name", &heartbeat)?;
+            let found = Key::new().id(heartbeat.value.id).id(key).build();
+            let found = store.get::<Expectation>(found).await?;
+            let found = found.ok_or_else(unknown)?;
             if let Some(open) = found.value.open {
                 // First: who tries again after a failure finds it still.
                 alarm::close(&self.deciding, &self.intake, open.event, "it is forgotten").await?;
             }
-            let mut changes = store.changes();
             changes.delete(&found);
             Ok((changes, ()))
         };
         commit(store, Lane::Admin, decide).await?;
-        self.deciding.beats.forget(heartbeat.id, key);
+        self.deciding.beats.forget(heartbeat.value.id, key);
         Ok(())
     }
+}
+
+/// Refuses a beat that is of none of these sources: neither do its values say so, nor are all beats of the
+/// heartbeat of one.
+fn check_source(
+    heartbeat: &Heartbeat,
+    values: &[SharedValue],
+    sources: &BTreeSet<String>,
+) -> Result<(), Error> {
+    let is_own = |key: &str, value: &str| key == SOURCE && sources.contains(value);
+    let is_of_source = |(field, value): &SharedValue| {
+        let field = Field::parse(field);
+        let value = value.as_deref().unwrap_or_default();
+        matches!(field, Ok(Field::Dimension(key) | Field::Either(key)) if is_own(&key, value))
+    };
+    let is_bound = || {
+        let query = heartbeat.query.as_ref();
+        query.is_some_and(|it| is_bound(&it.clause, &is_own))
+    };
+    if sources.is_empty() || values.iter().any(is_of_source) || is_bound() {
+        return Ok(());
+    }
+    let own: Vec<_> = sources.iter().map(|it| format!("`{it}`")).collect();
+    Err(Error::PermissionDenied(format!(
+        "this key sends beats of the source {} only; heartbeat `{}` has to distinguish beats by `source`, or \
+         to require it in its filter",
+        own.join(" or "),
+        heartbeat.name
+    )))
 }
 
 fn shown(it: Expectation, due_ms: Option<i64>) -> v1::Expectation {
@@ -415,7 +475,7 @@ impl HeartbeatKeys {
     ///
     /// # Errors
     /// [`Error::NotFound`], and those of the store.
-    pub async fn rotate(&self, name: &str) -> Result<String, Error> {
+    pub async fn rotate(&self, name: &str) -> Result<Secret, Error> {
         let decide = async || {
             let found = find::<Heartbeat>(&self.store, name).await?;
             let next = Heartbeat {
@@ -432,11 +492,11 @@ impl HeartbeatKeys {
         Ok(self.key(&next))
     }
 
-    /// The proof, and the name of the heartbeat.
-    fn key(&self, heartbeat: &Heartbeat) -> String {
-        let (id, number) = (heartbeat.id.to_bytes(), heartbeat.key_number.to_be_bytes());
-        let proof = self.store.prove(KEY_PURPOSE, &[&id, &number]);
-        URL_SAFE_NO_PAD.encode([&proof[..], heartbeat.name.as_str().as_bytes()].concat())
+    /// Returns the key: the proof, and the name of the heartbeat.
+    fn key(&self, heartbeat: &Heartbeat) -> Secret {
+        let proof = Grant::Beat(heartbeat).prove(&self.store);
+        let key = [&proof[..], heartbeat.name.as_str().as_bytes()].concat();
+        Secret::new(URL_SAFE_NO_PAD.encode(key))
     }
 
     /// Returns the name of the heartbeat that a key is the current one of. Keys of earlier versions do not
@@ -460,10 +520,7 @@ impl HeartbeatKeys {
             Err(Error::NotFound(_)) => return Err(refused()),
             Err(error) => return Err(error),
         };
-        let (id, number) = (heartbeat.id.to_bytes(), heartbeat.key_number.to_be_bytes());
-        let is_current =
-            heartbeat.key_number > 0 && self.store.is_proven(KEY_PURPOSE, &[&id, &number], proof);
-        if is_current {
+        if Grant::Beat(&heartbeat).is_proven(&self.store, proof) {
             Ok(name.to_owned())
         } else {
             Err(refused())

@@ -8,18 +8,12 @@ use bellwether_proto::text::percent_encoded;
 use crate::{
     clock::Clock,
     config::Config,
-    domain::{Name, Schedule},
+    domain::{Heartbeat, Name, Schedule, Secret},
     error::Error,
     message::{Links, SignLinks},
     store::Store,
 };
 
-/// What the proof of a link is for.
-const PURPOSE: &str = "link";
-/// What the proof of a link is for by which a contact acknowledges.
-const ACKNOWLEDGE: &str = "acknowledge";
-/// What the proof of a feed's address is for.
-const FEED: &str = "feed";
 /// How far the clock may have been set back since a link was made.
 const STEP_MS: i64 = 60_000;
 
@@ -32,6 +26,88 @@ pub fn links(config: &Config, store: &Store, clock: &Arc<dyn Clock>) -> Links {
         template: config.link_template.clone(),
         signer: (!lifetime.is_zero()).then(|| Arc::new(signed()) as _),
         acknowledging: Some(Arc::new(signed())),
+    }
+}
+
+/// What is granted to whoever shows its signature, in place of a key. Everything that grants access without
+/// a key is one of these.
+#[derive(Debug, Clone, Copy)]
+pub enum Grant<'a> {
+    /// To read an event or a group for a time.
+    Read {
+        /// The occurrence or the group.
+        thread: &'a str,
+        /// Until when, in milliseconds since 1970.
+        until_ms: i64,
+    },
+    /// To acknowledge an occurrence as a contact, as long as the response lasts.
+    Acknowledge {
+        /// The occurrence.
+        thread: &'a str,
+        /// The response.
+        response: &'a str,
+        /// The contact.
+        contact: &'a str,
+    },
+    /// To read the shifts of a schedule, until its address is rotated.
+    Feed(&'a Schedule),
+    /// To beat a heartbeat, until its key is rotated.
+    Beat(&'a Heartbeat),
+}
+
+impl Grant<'_> {
+    /// Returns the signature that grants this: the text that is shown to its holder only.
+    pub fn sign(self, store: &Store) -> Secret {
+        Secret::new(URL_SAFE_NO_PAD.encode(self.prove(store)))
+    }
+
+    /// Returns the bytes of that signature.
+    pub(super) fn prove(self, store: &Store) -> Vec<u8> {
+        self.with_parts(|purpose, parts| store.prove(purpose, parts))
+    }
+
+    /// Whether a signature grants this.
+    pub fn is_signed(self, store: &Store, signature: &str) -> bool {
+        let proof = URL_SAFE_NO_PAD.decode(signature).unwrap_or_default();
+        self.is_proven(store, &proof)
+    }
+
+    /// As [`Grant::is_signed`], for the bytes of a signature.
+    pub(super) fn is_proven(self, store: &Store, proof: &[u8]) -> bool {
+        let is_issued = match self {
+            Self::Beat(heartbeat) => heartbeat.key_number > 0,
+            Self::Read { .. } | Self::Acknowledge { .. } | Self::Feed(_) => true,
+        };
+        is_issued && self.with_parts(|purpose, parts| store.is_proven(purpose, parts, proof))
+    }
+
+    fn with_parts<R>(self, use_parts: impl FnOnce(&str, &[&[u8]]) -> R) -> R {
+        match self {
+            Self::Read { thread, until_ms } => {
+                use_parts("link", &[thread.as_bytes(), &until_ms.to_be_bytes()])
+            }
+            Self::Acknowledge {
+                thread,
+                response,
+                contact,
+            } => {
+                let parts = [thread, response, contact].map(str::as_bytes);
+                use_parts("acknowledge", &parts)
+            }
+            Self::Feed(schedule) => {
+                // One of the same name that is created later has another id.
+                let (name, id) = (schedule.name.as_str().as_bytes(), schedule.id.to_bytes());
+                match schedule.feed_number {
+                    // Addresses that were issued before they could be rotated.
+                    0 => use_parts("feed", &[name, &id]),
+                    number => use_parts("feed", &[name, &id, &number.to_be_bytes()]),
+                }
+            }
+            Self::Beat(heartbeat) => {
+                let (id, number) = (heartbeat.id.to_bytes(), heartbeat.key_number);
+                use_parts("heartbeat address", &[&id, &number.to_be_bytes()])
+            }
+        }
     }
 }
 
@@ -53,15 +129,18 @@ impl SignedLinks {
         }
     }
 
+    /// The time by the clock that links end by.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
     /// Refuses a link that was not signed here, or that cannot be followed any more.
     ///
     /// # Errors
     /// [`Error::Unauthenticated`] with a sentence for who followed it.
     pub fn check(&self, thread: &str, until_ms: i64, sign: &str) -> Result<(), Error> {
         let refused = |why: &str| Err(Error::Unauthenticated(why.to_owned()));
-        let proof = URL_SAFE_NO_PAD.decode(sign).unwrap_or_default();
-        let parts = [thread.as_bytes(), &until_ms.to_be_bytes()];
-        if !self.store.is_proven(PURPOSE, &parts, &proof) {
+        if !(Grant::Read { thread, until_ms }).is_signed(&self.store, sign) {
             return refused("the link was not created by this service: authenticate with a key");
         }
         let now_ms = self.clock.now_ms();
@@ -74,9 +153,7 @@ impl SignedLinks {
         }
         Ok(())
     }
-}
 
-impl SignedLinks {
     /// Refuses a link to acknowledge by that was not signed here.
     ///
     /// # Errors
@@ -86,66 +163,55 @@ impl SignedLinks {
         (thread, response, contact): (&str, &str, &str),
         sign: &str,
     ) -> Result<(), Error> {
-        let proof = URL_SAFE_NO_PAD.decode(sign).unwrap_or_default();
-        let parts = [thread, response, contact].map(str::as_bytes);
-        if self.store.is_proven(ACKNOWLEDGE, &parts, &proof) {
+        let grant = Grant::Acknowledge {
+            thread,
+            response,
+            contact,
+        };
+        if grant.is_signed(&self.store, sign) {
             return Ok(());
         }
         Err(Error::Unauthenticated(
             "the link was not created by this service: authenticate with a key".into(),
         ))
     }
-}
 
-impl SignedLinks {
     /// The path of a schedule's feed, with what proves that it may be read.
     pub fn feed(&self, schedule: &Schedule) -> String {
-        let sign = URL_SAFE_NO_PAD.encode(
-            self.store
-                .prove(FEED, &feed_parts(schedule, &schedule.id.to_bytes())),
-        );
+        let sign = Grant::Feed(schedule).sign(&self.store);
         let name = percent_encoded(schedule.name.as_str());
-        format!("/schedules/{name}.ics?sign={sign}")
+        format!("/schedules/{name}.ics?sign={}", sign.reveal())
     }
 
-    /// Refuses an address of a feed that was not made here, or for another schedule.
+    /// Refuses an address of a feed that was not made here, is no longer current, or is of another schedule.
     ///
     /// # Errors
     /// [`Error::Unauthenticated`] with a sentence for who followed it.
     pub fn check_feed(&self, schedule: Option<&Schedule>, sign: &str) -> Result<(), Error> {
-        let proof = URL_SAFE_NO_PAD.decode(sign).unwrap_or_default();
-        let is_proven = |it: &Schedule| {
-            self.store
-                .is_proven(FEED, &feed_parts(it, &it.id.to_bytes()), &proof)
-        };
         // The same error for a schedule that does not exist: only who has the address may know.
-        if schedule.is_some_and(is_proven) {
+        if schedule.is_some_and(|it| Grant::Feed(it).is_signed(&self.store, sign)) {
             return Ok(());
         }
         Err(Error::Unauthenticated(
-            "the address is of no schedule that exists: ask for it again".into(),
+            "the address is of no schedule that exists, or was replaced: ask for it again".into(),
         ))
     }
 }
 
-/// One of the same name that is created later has another id.
-fn feed_parts<'a>(schedule: &'a Schedule, id: &'a [u8; 16]) -> [&'a [u8]; 2] {
-    [schedule.name.as_str().as_bytes(), id]
-}
-
 impl SignLinks for SignedLinks {
-    fn query(&self, thread: &str, since_ms: i64) -> String {
+    fn read(&self, thread: &str, since_ms: i64) -> (i64, Secret) {
         let until_ms = since_ms.saturating_add(self.lifetime_ms);
-        let parts = [thread.as_bytes(), &until_ms.to_be_bytes()];
-        let sign = URL_SAFE_NO_PAD.encode(self.store.prove(PURPOSE, &parts));
-        format!("until={until_ms}&sign={sign}")
+        let signature = Grant::Read { thread, until_ms }.sign(&self.store);
+        (until_ms, signature)
     }
 
-    fn acknowledge(&self, thread: &str, response: &str, contact: &Name) -> String {
-        let parts = [thread, response, contact.as_str()].map(str::as_bytes);
-        let sign = URL_SAFE_NO_PAD.encode(self.store.prove(ACKNOWLEDGE, &parts));
-        let contact = percent_encoded(contact.as_str());
-        format!("response={response}&contact={contact}&sign={sign}")
+    fn acknowledge(&self, thread: &str, response: &str, contact: &Name) -> Secret {
+        let grant = Grant::Acknowledge {
+            thread,
+            response,
+            contact: contact.as_str(),
+        };
+        grant.sign(&self.store)
     }
 }
 
@@ -156,11 +222,6 @@ mod tests {
 
     const DAY: Duration = Duration::from_secs(86_400);
 
-    fn parts(query: &str) -> (i64, &str) {
-        let (until, sign) = query.split_once("&sign=").unwrap();
-        (until.strip_prefix("until=").unwrap().parse().unwrap(), sign)
-    }
-
     #[test]
     fn a_link_is_followed_until_it_ends_and_only_as_it_was_made() {
         let (store, clock) = (Store::in_memory(), Arc::new(ManualClock::at(START_MS)));
@@ -169,9 +230,9 @@ mod tests {
             SignedLinks::new(store.clone(), clock, lifetime)
         };
         let of_a_day = links(DAY);
-        let query = of_a_day.query("a:1", START_MS);
-        assert_eq!(query, of_a_day.query("a:1", START_MS));
-        let (until_ms, sign) = parts(&query);
+        let signed = of_a_day.read("a:1", START_MS);
+        assert_eq!(signed, of_a_day.read("a:1", START_MS));
+        let (until_ms, sign) = (signed.0, signed.1.reveal());
         assert!(of_a_day.check("a:1", until_ms, sign).is_ok());
         for (thread, until_ms, sign) in [
             ("a:2", until_ms, sign),

@@ -8,11 +8,13 @@ use crate::{
     error::Error,
     limits::REVIEW_BATCH,
     ops::{
+        bounds::own,
         cause_lookup::settle,
         commit::commit,
         deciding::{Deciding, new_id},
         intake::Intake,
         loop_guard::Reports,
+        resource::find,
         revision,
         search::{Filter, NEWEST_FIRST, Walk},
     },
@@ -123,6 +125,23 @@ impl NotifyOpen {
             };
             let mut changes = store.changes();
             changes.rest_on(&snapshot);
+            match stores {
+                Stores::Rule(rule) => {
+                    own(
+                        &mut changes,
+                        "rule",
+                        &find::<Rule>(store, rule.name.as_str()).await?,
+                    )?;
+                }
+                Stores::Trigger(trigger) => {
+                    let name = trigger.name.as_str();
+                    own(
+                        &mut changes,
+                        "trigger",
+                        &find::<Trigger>(store, name).await?,
+                    )?;
+                }
+            }
             let mut reports = Reports::default();
             let mut count = 0;
             for stored in self.open(keys.clone()).await? {

@@ -9,7 +9,7 @@ use crate::{
     error::Error,
     limits::DELIVERIES_SCANNED_MAX,
     ops::{
-        bounds::Bounds,
+        bounds::own_rule,
         cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
@@ -208,9 +208,8 @@ async fn released(
             "no notification of rule `{rule}` about occurrence `{id}` is held"
         )));
     };
-    if let Some(bounds) = Bounds::of_caller() {
-        bounds.check_rule(store, (rule_id, &rule_name)).await?;
-    }
+    let mut changes = store.changes();
+    own_rule((store, &mut changes), (rule_id, &rule_name)).await?;
     if waiting_for_group(occurrence, rule_id) {
         return Err(Error::FailedPrecondition(
             "the receivers of its group are notified with the group's next message".into(),
@@ -233,7 +232,6 @@ async fn released(
     }
     let mut reports = Reports::default();
     reports.note(&notices, occurrence, now_ms);
-    let mut changes = store.changes();
     changes.rest_on(&snapshot);
     for delivery in &notices.deliveries {
         changes.insert(delivery);

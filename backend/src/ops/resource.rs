@@ -13,6 +13,7 @@ use crate::{
     domain::{Name, RecordId, Revised},
     error::Error,
     ops::{
+        bounds::Bounds,
         commit::commit,
         etag,
         fields::FieldsSeen,
@@ -378,6 +379,18 @@ impl<T: Drafted> Resources<T> {
         Ok(find::<T>(&self.store, name).await?.value)
     }
 
+    /// Reads the resource of a name that the caller acts on.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], and [`Error::PermissionDenied`] when it carries none of the caller's tags.
+    pub async fn find_own(&self, name: &str) -> Result<T, Error> {
+        let found = self.find(name).await?;
+        if let Some(bounds) = Bounds::of_caller() {
+            bounds.check("name", &found)?;
+        }
+        Ok(found)
+    }
+
     /// The resource of a name, as readers are shown it.
     ///
     /// # Errors
@@ -483,6 +496,10 @@ impl<T: Drafted> Resources<T> {
     pub async fn delete(&self, name: &str, etag: &str, force: bool) -> Result<(), Error> {
         let decide = async || {
             let stored = find::<T>(&self.store, name).await?;
+            // Before its users, which are of no concern to who may not delete it.
+            if let Some(bounds) = Bounds::of_caller() {
+                bounds.check("name", &stored.value)?;
+            }
             check_etag(etag, &stored.value)?;
             // The resource before what uses it: what takes it up in between touches it.
             let mut changes = T::released(self, &stored.value, force).await?;

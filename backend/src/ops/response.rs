@@ -16,7 +16,7 @@ use crate::{
     lifecycle::StateChange,
     limits::{DELIVERIES_SCANNED_MAX, ITEMS_PER_REQUEST_MAX},
     ops::{
-        bounds::EventBounds,
+        bounds::own_rule,
         cause_lookup::settled,
         commit::commit,
         deciding::{Deciding, new_id},
@@ -169,7 +169,8 @@ impl Responses {
         Err(gone(text))
     }
 
-    /// A response on the wire: a contact who acknowledged by its client or as a user goes by its name.
+    /// A response on the wire: a contact who acknowledged by its client or as a user is named as one who did
+    /// by a link.
     fn shown(&self, occurrence: &Occurrence, of: (&Notified, &Response)) -> v1::Response {
         let snapshot = self.deciding.ruleset.current();
         let by = acknowledged_by(occurrence);
@@ -179,7 +180,8 @@ impl Responses {
             };
             snapshot.responders().contacts.values().find(is_of)
         });
-        shown(occurrence, of, contact.map(|it| &it.name).or(by))
+        let contact = contact.map(|it| Name::of_contact(&it.name));
+        shown(occurrence, of, contact.as_ref().or(by))
     }
 
     /// Takes the next step of a response now; `seen` are the round and the step that the caller has seen as
@@ -216,8 +218,11 @@ impl Responses {
         } = &self.deciding;
         let snapshot = ruleset.refreshed().await?;
         let (stored, id) = self.find(text).await?;
-        let bounds = EventBounds::of_caller(store, std::iter::once(&stored.value)).await?;
-        bounds.check(&stored.value)?;
+        let mut changes = store.changes();
+        let notified = responses(&stored.value).find(|(_, it)| it.id == id);
+        let (notified, _) = notified.ok_or_else(|| gone(text))?;
+        let rule = (notified.rule, &notified.rule_name);
+        own_rule((store, &mut changes), rule).await?;
         let past = revision::past(store, &snapshot, std::iter::once(&stored.value)).await?;
         let past = past.asking(causes);
         let (mut next, now_ms) = (stored.value.clone(), clock.now_ms());
@@ -255,7 +260,6 @@ impl Responses {
         group::respond::report_on_groups(store, &mut notices).await?;
         let mut reports = Reports::default();
         reports.note(&notices, &next, now_ms);
-        let mut changes = store.changes();
         changes.rest_on(&snapshot);
         for delivery in &notices.deliveries {
             changes.insert(delivery);
@@ -269,7 +273,8 @@ impl Responses {
     }
 
     /// Acknowledges an occurrence as a contact, with the others of its group; without `confirm`, only reads it.
-    /// Answers with it, and how many others of its group no one acknowledged before.
+    /// Answers with it, and how many others of its group no one acknowledged before. Histories name the
+    /// author as [`Name::of_contact`] does.
     ///
     /// # Errors
     /// [`Error::NotFound`], and [`Error::FailedPrecondition`] when that response has ended.
@@ -281,6 +286,7 @@ impl Responses {
         let missing = || Error::NotFound(format!("there is no occurrence `{id}`"));
         let target = OccurrenceId::parse(id).ok_or_else(missing)?;
         let contact = Name::parse(contact).map_err(|fault| Error::invalid("contact", fault))?;
+        let author = Name::of_contact(&contact);
         let read = async |target| {
             let mut edits = Edits::read(&self.deciding.store, &[target]).await?;
             edits.get(0).cloned().ok_or_else(missing)
@@ -321,7 +327,7 @@ impl Responses {
         }
         let others = items.len() - 1;
         for (at, items) in items.chunks(ITEMS_PER_REQUEST_MAX).enumerate() {
-            let mut done = set_status((&self.deciding, &self.intake), items, &contact).await?;
+            let mut done = set_status((&self.deciding, &self.intake), items, &author).await?;
             // Another member may be gone or closed by now.
             if at == 0 {
                 done.swap_remove(0)?;

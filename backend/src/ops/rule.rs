@@ -2,7 +2,7 @@
 
 mod preview;
 
-use std::{collections::HashSet, time::Duration};
+use std::time::Duration;
 
 use bellwether_proto::v1;
 
@@ -16,13 +16,13 @@ use crate::{
         FLAPPING_OPENINGS_MAX, FLAPPING_OPENINGS_MIN, FLAPPING_TIME_MAX, FLAPPING_TIME_MIN,
         GROUP_BY_MAX, GROUP_INTERVAL_DEFAULT, GROUP_INTERVAL_MAX, GROUP_INTERVAL_MIN,
         GROUP_WAIT_DEFAULT, GROUP_WAIT_MAX, REPEAT_INTERVAL_SECONDS_MAX, RULE_AUTO_PAUSE_MAX,
-        RULE_AUTO_PAUSE_MIN, RULE_DELAY_MAX, RULE_NAMES_MAX,
+        RULE_AUTO_PAUSE_MIN, RULE_DELAY_MAX,
     },
     matching::field::Field,
     message,
     ops::{
-        bounds::Bounds,
         etag::etag,
+        refers::Refers,
         resource::{Drafted, Origin, Resource, Resources, resource},
         users,
         validate::{Faults, language},
@@ -63,26 +63,19 @@ impl Drafted for Rule {
         let group = draft.group.as_ref().map(|it| grouping(it, &mut faults));
         let flapping = draft.flapping.as_ref();
         let flapping = flapping.map(|it| limits(it, &mut faults));
-        let triggers = all
-            .referred::<Trigger>("triggerNames", &draft.trigger_names, &mut faults)
+        let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
+        let triggers = refers
+            .many::<Trigger>("triggerNames", &draft.trigger_names)
             .await?;
-        let destinations = all
-            .referred::<Destination>("destinationNames", &draft.destination_names, &mut faults)
+        let destinations = refers
+            .many::<Destination>("destinationNames", &draft.destination_names)
             .await?;
-        let active_calendar = active_calendar(all, draft, &mut faults, &mut changes).await?;
-        let escalation_policy = policy(all, draft, &mut faults, &mut changes).await?;
-        for trigger in &triggers {
-            changes.touch(trigger);
-        }
-        let bounds = Bounds::of_caller();
-        for destination in &destinations {
-            let name = &destination.value.name;
-            let is_there = stored.is_some_and(|it| it.destination_names.contains(name));
-            if let (Some(bounds), false) = (&bounds, is_there) {
-                bounds.check("destinationNames", &destination.value)?;
-            }
-            changes.touch(destination);
-        }
+        let active_calendar = refers
+            .if_any::<Calendar>("activeCalendarName", &draft.active_calendar_name)
+            .await?;
+        let escalation_policy = refers
+            .if_any::<EscalationPolicy>("escalationPolicyName", &draft.escalation_policy_name)
+            .await?;
         let rule = name.map(|name| Self {
             id: origin.id,
             name,
@@ -91,7 +84,7 @@ impl Drafted for Rule {
             enabled: draft.enabled.unwrap_or_default(),
             trigger_names: names(&triggers),
             destination_names: names(&destinations),
-            escalation_policy,
+            escalation_policy: escalation_policy.map(|it| it.value.name),
             message: draft.message.clone(),
             template_language: language,
             repeat: draft.repeat.unwrap_or_default(),
@@ -99,7 +92,7 @@ impl Drafted for Rule {
             send_updates: draft.send_updates.unwrap_or_default(),
             delay_ms,
             auto_pause_ms,
-            active_calendar,
+            active_calendar: active_calendar.map(|it| it.value.name),
             group,
             flapping,
             shadow: draft.shadow.unwrap_or_default(),
@@ -129,38 +122,6 @@ impl Drafted for Rule {
         };
         Ok((view, 0))
     }
-}
-
-/// The calendar of its active times, which stays there until the rule is stored.
-async fn active_calendar(
-    all: &Rules,
-    draft: &v1::Rule,
-    faults: &mut Faults,
-    changes: &mut Changes,
-) -> Result<Option<Name>, Error> {
-    let (field, name) = ("activeCalendarName", &draft.active_calendar_name);
-    let found = all.referred_if_any::<Calendar>(field, name, faults).await?;
-    if let Some(calendar) = &found {
-        changes.touch(calendar);
-    }
-    Ok(found.map(|it| it.value.name))
-}
-
-/// The escalation policy that it follows, which stays there until the rule is stored.
-async fn policy(
-    all: &Rules,
-    draft: &v1::Rule,
-    faults: &mut Faults,
-    changes: &mut Changes,
-) -> Result<Option<Name>, Error> {
-    let (field, name) = ("escalationPolicyName", &draft.escalation_policy_name);
-    let found = all
-        .referred_if_any::<EscalationPolicy>(field, name, faults)
-        .await?;
-    if let Some(policy) = &found {
-        changes.touch(policy);
-    }
-    Ok(found.map(|it| it.value.name))
 }
 
 impl Shows<Rule> for v1::Rule {
@@ -207,78 +168,6 @@ impl Shows<Rule> for v1::Rule {
             update_time: Some(timestamp(rule.update_ms)),
             etag: etag(rule.id, rule.revision),
         }
-    }
-}
-
-impl<K> Resources<K> {
-    /// The resources of those names, without repeats; each name of nothing is a fault.
-    pub(super) async fn referred<T: Resource>(
-        &self,
-        field: &str,
-        texts: &[String],
-        faults: &mut Faults,
-    ) -> Result<Vec<Stored<T>>, Error> {
-        if texts.len() > RULE_NAMES_MAX {
-            let count = texts.len();
-            faults.add(
-                field,
-                format!("holds {count} names; at most {RULE_NAMES_MAX} are kept"),
-            );
-            return Ok(Vec::new());
-        }
-        let keys = texts.iter().map(|text| text.clone().into_bytes()).collect();
-        let stored = self.store.get_many::<T>(keys).await?;
-        let (mut seen, mut found) = (HashSet::new(), Vec::new());
-        for (at, (text, stored)) in texts.iter().zip(stored).enumerate() {
-            match stored {
-                Some(stored) if seen.insert(text) => found.push(stored),
-                Some(_) => {}
-                None => faults.add(
-                    format!("{field}[{at}]"),
-                    match Name::parse(text) {
-                        Ok(name) => format!("there is no {} `{name}`", T::WORD),
-                        Err(fault) => fault,
-                    },
-                ),
-            }
-        }
-        Ok(found)
-    }
-}
-
-impl<K> Resources<K> {
-    /// The resource of that name; no name, and one of nothing, is a fault.
-    pub(super) async fn referred_one<T: Resource>(
-        &self,
-        field: &str,
-        text: &str,
-        faults: &mut Faults,
-    ) -> Result<Option<Stored<T>>, Error> {
-        if text.is_empty() {
-            faults.add(field, format!("is required: the name of a {}", T::WORD));
-        }
-        self.referred_if_any(field, text, faults).await
-    }
-
-    /// The resource of that name, unless the name is empty; one of nothing is a fault.
-    pub(super) async fn referred_if_any<T: Resource>(
-        &self,
-        field: &str,
-        text: &str,
-        faults: &mut Faults,
-    ) -> Result<Option<Stored<T>>, Error> {
-        if text.is_empty() {
-            return Ok(None);
-        }
-        let stored = self.store.get::<T>(text.into()).await?;
-        if stored.is_none() {
-            let fault = match Name::parse(text) {
-                Ok(name) => format!("there is no {} `{name}`", T::WORD),
-                Err(fault) => fault,
-            };
-            faults.add(field, fault);
-        }
-        Ok(stored)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Schedules: stored, edited, asked who is on call, and overridden for a while.
 
+mod feed;
 mod overrides;
 
 use bellwether_proto::v1;
@@ -20,6 +21,7 @@ use crate::{
     },
     ops::{
         etag::etag,
+        refers::Refers,
         resource::{self, Drafted, Origin, Resource as _, Resources, resource},
         revision,
         users::Users,
@@ -68,12 +70,11 @@ impl Drafted for Schedule {
         let count = draft.layers.len();
         let mut layers = Vec::with_capacity(count);
         if (1..=SCHEDULE_LAYERS_MAX).contains(&count) {
+            let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
             for (at, layer) in draft.layers.iter().enumerate() {
                 let mut under = Under {
-                    all,
                     path: format!("layers[{at}]"),
-                    faults: &mut faults,
-                    changes: &mut changes,
+                    refers: &mut refers,
                 };
                 layers.extend(under.layer(layer, zone.as_ref()).await?);
             }
@@ -91,6 +92,7 @@ impl Drafted for Schedule {
             layers,
             gaps_allowed: draft.gaps_allowed.unwrap_or_default(),
             overrides: stored.map(|it| it.overrides.clone()).unwrap_or_default(),
+            feed_number: stored.map_or(0, |it| it.feed_number),
             revision: origin.revision,
             create_ms: origin.create_ms,
             update_ms: origin.update_ms,
@@ -120,16 +122,16 @@ impl Drafted for Schedule {
 }
 
 /// What is checked of one layer.
-struct Under<'a> {
-    all: &'a Schedules,
+struct Under<'a, 'b> {
     path: String,
-    faults: &'a mut Faults,
-    changes: &'a mut Changes,
+    refers: &'a mut Refers<'b>,
 }
 
-impl Under<'_> {
+impl Under<'_, '_> {
     fn fault(&mut self, field: &str, fault: impl Into<String>) {
-        self.faults.add(format!("{}.{field}", self.path), fault);
+        self.refers
+            .faults
+            .add(format!("{}.{field}", self.path), fault);
     }
 
     /// The layer of a draft; none when something is wrong with it.
@@ -148,13 +150,8 @@ impl Under<'_> {
         }
         let hand_offs = self.hand_offs(draft, zone);
         let path = format!("{}.calendarName", self.path);
-        let calendar = self
-            .all
-            .referred_if_any::<Calendar>(&path, &draft.calendar_name, self.faults)
-            .await?;
-        if let Some(calendar) = &calendar {
-            self.changes.touch(calendar);
-        }
+        let calendar = self.refers.if_any::<Calendar>(&path, &draft.calendar_name);
+        let calendar = calendar.await?;
         let count = draft.slots.len();
         if !(1..=SCHEDULE_SLOTS_MAX).contains(&count) {
             let fault = format!("holds {count} slots; give 1 to {SCHEDULE_SLOTS_MAX}");
@@ -164,8 +161,7 @@ impl Under<'_> {
         let mut slots = Vec::with_capacity(count);
         for (at, slot) in draft.slots.iter().enumerate() {
             let path = format!("{}.slots[{at}].contactNames", self.path);
-            let least = 1;
-            let contacts = self.contacts(&path, &slot.contact_names, least).await?;
+            let contacts = contacts(self.refers, &path, &slot.contact_names, 1).await?;
             slots.push(Slot { contacts });
         }
         Ok(hand_offs.map(|hand_offs| Layer {
@@ -202,28 +198,22 @@ impl Under<'_> {
             }
         }
     }
+}
 
-    async fn contacts(
-        &mut self,
-        path: &str,
-        names: &[String],
-        least: usize,
-    ) -> Result<Vec<Name>, Error> {
-        let count = names.len();
-        if !(least..=SCHEDULE_CONTACTS_MAX).contains(&count) {
-            let fault = format!("holds {count} names; give {least} to {SCHEDULE_CONTACTS_MAX}");
-            self.faults.add(path, fault);
-            return Ok(Vec::new());
-        }
-        let found = self
-            .all
-            .referred::<Contact>(path, names, self.faults)
-            .await?;
-        for contact in &found {
-            self.changes.touch(contact);
-        }
-        Ok(found.into_iter().map(|it| it.value.name).collect())
+async fn contacts(
+    refers: &mut Refers<'_>,
+    path: &str,
+    names: &[String],
+    least: usize,
+) -> Result<Vec<Name>, Error> {
+    let count = names.len();
+    if !(least..=SCHEDULE_CONTACTS_MAX).contains(&count) {
+        let fault = format!("holds {count} names; give {least} to {SCHEDULE_CONTACTS_MAX}");
+        refers.faults.add(path, fault);
+        return Ok(Vec::new());
     }
+    let found = refers.many::<Contact>(path, names).await?;
+    Ok(found.into_iter().map(|it| it.value.name).collect())
 }
 
 impl Shows<Schedule> for v1::Schedule {

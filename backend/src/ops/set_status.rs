@@ -8,7 +8,7 @@ use crate::{
     error::Error,
     lifecycle::{Assignment, Cause, StateChange},
     ops::{
-        bounds::EventBounds,
+        bounds::own_event,
         cause_lookup::settled,
         commit::commit,
         deciding::Deciding,
@@ -89,7 +89,6 @@ async fn decided(
     let past = revision::past(&deciding.store, &snapshot, edits.occurrences()).await?;
     let past = past.asking(causes);
     let unknown = unknown_assignees(&deciding.store, items).await?;
-    let bounds = EventBounds::of_caller(&deciding.store, edits.occurrences()).await?;
     let mut changes = deciding.store.changes();
     changes.rest_on(&snapshot);
     let cause = Cause {
@@ -105,7 +104,7 @@ async fn decided(
             answers.push(Err(item.target.not_found()));
             continue;
         };
-        if let Err(outside) = bounds.check(occurrence) {
+        if let Err(outside) = own_event(&mut changes, occurrence) {
             answers.push(Err(outside));
             continue;
         }

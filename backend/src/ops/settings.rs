@@ -34,7 +34,7 @@ pub use watch::SettingsWatch;
 pub type InstallationSettings = Resources<Settings>;
 
 /// What the audit log calls what stores the settings of a file at start.
-const FILE: &str = "settings file";
+pub(super) const FILE: &str = "settings file";
 
 /// The settings that are stored; none before the first start.
 ///

@@ -24,6 +24,7 @@ use crate::{
     matching,
     ops::{
         bounds::Bounds,
+        refers::Refers,
         resource::{Drafted, Origin, Resources, resource},
         validate::Faults,
         wire::Shows,
@@ -127,20 +128,13 @@ impl Drafted for Silence {
         faults.texts(&draft.description, &draft.tags);
         faults.sentence("reason", &draft.reason, SILENCE_TEXT_CHARACTERS_MAX);
         covers_something(draft, &mut faults);
-        let rules = all
-            .referred::<Rule>("ruleNames", &draft.rule_names, &mut faults)
+        let mut refers = Refers::of(all, stored, (&mut faults, &mut changes));
+        let rules = refers.many::<Rule>("ruleNames", &draft.rule_names).await?;
+        let calendar = refers
+            .if_any::<Calendar>("calendar.calendarName", &draft.calendar)
             .await?;
-        if let Some(bounds) = Bounds::of_caller() {
-            bounds.check_silence(&rules, draft.query.as_ref())?;
-        }
-        for rule in &rules {
-            changes.touch(rule);
-        }
-        let calendar = all
-            .referred_if_any::<Calendar>("calendar.calendarName", &draft.calendar, &mut faults)
-            .await?;
-        if let Some(calendar) = &calendar {
-            changes.touch(calendar);
+        if let (Some(bounds), Some(query), []) = (Bounds::of_caller(), &draft.query, &*rules) {
+            bounds.check_query("query", query)?;
         }
         let flexible = match draft.flexible_ms {
             Some(ms) => flexible::span((draft, ms), stored, now_ms, &mut faults),

@@ -74,7 +74,7 @@ impl ContactService for ContactApi {
         &self,
         request: Request<v1::TestContactRequest>,
     ) -> Result<Response<v1::TestContactResponse>, Status> {
-        let contact = self.contacts.find(&request.into_inner().name).await?;
+        let contact = self.contacts.find_own(&request.into_inner().name).await?;
         let name = contact.name;
         let methods = contact.methods.into_iter();
         let tests = methods.map(|method| self.test(&name, method));

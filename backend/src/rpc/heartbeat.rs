@@ -1,9 +1,11 @@
 //! `HeartbeatService`.
 
+use std::collections::BTreeMap;
+
 use bellwether_proto::v1::{self, heartbeat_service_server::HeartbeatService};
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{audit, serve::serve};
+use super::{access, audit, serve::serve};
 use crate::ops::{
     heartbeat::{Expectations, HeartbeatKeys, HeartbeatPreviews, Heartbeats, Previewed, Signal},
     page::PageRequest,
@@ -90,6 +92,7 @@ impl HeartbeatService for HeartbeatApi {
     ) -> Result<Response<v1::RotateHeartbeatKeyResponse>, Status> {
         let name = request.into_inner().name;
         let key = self.keys.rotate(&name).await?;
+        let key = key.reveal().to_owned();
         let path = format!("/v1/data-receiver/heartbeats/{key}");
         let answer = v1::RotateHeartbeatKeyResponse { key, path };
         Ok(audit::of(name, answer))
@@ -99,10 +102,11 @@ impl HeartbeatService for HeartbeatApi {
         &self,
         request: Request<v1::BeatRequest>,
     ) -> Result<Response<v1::BeatResponse>, Status> {
+        let scope = access::caller(&request)?.scope;
         let request = request.into_inner();
         let signal = Signal::of(request.start, request.exit)?;
         self.expectations
-            .beat(&request.name, &request.dimensions, signal)
+            .beat_of(&scope.sources, &request.name, &request.dimensions, signal)
             .await?;
         Ok(Response::new(v1::BeatResponse {}))
     }
@@ -114,7 +118,7 @@ impl HeartbeatService for HeartbeatApi {
         let request = request.into_inner();
         let name = self.keys.check(&request.name, &request.key).await?;
         let signal = Signal::of(request.start, request.exit)?;
-        let none = std::collections::BTreeMap::new();
+        let none = BTreeMap::new();
         self.expectations.beat(&name, &none, signal).await?;
         Ok(Response::new(v1::BeatByKeyResponse {}))
     }

@@ -1,5 +1,7 @@
 //! `LinkService`: what links in messages lead to, without a key.
 
+use std::{net::IpAddr, sync::Arc};
+
 use bellwether_proto::v1::{
     AcknowledgeRequest, AcknowledgeResponse, ExplainEventRequest, GetEventRequest, GetGroupRequest,
     OpenFeedRequest, OpenFeedResponse, OpenLinkRequest, OpenLinkResponse,
@@ -8,23 +10,33 @@ use bellwether_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait};
 
-use super::{convert::time::timestamp, event_query::EventQueries, group::GroupApi, schedule::all};
+use super::{
+    access, convert::time::timestamp, event_query::EventQueries, group::GroupApi, schedule::all,
+};
 use crate::{
-    domain::{GroupId, OccurrenceId},
+    domain::{GroupId, Name, OccurrenceId},
     error::Error,
     ops::{
+        audit::AuditLog,
         link::SignedLinks,
         response::{Responses, acknowledged_by},
         schedule::Schedules,
     },
+    store::audit::{self, By},
 };
 
 /// Members of a group that are shown.
 const MEMBERS: i32 = 100;
 
-/// Serves what signed links are about.
+/// The methods, as the audit log names them.
+const OPEN_LINK: &str = "/bellwether.v1.LinkService/OpenLink";
+const OPEN_FEED: &str = "/bellwether.v1.LinkService/OpenFeed";
+const ACKNOWLEDGE: &str = "/bellwether.v1.LinkService/Acknowledge";
+
+/// Serves what signed links are about. Who has a link is a caller: what is done and read by it is recorded.
 #[derive(Debug)]
 pub struct LinkApi {
+    audit: Arc<AuditLog>,
     links: SignedLinks,
     events: EventQueries,
     groups: GroupApi,
@@ -40,13 +52,28 @@ impl LinkApi {
         groups: GroupApi,
         responses: Responses,
         schedules: Schedules,
+        audit: Arc<AuditLog>,
     ) -> Self {
         Self {
+            audit,
             links,
             events,
             groups,
             responses,
             schedules,
+        }
+    }
+
+    /// Who calls by a link: a contact, or whoever has it.
+    fn by(&self, address: Option<IpAddr>, method: &'static str, contact: Option<&Name>) -> By {
+        By {
+            client: contact
+                .map(|it| Name::of_contact(it).to_string())
+                .unwrap_or_default(),
+            address,
+            method,
+            time_ms: self.links.now_ms(),
+            scope: Arc::default(),
         }
     }
 
@@ -91,8 +118,16 @@ impl LinkService for LinkApi {
         &self,
         request: Request<OpenLinkRequest>,
     ) -> Result<Response<OpenLinkResponse>, Status> {
+        let by = self.by(access::address(&request), OPEN_LINK, None);
         let OpenLinkRequest { id, until, sign } = request.into_inner();
         self.links.check(&id, until, &sign)?;
+        let kind = if GroupId::parse(&id).is_some() {
+            "group"
+        } else {
+            "occurrence"
+        };
+        self.audit
+            .read_by_grant(by, kind, &id, "by the link of a message");
         let found = if GroupId::parse(&id).is_some() {
             self.group(id).await?
         } else {
@@ -108,6 +143,7 @@ impl LinkService for LinkApi {
         &self,
         request: Request<OpenFeedRequest>,
     ) -> Result<Response<OpenFeedResponse>, Status> {
+        let by = self.by(access::address(&request), OPEN_FEED, None);
         let OpenFeedRequest { name, sign } = request.into_inner();
         let found = self.schedules.find(&name).await;
         let found = match found {
@@ -115,6 +151,8 @@ impl LinkService for LinkApi {
             found => Some(found?),
         };
         self.links.check_feed(found.as_ref(), &sign)?;
+        self.audit
+            .read_by_grant(by, "schedule", &name, "by the address of its feed");
         let (schedule, shifts) = self.schedules.feed(&name).await?;
         Ok(Response::new(OpenFeedResponse {
             shifts: all(&shifts, &schedule),
@@ -126,10 +164,19 @@ impl LinkService for LinkApi {
         &self,
         request: Request<AcknowledgeRequest>,
     ) -> Result<Response<AcknowledgeResponse>, Status> {
+        let address = access::address(&request);
         let request = request.into_inner();
         let link = (&*request.id, &*request.response, &*request.contact);
         self.links.check_acknowledge(link, &request.sign)?;
-        let (found, others) = self.responses.acknowledge(link, request.confirm).await?;
+        let contact = Name::parse(link.2).map_err(|fault| Error::invalid("contact", fault))?;
+        let by = self.by(address, ACKNOWLEDGE, Some(&contact));
+        if !request.confirm {
+            let reason = "by the link to acknowledge";
+            self.audit
+                .read_by_grant(by.clone(), "occurrence", link.0, reason);
+        }
+        let acknowledging = self.responses.acknowledge(link, request.confirm);
+        let (found, others) = audit::by(by, acknowledging).await?;
         let by = acknowledged_by(&found).map(ToString::to_string);
         let is_acknowledged = found.acknowledged;
         Ok(Response::new(AcknowledgeResponse {

@@ -35,6 +35,10 @@ impl ScheduleApi {
             base,
         }
     }
+
+    fn feed_url(&self, schedule: &Schedule) -> String {
+        format!("{}{}", self.base, self.links.feed(schedule))
+    }
 }
 
 pub(super) fn all(shifts: &Shifts, schedule: &Schedule) -> Vec<v1::Shift> {
@@ -87,9 +91,20 @@ impl ScheduleService for ScheduleApi {
         &self,
         request: Request<v1::GetScheduleFeedRequest>,
     ) -> Result<Response<v1::GetScheduleFeedResponse>, Status> {
-        let schedule = self.schedules.find(&request.into_inner().name).await?;
-        let url = format!("{}{}", self.base, self.links.feed(&schedule));
-        Ok(Response::new(v1::GetScheduleFeedResponse { url }))
+        let name = request.into_inner().name;
+        let schedule = self.schedules.issue_feed(&name).await?;
+        let url = self.feed_url(&schedule);
+        Ok(audit::of(name, v1::GetScheduleFeedResponse { url }))
+    }
+
+    async fn rotate_schedule_feed(
+        &self,
+        request: Request<v1::RotateScheduleFeedRequest>,
+    ) -> Result<Response<v1::RotateScheduleFeedResponse>, Status> {
+        let name = request.into_inner().name;
+        let schedule = self.schedules.rotate_feed(&name).await?;
+        let url = self.feed_url(&schedule);
+        Ok(audit::of(name, v1::RotateScheduleFeedResponse { url }))
     }
 
     async fn preview_schedule(

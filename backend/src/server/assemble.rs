@@ -449,7 +449,8 @@ impl Modules {
     ) -> Result<(Routes, HealthReporter), Error> {
         let installation = Installation {
             settings: self.deciding.ruleset.settings(),
-            links: links(config, &self.store, &self.clock),
+            // What is previewed is for readers and not for receivers.
+            links: links(config, &self.store, &self.clock).masked(),
             renderers: self.sender.renderers(),
         };
         let (store, clock) = (|| self.store.clone(), || Arc::clone(&self.clock));
@@ -547,6 +548,7 @@ impl Modules {
                 GroupApi::new(self.deciding.clone(), self.intake.clone()),
                 responses(),
                 Schedules::new(store(), clock()),
+                Arc::clone(&self.audit),
             ),
             OverviewServiceServer: Overviews::new(store(), clock(), ruleset(), config.data_dir.clone()),
             ViewServiceServer: ViewApi::new(SavedViews::new(store(), clock())),

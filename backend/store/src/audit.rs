@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use super::engine::{EngineError, Kind};
-use crate::domain::{AnyResource, AuditAction, AuditEntry, KeyScope};
+use crate::domain::{AnyResource, AuditAction, AuditEntry, KeyScope, Occurrence};
 
 /// Names that an entry holds of several things.
 const NAMES_MAX: usize = 10;
@@ -51,7 +51,7 @@ pub fn current() -> Option<Arc<By>> {
 }
 
 impl By {
-    /// Whether it may change a definition that carries these tags.
+    /// Whether it may change what carries these tags, or belongs to that.
     fn may_change(&self, tags: &[String]) -> bool {
         let own = &self.scope.tags;
         own.is_empty() || tags.iter().any(|tag| own.contains(tag))
@@ -134,38 +134,114 @@ impl AuditedChange {
     }
 }
 
+/// What changed rows belong to: a definition, or an event.
+#[derive(Debug)]
+pub(super) struct Owner {
+    what: String,
+    tags: Vec<String>,
+}
+
+impl Owner {
+    /// A definition.
+    pub(super) fn of(kind: Kind, definition: Seen) -> Self {
+        let state = definition.state.as_ref();
+        Self {
+            what: format!("the {} `{}`", kind.word(), definition.name),
+            tags: state.map_or_else(Vec::new, |it| it.tags().to_vec()),
+        }
+    }
+
+    /// The client itself, by its tags.
+    pub(super) fn of_caller(tags: Vec<String>) -> Self {
+        Self {
+            what: "the client".into(),
+            tags,
+        }
+    }
+
+    /// An event, whose dimensions are its tags.
+    pub(super) fn of_event(occurrence: &Occurrence) -> Self {
+        Self {
+            what: format!("the occurrence `{}`", occurrence.id()),
+            tags: event_tags(occurrence),
+        }
+    }
+}
+
+/// The tags of an event: each dimension as `key:value`.
+pub fn event_tags(occurrence: &Occurrence) -> Vec<String> {
+    let dimensions = occurrence.dimensions.iter();
+    dimensions
+        .map(|(key, value)| format!("{key}:{value}"))
+        .collect()
+}
+
+/// Whether rows of a kind belong to a definition or an event: a change of one names that.
+pub(super) fn is_owned(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Occurrence | Kind::Delivery | Kind::Expectation | Kind::Group
+    )
+}
+
 /// What a set of changes does, and for which client.
 #[derive(Debug)]
 pub(super) struct Audited {
     pub(super) by: Arc<By>,
     pub(super) changes: Vec<AuditedChange>,
+    /// What the rows belong to that it changes.
+    pub(super) owners: Vec<Owner>,
+    /// The kind of one of those rows.
+    pub(super) owned: Option<Kind>,
 }
 
 impl Audited {
+    /// Nothing yet.
+    pub(super) fn by(by: Arc<By>) -> Self {
+        Self {
+            by,
+            changes: Vec::new(),
+            owners: Vec::new(),
+            owned: None,
+        }
+    }
+
     /// Whether who does it may, by the tags that it is kept to.
     ///
     /// # Errors
     /// [`EngineError::Forbidden`], naming the first thing that it may not change.
     pub(super) fn check_scope(&self) -> Result<(), EngineError> {
+        if self.by.scope.tags.is_empty() {
+            return Ok(());
+        }
         let is_outside =
             |change: &&AuditedChange| !change.tags().all(|tags| self.by.may_change(tags));
-        let Some(change) = self.changes.iter().find(is_outside) else {
-            return Ok(());
-        };
-        let tags: Vec<_> = self
-            .by
-            .scope
-            .tags
-            .iter()
-            .map(|it| format!("`{it}`"))
-            .collect();
-        Err(EngineError::Forbidden(format!(
-            "the {} `{}` has none of the tags that `{}` is restricted to: {}",
-            change.kind.word(),
-            change.name(),
+        if let Some(change) = self.changes.iter().find(is_outside) {
+            let what = format!("the {} `{}`", change.kind.word(), change.name());
+            return Err(self.forbidden(&what));
+        }
+        let mut owners = self.owners.iter();
+        if let Some(owner) = owners.find(|it| !self.by.may_change(&it.tags)) {
+            return Err(self.forbidden(&owner.what));
+        }
+        // Fails closed: what a new operation changes belongs to someone.
+        let is_named = !self.owners.is_empty() || self.changes.iter().any(AuditedChange::has_state);
+        match self.owned {
+            Some(kind) if !is_named => {
+                let what = format!("what the {} belongs to", kind.word());
+                Err(self.forbidden(&what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn forbidden(&self, what: &str) -> EngineError {
+        let tags = self.by.scope.tags.iter().map(|it| format!("`{it}`"));
+        EngineError::Forbidden(format!(
+            "{what} has none of the tags that `{}` is restricted to: {}",
             self.by.client,
-            tags.join(", ")
-        )))
+            tags.collect::<Vec<_>>().join(", ")
+        ))
     }
 
     /// An entry for each thing that people define, and one for what else was done to each kind.

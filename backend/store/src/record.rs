@@ -28,7 +28,7 @@ use crate::{
     audit::{self, Audited, AuditedChange, Seen},
     decide::Snapshot,
     domain::{
-        Name, RecordId,
+        Name, Occurrence, RecordId,
         counter::{Counted, Counter},
         noise::DecisionKey,
     },
@@ -338,10 +338,7 @@ impl Store {
 
     /// An empty set of changes.
     pub fn changes(&self) -> Changes {
-        let audited = audit::current().map(|by| Audited {
-            by,
-            changes: Vec::new(),
-        });
+        let audited = audit::current().map(Audited::by);
         Changes {
             sealer: Arc::clone(&self.sealer),
             list: Vec::new(),
@@ -354,6 +351,7 @@ impl Store {
             steps: Vec::new(),
             decided: BTreeSet::new(),
             audited,
+            owners: Vec::new(),
         }
     }
 
@@ -433,10 +431,10 @@ impl Store {
     /// Those of [`Engine::apply`].
     pub async fn apply(&self, lane: Lane, mut changes: Changes) -> Result<Applied, EngineError> {
         let lane = self.lane(lane);
+        changes.check_scope()?;
         let Some(audited) = changes.audited.take().filter(|it| !it.changes.is_empty()) else {
             return self.apply_plain(lane, changes).await;
         };
-        audited.check_scope()?;
         let Some(staged) = &self.staged else {
             return self.apply_audited(lane, changes, audited).await;
         };
@@ -472,6 +470,12 @@ impl Store {
     /// Applies changes as they are.
     async fn apply_plain(&self, lane: Lane, changes: Changes) -> Result<Applied, EngineError> {
         let mut list = changes.list;
+        for owner in changes.owners {
+            let is_same = |it: &Change| it.kind == owner.kind && it.key == owner.key;
+            if !list.iter().any(is_same) {
+                list.push(owner);
+            }
+        }
         list.extend(changes.counts.changes());
         let set = Set {
             changes: list,
@@ -483,6 +487,19 @@ impl Store {
         self.metrics.committed(&changes.steps);
         self.advance();
         Ok(applied)
+    }
+}
+
+/// Applies nothing unless a record is still as it was read.
+fn check<T: Record>(old: &Stored<T>) -> Change {
+    Change {
+        is_logged: false,
+        ..Change::new(
+            T::KIND,
+            &old.value.key(),
+            Expect::Version(old.version),
+            Action::Check,
+        )
     }
 }
 
@@ -538,6 +555,8 @@ pub struct Changes {
     decided: BTreeSet<(DecisionKey, Counter)>,
     /// What they do, where a client is restricted.
     audited: Option<Audited>,
+    /// What changed rows belong to, which has to be as it was read.
+    owners: Vec<Change>,
 }
 
 impl Changes {
@@ -572,6 +591,9 @@ impl Changes {
 
     fn tell<T: Record>(&mut self, before: Option<&T>, after: Option<&T>) {
         if let Some(audited) = &mut self.audited {
+            if audit::is_owned(T::KIND) {
+                audited.owned = Some(T::KIND);
+            }
             let (before, after) = (before.and_then(T::seen), after.and_then(T::seen));
             audited
                 .changes
@@ -670,21 +692,38 @@ impl Changes {
 
     /// Applies nothing unless a record is still as it was read, and leaves it as it is.
     pub fn check<T: Record>(&mut self, old: &Stored<T>) {
-        self.list.push(Change {
-            is_logged: false,
-            ..Change::new(
-                T::KIND,
-                &old.value.key(),
-                Expect::Version(old.version),
-                Action::Check,
-            )
-        });
+        self.list.push(check(old));
     }
 
     /// Touches a record to which something is done that it does not say itself, and writes that down.
     pub fn act_on<T: Record>(&mut self, old: &Stored<T>) {
         self.tell(Some(&old.value), Some(&old.value));
         self.touch(old);
+    }
+
+    /// Names the definition that changed rows belong to; a client that is restricted changes them only if it
+    /// may change that. It has to be as it was read.
+    pub fn belong_to<T: Record>(&mut self, owner: &Stored<T>) {
+        if let (Some(audited), Some(seen)) = (&mut self.audited, owner.value.seen()) {
+            audited.owners.push(audit::Owner::of(T::KIND, seen));
+            self.owners.push(check(owner));
+        }
+    }
+
+    /// Names the event that changed rows are about, which a client that is restricted changes only by a
+    /// dimension of its own.
+    pub fn belong_to_event(&mut self, occurrence: &Occurrence) {
+        if let Some(audited) = &mut self.audited {
+            audited.owners.push(audit::Owner::of_event(occurrence));
+        }
+    }
+
+    /// States that the rows belong to nobody but the client that makes them, as the test of a draft does.
+    pub fn belong_to_caller(&mut self) {
+        if let Some(audited) = &mut self.audited {
+            let tags = audited.by.scope.tags.iter().cloned().collect();
+            audited.owners.push(audit::Owner::of_caller(tags));
+        }
     }
 
     /// Leaves a record as it is, and makes every decision that rests on having read it conflict.

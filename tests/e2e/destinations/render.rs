@@ -67,6 +67,20 @@ async fn the_request_of_every_type_is_rendered_without_a_network_and_without_sec
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rendered_request_shows_no_signature_that_a_receiver_accepts() {
+    let world = World::start();
+    let rest = world.rest();
+    let signed = json!({"type": {"webhook": {
+        "url": "https://hooks.invalid/x",
+        "signingSecret": "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3",
+    }}});
+    let answer = rendered(&rest, &signed).await;
+    let headers = &answer["request"]["headers"];
+    assert_eq!(headers["webhook-signature"], "(set when sent)", "{answer}");
+    assert!(!headers["webhook-id"].is_null(), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_rendered_is_what_a_test_sends_and_nothing_is_sent_by_it() {
     let world = World::start();
     let rest = world.rest();

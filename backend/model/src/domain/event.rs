@@ -14,7 +14,14 @@ const OWN_SOURCE: &str = "bellwether";
 
 /// Whether these are the dimensions of an event that the service makes of itself.
 pub fn is_own(dimensions: &BTreeMap<String, String>) -> bool {
-    dimensions.get(SOURCE).is_some_and(|it| it == OWN_SOURCE)
+    dimensions
+        .iter()
+        .any(|(key, value)| is_reserved(key, value))
+}
+
+/// Whether a dimension says that the service made the event of itself.
+pub fn is_reserved(key: &str, value: &str) -> bool {
+    key == SOURCE && value == OWN_SOURCE
 }
 
 /// Whether further fields report it, which queries ask in the same way.

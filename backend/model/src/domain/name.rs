@@ -14,6 +14,9 @@ pub const NAME_CHARACTERS_MAX: usize = 100;
 /// What the names of people who signed in start with.
 const PERSON_PREFIX: &str = "oidc:";
 
+/// What the names of contacts start with where they stand beside those of clients.
+const CONTACT_PREFIX: &str = "contact:";
+
 /// A name: 1 to 100 letters with their marks, digits, `.`, `_`, `-` and inner spaces. Compared byte
 /// by byte.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,24 +28,16 @@ impl Name {
     /// # Errors
     /// A sentence fragment for people when the text is not a name.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.is_empty() {
-            return Err(
-                "is required: 1 to 100 letters, digits, `.`, `_`, `-` or inner spaces".into(),
-            );
-        }
-        if text.chars().count() > NAME_CHARACTERS_MAX {
-            let count = text.chars().count();
-            return Err(format!(
-                "has {count} characters; at most {NAME_CHARACTERS_MAX} are kept"
-            ));
-        }
-        if text.starts_with(' ') || text.ends_with(' ') {
-            return Err("starts or ends with a space".into());
+        if let Some(contact) = text.strip_prefix(CONTACT_PREFIX) {
+            return match misnamed(contact) {
+                Some(fault) => Err(fault),
+                None => Ok(Self(text.into())),
+            };
         }
         if let Some(person) = text.strip_prefix(PERSON_PREFIX).and_then(Self::of_person) {
             return Ok(person);
         }
-        match misplaced(text) {
+        match misnamed(text) {
             Some(fault) => Err(fault),
             None => Ok(Self(text.into())),
         }
@@ -60,6 +55,13 @@ impl Name {
             .then(|| Self(format!("{PERSON_PREFIX}{text}").into()))
     }
 
+    /// Returns the name of a contact among those of clients and users, none of whom can have it: `contact:`
+    /// and the name.
+    #[must_use]
+    pub fn of_contact(contact: &Self) -> Self {
+        Self(format!("{CONTACT_PREFIX}{contact}").into())
+    }
+
     /// Takes a text as the name of something new, which must not be read as a part of a path, nor be
     /// taken for another one: a word is of scripts that are written together (UTS 39).
     ///
@@ -69,8 +71,10 @@ impl Name {
         if !text.is_empty() && text.chars().all(|c| matches!(c, '.' | ' ')) {
             return Err("contains only dots and spaces; give another name".into());
         }
-        if text.starts_with(PERSON_PREFIX) {
-            return Err("starts like the names of signed-in users; give another name".into());
+        if text.starts_with(PERSON_PREFIX) || text.starts_with(CONTACT_PREFIX) {
+            return Err(
+                "starts like the names of signed-in users or of contacts; give another name".into(),
+            );
         }
         let name = Self::parse(text)?;
         let words = text.split([' ', '.', '_', '-']);
@@ -96,6 +100,23 @@ fn is_of_one_hand(word: &str) -> bool {
     let is_judged = |c: &char| c.is_alphabetic() && c.identifier_allowed();
     let letters: String = word.chars().filter(is_judged).collect();
     letters.detect_restriction_level() <= RestrictionLevel::ModeratelyRestrictive
+}
+
+/// What is wrong with a text as the name of something stored.
+fn misnamed(text: &str) -> Option<String> {
+    if text.is_empty() {
+        return Some("is required: 1 to 100 letters, digits, `.`, `_`, `-` or inner spaces".into());
+    }
+    let count = text.chars().count();
+    if count > NAME_CHARACTERS_MAX {
+        return Some(format!(
+            "has {count} characters; at most {NAME_CHARACTERS_MAX} are kept"
+        ));
+    }
+    if text.starts_with(' ') || text.ends_with(' ') {
+        return Some("starts or ends with a space".into());
+    }
+    misplaced(text)
 }
 
 /// What is wrong with the first character that cannot stand where it stands.
@@ -173,6 +194,19 @@ mod tests {
             assert!(Name::parse_new(name).is_err(), "{name}");
         }
         assert!(Name::parse("p\u{430}ypal").is_ok());
+    }
+
+    #[test]
+    fn contact_in_a_history_has_a_name_of_no_client_or_user() {
+        for text in ["admin", &"a".repeat(NAME_CHARACTERS_MAX)] {
+            let contact = Name::of_contact(&Name::parse(text).unwrap());
+            assert_eq!(contact.as_str(), format!("contact:{text}"));
+            assert_eq!(Name::parse(contact.as_str()).as_ref(), Ok(&contact));
+            assert!(Name::parse_new(contact.as_str()).is_err(), "{text}");
+        }
+        for text in ["contact:", "contact: a", "contact:a/b", "contact:oidc:a"] {
+            assert!(Name::parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

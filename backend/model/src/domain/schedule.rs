@@ -21,6 +21,8 @@ pub struct Schedule {
     pub gaps_allowed: bool,
     /// Overrides, in the order in which they were made.
     pub overrides: Vec<Override>,
+    /// Which of the addresses that were made for its feed is current; 0 before the first was replaced.
+    pub feed_number: u32,
     /// Counts its edits from 1; the etag is derived from it.
     pub revision: u64,
     /// When it was made, in milliseconds since 1970.

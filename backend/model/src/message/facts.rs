@@ -149,7 +149,7 @@ impl<'a> Facts<'a> {
 
     /// When the notification was decided, in milliseconds since 1970.
     pub fn timestamp_ms(&self) -> i64 {
-        i64::try_from(self.context.delivery_id.time_ms()).unwrap_or(i64::MAX)
+        self.context.timestamp_ms()
     }
 
     /// The rule's message, empty when there is none.

@@ -2,7 +2,9 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::domain::{Content, GroupId, Name, PagedContact};
+use bellwether_proto::text::percent_encoded;
+
+use crate::domain::{Content, GroupId, Name, PagedContact, Secret, secret::MASK};
 
 /// Where the links in messages lead.
 #[derive(Debug, Clone, Default)]
@@ -17,49 +19,102 @@ pub struct Links {
     pub acknowledging: Option<Arc<dyn SignLinks>>,
 }
 
-/// Signs links, so that they can be followed without a key.
+/// Signs links, so that they can be followed without a key. Whoever has a signature is let in: it is
+/// shown to the receiver of the message only.
 pub trait SignLinks: fmt::Debug + Send + Sync {
-    /// The query of a link to a thread, that is followed from a moment on in milliseconds since 1970;
-    /// the same for the same thread and moment.
-    fn query(&self, thread: &str, since_ms: i64) -> String;
+    /// Returns until when a link to a thread can be followed, in milliseconds since 1970, and its signature;
+    /// the same for the same thread and the same start.
+    fn read(&self, thread: &str, since_ms: i64) -> (i64, Secret);
 
-    /// The query of a link by which a contact acknowledges a thread, as long as that response lasts.
-    fn acknowledge(&self, thread: &str, response: &str, contact: &Name) -> String;
+    /// Returns the signature of a link by which a contact acknowledges a thread, as long as that response
+    /// lasts.
+    fn acknowledge(&self, thread: &str, response: &str, contact: &Name) -> Secret;
+}
+
+/// Links as readers of the API see them: in place of each signature is the mask.
+#[derive(Debug)]
+struct Masked(Arc<dyn SignLinks>);
+
+impl SignLinks for Masked {
+    fn read(&self, thread: &str, since_ms: i64) -> (i64, Secret) {
+        (self.0.read(thread, since_ms).0, Secret::new(MASK))
+    }
+
+    fn acknowledge(&self, _thread: &str, _response: &str, _contact: &Name) -> Secret {
+        Secret::new(MASK)
+    }
 }
 
 impl Links {
+    /// Returns the same links with the mask in place of each signature, for texts that are not sent but shown.
+    #[must_use]
+    pub fn masked(&self) -> Self {
+        let masked = |signer: &Option<Arc<dyn SignLinks>>| {
+            let signer = signer.as_ref().map(|it| Masked(Arc::clone(it)));
+            signer.map(|it| Arc::new(it) as Arc<dyn SignLinks>)
+        };
+        Self {
+            signer: masked(&self.signer),
+            acknowledging: masked(&self.acknowledging),
+            ..self.clone()
+        }
+    }
+
+    /// Returns every signature that a message of a content can contain.
+    pub fn signatures(&self, content: &Content, since_ms: i64) -> Vec<Secret> {
+        let contact = content.contact.as_ref();
+        let acknowledging = contact.and_then(|it| self.acknowledgement(content, it));
+        let reading = self.signer.as_ref().map(|signer| {
+            let (_, thread) = place_of(content);
+            signer.read(&thread, since_ms).1
+        });
+        acknowledging.into_iter().chain(reading).collect()
+    }
+
     /// Where to read about what a content is about, decided at that moment; empty without a base.
     pub(super) fn to(&self, content: &Content, since_ms: i64) -> String {
         if self.base.is_empty() {
             return String::new();
         }
-        let (place, thread) = match &content.group {
-            Some(group) => ("groups", GroupId(group.id).to_string()),
-            None => ("events", content.occurrence.id().to_string()),
-        };
+        let (place, thread) = place_of(content);
         let link = format!("{}/{place}/{thread}", self.url());
         match &self.signer {
-            Some(signer) => format!("{link}?{}", signer.query(&thread, since_ms)),
+            Some(signer) => {
+                let (until_ms, signature) = signer.read(&thread, since_ms);
+                format!("{link}?until={until_ms}&sign={}", signature.reveal())
+            }
             None => link,
         }
     }
 
     /// Where a contact acknowledges what a content is about; empty without a base.
     pub(super) fn acknowledge(&self, content: &Content, contact: &PagedContact) -> String {
-        let Some(signer) = self
-            .acknowledging
-            .as_ref()
-            .filter(|_| !self.base.is_empty())
-        else {
+        let signature = self.acknowledgement(content, contact);
+        let Some(signature) = signature.filter(|_| !self.base.is_empty()) else {
             return String::new();
         };
+        let (thread, response) = (content.occurrence.id(), contact.response);
+        let name = percent_encoded(contact.name.as_str());
+        let (url, signature) = (self.url(), signature.reveal());
+        format!("{url}/acknowledge/{thread}?response={response}&contact={name}&sign={signature}")
+    }
+
+    fn acknowledgement(&self, content: &Content, contact: &PagedContact) -> Option<Secret> {
+        let signer = self.acknowledging.as_ref()?;
         let thread = content.occurrence.id().to_string();
-        let query = signer.acknowledge(&thread, &contact.response.to_string(), &contact.name);
-        format!("{}/acknowledge/{thread}?{query}", self.url())
+        Some(signer.acknowledge(&thread, &contact.response.to_string(), &contact.name))
     }
 
     /// The address of the installation.
     pub(super) fn url(&self) -> &str {
         self.base.trim_end_matches('/')
+    }
+}
+
+/// The place and the thread of a link.
+fn place_of(content: &Content) -> (&'static str, String) {
+    match &content.group {
+        Some(group) => ("groups", GroupId(group.id).to_string()),
+        None => ("events", content.occurrence.id().to_string()),
     }
 }

@@ -41,9 +41,7 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     if !is_template(url) {
         return checks.url(field, url);
     }
-    let host = url.find("://").map_or(url, |at| &url[at + 3..]);
-    let host = host.split(['/', '?', '#']).next().unwrap_or_default();
-    if is_template(host) || !url.contains("://") {
+    if fixed_host(url).is_none() {
         return checks.add(
             field,
             "has variables before its path; they are allowed in the path and the query",
@@ -65,11 +63,27 @@ pub(super) fn check(field: &str, url: &str, checks: &mut Checks<'_>) {
     checks.url(field, &blank(&template));
 }
 
+/// Returns the host of an address with variables, and the port, as far as its own text has them before any
+/// part of a template: a comment of a template may contain a `/` too.
+pub(super) fn fixed_host(url: &str) -> Option<&str> {
+    let tags = ["{{", "{%", "{#"].map(|tag| url.find(tag));
+    let fixed = &url[..tags.into_iter().flatten().min().unwrap_or(url.len())];
+    let scheme = ["https://", "http://"].into_iter().find(|scheme| {
+        let start = fixed.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    })?;
+    // For browsers and this service, `\` is a `/` here.
+    let (host, _path) = fixed[scheme.len()..].split_once(['/', '?', '#', '\\'])?;
+    (!host.is_empty()).then_some(host)
+}
+
 /// The address for a message; none when it is the same for all.
 pub(super) fn fill(url: &str, facts: &mut Facts<'_>) -> Option<String> {
     if !is_template(url) {
         return None;
     }
+    // One that was stored before this was checked leads nowhere.
+    fixed_host(url)?;
     let filled = facts.fill(WHAT, url, Escape::Percent);
     if let Some(filled) = filled {
         if filled.len() <= FILLED_BYTES_MAX {
@@ -91,4 +105,40 @@ fn blank(template: &AnyTemplate) -> Cow<'static, str> {
     let nothing = Variables::default();
     let blank = template.render(&nothing, Escape::Percent, &mut Budget::of_message());
     blank.unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_of_an_address_is_fixed_before_any_part_of_a_template() {
+        let fixed = [
+            ("https://a.example/{{event.name}}", "a.example"),
+            ("HTTP://a.example:8080?x={{event.name}}", "a.example:8080"),
+            ("https://a.example/{# / #}{{event.name}}", "a.example"),
+            ("https://a.example#{% if clear %}x{% endif %}", "a.example"),
+        ];
+        for (url, host) in fixed {
+            assert_eq!(fixed_host(url), Some(host), "{url}");
+        }
+        let open = [
+            "http://{# / #}{{event.dimensions.host}}/",
+            "http://{% if clear %}/{% endif %}{{event.name}}/",
+            "http://{{! / }}{{event.name}}/",
+            "http://a{# / #}.{{event.name}}/",
+            "http:///{{event.name}}.example/",
+            "http://\\{{event.name}}/",
+            "http://{{event.name}}",
+            "http://a.example{{event.name}}/",
+            "https://user{{tenant}}@a.example/",
+            "http:/{{event.name}}/",
+            "{{event.name}}://a.example/",
+            "{# https://a.example/ #}http://{{event.name}}/",
+            "ftp://a.example/{{event.name}}",
+        ];
+        for url in open {
+            assert_eq!(fixed_host(url), None, "{url}");
+        }
+    }
 }

@@ -62,7 +62,9 @@ pub(super) async fn send(
     if !secrets.is_empty() {
         let signed = signature::sign(secrets, attempt.id, attempt.timestamp_seconds(), &body);
         match signed.map(HeaderValue::try_from) {
-            Ok(Ok(signature)) => headers.insert("webhook-signature", signature),
+            Ok(Ok(signature)) if attempt.sends => headers.insert(signature::HEADER, signature),
+            // A valid one would let its reader send the message.
+            Ok(Ok(_)) => headers.insert(signature::HEADER, signature::SET_WHEN_SENT),
             Ok(Err(_)) => return unsendable("the signature cannot be sent".into()),
             Err(error) => return unsendable(error.to_string()),
         };

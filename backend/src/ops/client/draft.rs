@@ -6,6 +6,7 @@ use crate::{
     domain::{CertificateName, Client, Dialect, KeyScope, Name, Rates, Role},
     error::{Error, Violation},
     limits::{CLIENT_EVENTS_PER_SECOND_MAX, CLIENT_REQUESTS_PER_SECOND_MAX},
+    ops::{audit, settings},
 };
 
 /// Certificates that stand for one client.
@@ -91,6 +92,10 @@ impl ClientDraft {
     pub(super) fn read(&self, now_ms: i64) -> Result<(Name, Role, Wanted), Error> {
         let mut faults = Faults::default();
         let name = faults.of("name", Name::parse_new(&self.name));
+        if [audit::OTHERS, settings::FILE].contains(&self.name.as_str()) {
+            let fault = "is a name in the audit log that is no client; give another name";
+            faults.add("name", fault);
+        }
         if self.role.is_none() {
             faults.add(
                 "role",

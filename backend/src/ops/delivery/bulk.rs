@@ -7,7 +7,7 @@ use crate::{
     domain::{Delivery, DeliveryState, RecordId},
     error::Error,
     limits::{BULK_COUNTED_MAX, BULK_STEP, DELIVERIES_SCANNED_MAX},
-    ops::{commit::commit, deciding::new_id, page::Scope},
+    ops::{bounds::own_delivery, commit::commit, deciding::new_id, page::Scope},
     scan,
     store::{Changes, Lane, Store, Stored},
 };
@@ -225,7 +225,8 @@ impl Deliveries {
                     (None, None) => batch.step.skip(Skip::NotFound),
                     (Some(old), Some(filter)) if !filter.passes(&old.value) => {}
                     (Some(old), _) => {
-                        self.check_bounds(&old.value).await?;
+                        let changes = (&self.store, &mut batch.changes);
+                        own_delivery(changes, &old.value).await?;
                         batch.handle(action, &old).await?;
                     }
                 }

@@ -4,10 +4,10 @@ use bellwether_proto::v1;
 
 use super::Destinations;
 use crate::{
-    domain::{Delivery, Destination, Health, HealthState, Name, RecordId},
+    domain::{Delivery, Destination, Health, HealthState, Name},
     error::Error,
-    ops::{bounds::Bounds, commit::commit, delivery::hastened},
-    store::{Direction, Index, Lane, Range, Stored, record::bytes::moment_at},
+    ops::{bounds::own, commit::commit, delivery::hastened},
+    store::{Changes, Direction, Index, Lane, Range, Stored, record::bytes::moment_at},
 };
 
 /// Deliveries that one commit makes due.
@@ -24,7 +24,7 @@ impl Destinations {
     pub async fn pause(&self, name: &str, author: &Name) -> Result<v1::Destination, Error> {
         let decide = || async {
             let mut changes = self.store.changes();
-            let (destination, health) = self.found(name).await?;
+            let (destination, health) = self.found(name, &mut changes).await?;
             // A later edit resumes it.
             let now_ms = self.clock.now_ms().max(destination.value.update_ms);
             match health {
@@ -55,23 +55,23 @@ impl Destinations {
     pub async fn resume(&self, name: &str) -> Result<v1::Destination, Error> {
         let decide = || async {
             let mut changes = self.store.changes();
-            let (destination, health) = self.found(name).await?;
+            let (destination, health) = self.found(name, &mut changes).await?;
             if let Some(old) = health.filter(|it| holds_something(&it.value)) {
                 changes.update(&old, &old.value.clone().resumed(self.clock.now_ms()));
                 changes.act_on(&destination);
             }
-            Ok((changes, destination.value.id))
+            Ok((changes, destination))
         };
-        let (id, _) = commit(&self.store, Lane::Admin, decide).await?;
-        self.hasten(id).await?;
+        let (destination, _) = commit(&self.store, Lane::Admin, decide).await?;
+        self.hasten(&destination).await?;
         self.get(name).await
     }
 
     /// Makes everything due that waits for a further attempt.
-    async fn hasten(&self, destination: RecordId) -> Result<(), Error> {
+    async fn hasten(&self, destination: &Stored<Destination>) -> Result<(), Error> {
         let now_ms = self.clock.now_ms();
         let decide = || async {
-            let range = Range::under(&destination.to_bytes());
+            let range = Range::under(&destination.value.id.to_bytes());
             let engine = self.store.engine();
             let last = engine.entries(Index::DeliveryByDue, range, Direction::Descending, STEP);
             let later = last.await?.into_iter();
@@ -79,6 +79,7 @@ impl Destinations {
             let keys: Vec<_> = later.map(|(_, key)| key).collect();
             let (found, _) = self.store.get_readable::<Delivery>(keys).await?;
             let mut changes = self.store.changes();
+            own(&mut changes, "name", destination)?;
             for old in found.into_iter().flatten() {
                 if let Some(next) = hastened(&old.value, now_ms) {
                     changes.update(&old, &next);
@@ -94,13 +95,12 @@ impl Destinations {
     async fn found(
         &self,
         name: &str,
+        changes: &mut Changes,
     ) -> Result<(Stored<Destination>, Option<Stored<Health>>), Error> {
         let found = self.store.get::<Destination>(name.into()).await?;
         let found =
             found.ok_or_else(|| Error::NotFound(format!("there is no destination `{name}`")))?;
-        if let Some(bounds) = Bounds::of_caller() {
-            bounds.check("name", &found.value)?;
-        }
+        own(changes, "name", &found)?;
         let health = found.value.id.to_bytes().into();
         Ok((found, self.store.get::<Health>(health).await?))
     }

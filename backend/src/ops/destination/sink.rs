@@ -6,12 +6,17 @@ use crate::{
     destination::EventSink,
     domain::{IncomingEvent, RecordId},
     error::Error,
-    ops::intake::Intake,
+    ops::intake::{Intake, check::check_source},
 };
 
 #[async_trait]
 impl EventSink for Intake {
     async fn put(&self, event: IncomingEvent, chain: Vec<RecordId>) -> Result<(), Error> {
+        // Whoever writes its templates writes what it says.
+        let violations = check_source(&event);
+        if !violations.is_empty() {
+            return Err(Error::Invalid(violations));
+        }
         self.submit_internal(event, chain).await.map(drop)
     }
 

@@ -21,8 +21,11 @@ use crate::{
     limits::{TESTS_MAX, TESTS_RETRY_AFTER},
     message::sample,
     ops::{
-        bounds::Bounds, commit::commit, delivery::attempt,
-        destination::tested_drafts::TestedDrafts, find,
+        bounds::{Bounds, own},
+        commit::commit,
+        delivery::attempt,
+        destination::tested_drafts::TestedDrafts,
+        find,
     },
     store::{Changes, Lane, Store, audit},
 };
@@ -220,6 +223,7 @@ impl Works {
         self.rendered(request).await?;
         let (begun, attempt) = attempt::begun(&planned, longest, now_ms);
         let mut changes = self.store.changes();
+        self.own(&begun, &mut changes).await?;
         changes.insert(&begun);
         changes.insert(&attempt);
         self.store.apply(Lane::Admin, changes).await?;
@@ -338,6 +342,7 @@ impl Works {
             let key = attempt::attempt_key(ended.id, 1);
             let old_attempt = store.get::<Attempt>(key).await?;
             if let (Some(old), Some(old_attempt)) = (old, old_attempt) {
+                self.own(&old.value, &mut changes).await?;
                 changes.update(&old, ended);
                 changes.update(&old_attempt, attempt);
                 self.note(&mut changes, ended, attempt).await?;
@@ -346,6 +351,19 @@ impl Works {
         };
         commit(store, Lane::Admin, decide).await?;
         Ok(())
+    }
+
+    /// Names the destination that a test belongs to; that of a draft is its caller's.
+    async fn own(&self, test: &Delivery, changes: &mut Changes) -> Result<(), Error> {
+        let name = test.destination_name.as_bytes().to_vec();
+        let stored = self.store.get::<Destination>(name).await?;
+        match stored.filter(|it| it.value.id == test.destination) {
+            Some(stored) => own(changes, "name", &stored),
+            None => {
+                changes.belong_to_caller();
+                Ok(())
+            }
+        }
     }
 
     /// Records the health of the destination, if it is stored.

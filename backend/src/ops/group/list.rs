@@ -169,7 +169,8 @@ async fn find(store: &Store, id: RecordId) -> Result<Group, Error> {
 /// Changes all members of a group that are not closed; answers how many.
 ///
 /// # Errors
-/// [`Error::NotFound`], and those of the store: what was changed until then stays so.
+/// [`Error::NotFound`]; [`Error::PermissionDenied`] when the caller may not act on one of them, and nothing
+/// was changed; and those of the store: what was changed until then stays so.
 ///
 /// # Cancel safety
 /// A dropped call has changed a part.
@@ -180,11 +181,7 @@ pub async fn set(
     author: &Name,
 ) -> Result<usize, Error> {
     let store = &deciding.store;
-    let group = find(store, id).await?;
-    if let Some(bounds) = Bounds::of_caller() {
-        let rule = (group.rule, &group.rule_name);
-        bounds.check_rule(store, rule).await?;
-    }
+    find(store, id).await?;
     let mut keys = Vec::new();
     let mut range = standing(Membership::Open, id);
     loop {
@@ -197,12 +194,22 @@ pub async fn set(
         range.go_on_after(last);
         keys.extend(found.iter().filter_map(|(_, record)| id_at(record, 0)));
     }
-    let mut count = 0;
-    for keys in keys.chunks(GROUP_JOINING_MAX) {
+    let open = async |keys: &[RecordId]| {
         let keys = keys.iter().map(|key| Key::new().id(*key).build()).collect();
         let found = store.get_many::<Occurrence>(keys).await?;
         let open = found.into_iter().flatten().map(|it| it.value);
-        let open = open.filter(|it| it.status != Status::Closed);
+        Ok::<_, Error>(open.filter(|it| it.status != Status::Closed))
+    };
+    if let Some(bounds) = Bounds::of_caller() {
+        for keys in keys.chunks(GROUP_JOINING_MAX) {
+            open(keys)
+                .await?
+                .try_for_each(|it| bounds.check_event(&it))?;
+        }
+    }
+    let mut count = 0;
+    for keys in keys.chunks(GROUP_JOINING_MAX) {
+        let open = open(keys).await?;
         let items: Vec<_> = open
             .map(|it| StatusItem {
                 target: OccurrenceTarget::Exactly(it.id()),

@@ -250,7 +250,7 @@ async fn many_beats_are_few_writes_and_none_of_them_makes_the_next_late() {
             .find(|it| it.value.heartbeat != crate::ops::beats::SERVICE);
         found.unwrap().version
     };
-    let mut versions = std::collections::BTreeSet::new();
+    let mut versions = BTreeSet::new();
     for _ in 0..60 {
         world.send("done", "a").await;
         versions.insert(version(&world).await);
@@ -331,22 +331,111 @@ async fn a_failure_opens_the_event_immediately_and_deleting_closes_it() {
 }
 
 #[tokio::test]
+async fn sender_of_a_source_beats_for_that_source_only() {
+    let world = World::new().await;
+    let by_source = v1::Heartbeat {
+        by: vec!["source".into()],
+        ..every_minute()
+    };
+    let of_cron = v1::Heartbeat {
+        name: "of cron".into(),
+        query: None,
+        filter: "source=cron and name=done".into(),
+        ..every_minute()
+    };
+    let whole = v1::Heartbeat {
+        name: "whole".into(),
+        ..every_minute()
+    };
+    for draft in [by_source, of_cron, whole] {
+        world.create(draft).await;
+    }
+    let all = world.expectations();
+    let cron = ["cron".to_owned()].into();
+    let table = [
+        ("backup", &[("source", "cron")][..], true),
+        ("backup", &[("source", "web")], false),
+        ("backup", &[("host", "cron")], false),
+        ("backup", &[], false),
+        ("of cron", &[], true),
+        ("whole", &[], false),
+        ("whole", &[("source", "cron")], false),
+    ];
+    for (name, values, is_accepted) in table {
+        let values = values.iter();
+        let values = values.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let values = values.collect();
+        for signal in [Signal::Start, Signal::Beat, Signal::Failure] {
+            let found = all.beat_of(&cron, name, &values, signal).await;
+            match found {
+                Ok(()) => assert!(is_accepted, "{name} {values:?}"),
+                Err(Error::PermissionDenied(why)) => {
+                    assert!(!is_accepted, "{name} {values:?}");
+                    assert!(why.contains("`cron`"), "{why}");
+                }
+                Err(error) => panic!("{name} {values:?}: {error}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn beat_of_the_source_of_the_service_is_refused() {
+    let world = World::new().await;
+    let by_source = v1::Heartbeat {
+        by: vec!["source".into()],
+        ..every_minute()
+    };
+    world.create(by_source).await;
+    for key in ["source", "dimensions.source", "metadata.source"] {
+        let values = [(key.to_owned(), "bellwether".to_owned())].into();
+        let all = world.expectations();
+        let refused = all.beat("backup", &values, Signal::Failure).await;
+        assert!(
+            matches!(refused, Err(Error::Invalid(_))),
+            "{key}: {refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn alarm_about_events_of_the_service_is_none_of_them() {
+    let mut world = World::new().await;
+    let by_source = v1::Heartbeat {
+        by: vec!["source".into(), "host".into()],
+        ..every_minute()
+    };
+    world.create(by_source).await;
+    let own = IncomingEvent {
+        severity: Some(Severity::Info),
+        ..IncomingEvent::own("done", "done", [("host", "db-1")], world.clock.now_ms())
+    };
+    world.intake.submit_internal(own, Vec::new()).await.unwrap();
+    world.pass(72).await;
+    assert!(world.is_open(&[("host", "db-1")]).await);
+    let forged = [("host", "db-1"), ("source", "bellwether")];
+    assert!(world.alarm("backup", &forged).await.is_none());
+}
+
+#[tokio::test]
 async fn the_key_of_an_address_is_accepted_until_the_next_one_is_made() {
     let world = World::new().await;
     world.create(every_minute()).await;
     let keys = HeartbeatKeys::new(world.deciding.store.clone(), world.clock());
     assert!(keys.check("backup", "").await.is_err());
     let first = keys.rotate("backup").await.unwrap();
-    assert_eq!(keys.check("", &first).await.unwrap(), "backup");
+    let first = first.reveal();
+    assert_eq!(keys.check("", first).await.unwrap(), "backup");
     let second = keys.rotate("backup").await.unwrap();
+    let second = second.reveal();
     // Keys of earlier versions are the proof alone.
-    let earlier = URL_SAFE_NO_PAD.encode(&URL_SAFE_NO_PAD.decode(&second).unwrap()[..PROOF_BYTES]);
-    for (name, key) in [("", &second), ("backup", &second), ("backup", &earlier)] {
+    let earlier = URL_SAFE_NO_PAD.encode(&URL_SAFE_NO_PAD.decode(second).unwrap()[..PROOF_BYTES]);
+    for (name, key) in [("", second), ("backup", second), ("backup", &earlier)] {
         assert_eq!(keys.check(name, key).await.unwrap(), "backup", "{name}");
     }
     for (name, wrong) in [
-        ("", &*first),
-        ("backup", &first),
+        ("", first),
+        ("backup", first),
         ("", ""),
         ("backup", ""),
         ("backup", "x"),
@@ -354,7 +443,7 @@ async fn the_key_of_an_address_is_accepted_until_the_next_one_is_made() {
         ("", &second[..second.len() - 4]),
         ("", &earlier),
         ("other", &earlier),
-        ("other", &second),
+        ("other", second),
     ] {
         let refused = keys.check(name, wrong).await;
         assert!(

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    domain::{IncomingEvent, value::json_bytes},
+    domain::{IncomingEvent, claims_own, is_own, value::json_bytes},
     error::Violation,
     limits::{
         EVENT_AGE_MAX, EVENT_AHEAD_MAX, EVENT_BODY_BYTES_MAX, EVENT_DIMENSION_BYTES_MAX,
@@ -75,6 +75,19 @@ pub fn check(event: &IncomingEvent, now_ms: i64) -> Vec<Violation> {
         );
     }
     violations
+}
+
+/// All that says that an event is one of the service itself, which no one else makes.
+pub fn check_source(event: &IncomingEvent) -> Vec<Violation> {
+    let claims = [
+        ("dimensions", is_own(&event.dimensions)),
+        ("metadataFields", claims_own(&event.metadata)),
+    ];
+    let claims = claims.into_iter().filter(|(_, is_claimed)| *is_claimed);
+    let fault = "`source` = `bellwether` is reserved for events of the service; use another source";
+    claims
+        .map(|(field, _)| Violation::new(field, fault))
+        .collect()
 }
 
 fn check_name(name: &str, violate: &mut impl FnMut(&str, String)) {

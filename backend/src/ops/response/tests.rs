@@ -590,8 +590,8 @@ async fn a_contact_acknowledges_as_itself_while_the_response_lasts() {
     assert!(!seen.acknowledged);
     assert_eq!(others, 0);
     let (done, _) = world.responses().acknowledge(link, true).await.unwrap();
-    assert_eq!(acknowledged_by(&done), Some(&name("ana")));
-    assert_eq!(world.response().await.acknowledged_by, "ana");
+    assert_eq!(acknowledged_by(&done), Some(&name("contact:ana")));
+    assert_eq!(world.response().await.acknowledged_by, "contact:ana");
     // An acknowledgement by the client of a contact is that contact's.
     world
         .change(StateChange {
@@ -604,7 +604,7 @@ async fn a_contact_acknowledges_as_itself_while_the_response_lasts() {
     ben.client_name = "dora".into();
     all.update(&ben, false).await.unwrap();
     world.acknowledge(None).await;
-    assert_eq!(world.response().await.acknowledged_by, "ben");
+    assert_eq!(world.response().await.acknowledged_by, "contact:ben");
     world.end().await;
     let over = world.responses().acknowledge(link, true).await.unwrap_err();
     assert!(matches!(over, Error::FailedPrecondition(_)), "{over}");

@@ -10,13 +10,14 @@ use super::{Rules, grouping, repeat_interval};
 use crate::{
     destination::{self, Rendered, Renderers},
     domain::{
-        Content, Destination, EventId, NO_EVENT_ID, Name, Occurrence, RecordId, SharedSettings,
-        Trigger, delivery::RuleContent,
+        Content, Destination, EventId, NO_EVENT_ID, Name, Occurrence, RecordId, Rule,
+        SharedSettings, Trigger, delivery::RuleContent,
     },
     error::Error,
     message::{self, Context, Exceeded, Links},
     ops::{
         find,
+        refers::Refers,
         validate::{Faults, language},
     },
     store::Stored,
@@ -87,11 +88,13 @@ impl Rules {
         ));
         let interval_seconds = repeat_interval(draft.repeat_interval, &mut faults);
         let group = draft.group.as_ref().map(|it| grouping(it, &mut faults));
-        let triggers = self
-            .referred::<Trigger>("triggerNames", &draft.trigger_names, &mut faults)
+        let mut changes = self.store.changes();
+        let mut refers = Refers::of(self, None::<&Rule>, (&mut faults, &mut changes));
+        let triggers = refers
+            .many::<Trigger>("triggerNames", &draft.trigger_names)
             .await?;
-        let destinations = self
-            .referred::<Destination>("destinationNames", &draft.destination_names, &mut faults)
+        let destinations = refers
+            .many::<Destination>("destinationNames", &draft.destination_names)
             .await?;
         let event = (!draft.event_id.is_empty()).then(|| EventId::parse(&draft.event_id));
         if event == Some(None) {

@@ -2,7 +2,7 @@
 
 use bellwether_proto::v1;
 
-use super::{Schedules, Under};
+use super::{Schedules, contacts};
 use crate::{
     clock::millis,
     domain::{Name, RecordId, Revised, Schedule, schedule::Override},
@@ -10,11 +10,12 @@ use crate::{
     limits::{OVERRIDE_KEPT, OVERRIDE_LENGTH_MAX, OVERRIDE_REASON_CHARACTERS_MAX, OVERRIDES_MAX},
     ops::{
         commit::commit,
+        refers::Refers,
         resource, revision,
         validate::Faults,
         wire::{Shows as _, time},
     },
-    store::{Lane, Stored, audit},
+    store::{Changes, Lane, Stored, audit},
 };
 
 impl Schedules {
@@ -33,15 +34,9 @@ impl Schedules {
         let decide = async || {
             let found = resource::find::<Schedule>(&self.store, name).await?;
             let (mut faults, mut changes) = (Faults::default(), self.store.changes());
-            let mut under = Under {
-                all: self,
-                path: String::new(),
-                faults: &mut faults,
-                changes: &mut changes,
-            };
-            let contacts = under
-                .contacts("override.contactNames", &draft.contact_names, 0)
-                .await?;
+            let mut refers = Refers::of(self, Some(&found.value), (&mut faults, &mut changes));
+            let path = "override.contactNames";
+            let contacts = contacts(&mut refers, path, &draft.contact_names, 0).await?;
             let (start_ms, end_ms) = span(draft, now_ms, &mut faults);
             let reason = draft.reason.chars().count();
             if reason > OVERRIDE_REASON_CHARACTERS_MAX {
@@ -65,8 +60,11 @@ impl Schedules {
                 });
             }
             overrides.push(new.clone());
-            self.replace(&found, overrides, now_ms, &mut changes)
-                .await?;
+            let next = Schedule {
+                overrides,
+                ..found.value.clone()
+            };
+            self.revise(&found, next, now_ms, &mut changes).await?;
             Ok((changes, new))
         };
         let (new, _) = commit(&self.store, Lane::Admin, decide).await?;
@@ -93,32 +91,34 @@ impl Schedules {
                 overrides[at].end_ms = overrides[at].end_ms.min(now_ms);
             }
             let mut changes = self.store.changes();
-            self.replace(&found, overrides, now_ms, &mut changes)
-                .await?;
+            let next = Schedule {
+                overrides,
+                ..found.value.clone()
+            };
+            self.revise(&found, next, now_ms, &mut changes).await?;
             Ok((changes, ()))
         };
         commit(&self.store, Lane::Admin, decide).await?;
         Ok(())
     }
 
-    /// The schedule with other overrides, and what it was.
-    async fn replace(
+    /// Adds the next revision of a schedule to the changes, and keeps what it was.
+    pub(super) async fn revise(
         &self,
         found: &Stored<Schedule>,
-        overrides: Vec<Override>,
+        next: Schedule,
         now_ms: i64,
-        changes: &mut crate::store::Changes,
-    ) -> Result<(), Error> {
+        changes: &mut Changes,
+    ) -> Result<Schedule, Error> {
         let next = Schedule {
-            overrides,
             revision: found.value.revision + 1,
             update_ms: now_ms,
-            ..found.value.clone()
+            ..next
         };
         let was = Revised::Schedule(found.value.clone());
         revision::keep(&self.store, was, now_ms, false, changes).await?;
         changes.update(found, &next);
-        Ok(())
+        Ok(next)
     }
 }
 

@@ -276,20 +276,26 @@ impl Guard {
             Err(error) => error,
         };
         if matches!(error, Error::Unauthenticated(_)) {
-            let by = By {
-                client: String::new(),
-                address,
-                method: "",
-                time_ms: self.keys.now_ms(),
-                scope: Arc::default(),
-            };
-            self.audit.refused(by, &error.to_string());
-            let wait = self.refusals.address(address, self.keys.now_ms());
-            if !wait.is_zero() {
-                tokio::time::sleep(wait).await;
-            }
+            self.note_stranger(address, "", &error.to_string()).await;
         }
         Err(error.into())
+    }
+
+    /// Records that a call showed no key, or nothing that grants it; waits where that happens often at its
+    /// address.
+    async fn note_stranger(&self, address: Option<IpAddr>, method: &'static str, why: &str) {
+        let by = By {
+            client: String::new(),
+            address,
+            method,
+            time_ms: self.keys.now_ms(),
+            scope: Arc::default(),
+        };
+        self.audit.refused(by, why);
+        let wait = self.refusals.address(address, self.keys.now_ms());
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
     }
 
     /// Records that a call was authenticated and then denied.
@@ -445,7 +451,7 @@ where
             let mut line = Line::begin(method(path), headers, origin.address);
             let (caller, mut response) = match guard.admit(path, headers, &origin).await {
                 Ok(admitted) => {
-                    let caller = admitted.caller.clone();
+                    let (caller, method) = (admitted.caller.clone(), admitted.method);
                     admitted.show(request.extensions().get());
                     request.extensions_mut().insert(CallAddress(origin.address));
                     line.of(caller.as_ref().map(|it| &it.name));
@@ -459,6 +465,14 @@ where
                         }
                         Err(status) => status.into_http(),
                     };
+                    // A link or an address in place of a key is as wrong as a key.
+                    if caller.is_none()
+                        && code_of(answer.headers()) == Code::Unauthenticated
+                        && let Some(status) = Status::from_header_map(answer.headers())
+                    {
+                        let (address, why) = (origin.address, status.message());
+                        guard.note_stranger(address, &method.path, why).await;
+                    }
                     (caller, answer)
                 }
                 Err(Denied { status, caller }) => {

@@ -5,10 +5,10 @@ use prost_types::value::Kind;
 
 use super::fit::fit;
 use crate::{
-    domain::{IncomingEvent, Report, Severity, Status, Value, claims_own, is_own, value::Fields},
+    domain::{IncomingEvent, Report, Severity, Status, Value, value::Fields},
     error::Violation,
     limits::REPORTER_BYTES_MAX,
-    ops::intake::check::check,
+    ops::intake::check::{check, check_source},
 };
 
 /// Takes an event from the wire; `now_ms` is its time when it states none.
@@ -91,15 +91,7 @@ fn checked(
     };
     adjust(&mut incoming);
     violations.extend(check(&incoming, now_ms));
-    let claims = [
-        ("dimensions", is_own(&incoming.dimensions)),
-        ("metadataFields", claims_own(&incoming.metadata)),
-    ];
-    for (field, _) in claims.into_iter().filter(|(_, is_claimed)| *is_claimed) {
-        let description =
-            "`source` = `bellwether` is reserved for events of the service; use another source";
-        violations.push(Violation::new(field, description));
-    }
+    violations.extend(check_source(&incoming));
     if violations.is_empty() {
         Ok(incoming)
     } else {

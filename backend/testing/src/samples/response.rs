@@ -78,6 +78,7 @@ pub fn schedule(called: &str) -> Schedule {
             reason: "ana is ill".into(),
             author: Some(name("ops")),
         }],
+        feed_number: 0,
         revision: 4,
         create_ms: AT_MS,
         update_ms: AT_MS + 1,

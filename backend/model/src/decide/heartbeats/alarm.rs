@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     decide::moment::moment,
-    domain::{Expectation, Heartbeat, HeartbeatEvent, TemplateLanguage, hold::SharedValue},
+    domain::{
+        Expectation, Heartbeat, HeartbeatEvent, TemplateLanguage, hold::SharedValue, is_reserved,
+    },
     message::fault,
     template::{AnyTemplate, Budget, Escape, Template, Variables},
     violation::Violation,
@@ -93,9 +95,11 @@ impl AlarmTexts {
                 dimensions.insert(key.clone(), text);
             }
         }
+        // A missing beat of the service's own events is no event of the service itself.
         for (key, value) in values(&expected.values) {
             dimensions.insert(key.to_owned(), value.to_owned());
         }
+        dimensions.retain(|key, value| !is_reserved(key, value));
         dimensions.insert(NAMED.to_owned(), heartbeat.name.to_string());
         let summary = render(&self.summary, TEXT_CHARACTERS_MAX);
         let summary = summary.unwrap_or_else(|| sentence(heartbeat, expected, facts));

@@ -1,7 +1,8 @@
 //! What heartbeats expect, as records.
 
-use super::{decoded, encoded, entry};
+use super::{decoded, encoded, entry, only_named};
 use crate::{
+    audit::Seen,
     domain::{Expectation, RecordId, Standing},
     engine::{EngineError, Entry, Index, Kind},
     record::{Record, bytes::Key},
@@ -10,6 +11,10 @@ use crate::{
 
 impl Record for Expectation {
     const KIND: Kind = Kind::Expectation;
+
+    fn seen(&self) -> Option<Seen> {
+        Some(only_named(&self.key))
+    }
 
     fn key(&self) -> Vec<u8> {
         Key::new().id(self.heartbeat).id(self.key).build()

@@ -20,7 +20,7 @@ record! { ContactMethod {
 
 record! { Schedule {
     1 id, 2 name, 3 description, 4 tags, 5 time_zone, 6 layers, 7 gaps_allowed, 8 overrides,
-    9 revision, 10 create_ms, 11 update_ms,
+    9 revision, 10 create_ms, 11 update_ms, 12 feed_number,
 } }
 
 record! { Layer { 1 name, 2 slots, 3 hand_offs, 4 calendar as Blank } }

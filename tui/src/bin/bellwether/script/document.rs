@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bellwether_process::plain_file;
 use bellwether_tui::api::ConfigKind;
 use serde_json::{Map, Value, json};
 
@@ -106,8 +107,7 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
             let shown = file.display().to_string();
             let unread =
                 |error: io::Error| Failure::usage(format!("{shown} cannot be read: {error}"));
-            check_size(&shown, fs::metadata(&file).map_err(unread)?.len())?;
-            let text = fs::read_to_string(&file).map_err(unread)?;
+            let text = text(&file).map_err(unread)?;
             let is_json = file.extension().is_some_and(|ending| ending == "json");
             parse(&shown, &text, is_json, &mut documents, &mut wrong);
         }
@@ -117,6 +117,12 @@ pub(super) fn read(paths: &[PathBuf]) -> Result<Vec<Document>, Failure> {
     } else {
         Err(Failure::usage(wrong.join("\n")))
     }
+}
+
+/// The text of a file that the caller names, which may be a pipe of its shell.
+pub(super) fn text(file: &Path) -> io::Result<String> {
+    let content = plain_file::whole(&fs::File::open(file)?, FILE_BYTES_MAX)?;
+    plain_file::text(content)
 }
 
 fn check_size(shown: &str, bytes: u64) -> Result<(), Failure> {
@@ -271,7 +277,7 @@ fn elsewhere(fields: &Map<String, Value>, path: &str) -> Option<Result<String, S
             Some(found.map_err(|_unset| format!("{field}: the variable {named} is not set")))
         }
         "fromFile" => {
-            let read = fs::read_to_string(named);
+            let read = text(Path::new(named));
             let text = read.map_err(|error| format!("{field}: {named} cannot be read: {error}"));
             // An editor ends a file with a new line, which is no part of a secret.
             Some(text.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))

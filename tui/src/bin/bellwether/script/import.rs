@@ -11,8 +11,9 @@ mod pagerduty;
 mod people;
 mod rotation;
 
-use std::{fs, path::Path};
+use std::path::Path;
 
+use bellwether_process::plain_file;
 use serde_json::Value;
 
 use self::imported::Imported;
@@ -46,16 +47,16 @@ pub(super) fn run(arguments: &ImportArguments) -> Result<(), Failure> {
     }
 }
 
+/// The text of a plain file of another product.
+fn text(file: &Path) -> Result<String, Failure> {
+    let text = plain_file::read_text(file, FILE_BYTES_MAX);
+    text.map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())))
+}
+
 /// The content of a file of YAML or JSON.
 fn read(file: &Path) -> Result<Value, Failure> {
     let shown = file.display();
-    let unread = |error| Failure::usage(format!("{shown} cannot be read: {error}"));
-    let length = fs::metadata(file).map_err(unread)?.len();
-    if length > FILE_BYTES_MAX {
-        let mib = FILE_BYTES_MAX / (1024 * 1024);
-        return Err(Failure::usage(format!("{shown} has more than {mib} MiB")));
-    }
-    let text = fs::read_to_string(file).map_err(unread)?;
+    let text = text(file)?;
     // Only what is true or false in every YAML, so that `no` stays a text; and no line of the file in a
     // message, since it can hold a secret.
     let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };

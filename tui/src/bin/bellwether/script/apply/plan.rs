@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Document;
-use crate::failure::Failure;
+use crate::{failure::Failure, script::document};
 
 /// The form of plans that this version writes and reads.
 const VERSION: u32 = 1;
@@ -86,7 +86,7 @@ impl Plan {
             let shown = file.display();
             Failure::usage(format!("--plan: {shown} {why}"))
         };
-        let text = fs::read_to_string(file);
+        let text = document::text(file);
         let text = text.map_err(|error| wrong(format!("cannot be read: {error}")))?;
         let plan: Self = serde_json::from_str(&text)
             .map_err(|error| wrong(format!("is not a plan of `diff --save`: {error}")))?;

@@ -7,10 +7,9 @@ use std::{
 
 use serde_json::Value;
 
+use super::text;
 use crate::failure::Failure;
 
-/// Bytes of one file.
-const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Files that are read.
 const FILES_MAX: usize = 20_000;
 /// Folders in folders that are read.
@@ -45,13 +44,7 @@ pub(super) fn read(folder: &Path) -> Result<Vec<File>, Failure> {
 
 fn file(folder: &Path, path: &Path) -> Result<File, Failure> {
     let shown = path.display();
-    let unread = |error: io::Error| Failure::usage(format!("{shown} cannot be read: {error}"));
-    if fs::metadata(path).map_err(unread)?.len() > FILE_BYTES_MAX {
-        let mib = FILE_BYTES_MAX / (1024 * 1024);
-        return Err(Failure::usage(format!("{shown} has more than {mib} MiB")));
-    }
-    let text = fs::read_to_string(path).map_err(unread)?;
-    let content = serde_json::from_str(&text)
+    let content = serde_json::from_str(&text(path)?)
         .map_err(|error| Failure::usage(format!("{shown} is not JSON: {error}")))?;
     let relative = path.strip_prefix(folder).unwrap_or(path);
     let parent = relative.parent().and_then(Path::file_name);

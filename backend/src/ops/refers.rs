@@ -1,0 +1,143 @@
+//! Resolves the names by which a draft refers to other definitions.
+
+use std::collections::HashSet;
+
+use crate::{
+    domain::Name,
+    error::Error,
+    limits::RULE_NAMES_MAX,
+    ops::{
+        bounds::Bounds,
+        resource::{Resource, Resources},
+        validate::Faults,
+    },
+    store::{Changes, Kind, Record, Store, Stored},
+};
+
+/// What a draft refers to by name: it must be there, its author must be allowed to refer to it, and it
+/// stays there until the draft is stored.
+#[derive(Debug)]
+pub(super) struct Refers<'a> {
+    store: &'a Store,
+    /// The limits of its author.
+    bounds: Option<Bounds>,
+    /// What the stored definition refers to already: an edit may leave it there.
+    kept: Vec<(Kind, Name)>,
+    /// What is wrong with the draft.
+    pub(super) faults: &'a mut Faults,
+    changes: &'a mut Changes,
+}
+
+impl<'a> Refers<'a> {
+    /// Of a draft that takes the place of a stored definition, or is new.
+    pub(super) fn of<K, T: Record>(
+        all: &'a Resources<K>,
+        stored: Option<&T>,
+        (faults, changes): (&'a mut Faults, &'a mut Changes),
+    ) -> Self {
+        let kept = stored.map(Record::refers).unwrap_or_default().into_iter();
+        Self {
+            store: &all.store,
+            bounds: Bounds::of_caller(),
+            kept: kept.map(|it| (it.kind, it.name.clone())).collect(),
+            faults,
+            changes,
+        }
+    }
+
+    /// Returns the resources of those names, without repeats; each name of nothing is a violation.
+    ///
+    /// # Errors
+    /// [`Error::PermissionDenied`] for one that the author may not refer to, and those of the store.
+    pub(super) async fn many<T: Resource>(
+        &mut self,
+        field: &str,
+        texts: &[String],
+    ) -> Result<Vec<Stored<T>>, Error> {
+        if texts.len() > RULE_NAMES_MAX {
+            let count = texts.len();
+            let fault = format!("holds {count} names; at most {RULE_NAMES_MAX} are kept");
+            self.faults.add(field, fault);
+            return Ok(Vec::new());
+        }
+        let keys = texts.iter().map(|text| text.clone().into_bytes()).collect();
+        let stored = self.store.get_many::<T>(keys).await?;
+        let (mut seen, mut found) = (HashSet::new(), Vec::new());
+        for (at, (text, stored)) in texts.iter().zip(stored).enumerate() {
+            match stored {
+                Some(stored) if seen.insert(text) => {
+                    self.refer(field, &stored)?;
+                    found.push(stored);
+                }
+                Some(_) => {}
+                None => self
+                    .faults
+                    .add(format!("{field}[{at}]"), missing::<T>(text)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the resource of that name; no name, and one of nothing, is a violation.
+    ///
+    /// # Errors
+    /// As [`Self::many`].
+    pub(super) async fn one<T: Resource>(
+        &mut self,
+        field: &str,
+        text: &str,
+    ) -> Result<Option<Stored<T>>, Error> {
+        if text.is_empty() {
+            let fault = format!("is required: the name of a {}", T::WORD);
+            self.faults.add(field, fault);
+        }
+        self.if_any(field, text).await
+    }
+
+    /// Returns the resource of that name, unless the name is empty; one of nothing is a violation.
+    ///
+    /// # Errors
+    /// As [`Self::many`].
+    pub(super) async fn if_any<T: Resource>(
+        &mut self,
+        field: &str,
+        text: &str,
+    ) -> Result<Option<Stored<T>>, Error> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let stored = self.store.get::<T>(text.into()).await?;
+        match &stored {
+            Some(stored) => self.refer(field, stored)?,
+            None => self.faults.add(field, missing::<T>(text)),
+        }
+        Ok(stored)
+    }
+
+    fn refer<T: Resource>(&mut self, field: &str, stored: &Stored<T>) -> Result<(), Error> {
+        let is_kept = || {
+            let mut kept = self.kept.iter();
+            kept.any(|(kind, name)| (*kind, name) == (T::KIND, stored.value.name()))
+        };
+        if let Some(bounds) = &self.bounds
+            && !is_shared(T::KIND)
+            && !is_kept()
+        {
+            bounds.check(field, &stored.value)?;
+        }
+        self.changes.touch(stored);
+        Ok(())
+    }
+}
+
+/// Whether definitions of a kind only say which events or times are meant, so that everyone refers to them.
+fn is_shared(kind: Kind) -> bool {
+    matches!(kind, Kind::Trigger | Kind::Calendar)
+}
+
+fn missing<T: Resource>(text: &str) -> String {
+    match Name::parse(text) {
+        Ok(name) => format!("there is no {} `{name}`", T::WORD),
+        Err(fault) => fault,
+    }
+}
