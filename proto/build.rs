@@ -29,6 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // A message that knows its name finds its tables for JSON.
     prost.enable_type_names();
     tonic_prost_build::configure()
+        .codec_path("crate::repair::Codec")
         .compile_fds_with_config(compiler.file_descriptor_set(), prost)?;
     Ok(())
 }

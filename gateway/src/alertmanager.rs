@@ -9,14 +9,9 @@ pub(crate) mod openapi;
 pub(crate) mod silence;
 
 use http::Method;
-use jiff::Timestamp;
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
 use crate::route::{RouteMatch, Router, Template};
-
-/// The label that carries the event's name.
-const NAME: &str = "alertname";
-/// The label that carries its severity.
-const SEVERITY: &str = "severity";
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,9 +119,9 @@ impl Paths {
         Ok(Self(router))
     }
 
-    /// The endpoint of a method and a raw path, by its place in [`ENDPOINTS`].
+    /// The endpoint of a method and a raw path, by its place in [`ENDPOINTS`]. A path may end in a slash.
     pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> RouteMatch<'p> {
-        self.0.find(method, path)
+        self.0.find(method, path.trim_end_matches('/'))
     }
 }
 
@@ -136,8 +131,46 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
     endpoints.map(|endpoint| format!("alertmanager/{:?}", endpoint.operation))
 }
 
+/// Parses a time as Alertmanager does: RFC 3339, or without a zone, with a space, to the minute or the day,
+/// and then as UTC.
+pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    let without_zone = || {
+        let moment: DateTime = text.parse().ok()?;
+        Some(moment.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    };
+    text.parse().ok().or_else(without_zone)
+}
+
 /// A moment in milliseconds since 1970, as RFC 3339 writes it.
 fn time(at_ms: i64) -> String {
     let at = Timestamp::from_millisecond(at_ms).unwrap_or_default();
     at.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_without_a_zone_is_utc() {
+        let expected: Timestamp = "2026-01-31T08:00:00Z".parse().unwrap();
+        for text in [
+            "2026-01-31T08:00:00Z",
+            "2026-01-31T08:00:00.000Z",
+            "2026-01-31T09:00:00+01:00",
+            "2026-01-31T08:00:00",
+            "2026-01-31T08:00",
+            "2026-01-31 08:00",
+            "2026-01-31 08:00:00",
+            " 2026-01-31 08:00Z ",
+        ] {
+            assert_eq!(parse_time(text), Some(expected), "{text}");
+        }
+        let midnight = "2026-01-31T00:00:00Z".parse().ok();
+        assert_eq!(parse_time("2026-01-31"), midnight);
+        for text in ["", "soon", "08:00", "2026-13-31"] {
+            assert_eq!(parse_time(text), None, "{text}");
+        }
+    }
 }

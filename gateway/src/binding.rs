@@ -6,6 +6,7 @@ use bellwether_proto::json::{
     violation::{Violations, quoted},
     wire::{self, Value},
 };
+use bellwether_proto::repair;
 use http::{HeaderMap, Method, header};
 
 use crate::{
@@ -90,6 +91,8 @@ fn body(
     if body.is_empty() {
         return Err(Problem::invalid("the body is empty: send a JSON object"));
     }
+    let repaired = operation.lenient.then(|| repair::json(body));
+    let body = repaired.as_deref().unwrap_or(body);
     let depth = usize::from(matches!(operation.body, BodyRule::Field(..)));
     match read::read(
         plan,

@@ -28,7 +28,7 @@ use bellwether_proto::{
     cloud::{Event, EventStatusResult},
     json::violation::quoted,
     otlp::Settings as LogSettings,
-    v1::{Event as StoredEvent, ReceiveWebhookRequest},
+    v1::{Event as StoredEvent, ReceiveWebhookRequest, SearchEventsRequest, SearchEventsResponse},
 };
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
@@ -59,6 +59,8 @@ pub(crate) const DIALECTS: [&Dialect; 7] = [
 pub struct Settings {
     /// Labels of Prometheus that only tell replicas of one Prometheus apart: no part of an event.
     pub replica_labels: Vec<String>,
+    /// Further labels of alerts that are no part of an event's identity.
+    pub fold_labels: Vec<String>,
     /// The severity of an alert whose label `severity` is missing or says something unknown.
     pub alert_severity: Severity,
     /// Which log records are accepted, and what they are about.
@@ -76,6 +78,7 @@ impl Default for Settings {
                 "rule_replica",
                 "thanos_ruler_replica",
             ]),
+            fold_labels: Vec::new(),
             alert_severity: Severity::Warning,
             logs: LogSettings::default(),
         }
@@ -89,6 +92,8 @@ pub(crate) struct Dialect {
     pub(crate) name: &'static str,
     /// How large its bodies are.
     pub(crate) bodies: Bodies,
+    /// Whether the body of a request with these headers is JSON, in which malformed texts are replaced.
+    pub(crate) is_json: fn(&HeaderMap) -> bool,
     /// Its key, where the sender puts it into the body.
     pub(crate) key_in_body: Option<FindKey>,
     /// Its paths.
@@ -175,6 +180,8 @@ pub(crate) struct Translated {
     pub(crate) note: Option<Note>,
     /// The event that is asked for, by its id.
     pub(crate) query: Option<String>,
+    /// The events that are asked for.
+    pub(crate) search: Option<SearchEventsRequest>,
     /// What the backend is to make events of, by way of a stored mapping.
     pub(crate) webhook: Option<ReceiveWebhookRequest>,
     /// What is answered then.
@@ -191,6 +198,7 @@ impl Translated {
             once: None,
             note: None,
             query: None,
+            search: None,
             webhook: None,
         }
     }
@@ -312,6 +320,8 @@ pub(crate) struct Outcome {
     pub(crate) beyond: usize,
     /// The alert that was asked for.
     pub(crate) found: Option<StoredEvent>,
+    /// The events that were asked for.
+    pub(crate) listed: SearchEventsResponse,
     /// How many entries of a webhook were passed over.
     pub(crate) dropped: i32,
     /// Why the note was not kept, when that is no fault.
@@ -469,9 +479,9 @@ impl Senders {
         self.endpoints[at]
     }
 
-    /// The endpoint of a method and a raw path, by its place.
+    /// The endpoint of a method and a raw path, by its place. A path may end in a slash.
     pub(crate) fn find<'p>(&self, method: &Method, path: &'p str) -> RouteMatch<'p> {
-        self.router.find(method, path)
+        self.router.find(method, path.trim_end_matches('/'))
     }
 
     /// A name for each endpoint, by its place, for the counters.

@@ -15,6 +15,7 @@ mod etag;
 mod feed;
 mod holder;
 mod intake;
+mod label;
 mod limits;
 mod linked;
 mod metrics;

@@ -52,6 +52,8 @@ use recognition::Recognised;
 use reply::Reply;
 use sign_in::SignInStep;
 
+/// What the paths of native events begin with.
+const INTAKE: &str = "/v1/data-receiver/";
 /// What senders of the published interface may also send, and this service does not accept.
 const NOT_SERVED: [&str; 2] = ["/v1/data-receiver/metrics", "/v1/data-receiver/models"];
 
@@ -154,7 +156,10 @@ impl Handler {
             .chain(am::names());
         let metrics = Arc::new(Metrics::new(names, Arc::clone(&under_way)));
         let counted: [Arc<dyn Source>; 2] = [
-            Arc::new(Process::starting(env!("CARGO_PKG_VERSION"))),
+            Arc::new(Process::starting(
+                env!("CARGO_PKG_VERSION"),
+                bellwether_proto::repair::replaced,
+            )),
             Arc::clone(&metrics) as _,
         ];
         Ok(Self {
@@ -284,10 +289,16 @@ impl Handler {
                 RequestTarget::Problem(Problem::wrong_method(vec![step.method()]))
             };
         }
-        match self.router.find(method, path) {
+        // A path of an intake may end in a slash.
+        let native = if path.starts_with(INTAKE) {
+            path.trim_end_matches('/')
+        } else {
+            path
+        };
+        match self.router.find(method, native) {
             RouteMatch::Operation(at, captures) => RequestTarget::Operation(at, captures),
             RouteMatch::WrongMethod(allow) => RequestTarget::Problem(Problem::wrong_method(allow)),
-            RouteMatch::Nothing if NOT_SERVED.contains(&path) => {
+            RouteMatch::Nothing if NOT_SERVED.contains(&native) => {
                 RequestTarget::Problem(Problem::events_only())
             }
             RouteMatch::Nothing => self.foreign(method, path),

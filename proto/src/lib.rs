@@ -11,6 +11,7 @@ pub mod json;
 pub mod matcher;
 pub mod otlp;
 pub mod reference;
+pub mod repair;
 pub mod severity;
 pub mod text;
 

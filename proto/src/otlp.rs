@@ -5,9 +5,10 @@ mod value;
 pub mod wire;
 
 use crate::{
-    bulk, severity,
+    bulk, repair, severity,
     zenoss::cloud::{Event, Severity},
 };
+use prost::Message as _;
 use prost_types::{Struct, Value as WireValue};
 use serde_json::Value;
 use value::{fields, members, of_any, text, wire_value};
@@ -87,16 +88,38 @@ pub enum Unread {
     TooMany,
 }
 
-/// Reads a request.
+/// A request that was read.
+#[derive(Debug, Default)]
+pub struct Read {
+    /// The request.
+    pub request: LogsRequest,
+    /// Why records of it could not be read.
+    pub unreadable: Vec<String>,
+}
+
+/// Reads a request. Malformed texts are replaced, and records that cannot be read are left out.
 ///
 /// # Errors
 /// When its bytes are no request, or one that would take too much memory.
-pub fn read(bytes: &[u8]) -> Result<LogsRequest, Unread> {
+pub fn read(bytes: &[u8]) -> Result<Read, Unread> {
     if size::values(bytes) > VALUES_MAX {
         return Err(Unread::TooMany);
     }
-    prost::Message::decode(bytes)
-        .map_err(|error: prost::DecodeError| Unread::Malformed(error.to_string()))
+    let malformed = |error: prost::DecodeError| Unread::Malformed(error.to_string());
+    let error = match LogsRequest::decode(bytes) {
+        Ok(request) => {
+            return Ok(Read {
+                request,
+                unreadable: Vec::new(),
+            });
+        }
+        Err(error) => malformed(error),
+    };
+    let repaired = repair::message(bytes, size::Kind::Request).ok_or(error)?;
+    Ok(Read {
+        request: LogsRequest::decode(&*repaired.bytes).map_err(malformed)?,
+        unreadable: repaired.left_out,
+    })
 }
 
 impl Logs {

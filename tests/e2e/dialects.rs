@@ -1,5 +1,6 @@
 //! Senders that exist, with their own clients: what they send becomes events, and each is content.
 
+mod alerts;
 mod paths;
 mod prometheus;
 mod storm;

@@ -67,7 +67,7 @@ pub use occurrence::{
 pub use query::{Clause, Literal, Query};
 pub use receipt::{Receipt, Refusal};
 pub use record_id::RecordId;
-pub use report::{Lease, Report, Reports};
+pub use report::{Report, Reporter, Reports};
 pub use response::{Paged, PagedContact, QueuedMethod, Response, ResponseState};
 pub use revision::{Revised, Revision, RevisionId, RevisionOf};
 pub use rule::{Grouping, Rule};

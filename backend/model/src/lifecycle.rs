@@ -8,7 +8,7 @@ use crate::{
         Close, CloseReason, Field, HistoryEntry, IncomingEvent, LastNotified, Name, Occurrence,
         RecordId, Reports, Severity, SharedSettings, Status, TraceContext,
     },
-    limits::{HISTORY_MAX, REPORT_LATE_MAX},
+    limits::{HISTORY_MAX, REPORT_LATE_MAX_MS},
 };
 
 /// The review time of an occurrence that is never looked at.
@@ -86,8 +86,8 @@ pub struct Cause<'a> {
 /// An event is late when it is before the newest one of the occurrence, regardless of who closed
 /// that occurrence and when; the time of an event is the earlier of what it states and when it
 /// came. A late event counts and does nothing else, also when it would close or would open the next
-/// occurrence. The same holds for a report of another condition than the occurrence's, and for an
-/// end by one of several reporters.
+/// occurrence. Events of one reporter are never late: the order of their arrival decides. An end
+/// counts only where it is of an earlier condition or by one of several reporters.
 pub fn receive(
     newest: Option<&mut Occurrence>,
     arrival: &Arrival<'_>,
@@ -99,23 +99,28 @@ pub fn receive(
         return Received::Opened(Box::new(open(None, arrival, settings, key)));
     };
     let now_ms = arrival.now_ms;
+    let status = status(newest, event, now_ms);
+    let is_end = status == Some(Status::Closed);
     // Nothing that is stored was received later than now, whatever an older version noted.
-    let is_late = event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms);
-    if is_late || is_overtaken(newest, event, now_ms) {
-        if event.status == Some(Status::Closed) {
+    let is_before = event.timestamp_ms.min(now_ms) < newest.order_ms().min(now_ms);
+    let is_late = is_before && !newest.reports.is_of_known(event.report);
+    if is_late || is_overtaken(newest, event, is_end, now_ms) {
+        if is_end {
             newest.reports.end(event.report);
         }
         newest.count = newest.count.saturating_add(1);
         return Received::Counted;
     }
-    if newest.status == Status::Closed && event.status != Some(Status::Closed) {
+    if newest.status == Status::Closed && !is_end {
         return Received::Opened(Box::new(open(Some(newest), arrival, settings, key)));
     }
     newest.count = newest.count.saturating_add(1);
     arrival.chain.clone_into(&mut newest.chain);
     newest.trace = arrival.trace;
     newest.expire_ms = expire_ms(event, newest.status);
-    if event.status != Some(Status::Closed) {
+    if is_end {
+        newest.reports.close(event.report);
+    } else {
         newest.reports.add(event.report, newest.expire_ms);
     }
     newest.last_seen_ms = event.timestamp_ms;
@@ -125,7 +130,7 @@ pub fn receive(
     }
     let change = StateChange {
         severity: event.severity,
-        status: event.status,
+        status,
         acknowledged: event.acknowledged,
         ..StateChange::default()
     };
@@ -142,29 +147,52 @@ pub fn receive(
     Received::Repeated(transition)
 }
 
-/// Whether the reports of an occurrence say that an event has nothing to add to them: an end of an
-/// earlier condition or by one of several reporters, or a report of what its sender ended just now.
-fn is_overtaken(newest: &Occurrence, event: &IncomingEvent, now_ms: i64) -> bool {
-    let (reports, report) = (&newest.reports, event.report);
+/// The status that an event states of that occurrence: closed also where it is of a reporter whose clock
+/// is ahead, and its end therefore in the future, and where it only changes what is open.
+pub fn status(newest: &Occurrence, event: &IncomingEvent, now_ms: i64) -> Option<Status> {
+    let is_cut_short =
+        event.expire_ms.is_some() && newest.reports.is_cut_short(event.report, now_ms);
+    if is_cut_short || event.report.is_update && newest.status == Status::Closed {
+        Some(Status::Closed)
+    } else {
+        event.status
+    }
+}
+
+/// Whether an open occurrence of an identity that an earlier version gave an event is about the alert
+/// that the event reports: it began at the same moment, and is as severe unless this is its end.
+pub fn continues(folded: &Occurrence, event: &IncomingEvent) -> bool {
+    let began_ms = event.report.began_ms;
     let is_end = event.status == Some(Status::Closed);
+    folded.status != Status::Closed
+        && began_ms.is_some_and(|it| folded.reports.is_begun(it))
+        && (is_end || event.severity == Some(folded.severity))
+}
+
+/// Whether the reports of an occurrence say that an event has nothing to add to them: an end of an
+/// earlier condition or by one of several reporters, or a late report of what was ended just now.
+fn is_overtaken(newest: &Occurrence, event: &IncomingEvent, is_end: bool, now_ms: i64) -> bool {
+    let (reports, report) = (&newest.reports, event.report);
     match newest.close {
         None if is_end => {
-            report.began_ms.is_some_and(|it| reports.is_before(it))
+            reports.is_of_earlier(report)
                 || report.reporter.is_some() && reports.is_held(report.reporter, now_ms)
         }
         Some(close) if !is_end && close.reason == CloseReason::Sender => {
-            let late_max = i64::try_from(REPORT_LATE_MAX.as_millis()).unwrap_or(i64::MAX);
-            now_ms < close.at_ms.saturating_add(late_max)
-                && report.began_ms.is_some_and(|it| reports.is_known(it))
+            now_ms < close.at_ms.saturating_add(REPORT_LATE_MAX_MS) && reports.is_late(report)
         }
         _ => false,
     }
 }
 
-/// The reports of an occurrence that an event opens.
-fn reports(event: &IncomingEvent, status: Status) -> Reports {
-    let mut reports = Reports::default();
-    reports.add(event.report, expire_ms(event, status));
+/// The reports of an occurrence that an event opens, after another one.
+fn reports(before: Option<&Occurrence>, event: &IncomingEvent, status: Status) -> Reports {
+    let mut reports = before.map_or_else(Reports::default, |it| it.reports.of_next());
+    if status == Status::Closed {
+        reports.close(event.report);
+    } else {
+        reports.add(event.report, expire_ms(event, status));
+    }
     reports
 }
 
@@ -205,7 +233,11 @@ fn open(
     key: RecordId,
 ) -> Occurrence {
     let event = arrival.event;
-    let status = event.status.unwrap_or(Status::Open);
+    let status = event.status.unwrap_or(if event.report.is_update {
+        Status::Closed
+    } else {
+        Status::Open
+    });
     let mut opened = Occurrence {
         key,
         event: before.map_or_else(|| event.id(), |before| before.event),
@@ -251,7 +283,7 @@ fn open(
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: expire_ms(event, status),
-        reports: reports(event, status),
+        reports: reports(before, event, status),
         flapping: before.map_or_else(Vec::new, |before| before.flapping.clone()),
         assignee: None,
         trace: arrival.trace,

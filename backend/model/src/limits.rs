@@ -1,7 +1,5 @@
 //! Every bound of what is decided, by name.
 
-use std::time::Duration;
-
 /// Attempts that are kept to determine the health of a destination.
 pub const HEALTH_ATTEMPTS_MAX: usize = 50;
 /// One attempt in so many must fail for a destination to be failing whose last one did not,
@@ -25,8 +23,9 @@ pub const TEMPLATE_STEPS_MAX: usize = 100_000;
 pub const MESSAGE_STEPS_MAX: usize = 200_000;
 /// Bytes of an event's name or type.
 pub const EVENT_NAME_BYTES_MAX: usize = 256;
-/// How long after its sender ended a condition a report of it is a late one.
-pub const REPORT_LATE_MAX: Duration = Duration::from_secs(15 * 60);
+/// How long after the end of a condition another reporter's report of it is a late one, and how far
+/// ahead the clock of a reporter may be, in milliseconds.
+pub const REPORT_LATE_MAX_MS: i64 = 150_000;
 /// History entries kept for one occurrence.
 pub const HISTORY_MAX: usize = 100;
 /// Receivers that one response notifies, in all of its rounds.

@@ -12,6 +12,7 @@ use std::{
     sync::Arc,
 };
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bellwether_proto::{filter, v1};
 
 use crate::{

@@ -1,6 +1,7 @@
 //! Intake mappings: stored, edited, deleted, and what they make of a document.
 
 mod evaluate;
+mod merge;
 mod parts;
 mod signature;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use crate::{
 use parts::Parts;
 
 pub use evaluate::{Evaluator, Incoming, Mapped, evaluate};
+pub use merge::merges;
 pub use signature::verify;
 
 /// Manages mappings.

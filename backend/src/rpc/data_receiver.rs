@@ -167,7 +167,7 @@ impl DataReceiver {
             accepted,
             places,
             refused,
-        } = self.sort(dialect, events, &caller.scope);
+        } = self.sort(dialect, events, caller);
         let invalid = refused.len();
         let mut refused: Vec<_> = refused.into_iter().map(as_invalid).collect();
         let (mut accepted, mut first) = (accepted.into_iter().peekable(), 0);
@@ -207,7 +207,7 @@ impl DataReceiver {
         let fingerprint = idempotency::fingerprint(&request);
         let Sorted {
             accepted, refused, ..
-        } = self.sort(dialect, request.events, &caller.scope);
+        } = self.sort(dialect, request.events, &caller);
         let refused = receipt::fitting(refused);
         let claim = Claim {
             client: caller.id,
@@ -231,13 +231,14 @@ impl DataReceiver {
     }
 
     /// Separates the events that can be accepted from those that cannot.
-    fn sort(&self, dialect: &str, events: Vec<Event>, scope: &KeyScope) -> Sorted {
+    fn sort(&self, dialect: &str, events: Vec<Event>, caller: &Caller) -> Sorted {
         let now_ms = self.clock.now_ms();
         let incoming = if dialect == NATIVE { incoming } else { fitted };
         let mut sorted = Sorted::default();
         for (place, event) in events.into_iter().enumerate() {
-            match incoming(event, now_ms).and_then(|event| within(scope, event)) {
-                Ok(event) => {
+            match incoming(event, now_ms).and_then(|event| within(&caller.scope, event)) {
+                Ok(mut event) => {
+                    dialect::identify(dialect, caller.id, &mut event);
                     sorted.places.push(place);
                     sorted.accepted.push(event);
                 }

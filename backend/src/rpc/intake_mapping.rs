@@ -21,7 +21,7 @@ use crate::{
     clock::Clock,
     error::Error,
     limits::{MAPPING_HEADERS_MAX, MAPPING_TEST_BYTES_MAX},
-    ops::intake_mapping::{Evaluator, Mappings, try_draft, verify},
+    ops::intake_mapping::{Evaluator, Mappings, merges, try_draft, verify},
 };
 
 /// Entries of a webhook that are wrong, of which the answer shows what.
@@ -93,6 +93,7 @@ impl IntakeMappingService for IntakeMappingApi {
             None => self.mappings.find(&request.name).await?,
         };
         let headers = headers(request.headers)?;
+        let root = if mapping.each.is_empty() { "" } else { "item" };
         let mapped = self.evaluator.run(mapping, request.body, headers).await?;
         let now_ms = self.clock.now_ms();
         let faults = mapped.events.iter().enumerate().filter_map(|(at, event)| {
@@ -101,6 +102,7 @@ impl IntakeMappingService for IntakeMappingApi {
         });
         Ok(Response::new(v1::TestIntakeMappingResponse {
             faults: faults.chain(mapped.refused.iter().map(entry)).collect(),
+            merges: merges(&mapped.events, root),
             events: mapped.events,
             dropped_count: Some(count(mapped.dropped)),
         }))

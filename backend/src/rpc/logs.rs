@@ -10,10 +10,7 @@ use std::{
 use bellwether_proto::{
     bulk,
     cloud::Events,
-    otlp::{
-        self, Logs, Settings, Unread,
-        wire::{LogsRequest, LogsResponse},
-    },
+    otlp::{self, Logs, Read, Settings, Unread, wire::LogsResponse},
 };
 use bytes::Buf as _;
 use http::{Request as HttpRequest, Response as HttpResponse};
@@ -57,12 +54,9 @@ impl LogsServer {
 }
 
 impl Intake {
-    async fn export(
-        &self,
-        request: Request<LogsRequest>,
-    ) -> Result<Response<LogsResponse>, Status> {
+    async fn export(&self, request: Request<Read>) -> Result<Response<LogsResponse>, Status> {
         let caller = access::caller(&request)?;
-        let (mut metadata, _, request) = request.into_parts();
+        let (mut metadata, _, read) = request.into_parts();
         metadata.insert(
             DIALECT_HEADER,
             MetadataValue::from_static(Dialect::Otlp.word()),
@@ -71,8 +65,9 @@ impl Intake {
         let Logs {
             events,
             mut left_out,
-        } = Logs::of(&request, &self.settings);
-        drop(request);
+        } = Logs::of(&read.request, &self.settings);
+        left_out.add_unreadable(read.unreadable);
+        drop(read.request);
         let mut events = Events {
             detailed_response: false,
             events,
@@ -114,11 +109,11 @@ impl Service<HttpRequest<Body>> for LogsServer {
 
 struct Export(Arc<Intake>);
 
-impl UnaryService<LogsRequest> for Export {
+impl UnaryService<Read> for Export {
     type Response = LogsResponse;
     type Future = BoxFuture<Result<Response<LogsResponse>, Status>>;
 
-    fn call(&mut self, request: Request<LogsRequest>) -> Self::Future {
+    fn call(&mut self, request: Request<Read>) -> Self::Future {
         let intake = Arc::clone(&self.0);
         Box::pin(async move { intake.export(request).await })
     }
@@ -130,7 +125,7 @@ struct LogsCodec;
 
 impl Codec for LogsCodec {
     type Encode = LogsResponse;
-    type Decode = LogsRequest;
+    type Decode = Read;
     type Encoder = Self;
     type Decoder = Self;
 
@@ -154,10 +149,10 @@ impl Encoder for LogsCodec {
 }
 
 impl Decoder for LogsCodec {
-    type Item = LogsRequest;
+    type Item = Read;
     type Error = Status;
 
-    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<LogsRequest>, Status> {
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Read>, Status> {
         let bytes = from.copy_to_bytes(from.remaining());
         let read = otlp::read(&bytes).map_err(|unread| {
             let message = format!("the message {unread}");

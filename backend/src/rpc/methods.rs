@@ -13,6 +13,8 @@ use crate::domain::Role;
 
 /// Takes events in.
 pub const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
+/// Takes a webhook in, by way of a mapping.
+pub const RECEIVE_WEBHOOK: &str = "/bellwether.v1.IntakeMappingService/ReceiveWebhook";
 /// Takes log records of OpenTelemetry in.
 pub const EXPORT_LOGS: &str = "/opentelemetry.proto.collector.logs.v1.LogsService/Export";
 
@@ -293,7 +295,7 @@ mod tests {
         assert_eq!(open, expected);
         let expected = [
             "/bellwether.v1.HeartbeatService/Beat",
-            "/bellwether.v1.IntakeMappingService/ReceiveWebhook",
+            RECEIVE_WEBHOOK,
             EXPORT_LOGS,
             "/zenoss.cloud.DataReceiverService/PutEvent",
             PUT_EVENTS,

@@ -14,8 +14,11 @@ use prost_types::{Struct, value::Kind};
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::{NAME, SEVERITY, matcher, matcher::Matcher, time};
-use crate::limits;
+use super::{matcher, matcher::Matcher, time};
+use crate::{
+    label::{self, NAME, SEVERITY},
+    limits,
+};
 
 /// The receiver of alerts that no rule routes, in groups.
 const UNROUTED: &str = "null";
@@ -148,16 +151,19 @@ impl Alert {
         silence_id: impl Fn(&str) -> String,
         now_ms: i64,
     ) -> Self {
-        let mut labels = event.dimensions;
+        let mut labels = label::of_dimensions(event.dimensions);
         labels.insert(NAME.to_owned(), event.name);
-        let severity = Severity::try_from(occurrence.severity).unwrap_or_default();
-        labels.insert(SEVERITY.to_owned(), word(severity));
+        let fields = occurrence.metadata_fields.unwrap_or_default();
+        // As it was sent, where it is no dimension by an earlier version or by the settings.
+        labels.entry(SEVERITY.to_owned()).or_insert_with(|| {
+            let severity = Severity::try_from(occurrence.severity).unwrap_or_default();
+            text(&fields, SEVERITY).map_or_else(|| word(severity), str::to_owned)
+        });
         let held_by = |kinds: &[HoldKind]| {
             let held = occurrence.holds.iter();
             let held = held.filter(|hold| kinds.contains(&hold.kind()));
             held.map(|hold| hold.name.clone()).collect::<Vec<_>>()
         };
-        let fields = occurrence.metadata_fields.unwrap_or_default();
         let generator_url = text(&fields, "generatorURL").unwrap_or_default();
         Self {
             silenced_by: route

@@ -11,11 +11,17 @@ use prost_types::{Value, value::Kind as ValueKind};
 use regex::{Regex, RegexBuilder};
 use serde_json::json;
 
-use super::{NAME, SEVERITY};
-use crate::limits;
+use crate::{
+    label::{self, NAME, SEVERITY},
+    limits,
+};
 
 /// The severities, as the label has them.
 pub(super) const SEVERITIES: [&str; 5] = ["debug", "info", "warning", "error", "critical"];
+
+/// Where the label is as it was sent: in a dimension, else in the metadata.
+const SENT: &str = "dimensions.severity";
+const SENT_EARLIER: &str = "metadata.severity";
 
 /// How a regular expression of a matcher begins and ends as a clause: the whole text, with letter case.
 const ANCHORED: (&str, &str) = ("(?-i)^(?:", ")$");
@@ -121,57 +127,66 @@ impl Matcher {
         }
         let field = match self.name.as_str() {
             NAME => "name".to_owned(),
-            label => format!("dimensions.{label}"),
+            label => label::field(label),
         };
-        let exists = || {
-            of(Kind::Exists(Exists {
-                field: field.clone(),
-            }))
+        let clause = if self.value.is_empty() && !self.is_regex() {
+            not(exists(&field))
+        } else if self.regex.as_ref().is_some_and(|it| it.is_match("")) {
+            any(vec![not(exists(&field)), self.of_field(&field)])
+        } else {
+            self.of_field(&field)
         };
-        let clause = match &self.regex {
-            None if self.value.is_empty() && self.is_equal => not(exists()),
-            None if self.value.is_empty() => exists(),
-            None => self.signed(of(Kind::Equals(Equals {
-                field,
-                value: Some(equals::Value::StringVal(self.value.clone())),
-            }))),
-            Some(regex) => {
-                let (start, end) = ANCHORED;
-                let matches = of(Kind::Matches(Matches {
-                    field: field.clone(),
-                    value: format!("{start}{}{end}", self.value),
-                }));
-                self.signed(if regex.is_match("") {
-                    of(Kind::Or(Or {
-                        clauses: vec![not(exists()), matches],
-                    }))
-                } else {
-                    matches
-                })
-            }
-        };
-        Ok(Some(clause))
+        Ok(Some(self.signed(clause)))
     }
 
-    /// A matcher of the severity, as the severities that it is true of.
+    /// The clause that a field has the text or matches the regular expression.
+    fn of_field(&self, field: &str) -> Clause {
+        let field = field.to_owned();
+        if self.is_regex() {
+            let (start, end) = ANCHORED;
+            return of(Kind::Matches(Matches {
+                field,
+                value: format!("{start}{}{end}", self.value),
+            }));
+        }
+        of(Kind::Equals(Equals {
+            field,
+            value: Some(equals::Value::StringVal(self.value.clone())),
+        }))
+    }
+
+    /// A matcher of the severity: of the label as it was sent, and where there was none of the word of the
+    /// event's own.
     fn severities(&self) -> Result<Option<Clause>, String> {
-        let words = SEVERITIES.iter().filter(|word| self.holds(word));
+        let is_any = self.is_regex() && matches!(self.value.as_str(), ".*" | ".+");
+        let is_none = self.value.is_empty() && !self.is_regex();
+        if is_any && self.is_equal || is_none && !self.is_equal {
+            return Ok(None);
+        }
+        if is_any || is_none {
+            return Err(format!(
+                "matcher of `{SEVERITY}`: every alert has a severity"
+            ));
+        }
+        let hit = |word: &&&str| self.holds(word) == self.is_equal;
+        let words = SEVERITIES.iter().filter(hit);
         let values: Vec<_> = words
             .map(|word| Value {
                 kind: Some(ValueKind::StringValue((*word).to_owned())),
             })
             .collect();
-        match values.len() {
-            0 => Err(format!(
-                "matcher of `{SEVERITY}`: no severity matches; there are {}",
-                SEVERITIES.join(", ")
-            )),
-            count if count == SEVERITIES.len() => Ok(None),
-            _ => Ok(Some(of(Kind::In(In {
-                field: SEVERITY.to_owned(),
-                values,
-            })))),
-        }
+        let by_word = (!values.is_empty()).then(|| {
+            let field = SEVERITY.to_owned();
+            [
+                not(exists(SENT_EARLIER)),
+                of(Kind::In(In { field, values })),
+            ]
+        });
+        let by_word = by_word.and_then(|it| all(it.into()));
+        let earlier = std::iter::once(self.of_field(SENT_EARLIER)).chain(by_word);
+        let earlier = all(vec![not(exists(SENT)), any(earlier.collect())]);
+        let clauses = std::iter::once(self.of_field(SENT)).chain(earlier);
+        Ok(Some(self.signed(any(clauses.collect()))))
     }
 
     fn signed(&self, clause: Clause) -> Clause {
@@ -186,7 +201,8 @@ impl Matcher {
                     return None;
                 };
                 let name = label(&equals.field)?;
-                if name == SEVERITY {
+                // Of the label as it was sent, any word is one.
+                if equals.field == SEVERITY {
                     return Self::new(&name, &severity(value)?, false, true).ok();
                 }
                 Self::new(&name, value, false, true).ok()
@@ -194,7 +210,7 @@ impl Matcher {
             Kind::In(list) => {
                 let name = label(&list.field)?;
                 let values = list.values.iter().map(|value| match &value.kind {
-                    Some(ValueKind::StringValue(text)) if name == SEVERITY => severity(text),
+                    Some(ValueKind::StringValue(text)) if list.field == SEVERITY => severity(text),
                     Some(ValueKind::StringValue(text)) => Some(text.clone()),
                     _ => None,
                 });
@@ -211,6 +227,12 @@ impl Matcher {
                 let [absent, matches] = &or.clauses[..] else {
                     return None;
                 };
+                if let (Some(sent), Kind::And(_)) = (Self::of(absent), matches.kind.as_ref()?)
+                    && sent.name == SEVERITY
+                    && sent.severities() == Ok(Some(clause.clone()))
+                {
+                    return Some(sent);
+                }
                 let (Kind::Not(absent), Kind::Matches(matches)) =
                     (absent.kind.as_ref()?, matches.kind.as_ref()?)
                 else {
@@ -259,6 +281,20 @@ pub(crate) fn parse_all<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<
     Ok(matchers)
 }
 
+fn exists(field: &str) -> Clause {
+    of(Kind::Exists(Exists {
+        field: field.to_owned(),
+    }))
+}
+
+/// One clause of alternatives, of which there is at least one.
+fn any(mut clauses: Vec<Clause>) -> Clause {
+    match clauses.len() {
+        1 => clauses.remove(0),
+        _ => of(Kind::Or(Or { clauses })),
+    }
+}
+
 /// One clause of several; none of none.
 pub(super) fn all(mut clauses: Vec<Clause>) -> Option<Clause> {
     match clauses.len() {
@@ -297,12 +333,10 @@ fn label(field: &str) -> Option<String> {
         "name" => Some(NAME.to_owned()),
         SEVERITY => Some(SEVERITY.to_owned()),
         field if OTHERS.contains(&field) || field.starts_with("metadata.") => None,
-        field => Some(
-            field
-                .strip_prefix("dimensions.")
-                .unwrap_or(field)
-                .to_owned(),
-        ),
+        field => {
+            let key = field.strip_prefix("dimensions.").unwrap_or(field);
+            Some(label::of_dimension(key).to_owned())
+        }
     }
 }
 
@@ -396,22 +430,31 @@ mod tests {
             "alertname=~\"a|b\"",
             "severity=critical",
             "host.name=x",
+            "name=x",
+            "name!~\"x.*\"",
+            "severity=page",
+            "severity!=page",
+            "severity!=critical",
+            "severity=~\"warn.*|error\"",
         ] {
             let matcher = Matcher::parse(text).unwrap();
             let clause = matcher.clause().unwrap().unwrap();
             assert_eq!(Matcher::of(&clause), Some(matcher), "{text}");
         }
-        // Severities are few, so that a matcher of them becomes a list.
-        let table = [
-            ("severity=~\"warn.*|error\"", Some("warning|error")),
-            ("severity!=critical", Some("debug|info|warning|error")),
-            ("severity=~\".+\"", None),
-        ];
-        for (text, expected) in table {
-            let clause = Matcher::parse(text).unwrap().clause().unwrap();
-            let found = clause.map(|clause| Matcher::of(&clause).unwrap().value);
-            assert_eq!(found.as_deref(), expected, "{text}");
+        for text in ["severity=~\".+\"", "severity=~\".*\"", "severity!=\"\""] {
+            assert_eq!(Matcher::parse(text).unwrap().clause(), Ok(None), "{text}");
         }
-        assert!(Matcher::parse("severity=page").unwrap().clause().is_err());
+        for text in ["severity=\"\"", "severity!~\".+\""] {
+            assert!(Matcher::parse(text).unwrap().clause().is_err(), "{text}");
+        }
+        // As earlier versions stored it, and as people write it.
+        let value = |word: &str| Value {
+            kind: Some(ValueKind::StringValue(word.to_owned())),
+        };
+        let list = of(Kind::In(In {
+            field: SEVERITY.to_owned(),
+            values: vec![value("warning"), value("error")],
+        }));
+        assert_eq!(Matcher::of(&list).unwrap().value, "warning|error");
     }
 }

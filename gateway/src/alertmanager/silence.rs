@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     matcher::{self, Matcher},
-    time,
+    parse_time, time,
 };
 use crate::limits;
 
@@ -43,7 +43,7 @@ pub(crate) struct Posted {
 
 fn moment<'de, D: Deserializer<'de>>(text: D) -> Result<Timestamp, D::Error> {
     let text = Cow::<str>::deserialize(text)?;
-    text.parse().map_err(|_not_a_time| {
+    parse_time(&text).ok_or_else(|| {
         let found = quoted(&text);
         D::Error::custom(format!(
             "{found} is not a time such as `2026-01-31T08:00:00Z`"
@@ -196,14 +196,23 @@ impl Shown {
         Self { silence, matchers }
     }
 
-    /// Whether it is asked for: what a filter says of a label has to hold of a matcher of that label.
+    /// Whether it is asked for: each matcher of the filter is one of its own, or holds of the text that one
+    /// of its own wants the label to have; where none is of that label, of a label that is absent.
     pub(crate) fn is_of(&self, filter: &[Matcher]) -> bool {
-        let labels: BTreeMap<_, _> = self
-            .matchers
-            .iter()
-            .map(|it| (it.name.clone(), it.value.clone()))
-            .collect();
-        filter.iter().all(|it| it.matches(&labels))
+        filter.iter().all(|wanted| {
+            let mut own = self
+                .matchers
+                .iter()
+                .filter(|it| it.name == wanted.name)
+                .peekable();
+            if own.peek().is_none() {
+                return wanted.matches(&BTreeMap::new());
+            }
+            own.any(|it| {
+                let labels = || BTreeMap::from([(it.name.clone(), it.value.clone())]);
+                it == wanted || it.is_equal && !it.is_regex() && wanted.matches(&labels())
+            })
+        })
     }
 
     /// Its place among others: active ones by their end, then those to come by their start, then those
@@ -349,5 +358,33 @@ mod tests {
         assert_eq!(id(&fresh), fresh);
         assert_ne!(id("a"), id("b"));
         assert!(!is_uuid("0123456789abcdef0123456789abcdef0123"));
+    }
+
+    #[test]
+    fn silence_is_listed_by_its_matchers() {
+        let (plain, not, regex) = ("host=db-1", "host!=db-1", "host=~\"db-.*\"");
+        let table: [(&[&str], &str, bool); 12] = [
+            (&[plain], plain, true),
+            (&[plain], regex, true),
+            (&[plain], not, false),
+            (&[plain], "host!=db-2", true),
+            (&[not], not, true),
+            (&[not], plain, false),
+            (&[regex], regex, true),
+            (&[regex], "host=\"db-.*\"", false),
+            (&[regex, plain], plain, true),
+            (&["zone=a"], plain, false),
+            (&["zone=a"], not, true),
+            (&["zone=a"], "host=", true),
+        ];
+        for (own, filter, expected) in table {
+            let matchers = own.iter().map(|it| Matcher::parse(it).unwrap());
+            let shown = Shown {
+                silence: Silence::default(),
+                matchers: matchers.collect(),
+            };
+            let filter = [Matcher::parse(filter).unwrap()];
+            assert_eq!(shown.is_of(&filter), expected, "{own:?} {filter:?}");
+        }
     }
 }

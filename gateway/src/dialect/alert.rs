@@ -2,7 +2,7 @@
 //!
 //! Which way an alert comes does not matter: it is the same event.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
     Batch, Fault, Incoming, Settings, Severity,
@@ -10,13 +10,12 @@ use super::{
     json::{Broken, JsonPath, Object, Value},
     quoted,
 };
+use crate::{
+    alertmanager::parse_time as time,
+    label::{NAME, SEVERITY},
+};
 use bellwether_proto::cloud::Event;
-use jiff::Timestamp;
 
-/// The label that names an alert.
-const NAME: &str = "alertname";
-/// The label that shows how bad it is.
-const SEVERITY: &str = "severity";
 /// The name of an alert without that label.
 const NAMELESS: &str = "alert";
 
@@ -38,11 +37,11 @@ const KEPT: [&str; 9] = [
     "valueString",
 ];
 
-/// How old a time may be that an end is stamped with: a little less than events may be.
-const OLDEST_END_MS: i64 = 23 * 60 * 60 * 1_000;
-
 /// Members of the document around alerts that are kept with each of them.
 const KEPT_AROUND: [&str; 2] = ["externalURL", "receiver"];
+
+/// Labels or annotations by their names.
+type Texts<'a> = BTreeMap<&'a str, Cow<'a, str>>;
 
 /// Makes events of a list of alerts, which stands at that path.
 pub(super) fn batch(
@@ -65,8 +64,8 @@ pub(super) fn batch(
     batch
 }
 
-/// Makes an event of an alert. Its stamp is the moment of receipt, that of an end which Prometheus sends
-/// the end: `startsAt` may be days old, and is kept beside it.
+/// Makes an event of an alert. Its stamp is the moment of receipt: the times that it states are of its
+/// sender's clock, and are kept beside it.
 ///
 /// # Errors
 /// With what is wrong with it, named from the body on.
@@ -85,26 +84,23 @@ fn event(
     }
     let mut draft = Draft::new(name(&labels));
     let replica = identify(&mut draft, &labels, settings);
-    let said = labels.get(SEVERITY).copied().unwrap_or_default();
+    let said = labels.get(SEVERITY).map_or("", |it| it);
     let severity = Severity::of_any_word(said).unwrap_or(settings.alert_severity);
     draft.severity(severity);
     if said != severity.word() {
         draft.keep(SEVERITY, said);
     }
-    annotate(&mut draft, &alert.texts("annotations")?);
+    match alert.texts("annotations") {
+        Ok(annotations) => annotate(&mut draft, &annotations),
+        Err(_no_object) => draft.keep_members(alert, &["annotations"]),
+    }
     let start_ms = moment(alert, "startsAt")?;
     let end_ms = moment(alert, "endsAt")?;
-    draft.report(start_ms, &reporter(&replica, alert));
+    draft.report(start_ms, end_ms, &reporter(&replica, alert, around));
     let is_over = is_over(alert, end_ms, now_ms)?;
-    match (end_ms, around) {
-        // Prometheus repeats an end, also after another replica has reported the alert again. A
-        // webhook tells an end once, after an Alertmanager has united what they reported.
-        (Some(end_ms), None) if is_over && start_ms.is_some() => {
-            draft.timestamp_ms(end_ms.clamp(now_ms - OLDEST_END_MS, now_ms));
-        }
-        // Prometheus repeats an alert before that; a webhook does not.
-        (Some(end_ms), None) if !is_over => draft.expires_ms(end_ms),
-        _ => {}
+    // Prometheus repeats an alert before that; a webhook does not.
+    if let (Some(end_ms), None, false) = (end_ms, around, is_over) {
+        draft.expires_ms(end_ms);
     }
     if is_over {
         draft.closed();
@@ -118,21 +114,24 @@ fn event(
     Ok(draft.finish())
 }
 
-fn name<'a>(labels: &BTreeMap<&str, &'a str>) -> &'a str {
+fn name<'a>(labels: &'a Texts<'_>) -> &'a str {
     let name = labels.get(NAME).filter(|name| !name.is_empty());
-    name.copied().unwrap_or(NAMELESS)
+    name.map_or(NAMELESS, |name| name)
 }
 
 /// Puts the labels into the event, less those that are something else; answers which replica they name.
 /// An empty label is none to Prometheus.
-fn identify(draft: &mut Draft, labels: &BTreeMap<&str, &str>, settings: &Settings) -> String {
+fn identify(draft: &mut Draft, labels: &Texts<'_>, settings: &Settings) -> String {
     let mut replica = String::new();
     for (key, value) in labels {
         if settings.replica_labels.iter().any(|label| label == key) {
             replica.push_str(value);
             replica.push(' ');
-        } else if ![NAME, SEVERITY].contains(key) && !value.is_empty() {
-            draft.dimension(key, *value);
+        } else if *key != NAME
+            && !settings.fold_labels.iter().any(|label| label == key)
+            && !value.is_empty()
+        {
+            draft.dimension(key, &**value);
         }
     }
     // An event is about something: without a further label, about the alert itself.
@@ -142,30 +141,38 @@ fn identify(draft: &mut Draft, labels: &BTreeMap<&str, &str>, settings: &Setting
     replica
 }
 
-/// What tells the sender of an alert from its replicas: its label, and where its graphs are.
-fn reporter(replica: &str, alert: &Object<'_>) -> String {
+/// What tells the sender of an alert from its replicas: of a webhook the address of its Alertmanager, else
+/// the label of a replica and where its graphs are, less the query, which has the rule's expression.
+fn reporter(replica: &str, alert: &Object<'_>, around: Option<&Object<'_>>) -> String {
+    let address = around
+        .and_then(|it| it.get("externalURL"))
+        .and_then(Value::as_str);
+    if let Some(address) = address.filter(|it| !it.is_empty()) {
+        return address.to_owned();
+    }
     let graph = alert.get("generatorURL").and_then(Value::as_str);
-    let place = graph.and_then(|url| url.split('?').next());
+    let place = graph.and_then(|url| url.split(['?', '#']).next());
     format!("{replica}{}", place.unwrap_or_default())
 }
 
-fn annotate(draft: &mut Draft, annotations: &BTreeMap<&str, &str>) {
-    let found = |name: &str| annotations.get(name).copied().unwrap_or_default();
+fn annotate(draft: &mut Draft, annotations: &Texts<'_>) {
+    let found = |name: &str| annotations.get(name).map_or("", |text| text);
     let summary = SUMMARIES.into_iter().find(|name| !found(name).is_empty());
     draft.summary(summary.map(found).unwrap_or_default());
     draft.body(found(BODY));
     let others = annotations
         .iter()
         .filter(|(name, _)| **name != BODY && Some(**name) != summary);
-    let others = others.map(|(name, text)| (*name, Value::from(*text)));
+    let others = others.map(|(name, text)| (*name, Value::from(&**text)));
     draft.keep("annotations", Value::Object(others.collect()));
 }
 
-/// Whether the alert says that it is over.
+/// Whether the alert says that it is over: by its status, else by its end.
 fn is_over(alert: &Object<'_>, end_ms: Option<i64>, now_ms: i64) -> Result<bool, Fault> {
     let is_past = end_ms.is_some_and(|end_ms| end_ms <= now_ms);
-    match alert.text("status")? {
-        None | Some("" | "firing") => Ok(is_past),
+    match alert.get("status").and_then(Value::as_str) {
+        None | Some("") => Ok(is_past),
+        Some("firing") => Ok(false),
         Some("resolved") => Ok(true),
         Some(other) => {
             let status = alert.path("status");
@@ -177,15 +184,18 @@ fn is_over(alert: &Object<'_>, end_ms: Option<i64>, now_ms: i64) -> Result<bool,
     }
 }
 
-/// A time, in milliseconds since 1970. Year 1, by which Go says "never", is none.
+/// A time, in milliseconds since 1970. Year 1, by which Go says "never", is none, and so is what is no
+/// text.
 fn moment(alert: &Object<'_>, member: &str) -> Result<Option<i64>, Fault> {
-    let Some(text) = alert.text(member)?.filter(|text| !text.is_empty()) else {
+    let text = alert.get(member).and_then(Value::as_str);
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
-    let moment: Timestamp = text.parse().map_err(|_not_a_time| {
+    let moment = time(text).ok_or_else(|| {
         let member = alert.path(member);
+        let found = quoted(text);
         Fault::invalid(format!(
-            "`{member}` has to be a time such as `2026-01-31T08:00:00Z`"
+            "`{member}` has to be a time such as `2026-01-31T08:00:00Z`, and is {found}"
         ))
     })?;
     Ok(Some(moment.as_millisecond()).filter(|ms| *ms > 0))

@@ -16,6 +16,7 @@ use super::{
 pub(super) const DIALECT: Dialect = Dialect {
     name: "alertmanager",
     bodies: Bodies::Batches,
+    is_json: |_| true,
     key_in_body: None,
     endpoints: &[
         Endpoint {
@@ -51,10 +52,7 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
         let mut batch = alert::batch(alerts, "alerts", broken, Some(&message), incoming);
         // An Alertmanager repeats no message that was refused, so what it lacks is an event as well.
         let beyond = std::mem::take(&mut batch.refused.beyond);
-        match truncated(&message, beyond) {
-            Ok(note) => batch.events.extend(note),
-            Err(fault) => batch.refused.add(fault.message),
-        }
+        batch.events.extend(truncated(&message, beyond));
         Ok(batch)
     });
     let success = Success::whole(|outcome| {
@@ -66,21 +64,20 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
 
 /// Says that alerts are missing: their sender was asked to cut its message, or `beyond` of them are
 /// more than are accepted.
-fn truncated(message: &Object<'_>, beyond: usize) -> Result<Option<Event>, Fault> {
-    let cut = match message.get("truncatedAlerts") {
-        None => 0,
-        Some(count) => count.as_u64().ok_or_else(|| {
-            Fault::invalid("`truncatedAlerts` has to be how many alerts were left out")
-        })?,
-    };
-    let count = cut.saturating_add(u64::try_from(beyond).unwrap_or(u64::MAX));
+fn truncated(message: &Object<'_>, beyond: usize) -> Option<Event> {
+    let cut = message.text("truncatedAlerts");
+    let cut = cut.and_then(|it| it.parse().ok()).unwrap_or(0);
+    let count = u64::saturating_add(cut, beyond as u64);
     if count == 0 {
-        return Ok(None);
+        return None;
     }
     let mut draft = Draft::new(TRUNCATED);
     draft.dimension(
         "receiver",
-        message.text("receiver")?.unwrap_or("alertmanager"),
+        message
+            .text("receiver")
+            .as_deref()
+            .unwrap_or("alertmanager"),
     );
     draft.severity(Severity::Warning);
     draft.summary(&if beyond == 0 {
@@ -95,7 +92,7 @@ fn truncated(message: &Object<'_>, beyond: usize) -> Result<Option<Event>, Fault
     });
     draft.keep("truncatedAlerts", count);
     draft.keep_around(message, &["groupKey", "externalURL"]);
-    Ok(Some(draft.finish()))
+    Some(draft.finish())
 }
 
 /// Alertmanager sends again what is answered with 5xx and drops everything else, also with 429.

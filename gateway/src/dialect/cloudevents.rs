@@ -1,6 +1,6 @@
 //! The events of `CloudEvents` 1.0 over HTTP: structured, binary and in batches.
 
-use std::collections::BTreeSet;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bellwether_proto::cloud::Event;
@@ -21,6 +21,7 @@ use super::{
 pub(super) const DIALECT: Dialect = Dialect {
     name: "cloudevents",
     bodies: Bodies::Batches,
+    is_json: is_document,
     key_in_body: None,
     endpoints: &[
         Endpoint {
@@ -69,6 +70,13 @@ pub(super) const OVER: [&str; 4] = ["closed", "resolved", "cleared", "ok"];
 /// Members of the data that become the event's summary; the first that is there.
 const SUMMARIES: [&str; 3] = ["summary", "message", "title"];
 
+/// Whether a body is JSON; in binary mode it is data of any kind.
+fn is_document(headers: &HeaderMap) -> bool {
+    let media_type = text(headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
+    let media_type = media_type.split(';').next().unwrap_or_default().trim();
+    !headers.contains_key("ce-specversion") || is_json(media_type)
+}
+
 fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let content_type = text(incoming.headers, CONTENT_TYPE.as_str()).to_ascii_lowercase();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
@@ -112,11 +120,11 @@ fn many(body: &Value<'_>, broken: &Broken) -> Result<Translated, Fault> {
         }
         match CloudEvent::of(document, format!("[{at}]")) {
             Err(fault) => batch.add(Err(fault)),
-            Ok(it) if seen.insert((it.source, it.id)) => batch.add(it.event()),
+            Ok(it) if seen.insert((it.source.clone(), it.id.clone())) => batch.add(it.event()),
             Ok(_) => {}
         }
     }
-    let texts = seen.iter().flat_map(|(source, id)| [*source, *id]);
+    let texts = seen.iter().flat_map(|(source, id)| [&**source, &**id]);
     let once = (!seen.is_empty()).then(|| identity::once(DIALECT.name, texts));
     let success = Success::whole(|_| Answer::empty(StatusCode::NO_CONTENT));
     Ok(Translated {
@@ -137,7 +145,7 @@ fn unknown_format() -> Fault {
 
 fn one(document: &Value<'_>) -> Result<Translated, Fault> {
     let cloud_event = CloudEvent::of(document, "")?;
-    let once = identity::once(DIALECT.name, [cloud_event.source, cloud_event.id]);
+    let once = identity::once(DIALECT.name, [&*cloud_event.source, &*cloud_event.id]);
     let success = Success::whole(|_| Answer::empty(StatusCode::NO_CONTENT));
     Ok(Translated {
         once: Some(once),
@@ -199,9 +207,9 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
 /// An event in structured mode, with the attributes that every one has.
 struct CloudEvent<'a> {
     document: Object<'a>,
-    id: &'a str,
-    source: &'a str,
-    kind: &'a str,
+    id: Cow<'a, str>,
+    source: Cow<'a, str>,
+    kind: Cow<'a, str>,
 }
 
 impl<'a> CloudEvent<'a> {
@@ -209,7 +217,7 @@ impl<'a> CloudEvent<'a> {
         let document = Object::of(document, path.into())?;
         let version = document.required_text("specversion")?;
         if version != VERSION {
-            let (path, found) = (document.path("specversion"), quoted(version));
+            let (path, found) = (document.path("specversion"), quoted(&version));
             return Err(Fault::invalid(format!(
                 "`{path}` has to be `{VERSION}`, and is {found}"
             )));
@@ -225,14 +233,14 @@ impl<'a> CloudEvent<'a> {
     fn event(&self) -> Result<Event, Fault> {
         let closing = CLOSING.iter().find_map(|end| self.kind.strip_suffix(end));
         let closing = closing.filter(|name| !name.is_empty());
-        let mut draft = Draft::new(closing.unwrap_or(self.kind));
-        draft.kind(self.kind);
-        draft.dimension("source", self.source);
-        let subject = self.document.text("subject")?;
+        let mut draft = Draft::new(closing.unwrap_or(&self.kind));
+        draft.kind(&self.kind);
+        draft.dimension("source", &*self.source);
+        let subject = self.document.text("subject");
         if let Some(subject) = subject.filter(|subject| !subject.is_empty()) {
             draft.dimension("subject", subject);
         }
-        if let Some(time) = self.document.text("time")? {
+        if let Some(time) = self.document.get("time").and_then(Value::as_str) {
             let moment: Timestamp = time.parse().map_err(|_not_a_time| {
                 let path = self.document.path("time");
                 Fault::invalid(format!(
@@ -247,7 +255,7 @@ impl<'a> CloudEvent<'a> {
         if closing.is_some() {
             draft.closed();
         }
-        self.apply_status(&mut draft)?;
+        self.apply_status(&mut draft);
         let decoded = self.decoded()?;
         let data = match &decoded {
             // What is not JSON is kept as it came.
@@ -258,7 +266,7 @@ impl<'a> CloudEvent<'a> {
         if let Some(summary) = summaries.into_iter().find(|it| !it.is_empty()) {
             draft.summary(summary);
         }
-        draft.keep("id", self.id);
+        draft.keep("id", &*self.id);
         draft.keep_members(&self.document, &["dataschema", "data_base64"]);
         draft.keep("data", data);
         let extensions = self.document.members.iter();
@@ -269,28 +277,27 @@ impl<'a> CloudEvent<'a> {
     }
 
     /// What the extension `status` says.
-    fn apply_status(&self, draft: &mut Draft) -> Result<(), Fault> {
-        let status = self.document.text("status")?.unwrap_or_default();
+    fn apply_status(&self, draft: &mut Draft) {
+        let status = self.document.text("status").unwrap_or_default();
         match status.to_ascii_lowercase().as_str() {
             over if OVER.contains(&over) => draft.closed(),
-            "acknowledged" => draft.acknowledged(),
+            "acknowledged" => draft.acknowledged(true),
             "suppressed" => draft.suppressed(),
             _ => {}
         }
-        Ok(())
     }
 
     /// The data where it is encoded; empty where it is no JSON by its type.
     fn decoded(&self) -> Result<Option<Vec<u8>>, Fault> {
-        let media_type = self.document.text("datacontenttype")?.unwrap_or_default();
-        let Some(encoded) = self.document.text("data_base64")? else {
+        let media_type = self.document.text("datacontenttype").unwrap_or_default();
+        let Some(encoded) = self.document.text("data_base64") else {
             return Ok(None);
         };
         let path = self.document.path("data_base64");
         let bytes = STANDARD
-            .decode(encoded)
+            .decode(&*encoded)
             .map_err(|_not_base64| Fault::invalid(format!("`{path}` has to be base64")))?;
-        Ok(Some(if is_json(media_type) {
+        Ok(Some(if is_json(&media_type) {
             bytes
         } else {
             Vec::new()

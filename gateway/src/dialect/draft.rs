@@ -6,7 +6,7 @@ use super::{
     Severity,
     json::{self, Value},
 };
-use crate::limits;
+use crate::{label, limits};
 use bellwether_proto::cloud::{Event, Status};
 use prost_types::{Struct, Value as WireValue};
 
@@ -33,16 +33,16 @@ impl Draft {
     /// Adds to what names the thing. The key `name`, which an event cannot have, becomes
     /// `label_name`.
     pub(super) fn dimension(&mut self, key: &str, value: impl Into<String>) {
-        let mut key = key.to_owned();
-        while key == "name" || self.event.dimensions.contains_key(&key) {
-            key.insert_str(0, "label_");
-        }
+        let key = label::dimension(key, &self.event.dimensions);
         self.event.dimensions.insert(key, value.into());
     }
 
-    /// Whether nothing names the thing yet.
+    /// Whether nothing but its severity names the thing yet.
     pub(super) fn is_about_nothing(&self) -> bool {
-        self.event.dimensions.is_empty()
+        self.event
+            .dimensions
+            .keys()
+            .all(|key| key == label::SEVERITY)
     }
 
     /// States the kind of event.
@@ -65,9 +65,9 @@ impl Draft {
         self.event.status = Status::Suppressed.into();
     }
 
-    /// States that a user looks after it.
-    pub(super) fn acknowledged(&mut self) {
-        self.event.acknowledged = Some(true);
+    /// States whether a user looks after it.
+    pub(super) fn acknowledged(&mut self, is_acknowledged: bool) {
+        self.event.acknowledged = Some(is_acknowledged);
     }
 
     /// States when it happened, in milliseconds since 1970.
@@ -80,11 +80,17 @@ impl Draft {
         self.event.expire_time = Some(expires_ms);
     }
 
-    /// States since when what it reports is so, in milliseconds since 1970, and which of several
-    /// senders reports it.
-    pub(super) fn report(&mut self, began_ms: Option<i64>, reporter: &str) {
+    /// States since when and until when what it reports is so, in milliseconds since 1970 by the clock of
+    /// its sender, and which of several senders reports it.
+    pub(super) fn report(&mut self, began_ms: Option<i64>, end_ms: Option<i64>, reporter: &str) {
         self.event.start_time = began_ms;
+        self.event.end_time = end_ms;
         head(reporter, limits::REPORTER_BYTES).clone_into(&mut self.event.reporter);
+    }
+
+    /// States that it only changes what is open.
+    pub(super) fn update_only(&mut self) {
+        self.event.update_only = true;
     }
 
     /// States the line for people.

@@ -1,6 +1,6 @@
 //! Reads JSON of senders member by member, with sentences that name what is wrong.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use http::StatusCode;
 use prost_types::{ListValue, Struct, Value as WireValue, value::Kind};
@@ -139,24 +139,17 @@ impl<'a> Object<'a> {
         self.members.get(name).filter(|value| !value.is_null())
     }
 
-    /// A text.
-    ///
-    /// # Errors
-    /// When it is something else.
-    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, Fault> {
-        match self.get(name) {
-            None => Ok(None),
-            Some(Value::Str(text)) => Ok(Some(text)),
-            Some(other) => Err(wrong(&self.path(name), "a string", other)),
-        }
+    /// A text, or the text of something else.
+    pub(super) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.get(name).map(as_text)
     }
 
     /// A text with something in it.
     ///
     /// # Errors
-    /// When it is missing, blank or something else.
-    pub(super) fn required_text(&self, name: &str) -> Result<&'a str, Fault> {
-        match self.text(name)? {
+    /// When it is missing or blank.
+    pub(super) fn required_text(&self, name: &str) -> Result<Cow<'a, str>, Fault> {
+        match self.text(name) {
             Some(text) if !text.trim().is_empty() => Ok(text),
             _ => Err(Fault::invalid(format!("`{}` is required", self.path(name)))),
         }
@@ -185,25 +178,27 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Texts by their names; none when the member is absent.
+    /// Texts, or the texts of something else, by their names; none when the member is absent.
     ///
     /// # Errors
-    /// When it is something else.
-    pub(super) fn texts(&self, name: &str) -> Result<BTreeMap<&'a str, &'a str>, Fault> {
+    /// When the member is no object.
+    pub(super) fn texts(&self, name: &str) -> Result<BTreeMap<&'a str, Cow<'a, str>>, Fault> {
         let members = match self.get(name) {
             None => return Ok(BTreeMap::new()),
             Some(Value::Object(members)) => members,
             Some(other) => return Err(wrong(&self.path(name), "an object", other)),
         };
-        let text = |(key, value): (&'a str, &'a Value<'a>)| match value {
-            Value::Null => Ok((key, "")),
-            Value::Str(text) => Ok((key, &**text)),
-            other => {
-                let path = format!("{}.{key}", self.path(name));
-                Err(wrong(&path, "a string", other))
-            }
-        };
-        members.iter().map(text).collect()
+        let texts = members.iter().map(|(key, value)| (key, as_text(value)));
+        Ok(texts.collect())
+    }
+}
+
+/// A text, the JSON of anything else, and nothing of null.
+fn as_text<'a>(value: &'a Value<'a>) -> Cow<'a, str> {
+    match value {
+        Value::Null => Cow::Borrowed(""),
+        Value::Str(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
     }
 }
 

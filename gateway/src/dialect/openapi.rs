@@ -47,6 +47,10 @@ fn example(path: &str) -> Option<Value> {
             "message": "/var is 98 % full", "alias": ALIAS, "priority": "P1", "source": "db-1",
         }),
         "/v2/alerts/{id}/notes" => json!({"note": "logs are being moved"}),
+        "/v2/alerts/{id}/message" => json!({"message": "/var is 99 % full"}),
+        "/v2/alerts/{id}/description" => json!({"description": "db-1:/var has 1 GiB left"}),
+        "/v2/alerts/{id}/priority" => json!({"priority": "P2"}),
+        "/v2/heartbeats" => json!({"name": "nightly-backup"}),
         "/v2/alerts/{id}/close" | "/v2/alerts/{id}/acknowledge" => json!({"user": "ana"}),
         "/v1/intake/cloudevents" => json!({
             "specversion": "1.0",
@@ -108,7 +112,7 @@ fn operation(dialect: &Dialect, endpoint: &Endpoint) -> Value {
             "default": {"description": "The response that the sender expects on a failure."},
         },
     });
-    if endpoint.method == http::Method::POST {
+    if [http::Method::POST, http::Method::PUT].contains(&endpoint.method) {
         let mut content = json!({"schema": {}});
         if let Some(example) = example(endpoint.path) {
             content["example"] = example;

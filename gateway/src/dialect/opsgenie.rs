@@ -3,12 +3,16 @@
 //! An alert is known by its alias alone: whichever kind of identifier a request names, it is that.
 //! Nothing is stored here, so the id of a request tells itself what the request was.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use bellwether_proto::cloud::{Event, Severity as WireSeverity, Status};
+use bellwether_proto::{
+    cloud::{Event, Severity as WireSeverity, Status},
+    v1::{EventQuery, PageInput, SearchEventsRequest},
+};
 use http::{Method, StatusCode};
 use jiff::Timestamp;
+use percent_encoding::percent_decode_str;
 use serde_json::json;
 use serde_json_borrow::ObjectAsVec;
 
@@ -25,13 +29,26 @@ use super::{
 pub(super) const DIALECT: Dialect = Dialect {
     name: "opsgenie",
     bodies: Bodies::Usual,
+    is_json: |_| true,
     key_in_body: None,
     endpoints: &[
         endpoint(
             Method::POST,
-            "/v2/alerts",
+            ALERTS,
             "Accepts an alert in Opsgenie's format.",
             create,
+        ),
+        reading(
+            Method::GET,
+            ALERTS,
+            "Lists alerts of Opsgenie; the key has to be allowed to read.",
+            list,
+        ),
+        reading(
+            Method::GET,
+            "/v2/alerts/count",
+            "Counts alerts of Opsgenie; the key has to be allowed to read.",
+            count,
         ),
         endpoint(
             Method::POST,
@@ -57,22 +74,98 @@ pub(super) const DIALECT: Dialect = Dialect {
             "Closes an alert of Opsgenie; nothing is deleted.",
             delete,
         ),
+        reading(
+            Method::GET,
+            ALERT,
+            "Returns an alert of Opsgenie; the key has to be allowed to read.",
+            get,
+        ),
+        reading(
+            Method::GET,
+            "/v2/alerts/requests/{id}",
+            "Returns the status of a request to Opsgenie's interface.",
+            request,
+        ),
+        endpoint(
+            Method::PUT,
+            "/v2/alerts/{id}/message",
+            "Changes the message of an alert of Opsgenie.",
+            |incoming| change(incoming, Action::UpdateMessage),
+        ),
+        endpoint(
+            Method::PUT,
+            "/v2/alerts/{id}/description",
+            "Changes the description of an alert of Opsgenie.",
+            |incoming| change(incoming, Action::UpdateDescription),
+        ),
+        endpoint(
+            Method::PUT,
+            "/v2/alerts/{id}/priority",
+            "Changes the priority of an alert of Opsgenie.",
+            |incoming| change(incoming, Action::UpdatePriority),
+        ),
+        endpoint(
+            Method::POST,
+            "/v2/alerts/{id}/unacknowledge",
+            "Takes the acknowledgement of an alert of Opsgenie back.",
+            |incoming| change(incoming, Action::Unacknowledge),
+        ),
+        noted("/v2/alerts/{id}/snooze", |it| change(it, Action::Snooze)),
+        noted("/v2/alerts/{id}/assign", |it| change(it, Action::Assign)),
+        noted("/v2/alerts/{id}/escalate", |it| {
+            change(it, Action::Escalate)
+        }),
+        noted("/v2/alerts/{id}/responders", |it| {
+            change(it, Action::AddResponder)
+        }),
+        noted("/v2/alerts/{id}/teams", |it| change(it, Action::AddTeam)),
+        noted("/v2/alerts/{id}/actions/{action}", |it| {
+            change(it, Action::Custom)
+        }),
+        noted("/v2/alerts/{id}/tags", |it| change(it, Action::AddTags)),
+        endpoint(Method::DELETE, "/v2/alerts/{id}/tags", NOTED, |it| {
+            change(it, Action::RemoveTags)
+        }),
+        noted("/v2/alerts/{id}/details", |it| {
+            change(it, Action::AddDetails)
+        }),
+        endpoint(Method::DELETE, "/v2/alerts/{id}/details", NOTED, |it| {
+            change(it, Action::RemoveDetails)
+        }),
+        reading(
+            Method::GET,
+            HEARTBEATS,
+            "Lists heartbeats of Opsgenie that were received; the key has to be allowed to read.",
+            heartbeats,
+        ),
         Endpoint {
-            method: Method::GET,
-            path: ALERT,
-            about: "Answers an alert of Opsgenie; the key has to be allowed to read.",
-            success: StatusCode::OK,
+            method: Method::POST,
+            path: HEARTBEATS,
+            about: KEPT_ELSEWHERE,
+            success: StatusCode::CREATED,
             open: false,
-            read: get,
+            read: set_heartbeat,
         },
-        Endpoint {
-            method: Method::GET,
-            path: "/v2/alerts/requests/{id}",
-            about: "Returns the status of a request to Opsgenie's interface.",
-            success: StatusCode::OK,
-            open: false,
-            read: request,
-        },
+        reading(
+            Method::GET,
+            ONE_HEARTBEAT,
+            "Returns a heartbeat of Opsgenie.",
+            set_heartbeat,
+        ),
+        reading(Method::PATCH, ONE_HEARTBEAT, KEPT_ELSEWHERE, set_heartbeat),
+        reading(Method::DELETE, ONE_HEARTBEAT, KEPT_ELSEWHERE, set_heartbeat),
+        reading(
+            Method::POST,
+            "/v2/heartbeats/{id}/enable",
+            KEPT_ELSEWHERE,
+            set_heartbeat,
+        ),
+        reading(
+            Method::POST,
+            "/v2/heartbeats/{id}/disable",
+            KEPT_ELSEWHERE,
+            set_heartbeat,
+        ),
         endpoint(Method::GET, PING, PINGS, ping),
         endpoint(Method::POST, PING, PINGS, ping),
         endpoint(Method::PUT, PING, PINGS, ping),
@@ -81,7 +174,14 @@ pub(super) const DIALECT: Dialect = Dialect {
     fault,
 };
 
+const ALERTS: &str = "/v2/alerts";
 const ALERT: &str = "/v2/alerts/{id}";
+const NOTED: &str =
+    "Writes a note on what Opsgenie would do with an alert, if the key may annotate.";
+const HEARTBEATS: &str = "/v2/heartbeats";
+const ONE_HEARTBEAT: &str = "/v2/heartbeats/{id}";
+const KEPT_ELSEWHERE: &str =
+    "Accepts a definition of an Opsgenie heartbeat without effect: heartbeats are defined here.";
 const PING: &str = "/v2/heartbeats/{id}/ping";
 const PINGS: &str = "Accepts an Opsgenie heartbeat, as a closed event.";
 
@@ -101,12 +201,40 @@ const fn endpoint(
     }
 }
 
+/// A path whose response has what it asks for.
+const fn reading(
+    method: Method,
+    path: &'static str,
+    about: &'static str,
+    read: fn(&Incoming<'_>) -> Result<Translated, Fault>,
+) -> Endpoint {
+    Endpoint {
+        method,
+        path,
+        about,
+        success: StatusCode::OK,
+        open: false,
+        read,
+    }
+}
+
+/// A path that writes a note.
+const fn noted(
+    path: &'static str,
+    read: fn(&Incoming<'_>) -> Result<Translated, Fault>,
+) -> Endpoint {
+    endpoint(Method::POST, path, NOTED, read)
+}
+
 /// The name of every alert of this dialect; the dimension tells them apart.
 const NAME: &str = "opsgenie";
 /// That dimension.
 const ALIAS: &str = "alias";
 /// The name of every heartbeat.
 const HEARTBEAT: &str = "opsgenie-heartbeat";
+/// Alerts of a list, unless a request says otherwise, and at most.
+const LIST_USUAL: i32 = 20;
+const LIST_MAX: i32 = 100;
 /// What tells heartbeats apart.
 const HEARTBEAT_NAME: &str = "heartbeat";
 
@@ -129,17 +257,45 @@ enum Action {
     Create,
     Close,
     Acknowledge,
+    Unacknowledge,
     AddNote,
     Delete,
+    UpdateMessage,
+    UpdateDescription,
+    UpdatePriority,
+    Snooze,
+    Assign,
+    Escalate,
+    AddResponder,
+    AddTeam,
+    Custom,
+    AddTags,
+    RemoveTags,
+    AddDetails,
+    RemoveDetails,
 }
 
 impl Action {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 19] = [
         Self::Create,
         Self::Close,
         Self::Acknowledge,
+        Self::Unacknowledge,
         Self::AddNote,
         Self::Delete,
+        Self::UpdateMessage,
+        Self::UpdateDescription,
+        Self::UpdatePriority,
+        Self::Snooze,
+        Self::Assign,
+        Self::Escalate,
+        Self::AddResponder,
+        Self::AddTeam,
+        Self::Custom,
+        Self::AddTags,
+        Self::RemoveTags,
+        Self::AddDetails,
+        Self::RemoveDetails,
     ];
 
     /// Its name, and what is reported when it is done.
@@ -148,6 +304,20 @@ impl Action {
             Self::Create => ("Create", "Created alert"),
             Self::Close => ("Close", "Closed alert"),
             Self::Acknowledge => ("Acknowledge", "Acknowledged alert"),
+            Self::Unacknowledge => ("UnAcknowledge", "UnAcknowledged alert"),
+            Self::UpdateMessage => ("UpdateMessage", "Message updated"),
+            Self::UpdateDescription => ("UpdateDescription", "Description updated"),
+            Self::UpdatePriority => ("UpdatePriority", "Priority updated"),
+            Self::Snooze => ("Snooze", "Snoozed alert"),
+            Self::Assign => ("Assign", "Assigned alert"),
+            Self::Escalate => ("Escalate", "Escalated alert"),
+            Self::AddResponder => ("AddResponder", "Responder added"),
+            Self::AddTeam => ("AddTeam", "Team added"),
+            Self::Custom => ("ExecuteCustomAction", "Custom action executed"),
+            Self::AddTags => ("AddTags", "Tags added"),
+            Self::RemoveTags => ("RemoveTags", "Tags removed"),
+            Self::AddDetails => ("AddDetails", "Details added"),
+            Self::RemoveDetails => ("RemoveDetails", "Details removed"),
             Self::AddNote => ("AddNote", "Note added"),
             Self::Delete => ("Delete", "Deleted alert"),
         }
@@ -164,21 +334,33 @@ fn create(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
 fn alert(body: &Value<'_>, fresh: &str) -> Result<(Event, String), Fault> {
     let alert = Object::of(body, "")?;
     let message = alert.required_text("message")?;
-    let alias = alert.text(ALIAS)?.filter(|alias| !alias.is_empty());
-    let alias = alias.unwrap_or(fresh).to_owned();
+    let alias = alert.text(ALIAS).filter(|alias| !alias.is_empty());
+    let alias = alias.map_or_else(|| fresh.to_owned(), Cow::into_owned);
     let mut draft = Draft::new(NAME);
     draft.dimension(ALIAS, &*alias);
-    draft.summary(message);
-    draft.body(alert.text("description")?.unwrap_or_default());
-    draft.severity(match alert.text("priority")? {
-        None | Some("") => Severity::Warning,
-        Some(priority) => severity(priority).ok_or_else(|| {
-            let found = quoted(priority);
-            Fault::invalid(format!("`priority` has to be `P1` to `P5`, and is {found}"))
-        })?,
+    draft.summary(&message);
+    draft.body(&alert.text("description").unwrap_or_default());
+    draft.severity(match alert.get("priority") {
+        Some(Value::Str(priority)) if !priority.is_empty() => stated(priority)?,
+        // What is no text is kept as it is.
+        _ => Severity::Warning,
     });
+    if !alert
+        .get("priority")
+        .is_some_and(|it| it.as_str().is_some())
+    {
+        draft.keep_members(&alert, &["priority"]);
+    }
     draft.keep_members(&alert, &KEPT);
     Ok((draft.finish(), alias))
+}
+
+/// The severity of a priority.
+fn stated(priority: &str) -> Result<Severity, Fault> {
+    severity(priority).ok_or_else(|| {
+        let found = quoted(priority);
+        Fault::invalid(format!("`priority` has to be `P1` to `P5`, and is {found}"))
+    })
 }
 
 fn severity(priority: &str) -> Option<Severity> {
@@ -251,6 +433,12 @@ fn stored(event: &StoredEvent, alias: &str) -> serde_json::Value {
         .iter()
         .map(|(name, value)| (name.clone(), json::plain(value)));
     let mut alert: serde_json::Map<_, _> = kept.collect();
+    // Clients expect an id of each: those that are only named are left out.
+    for list in ["responders", "visibleTo"] {
+        if let Some(serde_json::Value::Array(list)) = alert.get_mut(list) {
+            list.retain(|it| it["id"].is_string());
+        }
+    }
     let own = json!({
         "id": alias,
         "tinyId": newest.number.to_string(),
@@ -286,13 +474,39 @@ fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translated, Fault> 
         bytes => json::body(bytes)?,
     };
     let is_note = action == Action::AddNote;
-    let text = note_text(&body, is_note).map_err(unprocessable)?;
+    let mut text = note_text(&body, is_note).map_err(unprocessable)?;
     let mut draft = Draft::new(NAME);
     draft.dimension(ALIAS, alias);
+    let mut is_event = true;
+    let new = |name: &str| {
+        let body = Object::of(&body, "").map_err(unprocessable)?;
+        body.required_text(name).map_err(unprocessable)
+    };
     match action {
         Action::Close | Action::Delete => draft.closed(),
-        Action::Acknowledge => draft.acknowledged(),
-        Action::Create | Action::AddNote => {}
+        Action::Acknowledge => draft.acknowledged(true),
+        Action::Unacknowledge => draft.acknowledged(false),
+        Action::UpdateMessage => draft.summary(&new("message")?),
+        Action::UpdateDescription => draft.body(&new("description")?),
+        Action::UpdatePriority => {
+            draft.severity(stated(&new("priority")?).map_err(unprocessable)?);
+        }
+        other => {
+            is_event = false;
+            if !is_note {
+                text = Some(note_of(other, incoming, &body));
+            }
+        }
+    }
+    if matches!(
+        action,
+        Action::Unacknowledge
+            | Action::UpdateMessage
+            | Action::UpdateDescription
+            | Action::UpdatePriority
+    ) {
+        // An alert that is closed stays so.
+        draft.update_only();
     }
     let event = draft.finish();
     let note = text.map(|text| Note {
@@ -300,7 +514,7 @@ fn change(incoming: &Incoming<'_>, action: Action) -> Result<Translated, Fault> 
         text,
         required: is_note,
     });
-    let events = if is_note { Vec::new() } else { vec![event] };
+    let events = if is_event { vec![event] } else { Vec::new() };
     let success = processed(action, alias, incoming.now_ms);
     Ok(Translated {
         note,
@@ -333,13 +547,160 @@ fn note_text(body: &Value<'_>, is_required: bool) -> Result<Option<String>, Faul
     let note = if is_required {
         Some(body.required_text("note")?)
     } else {
-        body.text("note")?.filter(|note| !note.trim().is_empty())
+        body.text("note").filter(|note| !note.trim().is_empty())
     };
-    let user = body.text("user")?.filter(|user| !user.is_empty());
+    let user = body.text("user").filter(|user| !user.is_empty());
     Ok(note.map(|note| match user {
         Some(user) => format!("{user}: {note}"),
-        None => note.to_owned(),
+        None => note.into_owned(),
     }))
+}
+
+/// The note on what Opsgenie would do: the action, and what the request says of it.
+fn note_of(action: Action, incoming: &Incoming<'_>, body: &Value<'_>) -> String {
+    let (_, done) = action.words();
+    let mut parts = vec![match (action, incoming.captures.get(1)) {
+        (Action::Custom, Some(name)) => format!("Opsgenie: {done}: {name}"),
+        _ => format!("Opsgenie: {done}"),
+    }];
+    if let Value::Object(members) = body {
+        let members = members.iter().filter(|(_, value)| !value.is_null());
+        parts.extend(members.map(|(name, value)| match value {
+            Value::Str(text) => format!("{name}: {text}"),
+            other => format!("{name}: {other}"),
+        }));
+    }
+    if !incoming.query.is_empty() {
+        parts.push(incoming.query.to_owned());
+    }
+    parts.join("\n")
+}
+
+/// Lists the alerts that a query of Opsgenie asks for.
+fn list(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    let request_id = incoming.fresh.to_owned();
+    let answer = move |outcome: &Outcome| {
+        let alerts = outcome.listed.results.iter().map(|event| {
+            let alias = event.dimensions.get(ALIAS).map_or("", String::as_str);
+            stored(event, alias)
+        });
+        let data: serde_json::Value = alerts.collect();
+        let body = json!({"data": data, "took": seconds(outcome.took), "requestId": request_id});
+        Answer::json(StatusCode::OK, &body)
+    };
+    search(incoming, NAME, answer)
+}
+
+fn count(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    let request_id = incoming.fresh.to_owned();
+    let answer = move |outcome: &Outcome| {
+        let page = outcome.listed.page_info.clone().unwrap_or_default();
+        let count = page.total_count.or(page.count).unwrap_or_default();
+        let body = json!({
+            "data": {"count": count},
+            "took": seconds(outcome.took),
+            "requestId": request_id,
+        });
+        Answer::json(StatusCode::OK, &body)
+    };
+    search(incoming, NAME, answer)
+}
+
+/// Lists the heartbeats that were received.
+fn heartbeats(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    let request_id = incoming.fresh.to_owned();
+    let answer = move |outcome: &Outcome| {
+        let names = outcome.listed.results.iter();
+        let names = names.filter_map(|event| event.dimensions.get(HEARTBEAT_NAME));
+        let found: Vec<_> = names.map(|name| heartbeat(name)).collect();
+        let body = json!({
+            "data": {"heartbeats": found},
+            "took": seconds(outcome.took),
+            "requestId": request_id,
+        });
+        Answer::json(StatusCode::OK, &body)
+    };
+    search(incoming, HEARTBEAT, answer)
+}
+
+fn heartbeat(name: &str) -> serde_json::Value {
+    json!({"name": name, "enabled": true, "expired": false})
+}
+
+/// Reads a request about the definition of a heartbeat, which is not stored.
+fn set_heartbeat(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
+    let body = match incoming.body {
+        [] => Value::Object(ObjectAsVec::default()),
+        bytes => json::body(bytes)?,
+    };
+    let name = match incoming.captures.first() {
+        Some(name) => name.clone(),
+        None => {
+            let body = Object::of(&body, "").map_err(unprocessable)?;
+            body.required_text("name")
+                .map_err(unprocessable)?
+                .into_owned()
+        }
+    };
+    let status = if incoming.captures.is_empty() {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    let request_id = incoming.fresh.to_owned();
+    let success = Success::whole(move |outcome| {
+        let body = json!({
+            "result": "Heartbeats are defined in Bellwether; nothing was changed",
+            "data": heartbeat(&name),
+            "took": seconds(outcome.took),
+            "requestId": request_id,
+        });
+        Answer::json(status, &body)
+    });
+    Ok(Translated::of(Vec::new(), success))
+}
+
+/// Searches for events of that name; of a query of Opsgenie, `status` and the words are heeded.
+fn search(
+    incoming: &Incoming<'_>,
+    name: &str,
+    answer: impl FnOnce(&Outcome) -> Answer + Send + 'static,
+) -> Result<Translated, Fault> {
+    let find = |wanted: &str| {
+        let mut pairs = incoming
+            .query
+            .split('&')
+            .filter_map(|it| it.split_once('='));
+        let (_, value) = pairs.find(|(key, _)| *key == wanted)?;
+        let value = value.replace('+', " ");
+        Some(percent_decode_str(&value).decode_utf8_lossy().into_owned())
+    };
+    let mut filter = format!("name={name}");
+    let query = find("query").unwrap_or_default().to_lowercase();
+    let query = query.replace(": ", ":").replace('=', ":");
+    for (word, statuses) in [("open", "open, suppressed"), ("closed", "closed")] {
+        if query
+            .split_whitespace()
+            .any(|it| it == format!("status:{word}"))
+        {
+            filter.push_str(&format!(" status in ({statuses})"));
+        }
+    }
+    let number = |wanted: &str| find(wanted).and_then(|it| it.parse().ok());
+    let limit = number("limit").unwrap_or(LIST_USUAL).clamp(1, LIST_MAX);
+    Ok(Translated {
+        search: Some(SearchEventsRequest {
+            query: Some(EventQuery {
+                filter,
+                page_input: Some(PageInput {
+                    limit,
+                    ..PageInput::default()
+                }),
+                ..EventQuery::default()
+            }),
+        }),
+        ..Translated::of(Vec::new(), Success::whole(answer))
+    })
 }
 
 #[expect(

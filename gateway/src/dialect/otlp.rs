@@ -17,6 +17,7 @@ use super::{
 pub(super) const DIALECT: Dialect = Dialect {
     name: "otlp",
     bodies: Bodies::Batches,
+    is_json: |headers| encoding(headers) == Some(JSON),
     key_in_body: None,
     endpoints: &[Endpoint {
         method: Method::POST,
@@ -41,19 +42,21 @@ fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
             return Err(Fault::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message));
         }
     };
-    let (request, unreadable) = if is_json {
+    let otlp::Read {
+        request,
+        unreadable,
+    } = if is_json {
         super::json::with_list(incoming.body, List::Any("logRecords"), |body, _| {
             json::read(body)
         })?
     } else {
-        let read = otlp::read(incoming.body).map_err(|unread| {
+        otlp::read(incoming.body).map_err(|unread| {
             let status = match unread {
                 Unread::Malformed(_) => StatusCode::BAD_REQUEST,
                 Unread::TooMany => StatusCode::PAYLOAD_TOO_LARGE,
             };
             Fault::new(status, format!("the body {unread}"))
-        });
-        (read?, Vec::new())
+        })?
     };
     let mut logs = Logs::of(&request, &incoming.settings.logs);
     logs.left_out.add_unreadable(unreadable);

@@ -1,5 +1,7 @@
 //! PagerDuty's Events API, version 2: alerts and changes.
 
+use std::borrow::Cow;
+
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -16,6 +18,7 @@ use crate::limits;
 pub(super) const DIALECT: Dialect = Dialect {
     name: "pagerduty",
     bodies: Bodies::Small(limits::PAGERDUTY_BODY_BYTES),
+    is_json: |_| true,
     key_in_body: Some(routing_key),
     endpoints: &[
         Endpoint {
@@ -67,32 +70,38 @@ fn routing_key(body: &[u8]) -> Option<String> {
 fn enqueue(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let body = json::body(incoming.body)?;
     let message = Object::of(&body, "")?;
-    let mut wrong = Vec::new();
+    let (mut wrong, mut draft) = (Vec::new(), Draft::new(NAME));
     let action = checked(&mut wrong, message.required_text("event_action"));
     let is_known = |action: &str| ["trigger", "acknowledge", "resolve"].contains(&action);
+    let action = action.as_deref();
     if let Some(other) = action.filter(|action| !is_known(action)) {
         wrong.push(format!(
             "`event_action` has to be `trigger`, `acknowledge` or `resolve`, and is {}",
             quoted(other)
         ));
     }
-    let key = checked(&mut wrong, message.text(DEDUP_KEY)).flatten();
-    let key = key.filter(|key| !key.is_empty());
+    let key = message.text(DEDUP_KEY).filter(|key| !key.is_empty());
     let is_trigger = action == Some("trigger");
     if key.is_none() && !is_trigger && action.is_some() {
         wrong.push(format!(
             "`{DEDUP_KEY}` is required to acknowledge or resolve"
         ));
     }
-    let payload = checked(&mut wrong, message.object("payload")).flatten();
+    let payload = match message.object("payload") {
+        // What is not required may be anything.
+        Err(_no_object) if !is_trigger => {
+            draft.keep_members(&message, &["payload"]);
+            None
+        }
+        read => checked(&mut wrong, read).flatten(),
+    };
     if payload.is_none() && is_trigger && wrong.is_empty() {
         wrong.push("`payload` is required".into());
     }
-    let mut draft = Draft::new(NAME);
-    let key = key.unwrap_or(incoming.fresh).to_owned();
+    let key = key.map_or_else(|| incoming.fresh.to_owned(), Cow::into_owned);
     draft.dimension(DEDUP_KEY, &*key);
     match action {
-        Some("acknowledge") => draft.acknowledged(),
+        Some("acknowledge") => draft.acknowledged(true),
         Some("resolve") => draft.closed(),
         _ => {}
     }
@@ -113,22 +122,20 @@ fn fill(draft: &mut Draft, payload: &Object<'_>, is_trigger: bool, wrong: &mut V
     for name in ["summary", "source", "severity"] {
         if is_trigger {
             checked(wrong, payload.required_text(name));
-        } else {
-            checked(wrong, payload.text(name));
         }
     }
-    if let Ok(Some(summary)) = payload.text("summary") {
-        draft.summary(summary);
+    if let Some(summary) = payload.text("summary") {
+        draft.summary(&summary);
     }
-    if let Ok(Some(class)) = payload.text("class") {
-        draft.kind(class);
+    if let Some(class) = payload.text("class") {
+        draft.kind(&class);
     }
     match payload.text("severity") {
-        Ok(Some(word)) if !word.is_empty() => match severity(word) {
+        Some(word) if !word.is_empty() => match severity(&word) {
             Some(severity) => draft.severity(severity),
             None => wrong.push(format!(
                 "`payload.severity` has to be `critical`, `error`, `warning` or `info`, and is {}",
-                quoted(word)
+                quoted(&word)
             )),
         },
         _ => {}
@@ -148,12 +155,11 @@ fn change(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
         return Err(Fault::all(vec!["`payload` is required".into()]));
     };
     let summary = payload.required_text("summary")?;
-    payload.text("source")?;
     let mut draft = Draft::new(NAME);
     draft.dimension(DEDUP_KEY, incoming.fresh);
     draft.kind(CHANGE);
     draft.severity(Severity::Info);
-    draft.summary(summary);
+    draft.summary(&summary);
     draft.closed();
     draft.keep_members(&payload, &KEPT);
     draft.keep_members(&message, &KEPT_AROUND);

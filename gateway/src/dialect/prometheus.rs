@@ -13,6 +13,7 @@ use super::{
 pub(super) const DIALECT: Dialect = Dialect {
     name: "prometheus",
     bodies: Bodies::Batches,
+    is_json: |_| true,
     key_in_body: None,
     endpoints: &[
         Endpoint {
@@ -34,6 +35,9 @@ pub(super) const DIALECT: Dialect = Dialect {
     ],
     fault,
 };
+
+/// The smallest configuration that Alertmanager accepts; who is notified is decided by rules.
+const CONFIG: &str = "route:\n  receiver: \"null\"\nreceivers:\n  - name: \"null\"\n";
 
 fn read(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let batch = json::with_list(incoming.body, List::Root, |body, broken| {
@@ -63,7 +67,7 @@ fn status(incoming: &Incoming<'_>) -> Result<Translated, Fault> {
     let status = json!({
         "cluster": {"status": "disabled", "peers": []},
         "versionInfo": version,
-        "config": {"original": ""},
+        "config": {"original": CONFIG},
         "uptime": since.to_string(),
     });
     let success = Success::whole(move |_| Answer::json(StatusCode::OK, &status));

@@ -192,6 +192,7 @@ fn a_literal_segment_wins_over_an_alias_and_a_slash_in_an_alias_is_one() {
     for (path, expected, captured) in [
         ("/v2/alerts/requests/x", "/v2/alerts/requests/{id}", "x"),
         ("/v2/heartbeats/a%20b/ping", PING, "a b"),
+        ("/v2/heartbeats/a/ping/", PING, "a"),
     ] {
         let RouteMatch::Operation(at, captures) = senders.find(&Method::GET, path) else {
             panic!("{path}")

@@ -14,6 +14,7 @@ use crate::limits;
 pub(super) const DIALECT: Dialect = Dialect {
     name: "webhooks",
     bodies: Bodies::Usual,
+    is_json: |_| false,
     key_in_body: None,
     endpoints: &[
         Endpoint {

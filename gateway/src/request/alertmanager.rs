@@ -41,8 +41,13 @@ struct Admitted<'a> {
     now_ms: i64,
 }
 
-/// An answer, and whether something was left out of it.
-type Answered = Result<(Value, bool), Problem>;
+/// An answer, and a warning about it.
+type Answered = Result<(Value, Option<&'static str>), Problem>;
+
+/// The warning about alerts that were left out.
+const CUT: &str = "199 - \"there are more alerts; these are the most severe\"";
+/// The warning about a silence that covers nothing.
+const COVERS_NOTHING: &str = "199 - \"the silence matches no open alert\"";
 
 impl Handler {
     /// Answers one request.
@@ -59,13 +64,11 @@ impl Handler {
         let answered = tokio::time::timeout_at(exchange.deadline, answering).await;
         match answered.unwrap_or_else(|_elapsed| Err(Problem::deadline())) {
             Ok((Value::Null, _)) => Reply::bare(http::StatusCode::OK, HeaderMap::new()),
-            Ok((answer, is_cut)) => {
+            Ok((answer, warning)) => {
                 let mut reply = Reply::json(answer.to_string());
-                if is_cut {
-                    let why = HeaderValue::from_static(
-                        "199 - \"there are more alerts; these are the most severe\"",
-                    );
-                    reply.headers.insert(header::WARNING, why);
+                if let Some(warning) = warning {
+                    let warning = HeaderValue::from_static(warning);
+                    reply.headers.insert(header::WARNING, warning);
                 }
                 reply
             }
@@ -130,18 +133,19 @@ impl Handler {
         match operation {
             Operation::GetAlerts => {
                 let (alerts, is_cut) = self.alerts(&admitted).await?;
-                Ok((alerts.iter().map(Alert::json).collect(), is_cut))
+                let alerts = alerts.iter().map(Alert::json).collect();
+                Ok((alerts, is_cut.then_some(CUT)))
             }
             Operation::GetAlertGroups => {
                 let (alerts, is_cut) = self.alerts(&admitted).await?;
-                Ok((alert::groups(&alerts), is_cut))
+                Ok((alert::groups(&alerts), is_cut.then_some(CUT)))
             }
             Operation::GetReceivers => self.receivers(&admitted).await,
             Operation::GetSilences => self.silences(&admitted).await,
             Operation::PostSilences => self.post_silence(&admitted).await,
             Operation::GetSilence => {
                 let found = self.silence(&admitted, &admitted.id).await?;
-                Ok((Shown::of(found).json(), false))
+                Ok((Shown::of(found).json(), None))
             }
             Operation::DeleteSilence => self.expire(&admitted).await,
         }
@@ -235,7 +239,7 @@ impl Handler {
             }
             request.page_token = page.next_page_token;
         }
-        Ok((receivers.into(), false))
+        Ok((receivers.into(), None))
     }
 
     async fn silences(&self, admitted: &Admitted<'_>) -> Answered {
@@ -251,7 +255,7 @@ impl Handler {
         })
         .await?;
         found.sort_by_key(Shown::order);
-        Ok((found.iter().map(Shown::json).collect(), false))
+        Ok((found.iter().map(Shown::json).collect(), None))
     }
 
     /// Looks at silences until something is found.
@@ -318,6 +322,7 @@ impl Handler {
         };
         // One that is over stays so: a client that posts it again gets another one.
         let known = known.filter(|it| it.state() != State::Expired);
+        let mut warnings;
         let stored = if let Some(known) = known {
             let silence = posted.update(known, admitted.now_ms);
             let request = UpdateSilenceRequest {
@@ -328,6 +333,7 @@ impl Handler {
             let answer: UpdateSilenceResponse = self
                 .ask_for("SilenceService/UpdateSilence", &request, admitted)
                 .await?;
+            warnings = answer.warnings;
             answer.silence
         } else {
             let silence = posted.create(silence::fresh_name(), admitted.now_ms);
@@ -339,10 +345,19 @@ impl Handler {
             let answer: CreateSilenceResponse = self
                 .ask_for("SilenceService/CreateSilence", &request, admitted)
                 .await?;
+            warnings = answer.warnings;
             answer.silence
         };
         let stored = stored.ok_or_else(Problem::internal)?;
-        Ok((json!({"silenceID": silence::id(&stored.name)}), false))
+        let mut answer = json!({"silenceID": silence::id(&stored.name)});
+        let covers_nothing = stored.covered_count == Some(0);
+        if covers_nothing {
+            warnings.push("the silence matches no open alert".to_owned());
+        }
+        if !warnings.is_empty() {
+            answer["warnings"] = json!(warnings);
+        }
+        Ok((answer, covers_nothing.then_some(COVERS_NOTHING)))
     }
 
     /// What is answered to a body that is no silence; clients that may not store one learn nothing of it.
@@ -381,9 +396,9 @@ impl Handler {
             .ask_for("SilenceService/ExpireSilence", &request, admitted)
             .await;
         match asked {
-            Err(problem) if problem.code == Code::FailedPrecondition => Ok((Value::Null, false)),
+            Err(problem) if problem.code == Code::FailedPrecondition => Ok((Value::Null, None)),
             Err(problem) => Err(problem),
-            Ok(_) => Ok((Value::Null, false)),
+            Ok(_) => Ok((Value::Null, None)),
         }
     }
 }

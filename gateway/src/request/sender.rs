@@ -1,12 +1,15 @@
 //! Answers one request of a sender that speaks another dialect.
 
+use std::borrow::Cow;
+
 use bellwether_process::listen::Permit;
 use bellwether_proto::{
     bulk,
     cloud::{EventStatusResult, Events},
+    repair,
     v1::{
         AnnotateRequest, AnnotateResponse, AnnotationItem, GetEventRequest, GetEventResponse,
-        ReceiveWebhookResponse,
+        ReceiveWebhookResponse, SearchEventsResponse,
     },
 };
 use bytes::Bytes;
@@ -36,6 +39,7 @@ use crate::{
 const PUT_EVENTS: &str = "/zenoss.cloud.DataReceiverService/PutEvents";
 const RECEIVE_WEBHOOK: &str = "/bellwether.v1.IntakeMappingService/ReceiveWebhook";
 const GET_EVENT: &str = "/bellwether.v1.EventQueryService/GetEvent";
+const SEARCH_EVENTS: &str = "/bellwether.v1.EventQueryService/SearchEvents";
 const ANNOTATE: &str = "/bellwether.v1.EventManagementService/Annotate";
 
 /// The metadata that names a request for its repeats.
@@ -210,6 +214,13 @@ impl Handler {
             body = compression::inflated(&body, limit_bytes)?;
             memory.take(body.len())?;
         }
+        if (sending.dialect.is_json)(&head.headers) {
+            let repaired = repair::json(&body);
+            if repaired.len() != body.len() || matches!(repaired, Cow::Owned(_)) {
+                memory.take(repaired.len())?;
+                body = Bytes::copy_from_slice(&repaired);
+            }
+        }
         Ok(Sent {
             body,
             _memory: memory,
@@ -240,6 +251,17 @@ impl Handler {
                 .await?;
             outcome.result.succeeded = answer.succeeded.unwrap_or_default();
             outcome.dropped = answer.dropped.unwrap_or_default();
+            outcome.took = sending.start.elapsed();
+            return Ok(finish(
+                (reading.success, &reading.refused),
+                &outcome,
+                headers,
+            )?);
+        }
+        if let Some(search) = reading.search {
+            let (listed, headers): (SearchEventsResponse, _) =
+                self.ask(SEARCH_EVENTS, &search, metadata, exchange).await?;
+            outcome.listed = listed;
             outcome.took = sending.start.elapsed();
             return Ok(finish(
                 (reading.success, &reading.refused),

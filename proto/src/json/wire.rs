@@ -140,6 +140,25 @@ pub fn put_tag(out: &mut Vec<u8>, number: u32, wire_type: WireType) {
     put_varint(out, u64::from(number) << 3 | wire_type as u64);
 }
 
+/// Appends a field.
+pub fn put(out: &mut Vec<u8>, number: u32, value: Value<'_>) {
+    match value {
+        Value::Varint(value) => {
+            put_tag(out, number, WireType::Varint);
+            put_varint(out, value);
+        }
+        Value::Fixed64(value) => {
+            put_tag(out, number, WireType::Fixed64);
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+        Value::Fixed32(value) => {
+            put_tag(out, number, WireType::Fixed32);
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+        Value::Bytes(bytes) => put_bytes_field(out, number, bytes),
+    }
+}
+
 /// Appends a length-delimited field.
 pub fn put_bytes_field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     put_tag(out, number, WireType::Bytes);

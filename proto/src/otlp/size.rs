@@ -1,18 +1,25 @@
 //! Counts the values of a request before it is decoded: an empty one has two bytes on the wire, and many
 //! times as many in memory.
 
-use prost::encoding::{WireType, decode_key, decode_varint};
+use prost::{
+    Message as _,
+    encoding::{WireType, decode_key, decode_varint},
+};
+
+use super::wire::LogRecord;
+use crate::repair::{Field as Found, Protocol};
 
 /// Messages inside one another that a decoder reads.
 const DEPTH: usize = 100;
 
 /// What a message is.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     Request,
     ResourceLogs,
     Resource,
     ScopeLogs,
+    Scope,
     Record,
     Pair,
     Any,
@@ -34,6 +41,21 @@ impl Kind {
             (Self::Any, 6) => Self::Pairs,
             _ => return None,
         })
+    }
+}
+
+impl Protocol for Kind {
+    fn field(self, number: u32) -> Found<Self> {
+        match (self, number) {
+            (Self::Scope | Self::Pair | Self::Any, 1) | (Self::Record, 3 | 12) => Found::Text,
+            (Self::ScopeLogs, 1) => Found::Message(Self::Scope),
+            (Self::ScopeLogs, 2) => Found::Item(Self::Record),
+            _ => self.within(number).map_or(Found::Other, Found::Message),
+        }
+    }
+
+    fn fault(self, item: &[u8]) -> Option<String> {
+        LogRecord::decode(item).err().map(|error| error.to_string())
     }
 }
 
@@ -80,11 +102,9 @@ fn next(mut bytes: &[u8]) -> Option<Field<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use prost::Message as _;
-
     use super::*;
     use crate::otlp::wire::{
-        AnyValue, ArrayValue, KeyValue, LogRecord, LogsRequest, ResourceLogs, ScopeLogs,
+        AnyValue, ArrayValue, KeyValue, LogsRequest, ResourceLogs, ScopeLogs,
         any_value::Kind as AnyKind,
     };
 

@@ -44,7 +44,7 @@ static WAYS: [Way; 7] = [
         content_type: JSON,
         name: "am-paths",
         body: |host, _| json!({"version": "4", "status": "firing", "alerts": [alert("am-paths", host)]}),
-        wrong: r#"{"alerts": [{"labels": {"alertname": 5}}]}"#,
+        wrong: r#"{"alerts": [{"labels": {"alertname": ""}}]}"#,
         later: 503,
     },
     Way {

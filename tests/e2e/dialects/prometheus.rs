@@ -152,7 +152,7 @@ async fn an_alert_of_prometheus_fires_is_told_resolves_and_its_end_is_told() {
     eventually("the alert to come by both ways", both).await;
     let found = events(&rest, "DiskFull").await;
     assert_eq!(found.len(), 1, "{found:#?}");
-    assert_eq!(found[0].0, "host=db-1");
+    assert_eq!(found[0].0, "host=db-1 severity=critical");
     assert_eq!(found[0].1["status"], "STATUS_OPEN");
 
     stage.rule(false);
@@ -296,7 +296,7 @@ async fn an_alert_of_a_pair_of_prometheus_is_told_once_and_ends_with_the_last_of
     assert_eq!(found.len(), 1, "{found:#?}");
     assert_eq!(
         (&*found[0].0, &found[0].1["status"]),
-        ("host=db-1", &json!("STATUS_OPEN"))
+        ("host=db-1 severity=critical", &json!("STATUS_OPEN"))
     );
     assert_eq!(receiver.received().len(), 1);
     replicas[1].end().await;
@@ -346,7 +346,7 @@ async fn amtool_adds_an_alert_and_ends_it() {
     let rest = world.rest();
     let open = events(&rest, "DiskFull").await;
     let state = |occurrence: &Value| json!([occurrence["severity"], occurrence["status"]]);
-    assert_eq!(open[0].0, "host=db-1");
+    assert_eq!(open[0].0, "host=db-1 severity=major");
     assert_eq!(state(&open[0].1), json!(["SEVERITY_ERROR", "STATUS_OPEN"]));
     let (done, text) = amtool(&[&add[..], &["--end=2026-01-01T00:00:00Z"]].concat());
     assert!(done, "{text}");

@@ -43,7 +43,7 @@ pub struct Facts<'a> {
     pub context: &'a Context<'a>,
     /// One line that shows what happened, to how many where it is a group; never empty.
     pub headline: String,
-    /// The values of the dimensions, joined.
+    /// The values of the dimensions but for `severity`, joined.
     pub entity: String,
     /// Where to read more; may be empty.
     pub link: String,
@@ -69,7 +69,9 @@ impl<'a> Facts<'a> {
     /// The facts of a delivery, with the rule's message rendered.
     pub fn new(content: &'a Content, around: &'a Context<'a>) -> Self {
         let occurrence = &content.occurrence;
-        let values: Vec<_> = occurrence.dimensions.values().map(String::as_str).collect();
+        let values = occurrence.dimensions.iter();
+        let values = values.filter(|(key, _)| *key != "severity");
+        let values: Vec<_> = values.map(|(_, value)| value.as_str()).collect();
         let mut facts = Self {
             content,
             context: around,

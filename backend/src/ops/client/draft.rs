@@ -118,6 +118,9 @@ impl ClientDraft {
         };
         if let Some(role) = self.role {
             faults.0.extend(scope_faults(role, &wanted.scope));
+            faults
+                .0
+                .extend(sending_faults(role, &wanted.dialects, self.rates));
         }
         match (name, self.role, &*faults.0) {
             (Some(name), Some(role), []) => Ok((name, role, wanted)),
@@ -262,6 +265,23 @@ fn scope_faults(role: Role, scope: &KeyScope) -> Vec<Violation> {
         let role = role.word();
         let fault = format!("can be given to the role ingest; this one is {role}");
         faults.push(Violation::new("scopeSources", fault));
+    }
+    faults
+}
+
+/// What a client of a role has no use for as a sender.
+fn sending_faults(role: Role, dialects: &BTreeSet<Dialect>, rates: Rates) -> Vec<Violation> {
+    let mut faults = Vec::new();
+    if role == Role::Admin && !dialects.is_empty() {
+        let fault = "are not needed: the role admin may send every dialect; leave them out, or choose \
+                     another role";
+        faults.push(Violation::new("dialects", fault));
+    }
+    let sends = matches!(role, Role::Ingest | Role::Admin) || !dialects.is_empty();
+    if rates.events_per_second.is_some_and(|it| it > 0) && !sends {
+        let role = role.word();
+        let fault = format!("limits nothing: the role {role} sends no events without a dialect");
+        faults.push(Violation::new("eventsPerSecond", fault));
     }
     faults
 }

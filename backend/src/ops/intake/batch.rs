@@ -12,7 +12,7 @@ use crate::{
         Delivery, EventId, Occurrence, OccurrenceId, Receipt, RecordId, Severity, Status,
         counter::Subject,
     },
-    lifecycle::{Arrival, Received, receive},
+    lifecycle::{self, Arrival, Received, receive},
     ops::{
         beats::Claims,
         cause_lookup::{Recent, settle},
@@ -169,7 +169,8 @@ struct Decided {
 async fn decide(deciding: &Deciding, jobs: &[&Job], causes: &Causes) -> Result<Decided, Failed> {
     let snapshot = deciding.ruleset.refreshed().await?;
     let mut lines = read(deciding, jobs).await?;
-    let past = revision::past(&deciding.store, &snapshot, updated(&lines, jobs)).await?;
+    let updated = updated(&lines, jobs, deciding.clock.now_ms());
+    let past = revision::past(&deciding.store, &snapshot, updated).await?;
     let past = past.asking(causes);
     let now_ms = deciding.clock.now_ms();
     if !snapshot.heartbeats().is_empty() {
@@ -287,7 +288,7 @@ fn contested(
                     claim.is_some_and(|claim| claim.receipt(0).key() == *key)
                 };
                 let events = jobs.iter().filter(is_claimed).flat_map(|job| &job.events);
-                contested.extend(events.map(|accepted| accepted.id));
+                contested.extend(events.flat_map(Accepted::ids));
             }
             _ => {}
         }
@@ -345,14 +346,32 @@ impl Receipts {
 
 /// Reads the newest occurrence of every event.
 async fn read(deciding: &Deciding, jobs: &[&Job]) -> Result<HashMap<EventId, Line>, EngineError> {
-    let events = jobs.iter().flat_map(|job| &job.events);
-    let mut ids: Vec<_> = events.map(|accepted| accepted.id).collect();
+    let events = || jobs.iter().flat_map(|job| &job.events);
+    let ids = events().map(|accepted| accepted.id).collect();
+    let mut lines = HashMap::new();
+    read_newest(deciding, ids, &mut lines).await?;
+    // Only an alert that is not open by its own identity can be open by its earlier one.
+    let folded = events().filter(|it| open(&lines, it.id).is_none());
+    let folded: Vec<_> = folded.filter_map(|it| it.event.report.folded).collect();
+    if !folded.is_empty() {
+        read_newest(deciding, folded, &mut lines).await?;
+    }
+    read_reopened(deciding, &mut lines).await?;
+    Ok(lines)
+}
+
+async fn read_newest(
+    deciding: &Deciding,
+    mut ids: Vec<EventId>,
+    lines: &mut HashMap<EventId, Line>,
+) -> Result<(), EngineError> {
+    ids.retain(|id| !lines.contains_key(id));
     ids.sort_unstable();
     ids.dedup();
     let prefixes: Vec<_> = ids.iter().map(|id| Key::new().event(*id).build()).collect();
     let store = &deciding.store;
     let found = store.last_under::<Occurrence>(Index::OccurrenceByEvent, &prefixes);
-    let mut lines = HashMap::with_capacity(ids.len());
+    lines.reserve(ids.len());
     for (id, stored) in ids.into_iter().zip(found.await?) {
         let occurrences = stored.iter().map(|stored| stored.value.clone()).collect();
         let line = Line {
@@ -363,8 +382,33 @@ async fn read(deciding: &Deciding, jobs: &[&Job]) -> Result<HashMap<EventId, Lin
         };
         lines.insert(id, line);
     }
-    read_reopened(deciding, &mut lines).await?;
-    Ok(lines)
+    Ok(())
+}
+
+/// The newest occurrence of an event, where that is open.
+fn open(lines: &HashMap<EventId, Line>, id: EventId) -> Option<&Occurrence> {
+    let newest = lines.get(&id)?.occurrences.last();
+    newest.filter(|it| it.status != Status::Closed)
+}
+
+/// The identity that an event is of: its own, unless what it reports is open by an earlier one only.
+fn identity(lines: &HashMap<EventId, Line>, accepted: &Accepted) -> EventId {
+    let folded = accepted.event.report.folded;
+    let folded = folded.filter(|_| open(lines, accepted.id).is_none());
+    let continued = folded
+        .filter(|id| open(lines, *id).is_some_and(|it| lifecycle::continues(it, &accepted.event)));
+    continued.unwrap_or(accepted.id)
+}
+
+/// The identities of the events of a request. An earlier one takes in one event at a time: the next one
+/// depends on it.
+fn identities(lines: &HashMap<EventId, Line>, job: &Job) -> Vec<EventId> {
+    let mut folded = HashSet::new();
+    let of = |accepted: &Accepted| match identity(lines, accepted) {
+        id if id == accepted.id || folded.insert(id) => id,
+        _ => accepted.id,
+    };
+    job.events.iter().map(of).collect()
 }
 
 /// Reads the earlier occurrences that operators reopened.
@@ -400,16 +444,18 @@ async fn read_reopened(
 fn updated<'a>(
     lines: &'a HashMap<EventId, Line>,
     jobs: &'a [&'a Job],
+    now_ms: i64,
 ) -> impl Iterator<Item = &'a Occurrence> {
     let events = jobs.iter().flat_map(|job| &job.events);
-    events.filter_map(|accepted| {
-        let line = lines.get(&accepted.id)?;
+    events.filter_map(move |accepted| {
+        let line = lines.get(&identity(lines, accepted))?;
         let stored = match &line.reopened {
             Some((stored, _)) if line.is_reopened() => &stored.value,
             _ => &line.stored.as_ref()?.value,
         };
         let event = &accepted.event;
-        let changes = event.status.is_some_and(|it| it != stored.status)
+        let status = lifecycle::status(stored, event, now_ms);
+        let changes = status.is_some_and(|it| it != stored.status)
             || event.severity.is_some_and(|it| it != stored.severity)
             || event
                 .acknowledged
@@ -438,16 +484,17 @@ impl Decision<'_> {
     fn decide(&mut self, job: &Job, lines: &mut HashMap<EventId, Line>) -> Outcome {
         let keys = job.events.iter().map(|_| new_id(self.now_ms));
         let keys: Vec<_> = keys.collect();
+        let ids = identities(lines, job);
         let has_others = job.events.len() > 1;
         self.past.causes().begin_request();
         let mut foreseen = if has_others && self.snapshot.inhibitions().is_any() {
-            self.foresee(job, &keys, lines)
+            self.foresee(job, (&ids, &keys), lines)
         } else {
             Vec::new()
         };
         let (mut number, mut opened) = (0, 0);
         for (at, (accepted, key)) in job.events.iter().zip(keys).enumerate() {
-            let line = line_of(lines, accepted.id);
+            let line = line_of(lines, ids[at]);
             let known = foreseen.get_mut(at).and_then(Option::take);
             let reception = known.unwrap_or_else(|| {
                 let arrival = self.arrival(accepted, job);
@@ -469,23 +516,23 @@ impl Decision<'_> {
     fn foresee(
         &self,
         job: &Job,
-        keys: &[RecordId],
+        (ids, keys): (&[EventId], &[RecordId]),
         lines: &mut HashMap<EventId, Line>,
     ) -> Vec<Option<Reception>> {
         let mut counts: HashMap<EventId, usize> = HashMap::with_capacity(job.events.len());
-        for accepted in &job.events {
-            *counts.entry(accepted.id).or_default() += 1;
+        for id in ids {
+            *counts.entry(*id).or_default() += 1;
         }
         let (inhibitions, causes) = (self.snapshot.inhibitions(), self.past.causes());
         let mut copies: HashMap<EventId, Line> = HashMap::new();
         let mut foreseen = Vec::with_capacity(job.events.len());
-        for (accepted, key) in job.events.iter().zip(keys) {
-            let line = line_of(lines, accepted.id);
-            let is_alone = counts.get(&accepted.id) == Some(&1);
+        for (accepted, (id, key)) in job.events.iter().zip(ids.iter().zip(keys)) {
+            let line = line_of(lines, *id);
+            let is_alone = counts.get(id) == Some(&1);
             let line = if is_alone {
                 line
             } else {
-                copies.entry(accepted.id).or_insert_with(|| line.clone())
+                copies.entry(*id).or_insert_with(|| line.clone())
             };
             let arrival = self.arrival(accepted, job);
             let reception = line.receive(&arrival, *key, self.snapshot);

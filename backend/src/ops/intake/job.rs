@@ -50,6 +50,13 @@ pub(super) struct Accepted {
     pub(super) event: IncomingEvent,
 }
 
+impl Accepted {
+    /// The identities that it may be of: its own, and the one that an earlier version gave it.
+    pub(super) fn ids(&self) -> impl Iterator<Item = EventId> {
+        std::iter::once(self.id).chain(self.event.report.folded)
+    }
+}
+
 /// The outcome of a job.
 #[derive(Debug)]
 pub(super) enum Outcome {

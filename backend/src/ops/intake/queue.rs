@@ -8,7 +8,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::job::Job;
+use super::job::{Accepted, Job};
 use crate::domain::EventId;
 
 /// The queue. Clones share it.
@@ -179,7 +179,7 @@ impl Inner {
     fn push(&mut self, job: Job) -> bool {
         let ticket = self.next;
         self.next += 1;
-        let ids: Box<[EventId]> = job.events.iter().map(|accepted| accepted.id).collect();
+        let ids: Box<[EventId]> = job.events.iter().flat_map(Accepted::ids).collect();
         let mut follows = 0;
         for id in &ids {
             let before = self.newest.insert(*id, ticket);
@@ -220,7 +220,7 @@ impl Inner {
             };
             let entry = self.entries.get_mut(&ticket);
             let entry = entry.expect("a request stays until it is finished");
-            let count = entry.ids.len();
+            let count = entry.job.as_ref().map_or(0, |job| job.events.len());
             if !taken.is_empty() && events + count > events_max {
                 break;
             }

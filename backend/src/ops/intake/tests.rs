@@ -240,3 +240,64 @@ async fn a_rule_that_the_loop_guard_stops_is_said_aloud_once() {
     assert_eq!(report.count, 1);
     assert!(samples::all::<Delivery>(&store).await.is_empty());
 }
+
+/// An alert of that severity, of an identity that has it or, as by an earlier version, has not.
+fn alert(severity: Severity, began_ms: i64, is_folded: bool) -> IncomingEvent {
+    let mut alert = event("a");
+    alert.severity = Some(severity);
+    alert.report.began_ms = Some(began_ms);
+    if !is_folded {
+        alert.report.folded = Some(alert.id());
+        let word = severity.word().to_owned();
+        alert.dimensions.insert("severity".to_owned(), word);
+    }
+    alert
+}
+
+#[tokio::test]
+async fn earlier_event_is_closed_by_the_alert_that_opened_it() {
+    use Severity::{Critical, Warning};
+    let over = |mut alert: IncomingEvent| {
+        alert.status = Some(Status::Closed);
+        alert
+    };
+    let new = |severity, began_ms| alert(severity, began_ms, false);
+    let opened = alert(Warning, 1, true);
+    let own = new(Warning, 1).id();
+    // What comes after it was opened, and whether it and the alert's own event are open then; none for
+    // an event that there is not.
+    let table = [
+        (vec![new(Warning, 1)], Some(true), None),
+        (vec![over(new(Warning, 1))], Some(false), None),
+        (
+            vec![new(Warning, 1), over(new(Warning, 1))],
+            Some(false),
+            None,
+        ),
+        (
+            vec![over(new(Warning, 1)), new(Warning, 2)],
+            Some(false),
+            Some(true),
+        ),
+        (vec![over(new(Warning, 7))], Some(true), Some(false)),
+        (vec![new(Warning, 7)], Some(true), Some(true)),
+        (vec![new(Critical, 1)], Some(true), None),
+    ];
+    for (at, (events, folded, separate)) in table.into_iter().enumerate() {
+        let store = samples::store();
+        let (deciding, _) = samples::deciding(store.clone()).await;
+        let (intake, _guard) = samples::intake(&deciding);
+        intake.submit(vec![opened.clone()], None).await.unwrap();
+        for event in events {
+            intake.submit(vec![event], None).await.unwrap();
+        }
+        let mut all = samples::all::<Occurrence>(&store).await;
+        all.sort_by_key(|it| it.number);
+        let is_open = |id| {
+            let newest = all.iter().rfind(|it| it.event == id);
+            newest.map(|it| it.status != Status::Closed)
+        };
+        assert_eq!(is_open(opened.id()), folded, "row {at}");
+        assert_eq!(is_open(own), separate, "row {at}");
+    }
+}

@@ -16,7 +16,7 @@ use tracing::error;
 use super::{
     Intake,
     batch::{self, Failed},
-    job::{Job, Outcome},
+    job::{Accepted, Job, Outcome},
     queue::{Queue, Taken},
     stopping,
 };
@@ -272,10 +272,10 @@ fn part(jobs: Vec<Taken>, mut contested: HashSet<EventId>) -> (Vec<Taken>, Vec<T
         return (jobs, Vec::new());
     }
     jobs.into_iter().partition(|taken| {
-        let mut events = taken.job.events.iter();
-        let is_contested = events.any(|accepted| contested.contains(&accepted.id));
+        let ids = || taken.job.events.iter().flat_map(Accepted::ids);
+        let is_contested = ids().any(|id| contested.contains(&id));
         if is_contested {
-            contested.extend(taken.job.events.iter().map(|accepted| accepted.id));
+            contested.extend(ids());
         }
         is_contested
     })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_proto::{
     cloud::{Event, Status as WireStatus},
     json::isolate::{List, isolate},
-    severity,
+    repair, severity,
 };
 use prost_types::{ListValue, Struct, Value as WireValue, value::Kind};
 use serde_json::{Value, json};
@@ -110,7 +110,8 @@ struct Ready<'a> {
 pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mapped, Error> {
     let ready = Ready::new(mapping)?;
     let wrong = |what: String| Error::invalid("body", what);
-    let (document, broken) = match serde_json::from_slice::<Value>(incoming.body) {
+    let body = repair::json(incoming.body);
+    let (document, broken) = match serde_json::from_slice::<Value>(&body) {
         Ok(document) => (document, Vec::new()),
         Err(error) => {
             let refuse = || wrong(format!("is not JSON: {error}"));
@@ -118,7 +119,7 @@ pub fn evaluate(mapping: &IntakeMapping, incoming: Incoming<'_>) -> Result<Mappe
                 None | Some("") => List::Root,
                 Some(name) => List::Any(name),
             };
-            let isolated = isolate(incoming.body, list).ok_or_else(refuse)?;
+            let isolated = isolate(&body, list).ok_or_else(refuse)?;
             let document = serde_json::from_slice(&isolated.body).map_err(|_still| refuse())?;
             (document, isolated.broken)
         }

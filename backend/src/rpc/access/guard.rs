@@ -28,6 +28,7 @@ use super::{
     scanning::answered,
 };
 use crate::{
+    domain::Dialect,
     error::Error,
     limits::{DIALECT_BYTES_MAX, REQUEST_BYTES_MAX, UNAUTHENTICATED_REQUEST_BYTES_MAX},
     oidc::SignIns,
@@ -37,7 +38,7 @@ use crate::{
     },
     rpc::{
         audit as audit_line,
-        methods::{EXPORT_LOGS, Method, Need, PUT_EVENTS, method},
+        methods::{EXPORT_LOGS, Method, Need, PUT_EVENTS, RECEIVE_WEBHOOK, method},
     },
     scan::{Scanner, Scans},
     store::audit::{self, By},
@@ -156,7 +157,7 @@ impl Guard {
             }
         };
         let checked = match &caller {
-            Some(caller) => self.check(need, caller),
+            Some(caller) => self.check(need, caller, dialect(path, headers)),
             None => Ok(()),
         };
         if let (Err(error @ Error::PermissionDenied(_)), Some(caller), Some(method)) =
@@ -337,11 +338,17 @@ impl Guard {
         Ok(Some(by))
     }
 
-    /// Whether the caller may call that now.
-    fn check(&self, need: Option<Need>, caller: &Caller) -> Result<(), Error> {
+    /// Whether the caller may call that now. A dialect that it was granted it may send in any role.
+    fn check(
+        &self,
+        need: Option<Need>,
+        caller: &Caller,
+        dialect: Option<Dialect>,
+    ) -> Result<(), Error> {
         let need = need.ok_or_else(unknown_method)?;
         let (now_ms, client) = (self.keys.now_ms(), &caller.name);
-        if need.allows(caller.role) {
+        let is_granted = || dialect.is_some_and(|it| caller.dialects.contains(&it));
+        if need.allows(caller.role) || need == Need::Ingest && is_granted() {
             let taken = caller.meter.take_call(client, now_ms);
             return taken.inspect_err(|_beyond| {
                 self.refusals.client(Why::Rate, client.as_str(), now_ms);
@@ -354,6 +361,17 @@ impl Guard {
             caller.name,
             caller.role.word()
         )))
+    }
+}
+
+/// The dialect in which a call sends events; none for the native interface.
+fn dialect(path: &str, headers: &HeaderMap) -> Option<Dialect> {
+    match path {
+        EXPORT_LOGS => Some(Dialect::Otlp),
+        PUT_EVENTS | RECEIVE_WEBHOOK => {
+            Dialect::of_word(headers.get(DIALECT_HEADER)?.to_str().ok()?)
+        }
+        _ => None,
     }
 }
 

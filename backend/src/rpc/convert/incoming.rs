@@ -87,7 +87,10 @@ fn checked(
             event.timestamp
         },
         expire_ms: event.expire_time,
-        report: Report::new(event.start_time, &event.reporter),
+        report: Report {
+            is_update: event.update_only,
+            ..Report::new(event.start_time, event.end_time, &event.reporter)
+        },
     };
     adjust(&mut incoming);
     violations.extend(check(&incoming, now_ms));

@@ -3,7 +3,7 @@
 use tonic::metadata::MetadataMap;
 
 use crate::{
-    domain::{Dialect, Role},
+    domain::{Dialect, IncomingEvent, RecordId, Role},
     error::Error,
     ops::client::Caller,
     rpc::access::DIALECT_HEADER as DIALECT,
@@ -33,6 +33,22 @@ pub fn words() -> impl Iterator<Item = &'static str> {
 
 /// What events of dialects are counted under that are not known here.
 const OTHER: &str = "other";
+
+/// The label of an alert that earlier versions left out of its identity.
+const SEVERITY: &str = "severity";
+
+/// Adds to an event of that dialect who reports it, and the identity that an earlier version gave it.
+pub(super) fn identify(word: &str, client: RecordId, event: &mut IncomingEvent) {
+    let dialect = Dialect::of_word(word);
+    let is_label_set = matches!(dialect, Some(Dialect::Alertmanager | Dialect::Prometheus));
+    if is_label_set && let Some(label) = event.dimensions.remove(SEVERITY) {
+        event.report.folded = Some(event.id());
+        event.dimensions.insert(SEVERITY.to_owned(), label);
+    }
+    if dialect == Some(Dialect::Prometheus) {
+        event.report = event.report.sent_by(client);
+    }
+}
 
 /// Lets a request through that was sent as here, or as its client may send.
 ///
@@ -69,7 +85,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::{Name, Rates, RecordId},
+        domain::{Name, Rates},
         ops::client::Meter,
     };
 

@@ -197,7 +197,9 @@ fn occurrences(differences: &mut Differences) {
     let traced = samples::traced_occurrence();
     differences.record("traced occurrence", &traced, false);
     let reported = samples::reported_occurrence();
+    let reported_again = samples::reported_again_occurrence();
     differences.record("reported occurrence", &reported, false);
+    differences.record("reported-again occurrence", &reported_again, false);
 }
 
 /// Silences of every kind.

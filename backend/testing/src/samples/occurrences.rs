@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{AT_MS, id, name, notified, trigger};
 use crate::domain::{
     Annotation, Close, CloseReason, Earlier, Evaluation, EventId, Field, HistoryEntry, Occurrence,
-    Opening, Severity, Status, TraceContext, Value,
+    Opening, Report, Reporter, Reports, Severity, Status, TraceContext, Value,
 };
 
 /// A closed occurrence with everything that can happen to one.
@@ -70,7 +70,7 @@ pub fn occurrence(number: u32) -> Occurrence {
         pending: Vec::new(),
         hold_changes: Vec::new(),
         expire_ms: None,
-        reports: crate::domain::Reports::default(),
+        reports: Reports::default(),
         flapping: Vec::new(),
         assignee: None,
         trace: None,
@@ -113,17 +113,32 @@ pub fn traced_occurrence() -> Occurrence {
 
 /// An occurrence that several reporters report.
 pub fn reported_occurrence() -> Occurrence {
-    let lease = |reporter: &str, until_ms| crate::domain::Lease {
-        reporter: crate::domain::Report::new(None, reporter).reporter.unwrap(),
+    let reporter = |name: &str, until_ms| Reporter {
+        id: Report::new(None, None, name).reporter.unwrap(),
         until_ms,
+        began_ms: None,
+        is_over: false,
     };
     Occurrence {
-        reports: crate::domain::Reports {
+        reports: Reports {
             began_ms: Some((AT_MS - 60_000, AT_MS - 45_000)),
-            leases: vec![lease("a", AT_MS + 240_000), lease("b", AT_MS + 255_000)],
+            ended_ms: None,
+            reporters: vec![
+                reporter("a", AT_MS + 240_000),
+                reporter("b", AT_MS + 255_000),
+            ],
         },
         ..occurrence(8)
     }
+}
+
+/// An occurrence that follows one which its reporters ended.
+pub fn reported_again_occurrence() -> Occurrence {
+    let mut occurrence = reported_occurrence();
+    occurrence.reports.ended_ms = Some(AT_MS - 90_000);
+    occurrence.reports.reporters[0].began_ms = Some(AT_MS - 60_000);
+    occurrence.reports.reporters[1].is_over = true;
+    occurrence
 }
 
 /// An occurrence that ends unless it is sent again.

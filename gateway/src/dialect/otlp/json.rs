@@ -7,28 +7,34 @@ use crate::dialect::{
     json::{Object, Value},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use bellwether_proto::otlp::wire::{
-    AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList, LogRecord, LogsRequest,
-    Resource, ResourceLogs, ScopeLogs, any_value::Kind,
+use bellwether_proto::otlp::{
+    Read,
+    wire::{
+        AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList, LogRecord, LogsRequest,
+        Resource, ResourceLogs, ScopeLogs, any_value::Kind,
+    },
 };
 
 /// Reads a request, with what is wrong with those of its records that are left out. Members that are not
 /// known are passed over, as OpenTelemetry asks.
-pub(super) fn read(body: &Value<'_>) -> Result<(LogsRequest, Vec<String>), Fault> {
-    let request = Object::of(body, "")?;
-    if request.get("resourceLogs").is_none() && !request.members.is_empty() {
+pub(super) fn read(body: &Value<'_>) -> Result<Read, Fault> {
+    let document = Object::of(body, "")?;
+    if document.get("resourceLogs").is_none() && !document.members.is_empty() {
         return Err(Fault::invalid("`resourceLogs` is required"));
     }
     let wrong = RefCell::default();
-    let read = LogsRequest {
-        resource_logs: each(&request, "resourceLogs", |it| resource_logs(it, &wrong))?,
+    let request = LogsRequest {
+        resource_logs: each(&document, "resourceLogs", |it| resource_logs(it, &wrong))?,
     };
-    let wrong: Vec<String> = wrong.into_inner();
-    let mut scopes = read.resource_logs.iter().flat_map(|it| &it.scope_logs);
+    let unreadable: Vec<String> = wrong.into_inner();
+    let mut scopes = request.resource_logs.iter().flat_map(|it| &it.scope_logs);
     let is_empty = scopes.all(|it| it.log_records.is_empty());
-    match wrong.first() {
+    match unreadable.first() {
         Some(first) if is_empty => Err(Fault::invalid(first.clone())),
-        _ => Ok((read, wrong)),
+        _ => Ok(Read {
+            request,
+            unreadable,
+        }),
     }
 }
 
@@ -68,38 +74,54 @@ fn scope_logs(object: &Object<'_>, wrong: &RefCell<Vec<String>>) -> Result<Scope
     });
     Ok(ScopeLogs {
         log_records: records.collect(),
-        scope: name.transpose()?.map(|name| InstrumentationScope { name }),
+        scope: name.map(|name| InstrumentationScope { name }),
     })
 }
 
 fn record(object: &Object<'_>) -> Result<LogRecord, Fault> {
     let number = integer(object, "severityNumber")?;
     let body = object.object("body")?;
+    let mut attributes = each(object, "attributes", pair)?;
+    // What is not of its type is kept as text.
+    let mut kept = |name: &str| {
+        let value = AnyValue {
+            kind: Some(Kind::String(text(object, name))),
+        };
+        attributes.push(KeyValue {
+            key: name.to_owned(),
+            value: Some(value),
+        });
+    };
+    let mut time = |name: &str| integer(object, name).inspect_err(|_| kept(name));
+    let times = ["timeUnixNano", "observedTimeUnixNano"].map(|name| time(name).unwrap_or(0));
+    let mut id = |name: &str| bytes(object, name).inspect_err(|_| kept(name));
+    let ids = ["traceId", "spanId"].map(|name| id(name).unwrap_or_default());
+    let [trace_id, span_id] = ids;
     Ok(LogRecord {
-        time_unix_nano: integer(object, "timeUnixNano")?.unsigned_abs(),
-        observed_time_unix_nano: integer(object, "observedTimeUnixNano")?.unsigned_abs(),
+        time_unix_nano: times[0].unsigned_abs(),
+        observed_time_unix_nano: times[1].unsigned_abs(),
         severity_number: i32::try_from(number).unwrap_or_default(),
-        severity_text: text(object, "severityText")?,
+        severity_text: text(object, "severityText"),
         body: body.map(|it| any(&it)).transpose()?,
-        attributes: each(object, "attributes", pair)?,
-        trace_id: bytes(object, "traceId")?,
-        span_id: bytes(object, "spanId")?,
-        event_name: text(object, "eventName")?,
+        attributes,
+        trace_id,
+        span_id,
+        event_name: text(object, "eventName"),
     })
 }
 
 fn pair(object: &Object<'_>) -> Result<KeyValue, Fault> {
     let value = object.object("value")?;
     Ok(KeyValue {
-        key: text(object, "key")?,
+        key: text(object, "key"),
         value: value.map(|it| any(&it)).transpose()?,
     })
 }
 
 /// How deep values lie is bounded by the reader of the body.
 fn any(object: &Object<'_>) -> Result<AnyValue, Fault> {
-    let kind = if let Some(text) = object.text("stringValue")? {
-        Some(Kind::String(text.to_owned()))
+    let kind = if let Some(text) = object.text("stringValue") {
+        Some(Kind::String(text.into_owned()))
     } else if let Some(flag) = object.get("boolValue").and_then(Value::as_bool) {
         Some(Kind::Bool(flag))
     } else if object.get("intValue").is_some() {
@@ -112,8 +134,8 @@ fn any(object: &Object<'_>) -> Result<AnyValue, Fault> {
     } else if let Some(list) = object.object("kvlistValue")? {
         let values = each(&list, "values", pair)?;
         Some(Kind::Kvlist(KeyValueList { values }))
-    } else if let Some(encoded) = object.text("bytesValue")? {
-        let bytes = STANDARD.decode(encoded);
+    } else if let Some(encoded) = object.text("bytesValue") {
+        let bytes = STANDARD.decode(&*encoded);
         Some(Kind::Bytes(bytes.map_err(|_not_base64| {
             let path = object.path("bytesValue");
             Fault::invalid(format!("`{path}` has to be base64"))
@@ -124,8 +146,8 @@ fn any(object: &Object<'_>) -> Result<AnyValue, Fault> {
     Ok(AnyValue { kind })
 }
 
-fn text(object: &Object<'_>, name: &str) -> Result<String, Fault> {
-    Ok(object.text(name)?.unwrap_or_default().to_owned())
+fn text(object: &Object<'_>, name: &str) -> String {
+    object.text(name).unwrap_or_default().into_owned()
 }
 
 /// An integer, as a number or as text; 0 when it is absent.
@@ -147,7 +169,7 @@ fn integer(object: &Object<'_>, name: &str) -> Result<i64, Fault> {
 
 /// Bytes in hexadecimal.
 fn bytes(object: &Object<'_>, name: &str) -> Result<Vec<u8>, Fault> {
-    let digits = object.text(name)?.unwrap_or_default();
+    let digits = object.text(name).unwrap_or_default();
     let pairs = (0..digits.len()).step_by(2);
     let bytes = pairs.map(|at| {
         let pair = digits.get(at..at + 2)?;

@@ -60,6 +60,105 @@ fn closing_and_acknowledging_need_the_alias_alone() {
 }
 
 #[test]
+fn an_update_changes_the_event_of_the_alias() {
+    let table = [
+        ("message", json!({"message": "m"}), ("m", "", 0, None)),
+        (
+            "description",
+            json!({"description": "d"}),
+            ("", "d", 0, None),
+        ),
+        ("priority", json!({"priority": "P1"}), ("", "", 5, None)),
+        ("unacknowledge", json!({}), ("", "", 0, Some(false))),
+    ];
+    for (call, body, expected) in table {
+        let ask = Ask::body(body.to_string()).captured("a/b");
+        let event = ask.event(&format!("/v2/alerts/{{id}}/{call}"));
+        assert_eq!(dimensions(&event), ["alias=a/b"], "{call}");
+        let found = (
+            &*event.summary,
+            &*event.body,
+            event.severity,
+            event.acknowledged,
+        );
+        assert_eq!(found, expected, "{call}");
+        assert!(event.update_only, "{call}");
+    }
+}
+
+#[test]
+fn a_call_that_changes_no_event_succeeds_and_becomes_a_note() {
+    let table = [
+        (
+            "snooze",
+            json!({"endTime": "2026-02-01T08:00:00Z"}),
+            "Snoozed alert",
+        ),
+        (
+            "assign",
+            json!({"owner": {"username": "ada"}}),
+            "Assigned alert",
+        ),
+        (
+            "escalate",
+            json!({"escalation": {"name": "ops"}}),
+            "Escalated alert",
+        ),
+        (
+            "responders",
+            json!({"responder": {"name": "ops"}}),
+            "Responder added",
+        ),
+        ("teams", json!({"team": {"name": "ops"}}), "Team added"),
+        ("tags", json!({"tags": ["a"]}), "Tags added"),
+        ("details", json!({"details": {"a": "b"}}), "Details added"),
+    ];
+    for (call, body, expected) in table {
+        let ask = Ask::body(body.to_string()).captured("a");
+        let reading = ask.read(&format!("/v2/alerts/{{id}}/{call}")).unwrap();
+        assert_eq!(reading.events, [], "{call}");
+        let note = reading.note.as_ref().unwrap();
+        assert!(
+            note.text.starts_with(&format!("Opsgenie: {expected}\n")),
+            "{note:?}"
+        );
+        assert!(!note.required, "the key of a sender may not annotate");
+        assert_eq!(answer(reading, &Outcome::default()).status, 202, "{call}");
+    }
+}
+
+#[test]
+fn a_list_searches_alerts_by_their_status() {
+    let table = [
+        ("", "name=opsgenie", 20),
+        (
+            "query=status%3Aopen&limit=5",
+            "name=opsgenie status in (open, suppressed)",
+            5,
+        ),
+        (
+            "query=status:+closed&limit=5000",
+            "name=opsgenie status in (closed)",
+            100,
+        ),
+    ];
+    for (query, filter, limit) in table {
+        let mut ask = Ask::body("");
+        ask.query = query;
+        let search = |path: &str| {
+            let mut endpoints = DIALECTS[3].endpoints.iter();
+            let wanted = |it: &&Endpoint| it.path == path && it.method == Method::GET;
+            let endpoint = endpoints.find(wanted).unwrap();
+            (endpoint.read)(&ask.incoming()).unwrap().search.unwrap()
+        };
+        let found = search(ALERTS).query.unwrap();
+        assert_eq!(found.filter, filter, "{query}");
+        assert_eq!(found.page_input.unwrap().limit, limit, "{query}");
+        assert_eq!(search("/v2/alerts/count").query.unwrap().filter, filter);
+    }
+}
+
+#[test]
 fn a_note_is_written_on_the_event_of_the_alias() {
     let body = json!({"note": "looking", "user": "ada"}).to_string();
     let event = Ask::body(json!({"message": "m", "alias": "a"}).to_string()).event(ALERTS);
@@ -161,10 +260,16 @@ fn what_is_wrong_is_named() {
             "`note` is required",
         ),
         (
-            CLOSE,
-            Ask::body("{\"note\": 1}").captured("a"),
+            "/v2/alerts/{id}/message",
+            Ask::body("{}").captured("a"),
             422,
-            "`note` has to be a string",
+            "`message` is required",
+        ),
+        (
+            "/v2/alerts/{id}/priority",
+            Ask::body("{\"priority\": \"P9\"}").captured("a"),
+            422,
+            "`priority` has to be `P1` to `P5`, and is `P9`",
         ),
         (
             CLOSE,

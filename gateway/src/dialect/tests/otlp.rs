@@ -158,11 +158,7 @@ fn what_is_left_out_is_told_in_partial_success() {
 
 #[test]
 fn a_record_that_is_wrong_leaves_the_others() {
-    for wrong in [
-        json!({"severityNumber": 17, "traceId": "xyz"}),
-        json!({"severityNumber": "high"}),
-        json!(7),
-    ] {
+    for wrong in [json!({"severityNumber": "high"}), json!(7)] {
         let records = json!([{"severityNumber": 17}, wrong, {"severityNumber": 17}]);
         let reading = request(&records).read(PATH).unwrap();
         assert_eq!(reading.events.len(), 2, "{wrong}");
@@ -249,11 +245,6 @@ fn what_is_wrong_is_named() {
             "`resourceLogs[0].scopeLogs[0].logRecords[0].severityNumber` has to be an integer",
         ),
         (
-            record(json!({"traceId": "xyz"})),
-            400,
-            "`resourceLogs[0].scopeLogs[0].logRecords[0].traceId` has to be hexadecimal",
-        ),
-        (
             record(json!({"body": {"bytesValue": "%"}})),
             400,
             "`resourceLogs[0].scopeLogs[0].logRecords[0].body.bytesValue` has to be base64",
@@ -268,4 +259,35 @@ fn what_is_wrong_is_named() {
         );
         assert_eq!(fault.status, status, "{expected}");
     }
+}
+
+#[test]
+fn a_malformed_text_of_one_record_leaves_the_others() {
+    let recorded: &[u8] = include_bytes!("../../../tests/dialect/otlp.bin");
+    let place = recorded.windows(5).position(|it| it == b"order").unwrap();
+    let mut broken = recorded.to_vec();
+    broken[place] = 0xff;
+    let read = |body: &[u8]| {
+        let ask = Ask::body(body).header("content-type", "application/x-protobuf");
+        ask.read(PATH).unwrap().events
+    };
+    let (whole, repaired) = (read(recorded), read(&broken));
+    assert_eq!(repaired.len(), whole.len());
+    assert!(
+        format!("{repaired:?}").contains("\u{fffd}rder"),
+        "{repaired:?}"
+    );
+}
+
+#[test]
+fn what_is_not_of_its_type_in_a_record_is_kept_as_text() {
+    let record = json!({
+        "severityNumber": 17, "traceId": "xyz", "timeUnixNano": "soon", "severityText": 7,
+    });
+    let event = request(&json!([record])).event(PATH);
+    let kept = metadata(&event);
+    assert_eq!(
+        kept["attributes"],
+        json!({"traceId": "xyz", "timeUnixNano": "soon"})
+    );
 }

@@ -19,15 +19,18 @@ use super::{Source, written};
 pub struct Process {
     version: &'static str,
     started_seconds: f64,
+    replaced: fn() -> u64,
 }
 
 impl Process {
-    /// A process of that version, which starts now.
-    pub fn starting(version: &'static str) -> Self {
+    /// A process of that version, which starts now; `replaced` counts the malformed characters that it
+    /// replaced in what senders sent.
+    pub fn starting(version: &'static str, replaced: fn() -> u64) -> Self {
         let now = jiff::Timestamp::now();
         Self {
             version,
             started_seconds: now.as_duration().as_secs_f64(),
+            replaced,
         }
     }
 
@@ -44,6 +47,11 @@ impl Process {
             "process_start_time_seconds",
             "Start time of the process, in seconds since 1970",
             ConstGauge::new(self.started_seconds),
+        );
+        registry.register(
+            "bellwether_replaced_characters",
+            "Malformed characters replaced in what senders sent",
+            ConstCounter::new((self.replaced)()),
         );
         if let Some(seconds) = usage::cpu_seconds() {
             registry.register(
@@ -148,7 +156,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_the_system_says_is_there() {
-        let text = Process::starting("1.2.3").lines().await;
+        let text = Process::starting("1.2.3", || 0).lines().await;
         for name in [
             "bellwether_build_info{version=\"1.2.3\"} ",
             "process_start_time_seconds ",

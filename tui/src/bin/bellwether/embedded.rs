@@ -290,7 +290,10 @@ async fn with_metrics(
     gateway: Option<Gateway>,
 ) -> Result<(Option<Backend>, Option<Gateway>, Option<MetricsServer>), Failure> {
     let metrics = &settings.service.metrics;
-    let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(Process::starting(version::long()))];
+    let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(Process::starting(
+        version::long(),
+        bellwether_proto::repair::replaced,
+    ))];
     sources.extend(backend.as_ref().map(Backend::metrics));
     sources.extend(gateway.as_ref().map(Gateway::metrics));
     let key = metrics.key.as_ref().map(|key| key.reveal().to_owned());

@@ -174,6 +174,9 @@ fn mapped(into: &mut Document, found: &TestIntakeMappingResponse) {
     for fault in &found.faults {
         into.text(Token::Bad, 0, &format!("✗ {fault}"));
     }
+    for merge in &found.merges {
+        into.text(Token::Warning, 0, &format!("! {merge}"));
+    }
     for (index, event) in found.events.iter().enumerate() {
         into.heading(&format!("Event {}", index + 1));
         made(into, event);

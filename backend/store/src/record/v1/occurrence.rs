@@ -2,8 +2,8 @@
 
 use crate::{
     domain::{
-        Annotation, Close, CloseReason, Earlier, Evaluation, Field, Flapping, HistoryEntry, Lease,
-        Name, Notified, Occurrence, Opening, RecordId, Reports, RevisionId, Severity, Status,
+        Annotation, Close, CloseReason, Earlier, Evaluation, Field, Flapping, HistoryEntry, Name,
+        Notified, Occurrence, Opening, RecordId, Reporter, Reports, RevisionId, Severity, Status,
         ThreadOf,
     },
     record::table::{numbers, record},
@@ -21,10 +21,13 @@ record! {
         36 trace as Blank,
         37 began_first_ms = it.reports.began_ms.map(|(first, _)| first),
         38 began_last_ms = it.reports.began_ms.map(|(_, last)| last),
-        39 leases = it.reports.leases, 40 acknowledged_until_ms,
+        39 reporters = it.reports.reporters, 40 acknowledged_until_ms,
+        41 ended_ms = it.reports.ended_ms,
     } with {
         close: close(close_reason, close_ms),
-        reports: Reports { began_ms: Option::zip(began_first_ms, began_last_ms), leases },
+        reports: Reports {
+            began_ms: Option::zip(began_first_ms, began_last_ms), ended_ms, reporters,
+        },
     }
 }
 
@@ -32,7 +35,7 @@ fn close(reason: Option<CloseReason>, at_ms: i64) -> Option<Close> {
     reason.map(|reason| Close { at_ms, reason })
 }
 
-record! { Lease { 1 reporter as Fixed, 2 until_ms } }
+record! { Reporter { 1 id as Fixed, 2 until_ms, 3 began_ms, 4 is_over } }
 
 record! { Flapping { 1 rule, 2 openings as Packed, 3 number, 4 changed_ms, 5 since_ms } }
 

@@ -469,6 +469,10 @@ pub(super) const SETTINGS: &[Setting] = &[
         settings.service.gateway.senders.replica_labels = unit::list(value, value::text)?;
         Ok(())
     }),
+    Setting::new("senders.fold_labels", |settings, value| {
+        settings.service.gateway.senders.fold_labels = unit::list(value, value::text)?;
+        Ok(())
+    }),
     Setting::new("senders.alert_severity", |settings, value| {
         settings.service.gateway.senders.alert_severity = severity(value)?;
         Ok(())

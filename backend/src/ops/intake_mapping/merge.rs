@@ -1,0 +1,98 @@
+//! Which documents a mapping makes one event of although they differ; pure.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::cloud::Event;
+use prost_types::{Value, value::Kind};
+
+/// Merges that are reported.
+const MERGES_MAX: usize = 10;
+/// Places of a difference that are named.
+const PLACES_MAX: usize = 3;
+
+/// Returns a sentence for each event of the identity of an earlier one that was made of other data, which
+/// is called `root`.
+pub fn merges(events: &[Event], root: &str) -> Vec<String> {
+    let mut first = BTreeMap::new();
+    let found = events.iter().enumerate().filter_map(|(at, event)| {
+        let name = [&event.name, &event.r#type]
+            .into_iter()
+            .find(|it| !it.is_empty());
+        let before = *first.entry((name, &event.dimensions)).or_insert(at);
+        let mut places = Vec::new();
+        differences(data(&events[before]), data(event), root, &mut places);
+        (!places.is_empty()).then(|| {
+            let places = places.join(", ");
+            format!("events[{before}] and events[{at}] are one event; they differ in {places}")
+        })
+    });
+    found.take(MERGES_MAX).collect()
+}
+
+/// The data that an event was made of.
+fn data(event: &Event) -> Option<&Value> {
+    event.metadata_fields.as_ref()?.fields.get("data")
+}
+
+/// Adds the places in which values differ.
+fn differences(one: Option<&Value>, other: Option<&Value>, path: &str, found: &mut Vec<String>) {
+    let kind = |it: Option<&Value>| it.and_then(|it| it.kind.clone());
+    if one == other || found.len() >= PLACES_MAX {
+        return;
+    }
+    let (Some(Kind::StructValue(one)), Some(Kind::StructValue(other))) = (kind(one), kind(other))
+    else {
+        found.push(path.to_owned());
+        return;
+    };
+    let mut keys: Vec<_> = one.fields.keys().chain(other.fields.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    for key in keys {
+        let path = if path.is_empty() {
+            key.clone()
+        } else {
+            format!("{path}.{key}")
+        };
+        differences(one.fields.get(key), other.fields.get(key), &path, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prost_types::Struct;
+
+    use super::*;
+
+    #[test]
+    fn documents_that_differ_and_are_one_event_are_named() {
+        let event = |host: &str, severity: &str| {
+            let value = |kind| Value { kind: Some(kind) };
+            let object = |fields| value(Kind::StructValue(Struct { fields }));
+            let labels = BTreeMap::from([(
+                "severity".to_owned(),
+                value(Kind::StringValue(severity.to_owned())),
+            )]);
+            let data = BTreeMap::from([("labels".to_owned(), object(labels))]);
+            Event {
+                name: "disk".into(),
+                dimensions: [("host".to_owned(), host.to_owned())].into(),
+                metadata_fields: Some(Struct {
+                    fields: [("data".to_owned(), object(data))].into(),
+                }),
+                ..Event::default()
+            }
+        };
+        let events = [
+            event("a", "warning"),
+            event("b", "critical"),
+            event("a", "warning"),
+            event("a", "critical"),
+        ];
+        let expected = "events[0] and events[3] are one event; they differ in item.labels.severity";
+        assert_eq!(merges(&events, "item"), [expected]);
+        let alone = ["events[0] and events[1] are one event; they differ in labels.severity"];
+        assert_eq!(merges(&[event("a", "x"), event("a", "y")], ""), alone);
+        assert!(merges(&events[..3], "item").is_empty());
+    }
+}

@@ -1,0 +1,362 @@
+//! Repairs malformed texts in what senders send, so that one of them takes nothing else with it.
+//!
+//! A byte order mark is skipped; bytes that are no UTF-8 and halves of surrogate pairs become U+FFFD.
+
+use std::{
+    borrow::Cow,
+    marker::PhantomData,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use prost::{Message, Name, bytes::Buf};
+use tonic::{
+    Status,
+    codec::{Codec as TonicCodec, DecodeBuf, Decoder},
+};
+use tonic_prost::ProstCodec;
+
+use crate::json::{
+    self,
+    plan::{Kind, MessageId},
+    wire::{self, Reader, Value},
+};
+
+/// Messages inside one another that are repaired.
+const DEPTH: usize = 100;
+/// The package of the interface that senders speak; texts of other messages are not altered.
+const SENDERS: &str = "zenoss.cloud";
+/// The byte order marks of UTF-8 and of UTF-16.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+const MARK_LITTLE: &[u8] = b"\xff\xfe";
+const MARK_BIG: &[u8] = b"\xfe\xff";
+
+static REPLACED: AtomicU64 = AtomicU64::new(0);
+
+/// Returns how many malformed characters this process replaced.
+pub fn replaced() -> u64 {
+    REPLACED.load(Ordering::Relaxed)
+}
+
+fn count(replaced: usize) {
+    REPLACED.fetch_add(replaced as u64, Ordering::Relaxed);
+}
+
+/// Repairs JSON.
+pub fn json(body: &[u8]) -> Cow<'_, [u8]> {
+    let body = match (body.strip_prefix(MARK_LITTLE), body.strip_prefix(MARK_BIG)) {
+        (Some(units), _) => Cow::Owned(utf16(units, u16::from_le_bytes)),
+        (_, Some(units)) => Cow::Owned(utf16(units, u16::from_be_bytes)),
+        _ => Cow::Borrowed(body.strip_prefix(MARK).unwrap_or(body)),
+    };
+    let body = match body {
+        Cow::Borrowed(bytes) => utf8(bytes),
+        owned @ Cow::Owned(_) => owned,
+    };
+    let lone = lone_surrogates(&body);
+    if lone.is_empty() {
+        return body;
+    }
+    count(lone.len());
+    let mut body = body.into_owned();
+    for at in lone {
+        body[at..at + 6].copy_from_slice(br"\ufffd");
+    }
+    Cow::Owned(body)
+}
+
+fn utf16(units: &[u8], unit: impl Fn([u8; 2]) -> u16) -> Vec<u8> {
+    let units = units.chunks_exact(2).map(|it| unit([it[0], it[1]]));
+    let mut replaced = 0;
+    let characters = char::decode_utf16(units).map(|it| {
+        it.unwrap_or_else(|_lone| {
+            replaced += 1;
+            char::REPLACEMENT_CHARACTER
+        })
+    });
+    let text: String = characters.collect();
+    count(replaced);
+    text.into_bytes()
+}
+
+fn utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
+    if std::str::from_utf8(bytes).is_ok() {
+        return Cow::Borrowed(bytes);
+    }
+    let chunks = bytes.utf8_chunks();
+    count(chunks.filter(|it| !it.invalid().is_empty()).count());
+    Cow::Owned(String::from_utf8_lossy(bytes).into_owned().into_bytes())
+}
+
+/// Where halves of surrogate pairs are escaped without their other half.
+fn lone_surrogates(body: &[u8]) -> Vec<usize> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some(offset) = body[at..].iter().position(|byte| *byte == b'\\') {
+        at += offset;
+        let is_pair = |high| {
+            (0xd800..0xdc00).contains(&high)
+                && escaped(body, at + 6).is_some_and(|low| (0xdc00..0xe000).contains(&low))
+        };
+        at += match escaped(body, at) {
+            Some(high) if is_pair(high) => 12,
+            Some(unit) => {
+                if (0xd800..0xe000).contains(&unit) {
+                    found.push(at);
+                }
+                6
+            }
+            None => 2,
+        };
+        at = at.min(body.len());
+    }
+    found
+}
+
+/// The unit of the escape such as `\ud83d` that begins there.
+fn escaped(body: &[u8], at: usize) -> Option<u16> {
+    let digits = body.get(at..at + 6)?.strip_prefix(br"\u")?;
+    let digits = std::str::from_utf8(digits).ok()?;
+    let is_hex = digits.bytes().all(|it| it.is_ascii_hexdigit());
+    is_hex.then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
+/// What a field of a message contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Field<K> {
+    /// A text.
+    Text,
+    /// A message of that kind.
+    Message(K),
+    /// A message of that kind, without which the others can be read.
+    Item(K),
+    /// Anything else.
+    Other,
+}
+
+/// The messages of a protocol.
+pub(crate) trait Protocol: Copy {
+    /// What a field of this message contains.
+    fn field(self, number: u32) -> Field<Self>;
+
+    /// Why a message that stands alone cannot be read; none when it can.
+    fn fault(self, _item: &[u8]) -> Option<String> {
+        None
+    }
+}
+
+/// A message whose texts were repaired.
+#[derive(Debug, Default)]
+pub(crate) struct Repaired {
+    /// The message.
+    pub(crate) bytes: Vec<u8>,
+    /// Why items of it were left out.
+    pub(crate) left_out: Vec<String>,
+    replaced: usize,
+}
+
+/// Repairs the texts of a message, and leaves out the items that cannot be read; none when the message
+/// itself cannot be.
+pub(crate) fn message<P: Protocol>(bytes: &[u8], protocol: P) -> Option<Repaired> {
+    let mut repaired = Repaired::default();
+    let mut out = Vec::with_capacity(bytes.len());
+    rewrite(bytes, protocol, &mut out, &mut repaired, 0)?;
+    count(repaired.replaced);
+    repaired.bytes = out;
+    Some(repaired)
+}
+
+fn rewrite<P: Protocol>(
+    bytes: &[u8],
+    protocol: P,
+    out: &mut Vec<u8>,
+    repaired: &mut Repaired,
+    depth: usize,
+) -> Option<()> {
+    if depth >= DEPTH {
+        return None;
+    }
+    let mut reader = Reader::new(bytes);
+    while !reader.is_empty() {
+        let (number, value) = reader.field().ok()?;
+        let Value::Bytes(content) = value else {
+            wire::put(out, number, value);
+            continue;
+        };
+        match protocol.field(number) {
+            Field::Text => {
+                let chunks = content.utf8_chunks();
+                repaired.replaced += chunks.filter(|it| !it.invalid().is_empty()).count();
+                let text = String::from_utf8_lossy(content);
+                wire::put_bytes_field(out, number, text.as_bytes());
+            }
+            Field::Message(inner) => {
+                let mut within = Vec::with_capacity(content.len());
+                rewrite(content, inner, &mut within, repaired, depth + 1)?;
+                wire::put_bytes_field(out, number, &within);
+            }
+            Field::Item(inner) => {
+                let mut within = Vec::with_capacity(content.len());
+                let is_read = rewrite(content, inner, &mut within, repaired, depth + 1).is_some();
+                let fault = if is_read {
+                    inner.fault(&within)
+                } else {
+                    Some("is no message, or one that is nested too deep".to_owned())
+                };
+                match fault {
+                    None => wire::put_bytes_field(out, number, &within),
+                    Some(fault) => repaired.left_out.push(fault),
+                }
+            }
+            Field::Other => wire::put_bytes_field(out, number, content),
+        }
+    }
+    Some(())
+}
+
+impl Protocol for MessageId {
+    fn field(self, number: u32) -> Field<Self> {
+        let message = &json::plan().messages[self];
+        let field = message.index_of_number(number);
+        match field.map(|at| message.fields[at].kind) {
+            Some(Kind::String) => Field::Text,
+            Some(Kind::Message(inner)) => Field::Message(inner),
+            _ => Field::Other,
+        }
+    }
+}
+
+/// The codec of all services. It repairs the texts of senders where a message cannot be read without.
+#[derive(Debug)]
+pub struct Codec<T, U>(PhantomData<(T, U)>);
+
+impl<T, U> Default for Codec<T, U> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T, U> TonicCodec for Codec<T, U>
+where
+    T: Message + Send + 'static,
+    U: Message + Name + Default + Send + 'static,
+{
+    type Encode = T;
+    type Decode = U;
+    type Encoder = <ProstCodec<T, U> as TonicCodec>::Encoder;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        ProstCodec::<T, U>::default().encoder()
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self::default()
+    }
+}
+
+impl<T, U> Decoder for Codec<T, U>
+where
+    U: Message + Name + Default,
+{
+    type Item = U;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
+        if U::PACKAGE != SENDERS {
+            return decoded(from).map(Some);
+        }
+        let bytes = from.copy_to_bytes(from.remaining());
+        let read = decoded::<U>(bytes.clone());
+        let again = || {
+            let kind = json::plan().by_name.get(&*U::full_name())?;
+            U::decode(&*message(&bytes, *kind)?.bytes).ok()
+        };
+        read.or_else(|status| again().ok_or(status)).map(Some)
+    }
+}
+
+fn decoded<U: Message + Default>(from: impl Buf) -> Result<U, Status> {
+    // The code of `tonic` itself.
+    U::decode(from).map_err(|error| Status::internal(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::cloud::{Event, Events};
+
+    #[test]
+    fn malformed_texts_of_json_are_replaced_and_nothing_else() {
+        let table: &[(&[u8], &str)] = &[
+            (br#"{"a": "b"}"#, r#"{"a": "b"}"#),
+            (b"\xef\xbb\xbf{}", "{}"),
+            (b"\xff\xfe{\0}\0", "{}"),
+            (b"\xfe\xff\0{\0}", "{}"),
+            (b"\xff\xfe\"\0\x3d\xd8\"\0", "\"\u{fffd}\""),
+            (b"\"a\xff\xfeb\"", "\"a\u{fffd}\u{fffd}b\""),
+            (b"\"\xf0\x9f\x98\"", "\"\u{fffd}\""),
+            (br#""\ud83d""#, r#""\ufffd""#),
+            (br#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (br#""\ud83d\u0041""#, r#""\ufffd\u0041""#),
+            (br#""\ud83d\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#),
+            (br#""\ude00\ud83d""#, r#""\ufffd\ufffd""#),
+            (br#""\UD83D""#, r#""\UD83D""#),
+            (br#""\uD83D""#, r#""\ufffd""#),
+            (br#""\\ud83d""#, r#""\\ud83d""#),
+            (br#""\\\ud83d""#, r#""\\\ufffd""#),
+            (br#""\ud83"#, r#""\ud83"#),
+            (br"\", r"\"),
+            (b"", ""),
+        ];
+        for (body, expected) in table {
+            let found = json(body);
+            assert_eq!(String::from_utf8_lossy(&found), *expected, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn malformed_texts_of_a_message_are_replaced_wherever_they_are() {
+        let event = |name: &str| Event {
+            name: name.into(),
+            dimensions: [("host".into(), name.into())].into(),
+            metadata_fields: Some(prost_types::Struct {
+                fields: [("key".into(), name.into())].into(),
+            }),
+            timestamp: 7,
+            ..Event::default()
+        };
+        let events = |middle: &str| Events {
+            detailed_response: true,
+            events: vec![event("first"), event(middle), event("last")],
+        };
+        let mut bytes = events("a#b").encode_to_vec();
+        for byte in &mut bytes {
+            if *byte == b'#' {
+                *byte = 0xff;
+            }
+        }
+        assert!(Events::decode(&*bytes).is_err());
+        let before = replaced();
+        let kind = json::plan().by_name["zenoss.cloud.Events"];
+        let repaired = message(&bytes, kind).unwrap();
+        // One character is one byte here, and three there.
+        assert_eq!(
+            Events::decode(&*repaired.bytes).unwrap(),
+            events("a\u{fffd}b")
+        );
+        assert!(replaced() >= before + 3);
+        assert!(message(&bytes[..bytes.len() - 1], kind).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(body: Vec<u8>, text in "[\\\\ud8cD0-9a-f\"]{0,40}") {
+            json(&body);
+            let repaired = json(text.as_bytes());
+            prop_assert_eq!(lone_surrogates(&repaired), Vec::<usize>::new());
+            let kind = json::plan().by_name["zenoss.cloud.Events"];
+            drop(message(&body, kind));
+        }
+    }
+}
