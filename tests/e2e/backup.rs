@@ -124,7 +124,7 @@ async fn a_service_in_use_checks_itself_while_it_takes_events_in() {
     let mut command = world.command(&["check"]);
     command.env("BELLWETHER_KEY", viewer);
     let refused = process::run(command);
-    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(refused.status.code(), Some(4));
     assert!(
         said(&refused).contains("role `admin`"),
         "{}",

@@ -40,7 +40,9 @@ pub(super) fn all(plan: &Plan, operations: &[Operation]) -> BTreeMap<String, Val
         if let Some(message) = operation.described_body() {
             reach(plan, message, how, &mut uses, &mut enums);
         }
-        reach(plan, operation.output, Use::Answer, &mut uses, &mut enums);
+        if !operation.is_silent {
+            reach(plan, operation.output, Use::Answer, &mut uses, &mut enums);
+        }
         for field in &plan.messages[operation.input].fields {
             if let (Kind::Enum(id), Cardinality::Single) = (field.kind, field.cardinality) {
                 enums.insert(id);

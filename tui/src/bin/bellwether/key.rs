@@ -57,7 +57,7 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<String, Failure> {
         _ => plain_file::read_text(&path, KEY_FILE_BYTES_MAX),
     };
     let text = read.map_err(|error| {
-        Failure::new(format!(
+        Failure::not_allowed(format!(
             "no API key: cannot read {shown} ({error}); name a file with --key-file, set \
              BELLWETHER_KEY, or sign in with `bellwether login`"
         ))
@@ -66,7 +66,9 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<String, Failure> {
         tracing::warn!("other users may read {shown} (mode {mode}): `chmod 600` it");
     }
     match text.trim() {
-        "" => Err(Failure::new(format!("no API key: {shown} is empty"))),
+        "" => Err(Failure::not_allowed(format!(
+            "no API key: {shown} is empty"
+        ))),
         key => Ok(key.to_owned()),
     }
 }

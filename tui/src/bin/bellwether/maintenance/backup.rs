@@ -189,7 +189,7 @@ impl Service {
         let mut steps: Streaming<_> = match self.client.read_backup(request).await {
             Ok(steps) => steps.into_inner(),
             Err(status) if status.code() == Code::Aborted => return Ok(Read::Overtaken),
-            Err(status) => return Err(refused(&status)),
+            Err(status) => return Err(clients::refused(status)),
         };
         let (mut done, mut total, mut end) = (0, 0, None);
         loop {
@@ -253,18 +253,6 @@ fn taken(step: ReadBackupResponse) -> Result<Step, Failure> {
             time: end.time,
         }),
         proof: step.proof,
-    })
-}
-
-fn refused(status: &Status) -> Failure {
-    Failure::new(match status.code() {
-        Code::Unauthenticated => {
-            format!(
-                "the service does not know this API key: {}",
-                status.message()
-            )
-        }
-        _ => why_failed(status),
     })
 }
 

@@ -16,7 +16,6 @@ use bellwether_proto::{
     text,
     v1::{CheckFindings, CheckStoreRequest, check_service_client::CheckServiceClient},
 };
-use bellwether_tui::why_failed;
 use jiff::Timestamp;
 use serde_json::json;
 use tonic::{Code, Status};
@@ -174,14 +173,13 @@ async fn of_service(address: &str, settings: &Settings) -> Result<CheckFindings,
 }
 
 fn refused(status: &Status) -> Failure {
-    let message = status.message();
-    Failure::new(match status.code() {
-        Code::Unauthenticated => format!("the service does not know this API key: {message}"),
-        Code::Unimplemented => "the service is older than this program and cannot check itself: \
-            stop it first, or make a backup and check that with `bellwether check --backup FOLDER`"
-            .to_owned(),
-        _ => why_failed(status),
-    })
+    match status.code() {
+        Code::Unimplemented => Failure::new(
+            "the service is older than this program and cannot check itself: stop it first, or make \
+             a backup and check that with `bellwether check --backup FOLDER`",
+        ),
+        _ => clients::refused(status.clone()),
+    }
 }
 
 /// Reports what was found, for people or as JSON.
