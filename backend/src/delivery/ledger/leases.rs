@@ -153,6 +153,13 @@ impl Ledger {
         due: Due,
     ) -> Result<(), EngineError> {
         let now_ms = self.clock.now_ms();
+        if decide::is_poison(&delivery.value) {
+            let dead = decide::poison(&delivery.value, now_ms);
+            plan.changes.update(delivery, &dead);
+            plan.note_end(&dead);
+            plan.poison.push((dead.destination, dead.id));
+            return Ok(());
+        }
         let attempts = delivery.value.attempts;
         let settings = due.destination.delivery;
         // As long as all of them together are too few, no one needs to know which were cut off.
