@@ -93,7 +93,10 @@ impl IntakeMappingService for IntakeMappingApi {
             None => self.mappings.find(&request.name).await?,
         };
         let headers = headers(request.headers)?;
-        let mapped = self.evaluator.run(mapping, request.body, headers).await?;
+        let mapped = self
+            .evaluator
+            .run(None, mapping, request.body, headers)
+            .await?;
         let now_ms = self.clock.now_ms();
         let faults = mapped.events.iter().enumerate().filter_map(|(at, event)| {
             let faults = fitted(event.clone(), now_ms).err()?;
@@ -119,7 +122,10 @@ impl IntakeMappingService for IntakeMappingApi {
         if let Some(signature) = &mapping.signature {
             verify(signature, &request.body, &headers, self.clock.now_ms())?;
         }
-        let mapped = self.evaluator.run(mapping, request.body, headers).await?;
+        let mapped = self
+            .evaluator
+            .run(Some(&caller.name), mapping, request.body, headers)
+            .await?;
         let events = Events {
             detailed_response: false,
             events: mapped.events,

@@ -29,7 +29,10 @@ use bellwether_proto::{
     },
 };
 use rand::{SeedableRng, rngs::StdRng};
-use tokio::sync::watch;
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
 use tonic::service::{Routes, RoutesBuilder};
 use tonic_health::{
@@ -54,9 +57,9 @@ use crate::{
     clock::Clock,
     config::{Config, Telling},
     delivery::{Dispatcher, DispatcherStatus, EgressWatch, Pings, Retention, recovery},
-    destination::{Guard as EgressGuard, Sender},
+    destination::{Guard as EgressGuard, Renderers, Sender},
     error::Error,
-    limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, REQUEST_BYTES_MAX},
+    limits::{ANSWER_BYTES_MAX, DIALECT_BYTES_MAX, RENDER_STUCK_LOOK, REQUEST_BYTES_MAX},
     oidc::SignIns,
     ops::{
         audit::AuditLog,
@@ -220,12 +223,12 @@ async fn assemble_over(
     let receiver = Arc::new(receiver);
     let counted = CountedLayer(modules.store.metrics().clone());
     let (services, health) = modules.services(config, streams).await?;
-    if let Some(is_within_reach) = engine.cluster().within_reach() {
-        let engine = Arc::clone(&engine);
-        work.add("health", |stop| {
-            follow_reach(health, engine, is_within_reach, stop)
-        });
-    }
+    let renderers = modules.sender.renderers();
+    let reach = engine.cluster().within_reach();
+    let engine_of_health = Arc::clone(&engine);
+    work.add("health", |stop| {
+        follow_health(health, engine_of_health, reach, renderers, stop)
+    });
     let routes = checked(services, &guard, &counted);
     let intake = DataReceiverServiceServer::from_arc(Arc::clone(&receiver))
         .max_decoding_message_size(DIALECT_BYTES_MAX)
@@ -285,7 +288,8 @@ impl Modules {
                 Arc::clone(&clock),
                 links(config, &store, &clock),
                 Some(sink),
-            ),
+            )
+            .counting(store.metrics().clone()),
             deciding,
             intake,
             egress,
@@ -572,23 +576,43 @@ async fn tell_health(reporter: &HealthReporter, serves: bool) {
     }
 }
 
-/// Tells that nothing is served while the store is out of reach, and once it has gone back.
-async fn follow_reach(
+/// Reports that nothing is served while the store is out of reach or threads that render are stuck, and once the
+/// store has gone back.
+async fn follow_health(
     reporter: HealthReporter,
     engine: Arc<dyn Engine>,
-    mut is_within_reach: watch::Receiver<bool>,
+    mut reach: Option<watch::Receiver<bool>>,
+    renderers: Renderers,
     stop: CancellationToken,
 ) {
     let follow = async {
-        while is_within_reach.changed().await.is_ok() {
-            let serves = *is_within_reach.borrow_and_update();
-            if !serves {
+        let mut served = true;
+        loop {
+            match &mut reach {
+                Some(within) => {
+                    let changed = timeout(RENDER_STUCK_LOOK, within.changed()).await;
+                    // Its engine says nothing more: it is being closed.
+                    if matches!(changed, Ok(Err(_))) {
+                        std::future::pending::<()>().await;
+                    }
+                }
+                None => sleep(RENDER_STUCK_LOOK).await,
+            }
+            let is_within_reach = reach.as_mut().is_none_or(|it| *it.borrow_and_update());
+            let stuck = renderers.stuck();
+            let serves = is_within_reach && stuck == 0;
+            if serves == served {
+                continue;
+            }
+            served = serves;
+            if !is_within_reach {
                 tracing::warn!("the store is out of reach");
+            }
+            if stuck > 0 {
+                tracing::error!(stuck, "threads that render messages do not end");
             }
             tell_health(&reporter, serves).await;
         }
-        // Its engine says nothing more: it is being closed.
-        std::future::pending::<()>().await;
     };
     let went_back = async {
         engine.cluster().gone_back().await;
